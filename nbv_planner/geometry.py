@@ -22,6 +22,8 @@ BoolArray = NDArray[np.bool_]
 """Array of truth values."""
 IntArray = NDArray[np.intp]
 """Array of indices or counts."""
+ORIGIN = (0.0, 0.0)
+"""Of the object frame, metres."""
 TWO_PI = 2.0 * np.pi
 
 

@@ -182,7 +182,8 @@ class Candidates:
         """The candidates about a `centre`, metres; on the view circle of radius `circle` up to single precision."""
         distance = np.hypot(self.x - centre[0], self.y - centre[1])
         distance = np.where(np.isclose(distance, circle, rtol=_SINGLE), circle, distance)
-        return Poses.from_polar(self.angle, distance, np.zeros(len(distance)) if self.turn is None else self.turn)
+        turn = np.zeros(len(distance)) if self.turn is None else self.turn
+        return Poses.from_polar(self.angle, distance, turn, centre)
 
 
 def candidates_from_msg(msg: Any) -> Candidates:
@@ -296,9 +297,7 @@ class RecordedDecision:
     def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> CameraPose:
         """The view, where the view circle has the radius `circle`, as seen from the point `about`, metres."""
         distance = circle if self.view_distance is None else self.view_distance
-        view = CameraPose.from_polar(self.view_angle, distance, self.view_turn)
-        x, y = (there - here for there, here in zip(about, self.centre, strict=True))
-        return view if x == y == 0.0 else view.relative_to(x, y)
+        return CameraPose.from_polar(self.view_angle, distance, self.view_turn, self.centre).relative_to(*about)
 
 
 def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:

@@ -15,6 +15,7 @@ from nbv_planner.geometry import FloatArray
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.matching import ArrivalSettings, DwellSettings, MatchingSettings
 from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings, ViewMapping
+from nbv_planner.mapping.scan_making import ScanMakerSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
@@ -35,11 +36,11 @@ from nbv_planner.world.ground.grid_ground import known_obstacles
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import OBJECT_PLUGINS
-from nbv_planner.world.pose import PoseSettings, TurntableSettings
+from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scale import at_found, rescaled, scaled
-from nbv_planner.world.scan_making import ScanMakerSettings
 from nbv_planner.world.scene import FoundScene, Scene
 from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, WorldSettings
+from nbv_planner.world.turntable_pose import TurntableSettings
 
 STATE_FILES = {
     "depth_camera": ("state_file", "camera.jsonl"),

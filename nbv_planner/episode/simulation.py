@@ -33,7 +33,7 @@ from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis import TrueOutline, TrueSurface, protocol
 from nbv_planner.world.objects import PolarObject, bisected_surface_points, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose
-from nbv_planner.world.scene import FoundScene, centre_of, check_proportions
+from nbv_planner.world.scene import FoundScene, check_proportions
 from nbv_planner.world.simulated_camera import SimulatedCamera
 
 _NOT_ENDED = Termination(TerminationReason.STOPPED, {}, "not ended yet: more views may be taken")
@@ -242,10 +242,10 @@ class Simulation:
     def scan(self, goal: Goal) -> list[MatchedScan]:
         """Look at the goal, and on the way there."""
         core, config = self.core, self.config
-        way = self._on_the_way(core.pose, core.seen(goal.pose))
-        self._passed = tuple(self._from_truth(view, core.placed(view)) for view in way)
+        way = self._on_the_way(core.inputs.pose, goal.pose)
+        self._passed = tuple(map(self._from_truth, way))
         dwelt = [self.look(goal.pose, number) for number in range(config.matching.scans_per_view)]
-        scans = [self.look(core.placed(view), number) for number, view in enumerate(way, start=len(dwelt))]
+        scans = [self.look(view, number) for number, view in enumerate(way, start=len(dwelt))]
         if self.planner.takes_scans:
             core.note(Heard(tuple((one.scan, one.pose) for one in (*scans, dwelt[0]))))
         return [*scans, *dwelt]
@@ -269,7 +269,7 @@ class Simulation:
 
     def _visited(self) -> list[CameraPose]:
         """Views taken, as seen from where the planner believes the centre."""
-        return [step.view for step in self.judge.steps] if self._start is None else list(self.core.visited)
+        return [step.view for step in self.judge.steps] if self._start is None else list(self.core.episode.visited)
 
     def _refer(self, taken: CameraPose | None = None) -> None:
         """Refer the planner to what the mapping has found, with the last scan; without a hit that was an approach."""
@@ -281,7 +281,7 @@ class Simulation:
         if found != self.found:
             here = self.config.at(found)
             views = FoundViewSpace(here.views, found)
-            put_on_ground(views, here.ground, centre_of(found))
+            put_on_ground(views, here.ground)
             planner = planner_named(here.planner, here.scene, views, None, here.prior)
             monitor = termination_monitor(here.termination, here.planner, here.scene, here.prior)
             self.core.refer(found, planner, monitor)
@@ -292,10 +292,9 @@ class Simulation:
         every = self.config.planner.look_every
         return [] if start is None else with_looks(self.planner.views, [start, end], every)[1:-1]
 
-    def _from_truth(self, view: CameraPose, pose: CameraPose) -> CameraPose:
-        """A view that is taken at a `pose` in the object frame, as seen from the true centre."""
-        placed = self.config.world.placed
-        return view if self.found is None and placed == (0.0, 0.0) else pose.relative_to(*placed)
+    def _from_truth(self, pose: CameraPose) -> CameraPose:
+        """A pose in the object frame, as seen from the true centre."""
+        return pose.relative_to(*self.config.world.placed)
 
     def look(self, goal: CameraPose, scan_number: int = 0) -> MatchedScan:
         """Take a scan of the next view at its goal, or one on the way: all that comes from the world outside."""
@@ -306,7 +305,7 @@ class Simulation:
         """Judge the step of a goal, which is as seen from the true centre."""
         decision, belief = goal.decision, self._newest.seen_from(*self.config.world.placed)
         return self.judge.add(Step(
-            self._from_truth(decision.view, goal.pose), decision.utility, decision.candidates, decision.utilities,
+            self._from_truth(goal.pose), decision.utility, decision.candidates, decision.utilities,
             belief, self._measured.moved(*belief.centre), goal.planning_milliseconds, self._passed,
         ))
 

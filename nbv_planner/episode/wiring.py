@@ -89,7 +89,7 @@ def planner_named(
     """
     if settings.draws_shapes:
         settings.check_size(len(views.candidates))
-    reader = StarReader(scene, prior or Prior(), settings, centred=True)
+    reader = StarReader(scene, prior or Prior(), settings)
 
     def objective(name: str, setting: str = "objective") -> Objective:
         return objective_named(

@@ -137,6 +137,7 @@ def looks_between(space: ViewSpace, start: CameraPose, end: CameraPose, every: f
     It goes along the path on the ground, or where nothing is known of that around the centre by the shorter arc; its
     distance changes evenly then. The turn against the direction to the centre changes evenly, too.
     """
+    start, end = start.about(space.centre), end.about(space.centre)
     if space.ground is None:
         length = float(space.travel(start, Poses.of([end]))[0])
     else:
@@ -147,12 +148,13 @@ def looks_between(space: ViewSpace, start: CameraPose, end: CameraPose, every: f
     way = every * np.arange(1, math.ceil(length / every - _ROUNDING))
     part = way / length if length else way
     if space.ground is None:
-        first, last = np.array(start.polar), np.array(end.polar)
+        first, last = (np.array(view.polar) for view in (start, end))
         whole = np.array([angle_difference(last[0], first[0]), *(last - first)[1:]])
-        return Poses.from_polar(*(first[:, None] + part * whole[:, None]))
+        angle, distance, turn = first[:, None] + part * whole[:, None]
+        return Poses.from_polar(angle, distance, turn, space.centre)
     turn = start.turn + part * (end.turn - start.turn)
-    x, y = np.array([along(path, distance) for distance in way]).reshape(-1, 2).T
-    return Poses.from_polar(wrap_angle(np.arctan2(y, x)), np.hypot(x, y), turn)
+    x, y = np.array([along(path, distance) for distance in way]).reshape(-1, 2).T - np.array(space.centre)[:, None]
+    return Poses.from_polar(wrap_angle(np.arctan2(y, x)), np.hypot(x, y), turn, space.centre)
 
 
 def with_looks(space: ViewSpace, views: Sequence[CameraPose], every: float) -> list[CameraPose]:

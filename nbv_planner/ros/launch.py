@@ -31,6 +31,7 @@ from nbv_planner.episode.parameters import STATE_FILES
 from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.files.located_yaml import dumped, read_located
+from nbv_planner.mapping.scan_making import SCAN_SOURCES
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_PLUGINS, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
@@ -39,7 +40,6 @@ from nbv_planner.ros.io.recorder import NAME
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.system import at_home, python_command
 from nbv_planner.thesis import OBJECTIVES
-from nbv_planner.world.scan_making import SCAN_SOURCES
 
 PLANNING = ("surface_mapper", "nbv_planner")
 Renaming = tuple[str, str]

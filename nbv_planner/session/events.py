@@ -106,7 +106,7 @@ def question(core: PlannerCore, now: int) -> Question | EndQuestion | None:
     if core.state is not State.PLANNING or belief is None:
         return None
     if core.episode.unjudged:
-        visited, elapsed = core.visited, core.episode.elapsed(now)
+        visited, elapsed = core.episode.visited, core.episode.elapsed(now)
         farthest = core.planner.views.farthest(visited)
         return EndQuestion(targets.informed(core), belief, elapsed, visited, farthest, core.token)
     if core.episode.began is None:
@@ -181,9 +181,9 @@ def skip(core: PlannerCore, now: int) -> str:
     """
     episode = core.episode
     if episode.goal is not None:
-        view = core.seen(episode.goal.pose)
+        view = episode.goal.pose
         core.note(facts.Skipped(targets.left_out(core, view, now, missed=False)))
-        return f"skipped the view at {view.words(core.planner.circle, 6)}"
+        return f"skipped the view at {view.about(core.planner.views.centre).words(core.planner.circle, 6)}"
     if episode.termination is not None or episode.ending is None:
         raise ValueError("no goal is under way")
     targets.end_home(core, "the return home was skipped")

@@ -18,7 +18,7 @@ from nbv_planner.session.state import EpisodeState, Miss
 from nbv_planner.surface.seam import Believed
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scene import FoundScene, centre_of
+from nbv_planner.world.scene import FoundScene
 
 # Seconds beyond settle_time for which a robot that never quite arrives must have been near its goal.
 _REST = 2.0
@@ -151,7 +151,7 @@ class LegWatch:
     """Measures the leg to a goal, as long as nothing disturbs it."""
 
     def __init__(self) -> None:
-        self.start: CameraPose | None = None  #: where the camera set out for its goal, from the centre.
+        self.start: CameraPose | None = None  #: where the camera set out for its goal.
         self.leg: Leg | None = None  #: the leg to the goal; None if disturbed.
         self._came: int | None = None
 
@@ -197,8 +197,7 @@ class PlannerCore:
     from them, and passes the state that they lead to to :meth:`resume`. All events are in
     :mod:`nbv_planner.session.events`.
 
-    Times are integers in nanoseconds of one clock, passed in by the caller. Poses are in the object frame; planner,
-    monitor and belief are about the centre of what was found.
+    Times are integers in nanoseconds of one clock, passed in by the caller. Poses are in the object frame.
     """
 
     def __init__(
@@ -267,29 +266,7 @@ class PlannerCore:
 
     def _leave_out(self) -> None:
         views = self.planner.views
-        views.unreachable = {views.nearest(self.seen(view)): until for view, until in self.episode.left_out}
-
-    def seen(self, pose: CameraPose) -> CameraPose:
-        """A pose as seen from the centre that is believed."""
-        return self._moved(pose, 1.0)
-
-    def placed(self, pose: CameraPose) -> CameraPose:
-        """The pose in the object frame of one that is seen from the centre."""
-        return self._moved(pose, -1.0)
-
-    def _moved(self, pose: CameraPose, sign: float) -> CameraPose:
-        x, y = centre_of(self.episode.found)
-        return pose.relative_to(sign * x, sign * y) if x or y else pose
-
-    @property
-    def pose(self) -> CameraPose | None:
-        """The newest pose as seen from the centre, None before the first."""
-        return None if self.inputs.pose is None else self.seen(self.inputs.pose)
-
-    @property
-    def visited(self) -> tuple[CameraPose, ...]:
-        """The views taken so far, as seen from the centre."""
-        return tuple(map(self.seen, self.episode.visited))
+        views.unreachable = {views.nearest(view): until for view, until in self.episode.left_out}
 
     @property
     def state(self) -> State:

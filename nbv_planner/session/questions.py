@@ -162,9 +162,8 @@ class Inputs:
 class Question:
     """A decision that is due, with everything it depends on: it may be made in another thread.
 
-    Planner and monitor are copies that later settings do not change. Poses and views are as seen from the centre that
-    is believed. The stamp of the newest scan in the belief and the time `now` are in nanoseconds; where the camera is
-    may not be known; `episode` identifies the episode.
+    Planner and monitor are copies that later settings do not change. The stamp of the newest scan in the belief and the
+    time `now` are in nanoseconds; where the camera is may not be known; `episode` identifies the episode.
     """
 
     planner: Planner
@@ -243,8 +242,8 @@ class Answer:
 class EndQuestion:
     """Whether the episode ends with the newest view, `elapsed` seconds after its start: may be judged elsewhere, too.
 
-    The monitor is a copy that knows the views judged before; `taken` are all, as seen from the centre, and `farthest`
-    is the angle about it, radians, from them to the farthest view that may be chosen.
+    The monitor is a copy that knows the views judged before; `taken` are all, and `farthest` is the
+    angle about the centre, radians, from them to the farthest view that may be chosen.
     """
 
     monitor: TerminationMonitor

@@ -41,7 +41,7 @@ def ask(core: PlannerCore, now: int) -> Question:
     inputs = core.inputs
     if inputs.belief is None:
         raise ValueError("no surface received yet")
-    current, visited = core.pose, core.visited
+    current, visited = core.inputs.pose, core.episode.visited
     core.planner.believe(inputs.belief, current)
     planner = core.planner.snapshot()
     planner.settings = pace(core) if core.settings.learn_speeds else planner.settings
@@ -70,10 +70,10 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
     """Send the camera to the view that was decided."""
     decision, planner, views = answer.decision, question.planner, core.planner.views
     assert decision is not None
-    view, visited = decision.view, core.visited
+    view, visited = decision.view, core.episode.visited
     leg = core.drive.driven(views, Poses.of(visited[-1:]), now)
     core.drive.set_out(views, question.current_view, view, planner.settings)
-    figures, pose = dict(answer.figures or {}), core.pose
+    figures, pose = dict(answer.figures or {}), core.inputs.pose
     figures["travel"] = math.nan if pose is None else float(views.drive(pose, Poses.of([view]))[0])
     if core.drive.leg is not None:
         figures["predicted_seconds"] = core.drive.leg.predicted
@@ -83,7 +83,7 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
         figures["centre_x"], figures["centre_y"] = centre_of(core.episode.found)
     number, stamp = len(visited) + 1, question.belief_stamp
     published = dataclasses.replace(decision, promised=None)  # what was asked for the answer alone
-    goal = Goal(core.placed(view), now, published, number, answer.milliseconds, stamp, figures)
+    goal = Goal(view, now, published, number, answer.milliseconds, stamp, figures)
     played = None if planner.ledger is None else planner.ledger.rounds([*visited, view])[-1]
     core.note(facts.Decided(goal, played, leg))
     core.arrival.set_out(core.episode, core.inputs.pose)
@@ -100,14 +100,14 @@ def left_out(
     core: PlannerCore, view: CameraPose, now: int, *, missed: bool, halt: CameraPose | None = None,
     start: CameraPose | None = None,
 ) -> tuple[LeftOut, ...]:
-    """All candidates that are left out once a view, seen from the centre, was `missed`, or skipped."""
+    """All candidates that are left out once a view was `missed`, or skipped."""
     views, seconds = copy.copy(core.planner.views), now * 1e-9
     until = seconds + core.settings.unreachable_duration
     if missed:
         views.mark_missed(view, start, halt, core.arrival.settings.position_tolerance, seconds, until)
     else:
         views.mark_unreachable(view, until)
-    return tuple((core.placed(views.candidates[index]), end) for index, end in views.unreachable.items())
+    return tuple((views.candidates[index], end) for index, end in views.unreachable.items())
 
 
 def no_view(core: PlannerCore, question: Question) -> Termination:
@@ -133,11 +133,11 @@ def withdraw_barred(core: PlannerCore) -> None:
     if goal is None or core.episode.arrived or belief is None:
         return
     views = core.planner.views
-    core.planner.believe(belief, core.pose)
+    core.planner.believe(belief, core.inputs.pose)
     judged, core.judged = core.judged, (belief, views.ground)
     if judged is not None and all(one is other for one, other in zip(judged, core.judged, strict=True)):
         return
-    (reasons,) = views.off_ground(Poses.of([core.seen(goal.pose)]))
+    (reasons,) = views.off_ground(Poses.of([goal.pose]))
     if reasons:
         core.note(facts.Withdrawn(
             f"withdrew the view at x {goal.pose.x:.4g} m, y {goal.pose.y:.4g} m: it is now "
@@ -149,7 +149,7 @@ def move(core: PlannerCore, now: int) -> Target | None:
     """Set out for home, or wait for the arrival; send the target again, or give it up, after the timeout."""
     episode = core.episode
     if episode.target is None:
-        home = Target(core.placed(core.planner.views.at_angle(core.settings.home_angle)), now)
+        home = Target(core.planner.views.at_angle(core.settings.home_angle), now)
         core.note(facts.SentHome(home))
         return home
     if episode.arrived:
@@ -231,7 +231,7 @@ def _give_up(core: PlannerCore, goal: Goal, miss: Miss, now: int, *, reported: b
     if other_clock:
         core.note(facts.SentAgain(now, 0, miss))
         return goal
-    missed = left_out(core, core.seen(goal.pose), now, missed=True, halt=core.pose, start=core.drive.start)
+    missed = left_out(core, goal.pose, now, missed=True, halt=core.inputs.pose, start=core.drive.start)
     core.note(facts.Missed(miss, missed))
     return None
 

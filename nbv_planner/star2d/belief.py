@@ -270,7 +270,7 @@ class SurfaceBelief:
 
     def keep_off(self, ground: Ground, most: float) -> Ground:
         """The ground with what the object may occupy, see :class:`~nbv_planner.surface.seam.Believed`."""
-        return ground.with_object(self.angle, self.upper, most)
+        return ground.with_object(self.angle, self.upper, most, self.centre)
 
     def interpolate(self, values: FloatArray, angle: ArrayLike) -> FloatArray:
         """Linear interpolation of grid `values` at any `angle`, around the circle."""

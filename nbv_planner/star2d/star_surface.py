@@ -100,14 +100,9 @@ class StarSurface:
         """Narrow part of the band."""
         return self.belief.narrow_part(tolerance)
 
-    @property
-    def centre(self) -> tuple[float, float]:
-        """Of the radii, in the frame of the poses, metres."""
-        return (0.0, 0.0) if self.reader.centred else self.belief.centre
-
     def about_centre(self, poses: Poses) -> Poses:
-        """Poses in a frame with the same axes whose origin is the centre of the radii; digits stay without one."""
-        return Poses(poses.position - np.array(self.centre), poses.rotation) if any(self.centre) else poses
+        """Poses in a frame with the same axes whose origin is the centre of the radii."""
+        return poses.relative_to(*self.belief.centre)
 
     def adding(self, hits: Hits, free: Iterable[FreeRays] = (), *, same_view: bool = False) -> StarSurface:
         """The surface with more hits: the evidence and they condition the prior again."""
@@ -117,7 +112,7 @@ class StarSurface:
         )
         before = evidence_of(belief)
         mapper.add(Measurements(*before.measured))
-        mapper.add(polar(hits, self.centre), same_view=same_view, free=free)
+        mapper.add(polar(hits, belief.centre), same_view=same_view, free=free)
         found = mapper.belief()
         assert found.evidence is not None
         return StarSurface(dataclasses.replace(
@@ -170,12 +165,12 @@ class StarSurface:
         along = np.roll(points, -1, axis=1) - np.roll(points, 1, axis=1)
         normals = np.stack([along[..., 1], -along[..., 0]], axis=-1)
         normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-        return StarHypotheses(points + np.array(self.centre), normals, size, seen, shapes, hidden)
+        return StarHypotheses(points + np.array(self.belief.centre), normals, size, seen, shapes, hidden)
 
     def visible(self, hypotheses: Any, poses: Poses, scene: Scene, ground: Ground | None = None) -> BoolArray:
         """Which grid angles of which of its shapes each pose sees, see :func:`.shape_visibility.visible_cells`."""
-        if ground is not None and any(self.centre):
-            ground = ground.seen_from(*self.centre)
+        if ground is not None and any(self.belief.centre):
+            ground = ground.seen_from(*self.belief.centre)
         return visible_cells(hypotheses.shapes, self.about_centre(poses), scene, ground)
 
 
@@ -186,7 +181,6 @@ class StarReader:
     scene: Scene  #: bounds of the radius and pixel.
     prior: Prior = field(default_factory=Prior)  #: of the mapper.
     settings: ShapeSettings = field(default_factory=ShapeSettings)  #: how shapes are drawn.
-    centred: bool = False  #: whether poses are given about the centre of the belief, not in the object frame.
     _newest: list[StarSurface] = field(default_factory=list, init=False)
     _samplers: dict[tuple[int, int], ShapeSampler] = field(default_factory=dict, init=False)
 

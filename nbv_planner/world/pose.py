@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.geometry import (
+    ORIGIN,
     TWO_PI,
     BoolArray,
     FloatArray,
@@ -103,17 +104,21 @@ class CameraPose:
     yaw: float
     covariance: PoseCovariance | None = None
     height: float = 0.0
+    #: point about which view angle, distance and turn are, metres; it is no part of the pose.
+    centre: tuple[float, float] = field(default=ORIGIN, compare=False)
     #: view angle, distance and turn where the pose was given by them: the thesis's tables depend on their last digits.
     _polar: tuple[float, float, float] | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
-    def from_polar(cls, view_angle: float, distance: float, turn: float = 0.0) -> CameraPose:
-        """The pose at a polar angle (radians) and distance (metres), turned away from the origin by `turn`, radians.
+    def from_polar(
+        cls, view_angle: float, distance: float, turn: float = 0.0, centre: tuple[float, float] = ORIGIN
+    ) -> CameraPose:
+        """The pose at a polar angle (radians) and distance (metres) of a `centre`, turned away by `turn`, radians.
 
-        The turn is that of the line of sight against the direction to the origin, counter-clockwise; 0 looks there.
+        The turn is that of the line of sight against the direction to the centre, counter-clockwise; 0 looks there.
         """
-        x, y = distance * math.cos(view_angle), distance * math.sin(view_angle)
-        pose = cls(x, y, float(wrap_angle(view_angle + math.pi + turn)))
+        x, y = centre[0] + distance * math.cos(view_angle), centre[1] + distance * math.sin(view_angle)
+        pose = cls(x, y, float(wrap_angle(view_angle + math.pi + turn)), centre=centre)
         object.__setattr__(pose, "_polar", (float(view_angle), float(distance), float(turn)))
         return pose
 
@@ -125,19 +130,27 @@ class CameraPose:
         object.__setattr__(pose, "_polar", self._polar)
         return pose
 
+    def about(self, centre: tuple[float, float]) -> CameraPose:
+        """The same pose, of which view angle, distance and turn are about another centre."""
+        return self if centre == self.centre else replace(self, centre=centre)
+
     @property
     def view_angle(self) -> float:
-        """Polar angle of the position, in [0, 2π) unless the pose was given by another one."""
-        return float(wrap_angle(math.atan2(self.y, self.x))) if self._polar is None else self._polar[0]
+        """Polar angle of the position about the centre, in [0, 2π) unless the pose was given by another one."""
+        if self._polar is None:
+            return float(wrap_angle(math.atan2(self.y - self.centre[1], self.x - self.centre[0])))
+        return self._polar[0]
 
     @property
     def distance(self) -> float:
-        """Distance from the origin, metres."""
-        return math.hypot(self.x, self.y) if self._polar is None else self._polar[1]
+        """Distance from the centre, metres."""
+        if self._polar is None:
+            return math.hypot(self.x - self.centre[0], self.y - self.centre[1])
+        return self._polar[1]
 
     @property
     def turn(self) -> float:
-        """Turn of the line of sight against the direction to the origin, counter-clockwise, radians."""
+        """Turn of the line of sight against the direction to the centre, counter-clockwise, radians."""
         if self._polar is None:
             return math.remainder(self.yaw - self.view_angle - math.pi, TWO_PI)
         return self._polar[2]
@@ -166,8 +179,10 @@ class CameraPose:
         return CameraPose(self.x + ahead, self.y + aside, yaw, covariance, height)
 
     def relative_to(self, x: float, y: float) -> CameraPose:
-        """This pose in a frame with the same axes whose origin is at (x, y), metres."""
-        return replace(self, x=self.x - x, y=self.y - y)
+        """This pose in a frame with the same axes whose origin, its centre there, is at (x, y), metres."""
+        moved = replace(self, x=self.x - x, y=self.y - y, centre=ORIGIN)
+        object.__setattr__(moved, "_polar", self._polar if self.centre == (x, y) else None)
+        return moved
 
     def inverse(self) -> CameraPose:
         """Pose of the frame in which this pose is given, in this pose's own frame."""
@@ -195,18 +210,24 @@ class Poses:
     rotation: FloatArray  #: shape (V, D, D); its columns are the axes of the camera, the first the line of sight.
     #: view angle, distance and turn of each, shape (V, 3), where they were given by them; see :class:`CameraPose`.
     _polar: FloatArray | None = None
+    centre: tuple[float, float] = ORIGIN  #: about which they are, metres.
 
     @classmethod
-    def from_polar(cls, view_angle: FloatArray, distance: FloatArray, turn: FloatArray) -> Poses:
+    def from_polar(
+        cls, view_angle: FloatArray, distance: FloatArray, turn: FloatArray, centre: tuple[float, float] = ORIGIN
+    ) -> Poses:
         """The poses in the plane that :meth:`CameraPose.from_polar` gives, of arrays of shape (V,)."""
-        position = np.stack(polar_to_cartesian(view_angle, distance), axis=-1)
-        return cls(position, _turned(view_angle + math.pi + turn), np.stack([view_angle, distance, turn], axis=-1))
+        position = np.stack(polar_to_cartesian(view_angle, distance), axis=-1) + centre
+        polar = np.stack([view_angle, distance, turn], axis=-1)
+        return cls(position, _turned(view_angle + math.pi + turn), polar, centre)
 
     @classmethod
-    def on_circle(cls, view_angles: ArrayLike, view_distance: float) -> Poses:
+    def on_circle(
+        cls, view_angles: ArrayLike, view_distance: float, centre: tuple[float, float] = ORIGIN
+    ) -> Poses:
         """Poses at `view_angles`, shape (V,), on a circle, that look at its centre."""
         angle = np.atleast_1d(np.asarray(view_angles, dtype=float))
-        return cls.from_polar(angle, np.full(len(angle), view_distance), np.zeros(len(angle)))
+        return cls.from_polar(angle, np.full(len(angle), view_distance), np.zeros(len(angle)), centre)
 
     @classmethod
     def given(cls, views: ArrayLike | Poses, view_distance: float) -> Poses:
@@ -215,10 +236,21 @@ class Poses:
 
     @classmethod
     def of(cls, poses: Sequence[CameraPose]) -> Poses:
-        """The same poses as arrays."""
-        polar = np.array([pose.polar for pose in poses], dtype=float).reshape(-1, 3)
+        """The same poses as arrays, about the centre of the first of them."""
+        centre = poses[0].centre if poses else ORIGIN
+        polar = np.array([pose.about(centre).polar for pose in poses], dtype=float).reshape(-1, 3)
         position = np.array([(pose.x, pose.y) for pose in poses], dtype=float).reshape(-1, 2)
-        return cls(position, _turned(np.array([pose.yaw for pose in poses], dtype=float)), polar)
+        return cls(position, _turned(np.array([pose.yaw for pose in poses], dtype=float)), polar, centre)
+
+    def about(self, centre: tuple[float, float]) -> Poses:
+        """The same poses, of which view angles, distances and turns are about another centre."""
+        return self if centre == self.centre else Poses(self.position, self.rotation, centre=centre)
+
+    def relative_to(self, x: float, y: float) -> Poses:
+        """These poses in a frame with the same axes whose origin, their centre there, is at (x, y), metres."""
+        if x == y == 0.0:
+            return self.about(ORIGIN)
+        return Poses(self.position - (x, y), self.rotation, self._polar if self.centre == (x, y) else None)
 
     def __len__(self) -> int:
         return len(self.position)
@@ -228,14 +260,14 @@ class Poses:
 
     def __getitem__(self, index: int) -> CameraPose:
         angle, distance, turn = self.polar[index].tolist()
-        return CameraPose.from_polar(angle, distance, turn).placed(*self.position[index].tolist())
+        return CameraPose.from_polar(angle, distance, turn, self.centre).placed(*self.position[index].tolist())
 
     @cached_property
     def polar(self) -> FloatArray:
         """View angle, distance and turn of each, see :class:`CameraPose`, shape (V, 3)."""
         if self._polar is not None:
             return self._polar
-        x, y = self.position.T
+        x, y = (self.position - self.centre).T
         angle = wrap_angle(np.arctan2(y, x))
         yaw = np.arctan2(self.rotation[:, 1, 0], self.rotation[:, 0, 0])
         return np.stack([angle, np.hypot(x, y), angle_difference(yaw, angle + math.pi)], axis=-1)
@@ -247,7 +279,7 @@ class Poses:
 
     @property
     def distance(self) -> FloatArray:
-        """Distances from the origin, shape (V,), metres."""
+        """Distances from the centre, shape (V,), metres."""
         return self.polar[:, 1]
 
     @property
@@ -257,22 +289,26 @@ class Poses:
 
     @property
     def turn(self) -> FloatArray:
-        """Turns of the lines of sight against the directions to the origin, shape (V,), radians."""
+        """Turns of the lines of sight against the directions to the centre, shape (V,), radians."""
         return self.polar[:, 2]
 
     def chosen(self, which: BoolArray | IntArray | slice) -> Poses:
         """Those that a mask, indices or a slice select."""
-        return Poses(self.position[which], self.rotation[which], self.polar[which])
+        return Poses(self.position[which], self.rotation[which], self.polar[which], self.centre)
 
     def places(self) -> tuple[Poses, IntArray]:
-        """The P distinct positions, as poses that look at the origin, and the index of that of each pose, (V,)."""
+        """The P distinct positions, as poses that look at the centre, and the index of that of each pose, (V,)."""
         stands, which = np.unique(self.polar[:, :2], axis=0, return_inverse=True)
-        return Poses.from_polar(stands[:, 0], stands[:, 1], np.zeros(len(stands))), which.reshape(-1)
+        views = Poses.from_polar(stands[:, 0], stands[:, 1], np.zeros(len(stands)), self.centre)
+        return views, which.reshape(-1)
 
     def joined(self, others: Poses) -> Poses:
         """These poses and then the `others`."""
-        both = ((getattr(self, name), getattr(others, name)) for name in ("position", "rotation", "polar"))
-        return Poses(*(np.concatenate(pair) for pair in both))
+        others = others.about(self.centre)
+        position, rotation, polar = (
+            np.concatenate([getattr(one, name) for one in (self, others)]) for name in ("position", "rotation", "polar")
+        )
+        return Poses(position, rotation, polar, self.centre)
 
     def are_on_circle(self, view_distance: float) -> bool:
         """Whether all lie on the circle of this radius and look at its centre, but for rounding."""
@@ -281,6 +317,7 @@ class Poses:
 
     def repeat(self, taken: Poses, tolerance: float = _SAME) -> BoolArray:
         """Which are the same as one of those `taken` within a tolerance (radians, part of the distance), shape (V,)."""
+        taken = taken.about(self.centre)
         turned = np.abs(angle_difference(self.view_angle[:, None], taken.view_angle))
         headed = np.abs(angle_difference(self.turn[:, None], taken.turn))
         nearer = np.abs(self.distance[:, None] - taken.distance)
@@ -340,55 +377,3 @@ class PoseSettings(Settings):
     def carrier(self, camera: CameraPose) -> CameraPose:
         """Pose of the carrier when the camera is at `camera`."""
         return camera.then(self.mount.inverse())
-
-
-@dataclass(frozen=True)
-class TurntableSettings(Settings):
-    """Pose of the camera beside the turntable, and limits of its joint.
-
-    The frame of the table has its origin on the axis and does not turn; with the joint at 0 the object's frame lies on
-    it. A positive joint angle turns the object counter-clockwise, seen from above.
-
-    Raises:
-        SettingError: a value is out of range, or the camera is on the axis.
-    """
-
-    object_frame: str = setting("object", "Frame of the object, which turns with the table.")
-    joint: str = setting("turntable_joint", "Name of the table's joint in joint_states.")
-    joint_min: float = setting(-1e6, "Least angle of the joint.", unit="rad", ge=-1e9, le=1e9)
-    joint_max: float = setting(1e6, "Greatest angle of the joint.", unit="rad", ge=-1e9, le=1e9)
-    camera_x: float = setting(
-        10.0, "Position of the camera in the frame of the table.", unit="m", scale="view_distance"
-    )
-    camera_y: float = setting(0.0, "Position of the camera in the frame of the table.", unit="m", ge=-1e3, le=1e3)
-    camera_yaw: float = setting(
-        math.pi, "Line of sight of the camera in the frame of the table.", unit="rad", ge=-2 * math.pi, le=2 * math.pi
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.camera_x == self.camera_y == 0.0:
-            raise SettingError("camera_x, camera_y: the camera must not be on the axis of the table")
-        if self.joint_max <= self.joint_min:
-            raise SettingError(f"joint_max: {self.joint_max} must be > {self.joint_min} (joint_min)")
-
-
-def camera_seen_from_object(joint: float, settings: TurntableSettings) -> CameraPose:
-    r"""Pose of the camera in the object frame with the table at the angle `joint`, radians.
-
-    The object frame turns with the table, so in it the camera turns the other way: its pose in the frame of the table,
-    turned by :math:`-q`.
-    """
-    return CameraPose(0.0, 0.0, -joint).then(CameraPose(settings.camera_x, settings.camera_y, settings.camera_yaw))
-
-
-def joint_for(view_angle: float, joint: float, settings: TurntableSettings) -> float | None:
-    """Angle to which the table, now at `joint`, must turn to be seen at the polar angle `view_angle`; all in radians.
-
-    The nearest such angle within the limits, or None if there is none.
-    """
-    away = math.atan2(settings.camera_y, settings.camera_x) - view_angle - joint
-    nearest = joint + math.remainder(away, TWO_PI)
-    least = math.ceil((settings.joint_min - nearest) / TWO_PI)
-    most = math.floor((settings.joint_max - nearest) / TWO_PI)
-    return nearest + TWO_PI * min(max(0, least), most) if least <= most else None

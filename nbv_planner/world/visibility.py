@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.geometry import (
+    ORIGIN,
     TWO_PI,
     BoolArray,
     FloatArray,
@@ -68,7 +69,7 @@ def sightings(
     angle: FloatArray, radius: FloatArray, views: ArrayLike | Poses, scene: Scene, *, limit_range: bool = True
 ) -> Sightings:
     """List what :func:`observe` finds, with bearings and ranges; without `limit_range` also what is out of range."""
-    views = Poses.given(views, scene.view_distance)
+    views = Poses.given(views, scene.view_distance).about(ORIGIN)
     views = Poses.from_polar(wrap_angle(views.view_angle), views.distance, views.turn)
     range_max = scene.sensor.range_max if limit_range else np.inf
     pairs = [np.empty((2, 0), dtype=np.intp)]

@@ -51,7 +51,7 @@ def timeless(values):
 def test_the_state_is_what_the_facts_lead_to():
     run = counted(3)
     assert same(from_records(records_of(run))[0], run.episode)
-    assert len(run.visited) == 3
+    assert len(run.episode.visited) == 3
 
 
 def test_at_every_moment_of_an_episode_another_process_goes_on_the_same():
@@ -121,14 +121,14 @@ def test_a_crash_after_any_fact_loses_nothing_that_was_published_and_takes_no_vi
     known = {fact.goal.stamp for fact in twin.facts if isinstance(fact, Decided)}
     assert known >= set(told)
     whole = [fact for fact in run.facts[:crash] if isinstance(fact, Counted)]
-    assert len(twin.visited) + twin.episode.lost_views == len(whole)
-    assert twin.visited == tuple(dict.fromkeys(twin.visited))
+    assert len(twin.episode.visited) + twin.episode.lost_views == len(whole)
+    assert twin.episode.visited == tuple(dict.fromkeys(twin.episode.visited))
     on = Robot(twin)
     on.now = robot.now
     events.pause(twin, False, on.now)
     for what in (0, 2, 0, 2, 0, 2):
         on.step(what)
-    assert len(set(twin.visited)) == len(twin.visited)
+    assert len(set(twin.episode.visited)) == len(twin.episode.visited)
 
 
 @pytest.mark.parametrize("what", ["paused", "stopped", "not started", "unreachable", "retried"])
@@ -290,9 +290,9 @@ def hit(belief, hits: int):
 
 def test_a_mapper_that_comes_back_with_less_has_lost_its_views():
     run = counted(3)
-    before = run.visited
+    before = run.episode.visited
     assert events.take_surface(run, hit(band(9.9), 10), mapped_at(1)) == 2
-    assert run.visited == before[:1]
+    assert run.episode.visited == before[:1]
     assert run.episode.lost_views == 2
     assert len(run.episode.history) == 1
     assert events.take_surface(run, hit(band(9.9), 10), mapped_at(1)) == 0
@@ -301,19 +301,19 @@ def test_a_mapper_that_comes_back_with_less_has_lost_its_views():
 def test_a_mapper_that_comes_back_with_nothing_has_lost_them_all():
     run = counted(3)
     assert events.take_surface(run, band(9.9), 0) == 3
-    assert run.visited == ()
+    assert run.episode.visited == ()
 
 
 def test_a_mapper_that_comes_back_with_everything_has_lost_nothing():
     run = counted(3)
     assert events.take_surface(run, hit(band(9.9), 30), mapped_at(3)) == 0
-    assert len(run.visited) == 3
+    assert len(run.episode.visited) == 3
 
 
 def test_a_mapper_that_was_told_to_forget_has_lost_nothing():
     run = counted(3)
     assert events.take_surface(run, band(9.9), 10 * SECOND) == 0
-    assert len(run.visited) == 3
+    assert len(run.episode.visited) == 3
 
 
 def test_a_planner_that_was_started_again_notices_the_loss_too():
@@ -395,7 +395,7 @@ def test_after_the_end_nothing_is_taken_back():
     run = counted(3)
     events.stop(run)
     assert events.take_surface(run, band(9.9), 0) == 0
-    assert len(run.visited) == 3
+    assert len(run.episode.visited) == 3
 
 
 def test_a_clock_that_goes_back_keeps_views_and_time_and_gives_the_goal_anew():
@@ -409,7 +409,7 @@ def test_a_clock_that_goes_back_keeps_views_and_time_and_gives_the_goal_anew():
     take_view(run, 21 * SECOND)
     events.take_surface(run, hit(band(0.5), 30), 22 * SECOND)
     events.update(run, 22 * SECOND)
-    assert len(run.visited) == 3
+    assert len(run.episode.visited) == 3
 
 
 def test_a_surface_from_before_the_clock_went_back_does_not_count_for_the_goal():

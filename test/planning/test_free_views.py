@@ -100,7 +100,7 @@ class Robot:
         if aim is not None and (self.blocked is None or aim.pose != self.space.candidates[self.blocked]):
             self.pose = aim.pose
         self.matcher.add_pose(self.now, self.pose)
-        self.matcher.add_scan(self.now, self.camera.scan(self.pose, len(session.visited)))
+        self.matcher.add_scan(self.now, self.camera.scan(self.pose, len(session.episode.visited)))
         found = self.matcher.take()
         if found:
             self.mapping.add(found, -1)
@@ -126,16 +126,16 @@ def test_an_episode_goes_from_pose_to_pose_to_its_end(cls):
     robot = Robot(cls)
     run = robot.run()
     assert run.episode.termination.reason is TerminationReason.MAX_VIEWS
-    assert len(set(run.visited)) == len(run.visited) == 6
+    assert len(set(run.episode.visited)) == len(run.episode.visited) == 6
     candidates = [robot.space.candidates[number] for number in range(len(POSES))]
-    assert set(run.visited) <= set(candidates)
+    assert set(run.episode.visited) <= set(candidates)
     # Each scan counts with the pose that it was taken from, and measures the surface.
-    assert tuple(match.pose for match in robot.matches[:6]) == run.visited
+    assert tuple(match.pose for match in robot.matches[:6]) == run.episode.visited
     hits = robot.mapper.measurements
     radius = parse_object("ellipse:a=6,b=4", SCENE).radius(hits.angle)
     assert np.median(np.abs(hits.radius - radius)) < 0.4
-    legs = [math.hypot(b.x - a.x, b.y - a.y) for a, b in pairwise(run.visited)]
-    assert run.planner.views.way(run.visited) == pytest.approx(sum(legs))
+    legs = [math.hypot(b.x - a.x, b.y - a.y) for a, b in pairwise(run.episode.visited)]
+    assert run.planner.views.way(run.episode.visited) == pytest.approx(sum(legs))
     # Home is the candidate nearest to the angle.
     assert "back at the home view" in run.episode.termination.detail
     assert robot.pose == candidates[4]
@@ -143,20 +143,20 @@ def test_an_episode_goes_from_pose_to_pose_to_its_end(cls):
 
 def test_a_view_that_is_not_reached_is_left_out_and_no_other_one():
     free = Robot().run()
-    blocked = Robot().space.nearest(free.visited[1])
+    blocked = Robot().space.nearest(free.episode.visited[1])
     robot = Robot(blocked=blocked)
     run = robot.run()
-    assert (run.episode.unreached_views, len(run.visited)) == (1, 6)
+    assert (run.episode.unreached_views, len(run.episode.visited)) == (1, 6)
     assert set(robot.space.unreachable) == {blocked}
-    assert free.visited[1] not in run.visited
+    assert free.episode.visited[1] not in run.episode.visited
 
 
 def test_its_state_is_restored_with_goal_and_views():
     robot = Robot()
-    while len(robot.session.visited) < 2 or robot.session.episode.goal is None:
+    while len(robot.session.episode.visited) < 2 or robot.session.episode.goal is None:
         robot.step()
     other = restarted(robot.session, Robot().session)
-    assert np.array_equal(Poses.of(other.visited).polar, Poses.of(robot.session.visited).polar)
+    assert np.array_equal(Poses.of(other.episode.visited).polar, Poses.of(robot.session.episode.visited).polar)
     goal, mine = other.episode.goal, robot.session.episode.goal
     assert goal.pose == mine.pose
     assert goal.decision.margin == mine.decision.margin

@@ -76,7 +76,7 @@ def take(run: PlannerCore, world: World) -> None:
     run.inputs.pose, run.inputs.pose_stamp = goal.pose, now
     events.take_surface(run, world.belief(), now)
     events.advance(run, now)
-    assert run.visited[-1] == goal.decision.view
+    assert run.episode.visited[-1] == goal.decision.view
 
 
 def played(cut=lambda view, moment: False) -> list[tuple]:
@@ -139,7 +139,7 @@ def test_the_state_holds_a_round_for_each_view_and_for_the_goal_under_way():
     assert other.episode.rounds == run.episode.rounds
     other.planner.ledger.enter([], at(1.0), Round(5.0, 5.0))
     other.inputs = run.inputs
-    assert targets.ask(other, 99).planner.ledger.rounds(other.visited) == list(run.episode.rounds[:2])
+    assert targets.ask(other, 99).planner.ledger.rounds(other.episode.visited) == list(run.episode.rounds[:2])
 
 
 BAD = {

@@ -124,7 +124,7 @@ class Robot:
         self.run.inputs.belief, self.run.inputs.belief_stamp = belief_of(5.0, upper, size=400), self.now
 
     def take_views(self, count: int) -> None:
-        while len(self.run.visited) < count:
+        while len(self.run.episode.visited) < count:
             goal = self.run.episode.goal or events.update(self.run, self.now)
             start, began = self.at, self.now
             self.drive.set_out(start, goal.decision.view)

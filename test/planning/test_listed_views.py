@@ -121,15 +121,15 @@ def test_a_session_ends_before_the_view_that_is_too_far():
     for _ in range(4):
         now += SECOND
         take_view(free, now)
-    limit = free.planner.views.way(free.visited) - 1e-6
+    limit = free.planner.views.way(free.episode.visited) - 1e-6
     run, now = ready(termination={"max_travel": limit}), SECOND
     events.update(run, 0)
     while run.episode.termination is None:
         now += SECOND
         take_view(run, now)
     assert run.episode.termination.reason is TerminationReason.MAX_TRAVEL
-    assert run.planner.views.way(run.visited) <= limit < run.episode.termination.figures["travel"]
-    assert run.visited == free.visited[: len(run.visited)]
+    assert run.planner.views.way(run.episode.visited) <= limit < run.episode.termination.figures["travel"]
+    assert run.episode.visited == free.episode.visited[: len(run.episode.visited)]
     assert f"more than {limit:g} m" in run.episode.termination.detail
 
 
@@ -151,7 +151,7 @@ def test_a_ranking_puts_the_best_first_and_what_may_not_be_chosen_last():
     run = ready(planner={"travel_weight": 0.01})
     events.update(run, 0)
     take_view(run, SECOND)
-    taken = run.visited[0].view_angle
+    taken = run.episode.visited[0].view_angle
     asked = np.array([0.3, taken, 2.2, 4.4])
     ranking = targets.ask(run, 2 * SECOND).rank(on_circle(asked))
     assert sorted(ranking.views.view_angle.tolist()) == sorted(asked.tolist())

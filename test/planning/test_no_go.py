@@ -17,6 +17,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import (
+    CircleViewSpace,
     Exclusion,
     ViewSpaceSettings,
     excluded_numbers,
@@ -176,6 +177,6 @@ def test_the_thesis_protocol_has_no_robot():
 
 
 def test_a_ground_about_a_centre_that_was_found_is_the_same_ground():
-    views = circle(ViewSpaceSettings(num_views=8))
-    put_on_ground(views, GroundSettings(no_go_polygons="11,-1 14,-1 14,1 11,1"), (2.0, 0.0))
+    views = CircleViewSpace(ViewSpaceSettings(num_views=8), 10.0, centre=(2.0, 0.0))
+    put_on_ground(views, GroundSettings(no_go_polygons="11,-1 14,-1 14,1 11,1"))
     assert views.excluded(0.0).tolist() == [Exclusion.POLYGON, 0, 0, 0, 0, 0, 0, 0]

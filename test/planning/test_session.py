@@ -111,12 +111,12 @@ def test_a_view_counts_when_the_camera_has_arrived_and_a_newer_surface_has_come(
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=3 * SECOND)
     assert events.update(run, 3 * SECOND) is None
     assert run.state is State.MEASURING
-    assert run.visited == ()
+    assert run.episode.visited == ()
     feed(run, belief=band(0.0), belief_stamp=1 * SECOND - 1)  # older than the goal
     assert events.update(run, 4 * SECOND) is None
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND)
     following = events.update(run, 5 * SECOND)
-    assert run.visited == (goal.decision.view,)
+    assert run.episode.visited == (goal.decision.view,)
     assert following.round == 2
     assert run.state is State.MOVING
 
@@ -145,10 +145,10 @@ def test_an_arrival_is_lost_when_the_camera_leaves_and_regained_when_it_comes_ba
     ]
     feed(run, belief=band(0.0), belief_stamp=2 * SECOND)  # scanned while the camera was away
     events.update(run, 4 * SECOND)
-    assert run.visited == ()
+    assert run.episode.visited == ()
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND)
     events.update(run, 5 * SECOND)
-    assert len(run.visited) == 1
+    assert len(run.episode.visited) == 1
 
 
 def test_a_scan_taken_at_the_goal_counts_though_its_surface_comes_when_the_camera_is_away_again():
@@ -161,10 +161,10 @@ def test_a_scan_taken_at_the_goal_counts_though_its_surface_comes_when_the_camer
     for passing in (1 * SECOND, 3 * SECOND):  # scanned on the way there, and after it had left
         feed(run, belief=band(0.0), belief_stamp=passing)
         events.update(run, 4 * SECOND)
-        assert run.visited == ()
+        assert run.episode.visited == ()
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)
     following = events.update(run, 4 * SECOND)
-    assert run.visited == (goal.decision.view,)
+    assert run.episode.visited == (goal.decision.view,)
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)  # it counts once
     assert events.update(run, 5 * SECOND) is None
     assert run.episode.goal is following
@@ -180,10 +180,10 @@ def test_a_scan_taken_where_the_camera_was_driven_in_a_pause_does_not_count(ahea
     events.pause(run, False, 7 * SECOND)
     feed(run, belief=band(0.0), belief_stamp=5 * SECOND)
     stand(run, ahead, 7.0)
-    assert run.visited == ()
+    assert run.episode.visited == ()
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)  # before it was driven away
     events.update(run, 8 * SECOND)
-    assert len(run.visited) == 1
+    assert len(run.episode.visited) == 1
 
 
 def test_a_camera_that_only_passed_through_its_goal_has_not_stood_there():
@@ -192,7 +192,7 @@ def test_a_camera_that_only_passed_through_its_goal_has_not_stood_there():
     assert [stand(run, ahead, now) for ahead, now in ((0.0, 2.0), (0.06, 3.0))] == [State.MOVING, State.MOVING]
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)
     events.update(run, 4 * SECOND)
-    assert run.visited == ()
+    assert run.episode.visited == ()
 
 
 def test_a_camera_that_passed_through_its_goal_and_settles_beside_it_is_given_up_with_the_numbers():
@@ -302,7 +302,7 @@ def test_a_camera_that_stands_still_in_the_end_is_measured_whatever_it_did_befor
         surfaces.append(max((match.stamp for match in mapper.take()), default=surfaces[-1] if surfaces else 0))
         feed(run, belief=band(0.0), belief_stamp=surfaces[max(step - 1 - delay, 0)])
         stand(run, ahead, step / 10)
-        if run.visited:
+        if run.episode.visited:
             return
     pytest.fail(f"still {run.state.value}")
 
@@ -326,7 +326,7 @@ def test_goal_is_sent_again_and_then_given_up_for_another_view():
     assert other.decision.view_angle != goal.decision.view_angle
     assert not other.decision.feasible[run.planner.views.nearest(goal.decision.view)]
     assert other.round == 1
-    assert run.visited == ()
+    assert run.episode.visited == ()
 
 
 def test_all_goals_unreachable_ends_with_its_reason():
@@ -395,7 +395,7 @@ def test_reset_begins_anew_with_the_inputs_that_are_there():
     assert run.state is State.DONE
     run.begin()
     assert run.episode.termination is None
-    assert run.visited == ()
+    assert run.episode.visited == ()
     assert run.episode.elapsed(5 * SECOND) == 0.0
     assert events.update(run, 5 * SECOND).round == 1
 
@@ -432,7 +432,7 @@ def test_a_skipped_view_is_left_out_for_a_while_and_counted():
     assert second.decision.view_angle != first.decision.view_angle
     assert second.round == 1
     assert excluded_numbers(second.decision.excluded)["excluded_unreachable"] == 1
-    assert (run.episode.skipped_views, run.episode.unreached_views, run.visited) == (1, 0, ())
+    assert (run.episode.skipped_views, run.episode.unreached_views, run.episode.visited) == (1, 0, ())
     events.skip(run, 102 * SECOND)
     assert events.update(run, 102 * SECOND).decision.view_angle == first.decision.view_angle
     run.begin()
@@ -510,7 +510,7 @@ def test_asking_decides_without_sending():
     decision = targets.ask(run, 0).decide().decision
     assert abs(decision.view_angle - math.pi) < 0.5
     assert run.episode.goal is None
-    assert run.visited == ()
+    assert run.episode.visited == ()
     with pytest.raises(ValueError, match="surface"):
         targets.ask(session(), 0)
 
@@ -679,7 +679,7 @@ def test_a_robot_that_has_stopped_in_the_middle_is_named_with_the_goal_it_has_st
     run = ready(num_views=20, goal_timeout=10.0, goal_retries=0, still_goals=3)
     events.update(run, SECOND)
     take_view(run, 2 * SECOND)
-    stands = run.visited[0].view_angle
+    stands = run.episode.visited[0].view_angle
     waiting_for(run, 100.0, begin=3.0, where=stands)
     assert run.episode.termination.detail.startswith("the pose has not changed since goal 2: 3 goals in a row")
 
@@ -764,7 +764,7 @@ def test_a_view_that_is_to_tell_whether_what_was_seen_is_right_goes_between_thos
     assert run.episode.termination.detail.endswith(
         "not tested yet: the views share no error beyond what is declared"
     )
-    assert len(run.visited) == 3
+    assert len(run.episode.visited) == 3
 
 
 @pytest.mark.parametrize("how", ["no view", "time", "way"])

@@ -34,7 +34,7 @@ def test_a_goal_that_the_robot_gives_up_is_sent_again_at_once_and_then_left_for_
     other = events.update(run, 3 * SECOND)
     assert other.decision.view_angle != goal.decision.view_angle
     assert not other.decision.feasible[run.planner.views.nearest(goal.decision.view)]
-    assert run.visited == ()
+    assert run.episode.visited == ()
 
 
 def test_a_view_that_was_given_up_may_be_chosen_again_after_a_while():
@@ -121,7 +121,7 @@ def test_before_the_end_the_camera_goes_home():
     end = ended(run)
     assert end.reason is TerminationReason.MAX_VIEWS
     assert end.detail == "1 views taken; the camera is back at the home view"
-    assert len(run.visited) == 1
+    assert len(run.episode.visited) == 1
 
 
 def test_a_pose_from_before_the_way_home_is_no_arrival():

@@ -506,12 +506,12 @@ def test_candidates_round_trip_in_single_precision(seed, number):
 def test_candidates_off_the_circle_round_trip_with_distance_and_turn(seed, number, x, y):
     rng = np.random.default_rng(seed)
     angle, distance, turn = (rng.uniform(*between, number) for between in ((0, TWO_PI), (8.5, 16.0), (-1.5, 1.5)))
-    views = Poses.from_polar(angle, distance, turn)
+    views = Poses.from_polar(angle, distance, turn, (x, y))
     excluded = rng.integers(0, 8, number).astype(np.uint8)
     decision = conversions.Decision(
         views[0], 0.0, 0.0, 0.0, 0.0, views, rng.normal(size=number), np.zeros(number), excluded
     )
-    back = candidates_from_msg(over_the_wire(conversions.candidates_to_msg(decision, HEADER, (x, y))))
+    back = candidates_from_msg(over_the_wire(conversions.candidates_to_msg(decision, HEADER)))
     assert back.views(10.0, (x, y)).polar == pytest.approx(views.polar, abs=1e-5)
     np.testing.assert_array_equal(back.turn, views.turn.astype(np.float32))
     np.testing.assert_array_equal(back.excluded, excluded)

@@ -17,9 +17,9 @@ from sensor_msgs.msg import CameraInfo, Image, LaserEcho, LaserScan, MultiEchoLa
 
 from nbv_planner.episode.sensor_messages import depth_from_msg, pinhole_from_msg, points_from_msg, scan_from_msg
 from nbv_planner.errors import InputRejectedError
+from nbv_planner.mapping.scan_making import Pinhole
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams
-from nbv_planner.world.scan_making import Pinhole
 
 SQUARE = Contour(np.array([3.0, 3.0, -2.0, -2.0]), np.array([-1.0, 4.0, 4.0, -1.0]))
 HERE = CameraPose(0.0, 0.0, 0.0)

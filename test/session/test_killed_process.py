@@ -33,7 +33,7 @@ except StateFileError as error:
     assert error.reason == "missing", error
 run.inputs.subscribers = 2
 feed(run, pose_angle=0.0, pose_stamp=0)
-events.take_surface(run, hit(band(1.0), len(run.visited)), now)
+events.take_surface(run, hit(band(1.0), len(run.episode.visited)), now)
 while run.episode.termination is None:
     now += SECOND
     goal = run.episode.goal
@@ -45,7 +45,7 @@ while run.episode.termination is None:
     run.facts.clear()
     if run.episode.goal is not None:
         print("goal", run.episode.goal.stamp, run.episode.goal.decision.view_angle, flush=True)
-    print("views", len(run.visited), flush=True)
+    print("views", len(run.episode.visited), flush=True)
 print("done", flush=True)
 """
 

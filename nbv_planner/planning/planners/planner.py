@@ -349,8 +349,10 @@ class Planner(ABC):
         self, belief: Believed, views: Poses, current_view: CameraPose | None, visited: Sequence[CameraPose]
     ) -> Situation:
         surface = self._reader(belief.by_noise)
-        scene, taken = as_found(self._scene, surface.checks), Poses.of(self._looked(visited))
-        return Situation(surface, scene, views, taken, self.views.ground, current_view)
+        centre = self.views.centre
+        scene, taken = as_found(self._scene, surface.checks), Poses.of(self._looked(visited)).about(centre)
+        stands = current_view and current_view.about(centre)
+        return Situation(surface, scene, views, taken, self.views.ground, stands)
 
     def _looked(self, visited: Sequence[CameraPose]) -> Sequence[CameraPose]:
         """Where the camera has looked when it has taken these views."""

@@ -45,10 +45,9 @@ def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
 
 
 def put_on_ground(
-    views: ViewSpace, settings: GroundSettings, centre: tuple[float, float] = (0.0, 0.0),
-    map: OccupancyMap | None = None,
+    views: ViewSpace, settings: GroundSettings, map: OccupancyMap | None = None
 ) -> None:
-    """Let a view space about a `centre`, metres, use the ground of the settings; the circle only if there is any.
+    """Let a view space use the ground of the settings; the circle only if there is any.
 
     A `map` takes the place of their file.
 
@@ -56,8 +55,8 @@ def put_on_ground(
         ConfigFileError: the map cannot be read.
     """
     if map is not None or settings.given or not views.on_circle:
-        reach = float(views.candidates.distance.max()) + math.hypot(*centre)
-        views.ground = ground_of(settings, reach, map).seen_from(*centre)
+        reach = float(views.candidates.distance.max()) + math.hypot(*views.centre)
+        views.ground = ground_of(settings, reach, map)
 
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
+from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.view_space.space import ExclusionArray, ViewSpace, aside
 from nbv_planner.planning.view_space.view_settings import (
@@ -23,7 +23,7 @@ from nbv_planner.planning.view_space.view_settings import (
 from nbv_planner.surface.seam import Believed
 from nbv_planner.world.ground.zones import around_disc
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scene import AROUND, FoundScene, Scene
+from nbv_planner.world.scene import AROUND, FoundScene, Scene, centre_of
 
 # Nothing farther than this from a view that was not reached is left out for it, radians.
 _WIDEST = math.pi / 6
@@ -42,8 +42,11 @@ class CircleViewSpace(ViewSpace):
 
     on_circle = True
 
-    def __init__(self, settings: ViewSpaceSettings, view_distance: float, *, angles: FloatArray | None = None) -> None:
-        """Set up the candidates on a view circle of radius `view_distance`, metres.
+    def __init__(
+        self, settings: ViewSpaceSettings, view_distance: float, *, angles: FloatArray | None = None,
+        centre: tuple[float, float] = ORIGIN,
+    ) -> None:
+        """Set up the candidates on a view circle of radius `view_distance` about a `centre`, metres.
 
         `angles` are candidates to use instead of those of the settings (the thesis protocol's hold 0 twice).
 
@@ -53,7 +56,7 @@ class CircleViewSpace(ViewSpace):
         self._view_distance = view_distance
         spaced = np.arange(settings.num_views) * (TWO_PI / settings.num_views)
         self.angles = (np.array(settings.view_angles) if settings.listed else spaced) if angles is None else angles
-        super().__init__(Poses.on_circle(self.angles, view_distance), settings)
+        super().__init__(Poses.on_circle(self.angles, view_distance, centre), settings)
 
     @property
     def spacing(self) -> float:
@@ -65,7 +68,8 @@ class CircleViewSpace(ViewSpace):
 
     def travel(self, start: CameraPose, ends: Poses) -> FloatArray:
         """Distance along the circle by the shorter arc, shape (V,), metres."""
-        return np.abs(angle_difference(ends.view_angle, start.view_angle)) * self._view_distance
+        apart = angle_difference(ends.about(self.centre).view_angle, start.about(self.centre).view_angle)
+        return np.abs(apart) * self._view_distance
 
     def apart(self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float) -> BoolArray:
         """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`, shape (V,)."""
@@ -73,14 +77,14 @@ class CircleViewSpace(ViewSpace):
 
     def at_angle(self, view_angle: float) -> CameraPose:
         """The view at any angle of the circle."""
-        return CameraPose.from_polar(view_angle, self._view_distance)
+        return CameraPose.from_polar(view_angle, self._view_distance, centre=self.centre)
 
     def around(self, index: int) -> Poses:
         """Views around a candidate, ten to either side, up to halfway to its neighbours; none around listed ones."""
         if self._settings.listed:
             return super().around(index)
         angles = wrap_angle(self.angles[index] + np.linspace(-0.5, 0.5, 21) * self.spacing)
-        return Poses.on_circle(angles, self._view_distance)
+        return Poses.on_circle(angles, self._view_distance, self.centre)
 
     def indistinct(self, arrival: ArrivalSettings) -> str:
         """Message that a pose may count as being at two neighbouring candidates at once; empty if none does.
@@ -108,9 +112,13 @@ class CircleViewSpace(ViewSpace):
         as all together that is left out `now` within 30°: it doubles with each failure nearby, so that an obstacle
         costs few of them. It never reaches farther than 30°.
         """
+        goal = goal.about(self.centre)
         half_width = least = self.spacing + tolerance / self._view_distance
         if set_out is not None and halt is not None:
-            way, short = (abs(float(angle_difference(halt.view_angle, end.view_angle))) for end in (set_out, goal))
+            came = halt.about(self.centre).view_angle
+            way, short = (
+                abs(float(angle_difference(came, end.about(self.centre).view_angle))) for end in (set_out, goal)
+            )
             half_width = max(least, short) if way > least else least
         apart = np.abs(angle_difference(self.angles, goal.view_angle))
         left_out = [index for index, end in self._unreachable_until.items() if now < end]
@@ -137,12 +145,12 @@ class FoundViewSpace(CircleViewSpace):
         """Set up the candidates; see :class:`CircleViewSpace`."""
         self._arc: tuple[float, float] = (0.0, TWO_PI)
         self._least, self._turn, self._here = AROUND * found.radius_max, found.turn, False
-        super().__init__(settings, found.view_distance)
+        super().__init__(settings, found.view_distance, centre=centre_of(found))
         start, end = found.arc_start, found.arc_end
         self._settled, self._stays = False, not found.views and (start != end or found.turn != 0.0)
         self._approaches = not found.views
         if start == end:
-            start = float(self.angles[self.nearest(CameraPose.from_polar(start, found.view_distance))])
+            start = float(self.angles[self.nearest(self.at_angle(start))])
             start, end = start - SLACK, start + SLACK
         inside = self._allowed & in_arcs(self.angles, (start, end))
         if inside.any():
@@ -150,7 +158,7 @@ class FoundViewSpace(CircleViewSpace):
 
     def allowed(self, views: Poses) -> BoolArray:
         """Which of any `views` lie on arcs that are allowed and safe, shape (V,)."""
-        return super().allowed(views) & in_arcs(views.view_angle, self._arc)
+        return super().allowed(views) & in_arcs(views.about(self.centre).view_angle, self._arc)
 
     def off_ground(self, views: Poses) -> ExclusionArray:
         """Why the camera cannot go to any `views` on the ground, shape (V,); where it stands it may turn."""
@@ -160,9 +168,9 @@ class FoundViewSpace(CircleViewSpace):
         """Keep off what the object may occupy, and choose the one candidate of the approach; see :class:`ViewSpace`."""
         super().believe(belief, stands, most)
         if self._stays and stands is not None and not self._here:
-            self._here = True
-            distance = max(stands.distance, _LEAST_AWAY * self._view_distance)
-            self._take(Poses.of([CameraPose.from_polar(stands.view_angle, distance, self._turn)]))
+            self._here, seen = True, stands.about(self.centre)
+            distance = max(seen.distance, _LEAST_AWAY * self._view_distance)
+            self._take(Poses.of([CameraPose.from_polar(seen.view_angle, distance, self._turn, self.centre)]))
         elif self._approaches and not self._here and self.ground is not None:
             self._stay_on_ground()
         elif not self._approaches and not self._settled and self.ground is not None:
@@ -182,10 +190,10 @@ class FoundViewSpace(CircleViewSpace):
         if not len(left):
             return
         for nearer in np.linspace(self._view_distance, self._least, _INWARD)[1:]:
-            free = self.off_ground(Poses.on_circle(self.angles[left], nearer)) == 0
+            free = self.off_ground(Poses.on_circle(self.angles[left], nearer, self.centre)) == 0
             distance[left[free]] = nearer
             left = left[~free]
-        self._take(Poses.from_polar(self.angles, distance, np.zeros(len(distance))))
+        self._take(Poses.from_polar(self.angles, distance, np.zeros(len(distance)), self.centre))
 
     def _stay_on_ground(self) -> None:
         """Take the nearest place that the ground leaves free if it bars the candidate that may be chosen."""
@@ -193,7 +201,7 @@ class FoundViewSpace(CircleViewSpace):
         if not self.off_ground(self.candidates)[best]:
             return
         angle, distance = np.meshgrid(np.arange(0.0, TWO_PI, _PLACES[0]), self._view_distance * np.array(_PLACES[1:]))
-        places = Poses.from_polar(angle.ravel(), distance.ravel(), np.zeros(angle.size))
+        places = Poses.from_polar(angle.ravel(), distance.ravel(), np.zeros(angle.size), self.centre)
         (x, y), wanted = places.position.T, self.candidates[best]
         free = on_arcs(places, self._settings) & (self.off_ground(places) == 0)
         if free.any():
@@ -313,5 +321,6 @@ def path_around(start: CameraPose, ends: Poses, radius: float) -> FloatArray:
 
     It is straight, or two tangents of the disc with an arc between them. A view inside of the disc counts as on it.
     """
+    start = start.about(ends.centre)
     apart = np.abs(angle_difference(ends.view_angle, start.view_angle))
     return around_disc(radius, max(start.distance, radius), np.maximum(ends.distance, radius), apart)

@@ -66,7 +66,7 @@ def excluded_words(exclusion: ExclusionArray) -> str:
 
 def aside(views: Poses, visited: Sequence[CameraPose]) -> FloatArray:
     """Angle about the centre from each of `views` to the nearest one `visited`, shape (V,), radians; π of none."""
-    turns = angle_difference(views.view_angle, Poses.of(visited).view_angle[:, np.newaxis])
+    turns = angle_difference(views.view_angle, Poses.of(visited).about(views.centre).view_angle[:, np.newaxis])
     return np.asarray(np.abs(turns).min(axis=0, initial=math.pi))
 
 
@@ -100,6 +100,11 @@ class ViewSpace(ABC):
         self._stands: CameraPose | None = None
         self._believed: tuple[Believed, Ground] | None = None
         self._judged: tuple[Ground, CameraPose | None, ExclusionArray] | None = None
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """Point around which the candidates lie, in the object frame, metres."""
+        return self.candidates.centre
 
     @property
     def spacing(self) -> float:
@@ -183,7 +188,7 @@ class ViewSpace(ABC):
 
     def allowed(self, views: Poses) -> BoolArray:
         """Which of any `views` the camera may ever take: those on an allowed arc and on no blocked one, shape (V,)."""
-        return on_arcs(views, self._settings)
+        return on_arcs(views.about(self.centre), self._settings)
 
     def barred(self, excluded: ExclusionArray) -> BoolArray:
         """Which candidates arcs or ground exclude, by the reasons against each: neither time nor a view opens them."""
@@ -196,7 +201,7 @@ class ViewSpace(ABC):
         """
         far = np.ones(len(views), dtype=bool)
         for taken in visited if revisit_radius > 0.0 else ():
-            far &= self.travel(taken, views) >= revisit_radius * views.distance
+            far &= self.travel(taken, views) >= revisit_radius * views.about(self.centre).distance
         return far
 
     def farthest(self, visited: Sequence[CameraPose]) -> float:

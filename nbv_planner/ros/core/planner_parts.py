@@ -38,7 +38,7 @@ from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scale import at_found, rescaled
-from nbv_planner.world.scene import FoundScene, Scene, centre_of, check_proportions
+from nbv_planner.world.scene import FoundScene, Scene, check_proportions
 
 T = TypeVar("T")
 LISTS = ("view_angles", "view_poses")
@@ -78,7 +78,7 @@ class Deciders:
 
     def put_on_ground(self, views: Any, found: FoundScene | None) -> None:
         """Let a view space keep off what the newest map of the ground bars."""
-        put_on_ground(views, self._ground, centre_of(found), self.map)
+        put_on_ground(views, self._ground, self.map)
 
     def in_proportion(
         self, found: FoundScene | None, changes: Sequence[Parameter] = ()

@@ -104,15 +104,15 @@ def _check_columns(belief: SurfaceBelief) -> FloatArray:
     return columns
 
 
-def candidates_to_msg(decision: Decision, header: Header, centre: tuple[float, float] = (0.0, 0.0)) -> PointCloud2:
-    """Build the `candidates` cloud: one point per candidate view, at its position; their `centre` in metres.
+def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
+    """Build the `candidates` cloud: one point per candidate view, at its position.
 
     It holds their turns where there are any.
     """
     views, layout = decision.candidates, messages.CANDIDATES_LAYOUT + messages.EXCLUDED_LAYOUT
     x, y = views.position.T
     columns = {
-        "x": x + centre[0], "y": y + centre[1], "angle": views.view_angle,
+        "x": x, "y": y, "angle": views.view_angle,
         "utility": decision.utilities, "cost": decision.costs,
         "feasible": decision.feasible, "excluded": decision.excluded,
     }

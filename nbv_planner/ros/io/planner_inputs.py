@@ -189,7 +189,7 @@ class Decisions:
             events.fail(self._node.core, f"the decision failed: {error_words(answer)}")
         elif self._paths is not None and isinstance(answer, Answer) and answer.decision and not answer.ended:
             self.under_way = True
-            pose = self._node.goals.message(Target(self._node.core.placed(answer.decision.view), self._node.now_ns()))
+            pose = self._node.goals.message(Target(answer.decision.view, self._node.now_ns()))
             self._paths.ask(pose, partial(self._on_path, question, answer))
             return
         else:

@@ -216,10 +216,9 @@ class GoalOutput:
             self._explain(target, core, more)
 
     def _explain(self, goal: Goal, core: PlannerCore, more: dict[str, object]) -> None:
-        decision, circle, figures = goal.decision, self._node.scene.view_distance, goal.figures
+        decision, circle = goal.decision, self._node.scene.view_distance
         header = self._node.header(self._frame, goal.stamp)
-        centre = figures.get("centre_x", 0.0), figures.get("centre_y", 0.0)
-        self._candidates.publish(conversions.candidates_to_msg(decision, header, centre))
+        self._candidates.publish(conversions.candidates_to_msg(decision, header))
         message = f"view {goal.round} at {decision.view.words(circle)}, decided by {decision.decided_by}"
         values = iteration_values(core, goal, circle) | more
         name = f"{self._node.get_name()}: iteration"

@@ -161,7 +161,7 @@ def summary(core: PlannerCore, keeper: JournalKeeper, now: int) -> str:
     recorder = core.settings.recorder and f"; recorded by {core.settings.recorder}"
     return (
         f"{len(core.episode.visited)} views, coverage {said}, {core.episode.elapsed(now):.1f} s, "
-        f"{core.planner.views.way(core.visited):.1f} m between the views; {kept}{recorder}"
+        f"{core.planner.views.way(core.episode.visited):.1f} m between the views; {kept}{recorder}"
     )
 
 
@@ -201,7 +201,7 @@ def iteration_values(core: PlannerCore, goal: Goal, view_distance: float) -> dic
 def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]:
     """Numbers for `/diagnostics`, from which plotting tools read them, besides those of every status."""
     belief, goal = core.inputs.belief, core.episode.goal
-    values: dict[str, object] = {"travelled": core.planner.views.way(core.visited)}
+    values: dict[str, object] = {"travelled": core.planner.views.way(core.episode.visited)}
     if core.episode.legs:
         last, learned = core.episode.legs[-1], pace(core)
         values |= {"leg_predicted": last.predicted, "leg_measured": last.travel + last.dwell}

@@ -12,12 +12,12 @@ from std_msgs.msg import Header
 from nbv_planner.episode.parameters import BESIDE
 from nbv_planner.episode.sensor_messages import depth_from_msg, pinhole_from_msg, points_from_msg, scan_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.mapping.scan_making import ScanMakerSettings, scan_of_depth, scan_of_points
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.io import conversions
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scan_making import ScanMakerSettings, scan_of_depth, scan_of_points
 
 # Messages that may wait for their conversion, that under way included.
 _WAITING = 2

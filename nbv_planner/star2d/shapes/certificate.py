@@ -222,7 +222,7 @@ class CoverageCertificate:
         off, belief = belief.common_std, belief.by_noise
         shapes = self.sampler.draw(belief, self.scene)
         points = surface_density(shapes, self.scene.pixel_size, self.aim.density)
-        grades = grades_of_sight(shapes, taken, self.scene, _GRAZING)
+        grades = grades_of_sight(shapes, taken.relative_to(*belief.centre), self.scene, _GRAZING)
         closed = 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size)
         if self.aim.tau:
             tau = self.aim.as_found(self.scene.pixel_size, belief.checks).tau

@@ -17,6 +17,7 @@ from scipy.spatial import cKDTree
 
 from nbv_planner.errors import SettingError, shown
 from nbv_planner.geometry import (
+    ORIGIN,
     TWO_PI,
     BoolArray,
     FloatArray,
@@ -121,8 +122,14 @@ class Outline:
     its neighbours', divided by the cosine of half a step, so that no chord cuts into it.
     """
 
-    def __init__(self, angle: FloatArray, radius: FloatArray, most: float = math.inf) -> None:
-        """Give the radii, metres, at rising polar angles, radians, shape (M,), and the greatest one that is used."""
+    def __init__(
+        self, angle: FloatArray, radius: FloatArray, most: float = math.inf, centre: tuple[float, float] = ORIGIN
+    ) -> None:
+        """Give the radii, metres, at rising polar angles, radians, shape (M,), and the greatest one that is used.
+
+        They are about a `centre`, metres.
+        """
+        self.centre = centre  #: of the radii, metres.
         once = angle - angle[0] < TWO_PI - 1e-9
         self._angle = angle[once] - angle[0]
         reach = np.clip(radius[once], 0.0, most)
@@ -130,7 +137,7 @@ class Outline:
         widest = np.maximum(reach, np.maximum(np.roll(reach, 1), np.roll(reach, -1)))
         self._radius = widest / math.cos(0.5 * float(steps.max()))
         self._turn = float(angle[0])
-        self.corners = np.column_stack(polar_to_cartesian(angle[once], self._radius))  #: shape (n, 2), metres.
+        self.corners = np.column_stack(polar_to_cartesian(angle[once], self._radius)) + centre  #: shape (n, 2), metres.
         self.greatest = float(self._radius.max())  #: greatest radius, metres.
 
     @cached_property
@@ -141,7 +148,7 @@ class Outline:
 
     def holds(self, x: FloatArray, y: FloatArray) -> BoolArray:
         """Whether points, metres, lie inside the polygon."""
-        place = np.mod(np.arctan2(y, x) - self._turn, TWO_PI)
+        place = np.mod(np.arctan2(y - self.centre[1], x - self.centre[0]) - self._turn, TWO_PI)
         first = np.searchsorted(self._angle, place, side="right") - 1
         start, end = self.corners[first], np.roll(self.corners, -1, axis=0)[first]
         edge = end - start
@@ -163,7 +170,7 @@ G = TypeVar("G", bound="Ground")
 
 @dataclass(frozen=True, eq=False)
 class Ground(ABC):
-    """Where the robot may be and how it gets there, in metres about the centre of the object. Immutable."""
+    """Where the robot may be and how it gets there, in metres in the object frame. Immutable."""
 
     settings: GroundSettings
     #: what the object may occupy; None if nothing is known of it.
@@ -178,9 +185,11 @@ class Ground(ABC):
         """The same ground with another object on it."""
         return dataclasses.replace(self, outline=outline)
 
-    def with_object(self, angle: FloatArray, upper: FloatArray, most: float = math.inf) -> Ground:
-        """The same ground with an object that reaches up to `upper` (M,), and never beyond `most`, metres."""
-        return self.with_outline(Outline(angle, upper, most))
+    def with_object(
+        self, angle: FloatArray, upper: FloatArray, most: float = math.inf, centre: tuple[float, float] = ORIGIN
+    ) -> Ground:
+        """The same ground with an object that reaches up to `upper` (M,) of a `centre`, never beyond `most`, metres."""
+        return self.with_outline(Outline(angle, upper, most, centre))
 
     @abstractmethod
     def seen_from(self, x: float, y: float) -> Ground:
@@ -281,6 +290,11 @@ class OpenGround(Ground):
         return OpenGround(self.settings)
 
     @property
+    def _centre(self) -> FloatArray:
+        """Of the disc."""
+        return np.array(ORIGIN if self.outline is None else self.outline.centre)
+
+    @property
     def disc(self) -> float:
         """Radius of the disc that paths avoid, metres."""
         return 0.0 if self.outline is None else self.outline.greatest + self.margin
@@ -289,7 +303,7 @@ class OpenGround(Ground):
         """OBJECT within the margin of what the object may occupy."""
         x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         blocked = np.zeros(len(x), dtype=np.uint8)
-        near = np.hypot(x, y) < self.disc
+        near = np.hypot(x - self._centre[0], y - self._centre[1]) < self.disc
         if self.outline is not None and near.any():
             blocked[near] = Zone.OBJECT * (self.outline.distance(x[near], y[near]) <= self.margin)
         return blocked
@@ -297,8 +311,8 @@ class OpenGround(Ground):
     def lengths(self, start: Sequence[float], x: ArrayLike, y: ArrayLike) -> FloatArray:
         """As :func:`around_disc`; out of the disc and into it radial, which keeps clear of what is star-shaped."""
         x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-        angle, away = cartesian_to_polar(x, y)
-        (own,), (here,) = cartesian_to_polar(start[:1], start[1:2])
+        angle, away = cartesian_to_polar(x - self._centre[0], y - self._centre[1])
+        (own,), (here,) = cartesian_to_polar(*(np.array(start) - self._centre)[:, None])
         disc = self.disc
         apart = np.abs(angle_difference(angle, own))
         first, second = max(float(here), disc), np.maximum(away, disc)
@@ -309,7 +323,7 @@ class OpenGround(Ground):
         """Start, tangent points with the corners of an arc outside of the disc between them, end."""
         if self.zones(end[:1], end[1:2]).any():
             return np.empty((0, 2))
-        angles, away = cartesian_to_polar(*np.array([start, end], dtype=float).T)
+        angles, away = cartesian_to_polar(*(np.array([start, end], dtype=float) - self._centre).T)
         disc, sign = self.disc, math.copysign(1.0, float(angle_difference(angles[1], angles[0])))
         apart = sign * float(angle_difference(angles[1], angles[0]))
         outside = np.maximum(away, disc)
@@ -325,18 +339,19 @@ class OpenGround(Ground):
             polar += [(angles[0] + sign * (before + turn), disc)]
         polar += [(angles[1], outside[1])] if away[1] < disc else []
         between = np.array([polar_to_cartesian(*place) for place in polar], dtype=float).reshape(-1, 2)
-        return np.vstack([[start], between, [end]])
+        return np.vstack([[start], between + self._centre, [end]])
 
     def way_out(self, start: Sequence[float]) -> tuple[float, float]:
         """The nearest free place on the ray from the centre through `start`."""
         x, y = float(start[0]), float(start[1])
         if not self.zones([x], [y]).any():
             return x, y
-        angle = math.atan2(y, x)
-        away = np.linspace(math.hypot(x, y), self.disc, 200)
-        free = self.zones(away * math.cos(angle), away * math.sin(angle)) == 0
+        from_x, from_y = self._centre.tolist()
+        angle = math.atan2(y - from_y, x - from_x)
+        away = np.linspace(math.hypot(x - from_x, y - from_y), self.disc, 200)
+        free = self.zones(from_x + away * math.cos(angle), from_y + away * math.sin(angle)) == 0
         out = float(away[np.argmax(free)]) if free.any() else self.disc
-        return out * math.cos(angle), out * math.sin(angle)
+        return from_x + out * math.cos(angle), from_y + out * math.sin(angle)
 
 
 def around_disc(disc: float, first: float, second: FloatArray, apart: FloatArray) -> FloatArray:

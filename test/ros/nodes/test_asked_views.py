@@ -65,7 +65,7 @@ def test_views_are_ranked_by_the_objective_on_the_present_belief_without_an_epis
     assert [float(values[f"{place}.view_angle"]) for place in (1, 2, 3)] == [angles[i] for i in order]
     assert [float(values[f"{place}.utility"]) for place in (1, 2, 3)] == pytest.approx(expected[order].tolist())
     assert answer.message.startswith(f"best: {angles[order[0]]:.4f} rad, U ")
-    assert (robot.goals, planner.core.visited, planner.core.episode.started) == ([], (), False)
+    assert (robot.goals, planner.core.episode.visited, planner.core.episode.started) == ([], (), False)
 
 
 def test_ranking_during_an_episode_leaves_it_as_it_is(world):

@@ -103,10 +103,10 @@ def test_a_mapper_that_is_reset_between_a_view_and_its_decision_ends_nothing(wor
     world.spin_until(lambda: planner.core.state.value == "MEASURING", "the arrival")
     planner.decisions.under_way = True  # as if a decision were under way elsewhere: the window is open
     robot.map()
-    world.spin_until(lambda: planner.core.visited, "the view")
+    world.spin_until(lambda: planner.core.episode.visited, "the view")
     robot.send_surface(robot.surface(PRIOR, 0))
     world.spin_until(lambda: planner.core.episode.lost_views, "the loss")
     planner.decisions.under_way = False
     robot.goal(2)
-    assert (planner.core.visited, planner.core.episode.lost_views) == ((), 1)
+    assert (planner.core.episode.visited, planner.core.episode.lost_views) == ((), 1)
     assert planner.core.state.value == "MOVING"

@@ -68,7 +68,7 @@ def test_a_planner_that_takes_scans_waits_a_moment_for_the_newest_one_in_the_sur
         pose(pose_msg(there, stamp))
     came = time.monotonic()
     surface(conversions.belief_to_msg(wavy_belief(1, size=200), header("object", taken)))
-    world.spin_until(lambda: len(node.core.visited) == 1, "the view that counts")
+    world.spin_until(lambda: len(node.core.episode.visited) == 1, "the view that counts")
     if not lost:
         scan(conversions.scan_to_msg(CAMERA.scan(there, 1), header("camera", taken)))
     world.spin_until(lambda: goals[-1].header.stamp != goals[0].header.stamp, "the second goal")

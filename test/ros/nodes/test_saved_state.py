@@ -385,7 +385,7 @@ def test_a_damaged_session_is_set_aside_and_the_planner_begins_anew(world, sessi
     session_file.write_bytes(session_file.read_bytes()[1:])
     planner = start_planner(world, session_file)
     assert world.drops(planner)["state.damaged"] == 1
-    assert planner.core.visited == ()
+    assert planner.core.episode.visited == ()
 
 
 @pytest.mark.parametrize(
@@ -402,7 +402,7 @@ def test_a_session_with_facts_that_none_has_is_set_aside_and_the_planner_begins_
     rewrite(session_file, "planning session", lambda records: [*records, {"at": 1, **record}])
     planner = start_planner(world, session_file)
     assert world.drops(planner)["state.content"] == 1
-    assert planner.core.visited == ()
+    assert planner.core.episode.visited == ()
     assert session_file.with_name(f"{session_file.name}.refused").exists()
 
 
@@ -418,10 +418,10 @@ def test_the_planner_saves_and_loads_on_request(world, session_file):
     planner, _ = two_goals(world, session_file, autosave=False)
     assert world.call(Trigger, "nbv_planner/save").success
     world.call(Trigger, "nbv_planner/reset")
-    assert planner.core.visited == ()
+    assert planner.core.episode.visited == ()
     loaded = world.call(Trigger, "nbv_planner/load")
     assert (loaded.success, loaded.message) == (True, f"1 views loaded from {session_file}")
-    assert len(planner.core.visited) == 1
+    assert len(planner.core.episode.visited) == 1
 
 
 def test_a_subscriber_that_comes_late_is_told_the_goal_under_way(world):

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nbv_planner.mapping.scan_making import ScanMakerSettings, scan_of_points
 from nbv_planner.world.scale import SensorHeader, SensorHeaders
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scan_making import ScanMakerSettings, scan_of_points
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene(radius_min=0.5, radius_max=1.0, view_distance=2.0, range_max=2.0, pixel_size=0.02)

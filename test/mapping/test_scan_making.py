@@ -10,10 +10,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.mapping.scan_making import Pinhole, ScanMakerSettings, scan_of_depth, scan_of_points
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import cast_beams
-from nbv_planner.world.scan_making import Pinhole, ScanMakerSettings, scan_of_depth, scan_of_points
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import sampled_contour
 
