@@ -26,8 +26,8 @@ from benchmarks.reference import REFERENCE_OBJECTIVES, Reference, expected_gain,
 from nbv_planner.episode import simulation
 from nbv_planner.episode.judge import Judge
 from nbv_planner.episode.parameter_files import shared_file
-from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
+from nbv_planner.episode.wiring import planner_named, scan_mapping
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
@@ -450,7 +450,7 @@ def _checks_row(robust: bool, views: int, rounds: int) -> Row:
             for number in range(1, views + 1)
             for pose in [CameraPose.from_polar(number * TWO_PI / views, config.scene.view_distance)]
         ]
-        mapping = config.scan_mapping()
+        mapping = scan_mapping(config)
         for scan in taken:
             mapping.add([scan], scan.view - 1)
             mapping.belief()

@@ -11,13 +11,14 @@ from nbv_planner.versions import VERSION
 __version__ = VERSION
 __all__ = [
     "simulate", "Episode", "ViewRecord", "Step", "EpisodeRecord", "Termination", "configure", "EpisodeConfig",
-    "register", "planner_names", "OBJECT_SETS", "parse_object", "Scene", "Scan", "CameraPose", "Poses",
-    "SimulatedCamera", "ScanMapping", "SurfaceBelief", "Planner", "NbvPlannerError", "SettingError",
+    "mapper_and_planner", "register", "planner_names", "OBJECT_SETS", "parse_object", "Scene", "Scan", "CameraPose",
+    "Poses", "SimulatedCamera", "ScanMapping", "SurfaceBelief", "Planner", "NbvPlannerError", "SettingError",
 ]
 
 if TYPE_CHECKING:
     from nbv_planner.episode.parameters import EpisodeConfig, configure
     from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
+    from nbv_planner.episode.wiring import mapper_and_planner
     from nbv_planner.errors import NbvPlannerError, SettingError
     from nbv_planner.mapping.scans import ScanMapping
     from nbv_planner.planning.planners import Planner, planner_names
@@ -33,6 +34,7 @@ else:  # types see the names above and no others
     _PLACES = {
         "episode.parameters": ("EpisodeConfig", "configure"),
         "episode.records": ("EpisodeRecord", "Step", "ViewRecord"),
+        "episode.wiring": ("mapper_and_planner",),
         "errors": ("NbvPlannerError", "SettingError"),
         "star2d.belief": ("SurfaceBelief",),
         "mapping.scans": ("ScanMapping",),

@@ -14,9 +14,8 @@ from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.storage import RawMessage
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.episode.messages import status_values
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.planning.termination import Termination, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.star2d.mapper import MapperSettings

@@ -218,7 +218,7 @@ def test_parts_built_by_hand_decide_as_the_episode_does():
     settings = {**QUICK, "object": "star"}
     config, expected = nbv.configure(**settings), [view.angle for view in nbv.simulate(**settings)]
     camera = nbv.SimulatedCamera(nbv.parse_object("star", config.scene), config.scene, config.sensor)
-    mapper, planner = config.parts()
+    mapper, planner = nbv.mapper_and_planner(config)
     visited = []
     for number in range(1, 6):
         belief = mapper.belief().as_transmitted()  # in the precision of the simulation
@@ -229,7 +229,7 @@ def test_parts_built_by_hand_decide_as_the_episode_does():
 
 def test_parts_need_a_known_scene():
     with pytest.raises(nbv.SettingError, match="scene: unknown needs"):
-        nbv.configure(scene="unknown").parts()
+        nbv.mapper_and_planner(nbv.configure(scene="unknown"))
 
 
 @pytest.mark.parametrize(

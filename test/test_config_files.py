@@ -20,8 +20,7 @@ from nbv_planner.episode.parameter_files import (
     takes_simulated_time,
     values_for,
 )
-from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, PlannerSettings, config_from_parameters
 from nbv_planner.errors import ConfigFileError, NbvPlannerError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.planners.planner import ON_SHAPES

@@ -22,9 +22,9 @@ from beliefs import wavy_belief
 import nbv_planner
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.cli.main import main
-from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recorded_config
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import PluginError, SettingError, UnknownNameError
 from nbv_planner.gp.kernels import KERNEL_PLUGINS, KernelSettings
 from nbv_planner.planning.objectives import OBJECTIVE_PLUGINS

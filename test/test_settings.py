@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.scans import MeasurementSettings

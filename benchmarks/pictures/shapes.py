@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import png_bytes

@@ -34,11 +34,11 @@ from nbv_planner.episode.messages import (
 )
 from nbv_planner.episode.records import ViewColumn
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.episode.wiring import planner_named
+from nbv_planner.episode.wiring import planner_named, scan_mapping, view_space
 from nbv_planner.errors import BagError, InputRejectedError, SettingError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.planning.planners import OVERLAP, Decision
-from nbv_planner.planning.view_space import Exclusion, ViewSpace, put_on_ground, view_space_for
+from nbv_planner.planning.view_space import Exclusion, ViewSpace, put_on_ground
 from nbv_planner.report.tables import Column, Table
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping
@@ -91,10 +91,9 @@ class Lane:
         self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
         self._batch: list[MatchedScan] = []
         self._newest_view = -1
-        self._mapper = config.scan_mapping(map=map)
+        self._mapper = scan_mapping(config, map=map)
         settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
-        views, self._ground = view_space_for(config.views, self.scene), config.ground
-        put_on_ground(views, config.ground, map=map)
+        views, self._ground = view_space(config.views, self.scene, config.ground, map=map), config.ground
         # Earlier versions of the planner had their own parameters for the prior.
         prior = from_mapping(PriorSettings, {**mapper, **planner}).prior()
         self._planner_for = partial(planner_named, settings, views=views, prior=prior)

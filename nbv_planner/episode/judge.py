@@ -11,6 +11,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.records import (
     Calibration,
     EpisodeRecord,
@@ -19,7 +20,6 @@ from nbv_planner.episode.records import (
     calibration,
     episode_metrics,
 )
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
 from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.termination import Termination

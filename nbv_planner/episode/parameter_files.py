@@ -11,8 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nbv_planner.episode.parameters import BESIDE, IGNORED, NODE_SETTINGS
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import BESIDE, IGNORED, NODE_SETTINGS, PlannerSettings
 from nbv_planner.errors import ConfigFileError, UnknownNameError, cut, did_you_mean, shown
 from nbv_planner.files.located_yaml import Located, dumped, located, read_located
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice

@@ -6,34 +6,27 @@ import dataclasses
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import FloatArray
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.matching import ArrivalSettings, DwellSettings, MatchingSettings
-from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings, ViewMapping
+from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scan_making import ScanMakerSettings
-from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
-from nbv_planner.planning.planners import Planner
+from nbv_planner.mapping.scans import MeasurementSettings
+from nbv_planner.planning.planners import DecisionSettings
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.termination import TerminationSettings
-from nbv_planner.planning.view_space import ViewSpaceSettings, put_on_ground, view_space_for
+from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import Settings, check_settings, from_mapping, refuse_unknown, setting, settings_of, unused
 from nbv_planner.star2d.common_errors import AccuracySettings
 from nbv_planner.star2d.mapper import MapperSettings
-from nbv_planner.star2d.model_checks import ModelChecks
-from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.robust_fit import RobustSettings
-from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings
+from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings, ShapeSettings
 from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.surface.coverage import CoverageTarget
 from nbv_planner.thesis.regret import PROVED, near_optimal_by
-from nbv_planner.world.ground.grid_ground import known_obstacles
-from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import OBJECT_PLUGINS
 from nbv_planner.world.pose import PoseSettings
@@ -59,6 +52,11 @@ class SavingSettings(Settings):
         True, "At start, resume from the node's file if it exists and fits this episode and these settings."
     )
     episode: str = setting("", "Name of the episode: a file of another one is not resumed; empty resumes any.")
+
+
+@dataclass(frozen=True)
+class PlannerSettings(DecisionSettings, ShapeSettings):
+    """Which planner, which objective, further criteria, and how posterior shapes are drawn."""
 
 
 @dataclass(frozen=True)
@@ -278,38 +276,6 @@ class EpisodeConfig:
         groups = (name for name in GROUPS if name != "scene")
         changed = {name: rescaled(getattr(self, name), self.scene, scene) for name in groups}
         return dataclasses.replace(self, scene=scene, **changed)
-
-    def scan_mapping(self, grid: FloatArray | None = None, map: OccupancyMap | None = None) -> ViewMapping:
-        """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings' size.
-
-        A `map` takes the place of the file that the settings name.
-        """
-        if self.search.unknown:
-            known = dataclasses.replace(self, search=SearchSettings(), ground=GroundSettings())
-            search = Search(self.search, self.scene, self.measurement.noise, bool(self.ground.ground_map))
-            return SearchingMapping(search, partial(known._mapping_at, grid))
-        return self._known_mapping(grid, map)
-
-    def _known_mapping(self, grid: FloatArray | None = None, map: OccupancyMap | None = None) -> ScanMapping:
-        model = mapper_for(self.kernel.build(), self.mapper, self.robust, grid=grid)
-        checks = ModelChecks(self.scene, self.measurement.noise, self.checks, self.accuracy, robust=self.robust.robust)
-        obstacles = known_obstacles(self.ground, self.scene.radius_max, map)
-        return ScanMapping(model, self.scene, self.measurement, checks, obstacles)
-
-    def _mapping_at(self, grid: FloatArray | None, found: FoundScene) -> ScanMapping:
-        return self.at(found)._known_mapping(grid)
-
-    def parts(self) -> tuple[ViewMapping, Planner]:
-        """A mapper without a scan, and the planner, for scans of one's own.
-
-        Raises:
-            SettingError: the planner needs the true object, or the scene is not known.
-        """
-        if self.search.unknown:
-            raise SettingError("scene: unknown needs another planner for each scene that is found; must be known")
-        views = view_space_for(self.views, self.scene)
-        put_on_ground(views, self.ground)
-        return self.scan_mapping(), planner_named(self.planner, self.scene, views, prior=self.prior)
 
     def as_dict(self) -> dict[str, Any]:
         """Nested dictionary of plain values, the same whatever plug-ins are installed besides those in use."""

@@ -18,9 +18,9 @@ from nbv_planner.episode.parameters import (
     OLD_ARRIVAL,
     OLD_TARGET,
     EpisodeConfig,
+    PlannerSettings,
     config_from_parameters,
 )
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError, reason, shown
 from nbv_planner.files.located_yaml import located
 from nbv_planner.geometry import TWO_PI

@@ -9,22 +9,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbv_planner.episode.judge import EpisodeJudge, StarTruth
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
-from nbv_planner.episode.wiring import PlannerSettings, planner_named, termination_monitor
+from nbv_planner.episode.wiring import deciders, planner_core, scan_mapping, view_space
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import cartesian_to_polar
-from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan
+from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.object_search import SearchingMapping
 from nbv_planner.planning.motion import with_looks
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.planning.view_space import FoundViewSpace, put_on_ground, view_space_for
 from nbv_planner.session import events
 from nbv_planner.session.facts import Heard
 from nbv_planner.session.loop import views
-from nbv_planner.session.planner_core import PlannerCore
-from nbv_planner.session.questions import Answer, EndQuestion, Question, SessionSettings, Verdict
+from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
 from nbv_planner.session.state import Goal
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.robust import SurfaceModel
@@ -69,8 +67,7 @@ class Simulation:
             check_proportions(scene, config.kernel, config.measurement, config.planner, config.termination)
         shape = parse_object(self.shape or config.object, scene)
         self._points = (bisected_surface_points if thesis else surface_points)(shape, scene.pixel_size)
-        views = (protocol.candidates if thesis else view_space_for)(config.views, scene)
-        put_on_ground(views, config.ground)
+        views = protocol.candidates(config.views, scene) if thesis else view_space(config.views, scene, config.ground)
         self._start = None if thesis else config.motion.start(scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
         self.judge = EpisodeJudge(
@@ -80,17 +77,15 @@ class Simulation:
         self._truth = TrueSurface(self._points.angle, self._points.radius) if self._by_points else TrueOutline(
             *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau
         )
-        planner = planner_named(settings, scene, views, self._truth, config.prior)
+        planner, monitor = deciders(dataclasses.replace(config, planner=settings), views, self._truth)
         if thesis and planner.takes_scans:
             raise SettingError(f"planner {settings.planner}: takes scans itself, and the thesis protocol has none")
-        monitor = termination_monitor(config.termination, config.planner, scene, config.prior)
-        alone = SessionSettings(wait_for_start=False, goal_subscribers=0)
-        self.core = PlannerCore(planner, monitor, ArrivalSettings(settle_time=0.0), alone)  #: the planner's side.
+        self.core = planner_core(planner, monitor)  #: the planner's side.
         self.approaches = list[CameraPose]()  #: poses in the object frame at which scans had not hit anything yet.
         if thesis:  # the published runs depend on ties that rounding decides, so they keep the dense solution
             dense = dataclasses.replace(config.mapper, solver="dense")
             config = dataclasses.replace(config, mapper=dense, robust=RobustSettings(robust=False))
-        self._mapping = config.scan_mapping(protocol.grid() if thesis else None)
+        self._mapping = scan_mapping(config, protocol.grid() if thesis else None)
         self.mapper = self._mapping.model
         self._camera = SimulatedCamera(shape, scene, config.sensor, config.world)
         # All that is known between two views is kept, so that a copy in another process goes on with the next one.
@@ -280,11 +275,7 @@ class Simulation:
             self.approaches.append(taken)
         if found != self.found:
             here = self.config.at(found)
-            views = FoundViewSpace(here.views, found)
-            put_on_ground(views, here.ground)
-            planner = planner_named(here.planner, here.scene, views, None, here.prior)
-            monitor = termination_monitor(here.termination, here.planner, here.scene, here.prior)
-            self.core.refer(found, planner, monitor)
+            self.core.refer(found, *deciders(here, view_space(here.views, here.scene, here.ground, found)))
             self.mapper = self._mapping.model
 
     def _on_the_way(self, start: CameraPose | None, end: CameraPose) -> list[CameraPose]:

@@ -1,12 +1,16 @@
-"""The only place that builds planner and monitor: it knows all members of the surface, and which settings they take."""
+"""The only place that builds mapper, view space, planner and monitor: it knows which members take which settings."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
+from nbv_planner.geometry import FloatArray
+from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings, ViewMapping
+from nbv_planner.mapping.scans import ScanMapping
 from nbv_planner.planning.objectives import (
     EXPECTED,
     OBJECTIVE_PLUGINS,
@@ -14,7 +18,6 @@ from nbv_planner.planning.objectives import (
     Objective,
 )
 from nbv_planner.planning.planners import (
-    DecisionSettings,
     GreedyPlanner,
     Planner,
     PluggedPlanner,
@@ -24,21 +27,29 @@ from nbv_planner.planning.planners import (
     UniformPlanner,
 )
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
-from nbv_planner.planning.view_space import CircleViewSpace, ViewSpace, ViewSpaceSettings
+from nbv_planner.planning.view_space import (
+    CircleViewSpace,
+    FoundViewSpace,
+    ViewSpace,
+    ViewSpaceSettings,
+    put_on_ground,
+    view_space_for,
+)
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.questions import SessionSettings
+from nbv_planner.star2d.model_checks import ModelChecks
+from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.shapes.certificate import CoverageCertificate, calibration_for
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
-from nbv_planner.star2d.shapes.sampler import Prior, ShapeSettings
+from nbv_planner.star2d.shapes.sampler import Prior
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import CoverageTarget
 from nbv_planner.surface.seam import Reader
 from nbv_planner.thesis import KNOWING, OBJECTIVES, HybridPlanner, TrueSurface, TwoPhasePlanner, Uncertainty
-from nbv_planner.world.scene import Scene
-
-
-@dataclass(frozen=True)
-class PlannerSettings(DecisionSettings, ShapeSettings):
-    """Which planner, which objective, further criteria, and how posterior shapes are drawn."""
-
+from nbv_planner.world.ground.grid_ground import known_obstacles
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
+from nbv_planner.world.ground.zones import GroundSettings
+from nbv_planner.world.scene import FoundScene, Scene
 
 _KINDS: dict[str, Callable[..., Planner]] = {
     "greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner, "rollout": RolloutPlanner,
@@ -130,3 +141,68 @@ def termination_monitor(
     certificate = CoverageCertificate(sampler, scene, planner.target_coverage, CoverageTarget.of(planner), calibration)
     return TerminationMonitor(settings, certificate)
 
+
+def scan_mapping(
+    config: EpisodeConfig, grid: FloatArray | None = None, map: OccupancyMap | None = None
+) -> ViewMapping:
+    """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings' size.
+
+    A `map` takes the place of the file that the settings name.
+    """
+    if not config.search.unknown:
+        return _known_mapping(config, grid, map)
+    known = dataclasses.replace(config, search=SearchSettings(), ground=GroundSettings())
+    search = Search(config.search, config.scene, config.measurement.noise, bool(config.ground.ground_map))
+    return SearchingMapping(search, lambda found: _known_mapping(known.at(found), grid))
+
+
+def _known_mapping(
+    config: EpisodeConfig, grid: FloatArray | None = None, map: OccupancyMap | None = None
+) -> ScanMapping:
+    scene, noise, robust = config.scene, config.measurement.noise, config.robust
+    model = mapper_for(config.kernel.build(), config.mapper, robust, grid=grid)
+    checks = ModelChecks(scene, noise, config.checks, config.accuracy, robust=robust.robust)
+    obstacles = known_obstacles(config.ground, scene.radius_max, map)
+    return ScanMapping(model, scene, config.measurement, checks, obstacles)
+
+
+def view_space(
+    settings: ViewSpaceSettings, scene: Scene, ground: GroundSettings, found: FoundScene | None = None,
+    map: OccupancyMap | None = None,
+) -> ViewSpace:
+    """The candidates on the ground; where the scene was `found`, about its centre.
+
+    Raises:
+        SettingError: the settings do not fit together.
+        ConfigFileError: the map of the ground cannot be read.
+    """
+    views = view_space_for(settings, scene) if found is None else FoundViewSpace(settings, found)
+    put_on_ground(views, ground, map)
+    return views
+
+
+def deciders(
+    config: EpisodeConfig, views: ViewSpace, truth: TrueSurface | None = None
+) -> tuple[Planner, TerminationMonitor]:
+    """Planner and monitor of an episode; see :func:`planner_named` for errors."""
+    scene, prior = config.scene, config.prior
+    planner = planner_named(config.planner, scene, views, truth, prior)
+    return planner, termination_monitor(config.termination, config.planner, scene, prior)
+
+
+def planner_core(planner: Planner, monitor: TerminationMonitor) -> PlannerCore:
+    """The planner's side of an episode in one process: nobody starts it, and the camera stands once it is there."""
+    alone = SessionSettings(wait_for_start=False, goal_subscribers=0)
+    return PlannerCore(planner, monitor, ArrivalSettings(settle_time=0.0), alone)
+
+
+def mapper_and_planner(config: EpisodeConfig) -> tuple[ViewMapping, Planner]:
+    """A mapper without a scan, and the planner, for scans of one's own.
+
+    Raises:
+        SettingError: the planner needs the true object, or the scene is not known.
+    """
+    if config.search.unknown:
+        raise SettingError("scene: unknown needs another planner for each scene that is found; must be known")
+    views = view_space(config.views, config.scene, config.ground)
+    return scan_mapping(config), deciders(config, views)[0]

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from nbv_planner.episode.parameter_files import named_file
-from nbv_planner.episode.parameters import GROUPS, PROTOCOLS, EpisodeConfig
+from nbv_planner.episode.parameters import GROUPS, PROTOCOLS, EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import UnknownNameError, shown
 from nbv_planner.experiments.cases import MEASURES
 from nbv_planner.experiments.sweep import EPISODE, VARIED_GROUPS, Sweep, Variation, variant_label

@@ -12,9 +12,14 @@ from typing import TypeVar
 import numpy as np
 
 from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, SCAN
-from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, SurfaceMapperParameters, derived
+from nbv_planner.episode.parameters import (
+    NODE_SETTINGS,
+    NbvPlannerParameters,
+    PlannerSettings,
+    SurfaceMapperParameters,
+    derived,
+)
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings

@@ -27,8 +27,7 @@ from rclpy.parameter_client import AsyncParameterClient
 from launch import LaunchContext, LaunchDescription
 from nbv_planner.episode.messages import RECORDED_TOPICS, full_name
 from nbv_planner.episode.parameter_files import Parameters, lay_over, load_parameters, shared_file, values_for
-from nbv_planner.episode.parameters import STATE_FILES
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import STATE_FILES, PlannerSettings
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.files.located_yaml import dumped, read_located
 from nbv_planner.mapping.scan_making import SCAN_SOURCES

@@ -15,7 +15,7 @@ from nbv_planner.bags.bag_pictures import draw_pictures
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.replay import replay
 from nbv_planner.episode.messages import GROUND
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.occupancy_map import load_map
 from nbv_planner.world.ground.zones import GroundSettings

@@ -17,7 +17,8 @@ from benchmarks.core import (
     shape_rows,
 )
 from benchmarks.reference import expected_gain, mean_views_to_go, unseen_points
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage, Situation
 from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.planning.view_space import ViewSpaceSettings

@@ -8,8 +8,7 @@ import pytest
 from benchmarks import core
 from benchmarks.core import obvious_implementation, replaced, stage_times, thesis_planners, timed_episode
 from nbv_planner.episode import simulation
-from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.thesis import OBJECTIVES

@@ -13,7 +13,7 @@ import yaml
 
 import nbv_planner
 from nbv_planner.cli.main import main
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError
 from nbv_planner.experiments.summary import bench as subject
 from nbv_planner.experiments.summary.bench import (

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.wiring import planner_named, termination_monitor
+from nbv_planner.episode.wiring import mapper_and_planner, planner_named, termination_monitor
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.world.objects import parse_object
@@ -28,7 +28,7 @@ def ended(headers_read: int) -> tuple[Termination | None, float]:
     scene, headers, visited = CONFIG.scene, SensorHeaders(), list[CameraPose]()
     current = CameraPose.from_polar(0.0, scene.view_distance)
     camera = SimulatedCamera(parse_object(CONFIG.object, scene), scene, CONFIG.sensor)
-    mapping, planner = CONFIG.parts()
+    mapping, planner = mapper_and_planner(CONFIG)
     monitor, end = termination_monitor(CONFIG.termination, CONFIG.planner, scene, CONFIG.prior), None
     while end is None:
         scan = as_that_driver_sends_it(camera.scan(current, len(visited)))

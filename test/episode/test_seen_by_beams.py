@@ -10,8 +10,7 @@ import pytest
 from episodes import end_of
 
 from nbv_planner.episode import simulation
-from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.planning.termination import TerminationReason, TerminationSettings
 from nbv_planner.world.scene import Scene

@@ -10,10 +10,9 @@ import numpy as np
 import oracles
 import pytest
 
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import episode_metrics, views_to
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.mapping.matching import DwellSettings
 from nbv_planner.planning.termination import TerminationReason, TerminationSettings

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from episodes import end_of
 
-from nbv_planner.episode.parameters import EpisodeConfig, configure
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, configure
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.object_search import SearchSettings

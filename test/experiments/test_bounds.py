@@ -5,9 +5,8 @@ import pytest
 from beliefs import left_to_see
 
 from campaigns.bounds_command import STEPS, Case, ToldSurface
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import Shapes

@@ -9,8 +9,8 @@ import pytest
 import sweeps
 
 from benchmarks.slope_tail import slope_tail
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.records import FULL_ENOUGH
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, OMNISCIENT

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks.slope_tail import slope_tail
-from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.experiments.theory import run_theory_case
 from nbv_planner.gp.kernels import KernelSettings, PeriodicMatern

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
+from nbv_planner.episode.wiring import mapper_and_planner, scan_mapping
 from nbv_planner.geometry import angle_difference, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, uniform_grid
@@ -201,7 +201,8 @@ def test_scans_that_are_late_or_early_are_found_by_a_camera_that_drives(late):
 def test_the_skew_is_found_from_scans_and_poses_as_they_arrive(late):
     """The camera drives around the object at 0.5 m/s, facing it, once to either side; each scan is stamped late."""
     scene, config = Scene(), EpisodeConfig(accuracy=AccuracySettings(accuracy=True, time_skew_std=0.1))
-    camera, mapping = SimulatedCamera(parse_object("polygon:star", scene), scene, SensorSettings()), config.parts()[0]
+    camera = SimulatedCamera(parse_object("polygon:star", scene), scene, SensorSettings())
+    mapping = scan_mapping(config)
     matcher = ScanMatcher(MatchingSettings(integrate="always", scans_per_view=1), ArrivalSettings())
     for number in range(1, 25):
         begin, way = number * 10**9, 1.0 if number % 2 else -1.0
@@ -317,7 +318,7 @@ def test_the_planner_chooses_as_if_nothing_was_common_to_views():
         config = EpisodeConfig(
             planner=PlannerSettings(planner="greedy", objective="U"), accuracy=AccuracySettings(accuracy=accuracy)
         )
-        mapping, planner = config.parts()
+        mapping, planner = mapper_and_planner(config)
         for angle in (0.0, 0.5, 1.0, 2.0):
             pose = CameraPose.from_polar(angle, scene.view_distance)
             mapping.add_view(camera.scan(pose, 1), pose)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
+from nbv_planner.episode.wiring import scan_mapping
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, polar_to_cartesian
 from nbv_planner.mapping.matching import MatchedScan
@@ -47,7 +47,7 @@ def looks(world: WorldSettings, angles=ROUND, text: str = "ellipse:a=6,b=4", sce
 
 
 def mapped(scans: list[MatchedScan], stated: float = 8.0, scene: Scene = SCENE) -> SearchingMapping:
-    mapping = config(stated, scene).scan_mapping()
+    mapping = scan_mapping(config(stated, scene))
     assert isinstance(mapping, SearchingMapping)
     for number, scan in enumerate(scans):
         mapping.add([scan], number)
@@ -68,7 +68,7 @@ def test_the_belief_is_that_of_a_mapping_that_knew_the_centre_from_the_start(pla
     scans = looks(WorldSettings(*place), ROUND[:count])
     mapping = mapped(scans, stated)
     found = mapping.found
-    known = dataclasses.replace(config(stated), search=SearchSettings()).at(found).scan_mapping()
+    known = scan_mapping(dataclasses.replace(config(stated), search=SearchSettings()).at(found))
     for number, (scan, beside) in enumerate(zip(scans, mapping.background, strict=True)):
         pose = scan.pose.relative_to(found.x, found.y)
         known.add([dataclasses.replace(scan, pose=pose, background=beside)], number)

@@ -11,9 +11,9 @@ from beliefs import belief_of, with_evidence
 from views import at, circle
 
 from nbv_planner.episode.judge import EpisodeJudge, StarTruth
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.termination import TerminationReason

@@ -12,7 +12,8 @@ from oracles import signed
 from views import at, circle
 
 from nbv_planner.episode.judge import EpisodeJudge, StarTruth
-from nbv_planner.episode.wiring import PlannerSettings, objective_named, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import objective_named, planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher

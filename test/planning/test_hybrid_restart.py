@@ -9,7 +9,8 @@ import pytest
 from journaled import records_of, restarted
 from views import all_at, at, circle
 
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import StateFileError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.matching import ArrivalSettings

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from journaled import restarted
 from views import circle
 
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.motion import MOST_LEGS, Leg, TimeSettings, learned_pace, travel_time
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from test_session import feed, ready, take_view
 from views import at, circle
 
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.planners.planner import PLANNERS

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from views import at, circle
 
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.motion import TimeSettings, looks_between, time_matrix, with_looks
 from nbv_planner.planning.planners.tour import Ring, seconds_to_sweep, seen_on_legs

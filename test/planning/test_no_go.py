@@ -10,9 +10,9 @@ import pytest
 from beliefs import belief_of
 from views import at, circle
 
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from journaled import restarted
 from test_session import ENDLESS, SECOND, band, feed
 
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings
 from nbv_planner.planning.termination import MOST_APPROACHES, TerminationMonitor, TerminationReason, TerminationSettings

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from journaled import restarted
 from views import at, circle
 
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, excluded_numbers

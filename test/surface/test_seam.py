@@ -333,7 +333,7 @@ def test_a_box_with_a_slot_goes_through_loop_journal_judge_and_picture():
     assert core.episode.estimate.mean >= 0.9
     again, _ = facts.from_records(json.loads(json.dumps([facts.to_record(fact, 0) for fact in core.facts])))
     assert again.termination.reason is ended.reason
-    assert [(pose.x, pose.y) for pose in again.episode.visited] == [(pose.x, pose.y) for pose in taken]
+    assert [(pose.x, pose.y) for pose in again.visited] == [(pose.x, pose.y) for pose in taken]
     check_judged(judge)
 
 

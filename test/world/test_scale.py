@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, PlannerSettings, config_from_parameters
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.settings import settings_of
 from nbv_planner.world.scale import derived_words, proportion, scaled
 from nbv_planner.world.scene import Scene, check_proportions

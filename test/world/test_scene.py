@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.errors import NbvPlannerError, SettingError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.scans import MeasurementSettings

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from views import circle
 
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar

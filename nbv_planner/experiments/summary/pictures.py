@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.parameters import recorded_config
+from nbv_planner.episode.parameters import PlannerSettings, recorded_config
 from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.errors import NbvPlannerError, ResultsError
 from nbv_planner.experiments import statistics
 from nbv_planner.experiments.summary.sensitivity import sensitivities

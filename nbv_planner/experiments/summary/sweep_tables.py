@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import beta, binomtest
 
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.records import Metric, Quantity, ViewColumn, views_to
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.experiments.statistics import FEWEST, Cases, mean_interval, object_interval, paired_difference
 from nbv_planner.experiments.summary.sweep_report import (
     ComparedCase,

@@ -14,17 +14,17 @@ from rclpy.parameter import Parameter
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray
 
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.sensor_messages import check_frame, plane_pose_outside
-from nbv_planner.episode.wiring import PlannerSettings, planner_named, termination_monitor
+from nbv_planner.episode.wiring import planner_named, termination_monitor, view_space
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import (
-    FoundViewSpace,
+    ViewSpace,
     ViewSpaceSettings,
     check_angles,
     put_on_ground,
-    view_space_for,
 )
 from nbv_planner.report.preflight import PosesBeforeStart, Verdict
 from nbv_planner.ros.core.node import BaseNode, error_words
@@ -68,15 +68,14 @@ class Deciders:
         check_proportions(self.scene, read_settings(node, PlannerSettings), read_settings(node, TerminationSettings))
         settings, limits = self.in_proportion(found)
         try:
-            views = view_space_for(self.views, scene) if found is None else FoundViewSpace(self.views, found)
-            self.put_on_ground(views, found)
+            views = view_space(self.views, scene, self._ground, found, self.map)
             scene = self.views.sight_in(scene)
             planner = planner_named(settings, scene, views, prior=self.prior.prior())
         except SettingError as error:
             raise SettingError(f"{node.get_name()}: {error}") from error
         return planner, termination_monitor(limits, planner.settings, scene, self.prior.prior())
 
-    def put_on_ground(self, views: Any, found: FoundScene | None) -> None:
+    def put_on_ground(self, views: ViewSpace) -> None:
         """Let a view space keep off what the newest map of the ground bars."""
         put_on_ground(views, self._ground, self.map)
 

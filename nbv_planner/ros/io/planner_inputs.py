@@ -98,7 +98,7 @@ class PlannerInputs:
     def on_map(self, map: OccupancyMap) -> None:
         """Keep off what another map of the ground bars."""
         self._node.deciders.map = map
-        self._node.deciders.put_on_ground(self._node.core.planner.views, self._node.core.episode.found)
+        self._node.deciders.put_on_ground(self._node.core.planner.views)
         self._node.ground.publish(map)
         self._node.advance()
 

@@ -22,8 +22,9 @@ from nbv_planner.bags.analysis import analyse, analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.replay import Lane, replay, replay_table, with_prior
 from nbv_planner.episode.messages import belief_from_msg
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.sensor_messages import to_nanoseconds
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import BagError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.planning.planners import rollout as rollout_module

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.gp.confidence import scheduled_beta
 from nbv_planner.gp.kernels import KernelSettings, PeriodicMatern, fourier_coefficients
 from nbv_planner.planning.view_space import ViewSpaceSettings

@@ -10,8 +10,7 @@ import pytest
 import scipy.optimize
 from hand_made import REFERENCE, compared, episode
 
-from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recorded_config
 from nbv_planner.errors import ResultsError
 from nbv_planner.experiments.cases import run_case
 from nbv_planner.experiments.summary.contents import optimum_table, place_of, sweep_optima

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from hand_made import results
 
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import Metric
-from nbv_planner.episode.wiring import PlannerSettings
 from nbv_planner.experiments.cases import run_episode_case
 from nbv_planner.experiments.statistics import object_means
 from nbv_planner.experiments.summary.pictures import time_picture

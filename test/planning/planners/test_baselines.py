@@ -10,7 +10,8 @@ import pytest
 from beliefs import wavy_belief
 from views import all_at, at, circle
 
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.world.scene import Scene
 

@@ -13,7 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from views import all_at, at, circle
 
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
 from nbv_planner.planning.planners.simple import GreedyPlanner

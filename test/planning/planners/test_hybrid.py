@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from views import all_at, at, circle
 
 from nbv_planner.episode.judge import EpisodeJudge, StarTruth
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.planners.rollout import RolloutPlanner

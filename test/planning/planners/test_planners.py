@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from views import all_at, at, circle
 
-from nbv_planner.episode.wiring import PlannerSettings, objective_named, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import objective_named, planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.objectives import Situation
 from nbv_planner.planning.planners import PLANNERS, Decision, proof_of

@@ -8,7 +8,8 @@ import pytest
 from beliefs import wavy_belief, with_evidence
 from views import circle, views_at
 
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage, Situation
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.view_space import ViewSpaceSettings

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from views import at, circle
 
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.motion import TimeSettings, leg_time, time_matrix, travel_time
 from nbv_planner.planning.objectives import Situation

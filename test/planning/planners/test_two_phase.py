@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from views import at, circle
 
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.planning.objectives.objective import ObjectiveInfo
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.thesis import TwoPhasePlanner

@@ -13,9 +13,9 @@ from views import circle
 
 import nbv_planner
 from nbv_planner.cli.show import planner_table
-from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recorded_config
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, RIVALS
 from nbv_planner.planning.view_space import ViewSpaceSettings

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from views import all_at, views_at
 
-from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.wiring import PlannerSettings, termination_monitor
+from nbv_planner.episode.wiring import termination_monitor
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from views import views_at
 
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.geometry import TWO_PI, polar_to_cartesian
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.star2d.belief import uniform_grid

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from beliefs import wavy_belief
 
-from nbv_planner.episode.wiring import PlannerSettings
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.star2d.belief import Evidence

@@ -24,8 +24,9 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode.messages import STATUS_KEYS, belief_from_msg, candidates_from_msg, status_values
+from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
-from nbv_planner.episode.wiring import PlannerSettings, planner_named
+from nbv_planner.episode.wiring import planner_named
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.view_space import ViewSpaceSettings
