@@ -44,8 +44,6 @@ OVER = {
     "ros/nodes/surface_mapper.py:SurfaceMapperNode attributes",
     "ros/nodes/surface_mapper.py:SurfaceMapperNode methods",
     "session/mapper_core.py:MapperCore attributes",
-    "view/environment.py:CircleEnv attributes",
-    "view/environment.py:__init__ lines",
     "world/ground/grid_ground.py:GridGround methods",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import partial
 
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
@@ -153,7 +154,7 @@ def scan_mapping(
         return _known_mapping(config, grid, map)
     known = dataclasses.replace(config, search=SearchSettings(), ground=GroundSettings())
     search = Search(config.search, config.scene, config.measurement.noise, bool(config.ground.ground_map))
-    return SearchingMapping(search, lambda found: _known_mapping(known.at(found), grid))
+    return SearchingMapping(search, partial(_found_mapping, known, grid))
 
 
 def _known_mapping(
@@ -164,6 +165,10 @@ def _known_mapping(
     checks = ModelChecks(scene, noise, config.checks, config.accuracy, robust=robust.robust)
     obstacles = known_obstacles(config.ground, scene.radius_max, map)
     return ScanMapping(model, scene, config.measurement, checks, obstacles)
+
+
+def _found_mapping(config: EpisodeConfig, grid: FloatArray | None, found: FoundScene) -> ScanMapping:
+    return _known_mapping(config.at(found), grid)
 
 
 def view_space(

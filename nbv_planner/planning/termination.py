@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -168,15 +168,16 @@ class TerminationMonitor:
         """Whether the next view is to tell whether a success after the newest one is right."""
         return bool(self.doubts) and self.doubts[-1]
 
-    def _waits(self, belief: Believed, farthest: float) -> bool:
+    def _waits(self, belief: Believed, farthest: Callable[[], float]) -> bool:
         """Whether a success waits for a further view, as one may contradict it, or test what is not tested yet."""
         left = self.settings.doubt_views - sum(self.doubts[:-1])
-        told = farthest >= _ASIDE and any(check.name == "accuracy" for check in untested(belief.checks))
+        told = any(check.name == "accuracy" for check in untested(belief.checks)) and farthest() >= _ASIDE
         self.doubts[-1] |= told or bool(forbidding(belief.checks, len(self.history) + max(left, 0)))
         return self.in_doubt and left > 0
 
     def after_view(
-        self, belief: Believed, elapsed: float, taken: Sequence[CameraPose] = (), farthest: float = math.pi
+        self, belief: Believed, elapsed: float, taken: Sequence[CameraPose] = (),
+        farthest: Callable[[], float] = lambda: math.pi,
     ) -> Termination | None:
         """Judge the belief after a view; call it once per view.
 
@@ -184,7 +185,7 @@ class TerminationMonitor:
             belief: the belief with that view's measurements.
             elapsed: time since the start of the episode, seconds.
             taken: the views taken so far; used by a certificate.
-            farthest: angle about the centre from them to the farthest view that may be chosen, radians.
+            farthest: gives the angle about the centre from them to the farthest view that may be chosen, radians.
 
         Returns:
             The termination, or None if the episode continues.

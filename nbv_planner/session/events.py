@@ -5,6 +5,8 @@ Each is a function of the core, and of the time now, nanoseconds; it returns wha
 
 from __future__ import annotations
 
+from functools import partial
+
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.session import facts, targets
@@ -107,7 +109,7 @@ def question(core: PlannerCore, now: int) -> Question | EndQuestion | None:
         return None
     if core.episode.unjudged:
         visited, elapsed = core.episode.visited, core.episode.elapsed(now)
-        farthest = core.planner.views.farthest(visited)
+        farthest = partial(core.planner.views.farthest, visited)
         return EndQuestion(targets.informed(core), belief, elapsed, visited, farthest, core.token)
     if core.episode.began is None:
         core.note(facts.Asked(now))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -242,15 +242,15 @@ class Answer:
 class EndQuestion:
     """Whether the episode ends with the newest view, `elapsed` seconds after its start: may be judged elsewhere, too.
 
-    The monitor is a copy that knows the views judged before; `taken` are all, and `farthest` is the
-    angle about the centre, radians, from them to the farthest view that may be chosen.
+    The monitor is a copy that knows the views judged before; `taken` are all, and `farthest` gives
+    the angle about the centre, radians, from them to the farthest view that may be chosen.
     """
 
     monitor: TerminationMonitor
     belief: Believed
     elapsed: float
     taken: tuple[CameraPose, ...]
-    farthest: float
+    farthest: Callable[[], float]
     episode: object
 
     @property

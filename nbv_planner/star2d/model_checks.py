@@ -159,8 +159,9 @@ class ModelChecks:
     @property
     def noise_factor(self) -> float:
         """By what the declared noise is to be multiplied: more than 1 where it is surely larger than declared."""
-        larger = self._noise_check().level is not Level.GOOD and self.noise > 1.0
-        return self.noise if self.settings.checks and self.settings.adapt_noise and larger else 1.0
+        if not (self.settings.checks and self.settings.adapt_noise and self.noise > 1.0):
+            return 1.0
+        return 1.0 if self._noise_check().level is Level.GOOD else self.noise
 
     @property
     def noise_shown(self) -> float:
@@ -183,7 +184,9 @@ class ModelChecks:
         return Check("noise", self.noise, limit, level if surely and matters else Level.GOOD)
 
     def scanned(self, scan: Scan, pose: CameraPose, *, new_view: bool) -> None:
-        """Take a scan, before it is mapped."""
+        """Take a scan, before it is mapped; nothing is kept of it where nothing is checked."""
+        if not self.settings.checks:
+            return
         counts, ranges = self._counts, np.asarray(scan.ranges, dtype=float)
         number, ratio = noise_ratio(scan, self._declared)
         self._triples, self._excess = self._triples + number, self._excess + number * ratio
@@ -225,7 +228,8 @@ class ModelChecks:
 
     def mapped(self, pose: CameraPose, hits: Hits, free: FreeRays, rate: Sequence[float]) -> None:
         """Take what a new view measured, after it was mapped; the pose changed at a `rate` (:attr:`ViewData.rate`)."""
-        self._views.append(ViewData.of(pose, hits, free, rate))
+        if self.settings.checks or self.accuracy.accuracy:
+            self._views.append(ViewData.of(pose, hits, free, rate))
 
     def judge(self, belief: SurfaceBelief) -> tuple[Check, ...]:
         """Judge what is known against the belief that came from it."""

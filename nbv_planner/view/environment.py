@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -16,16 +17,21 @@ import numpy as np
 from nbv_planner.episode.judge import EpisodeJudge, PointErrors, StarTruth
 from nbv_planner.episode.parameters import GROUPS, EpisodeConfig, configure
 from nbv_planner.episode.records import FULL_ENOUGH, Step
+from nbv_planner.episode.wiring import deciders, planner_core, scan_mapping, view_space
 from nbv_planner.errors import DependencyError, SettingError, UnknownNameError, analysis_needed, remedy
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import measured
+from nbv_planner.mapping.object_search import ViewMapping
 from nbv_planner.planning.motion import leg_time
-from nbv_planner.planning.view_space import view_space_for
+from nbv_planner.planning.planners import Decision, Planner
+from nbv_planner.planning.termination import TerminationMonitor
+from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.session import events
+from nbv_planner.session.loop import views
+from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
+from nbv_planner.session.state import Goal
 from nbv_planner.settings import refuse_unknown
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.mapper import polar
-from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.surface.seam import Hits
 from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.objects import OBJECT_SETS, parse_object, surface_points
@@ -49,7 +55,7 @@ _KEPT = 128
 Observation = dict[str, Any]
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class _Target:
     """An object, and what does not change from one episode to the next."""
 
@@ -63,11 +69,117 @@ class _Target:
         """Prepare the object of a configuration; environments of one process share it."""
         scene, planner = config.scene, config.planner
         shape = parse_object(config.object, scene)
-        points, space = surface_points(shape, scene.pixel_size), view_space_for(config.views, scene)
+        points, space = surface_points(shape, scene.pixel_size), view_space(config.views, scene, config.ground)
         start = config.motion.start(scene.view_distance)
         judge = EpisodeJudge(StarTruth(points, scene, shape), space, start, planner.completeness_tau, planner)
         camera = SimulatedCamera(shape, scene, config.sensor, config.world)
         return _Target(camera, judge, observe(points.angle, points.radius, space.candidates, scene))
+
+
+@dataclass(frozen=True, eq=False)
+class _Setup:
+    """What episodes have in common besides the object."""
+
+    config: EpisodeConfig
+    planner: Planner  #: knows the candidate views; the agent chooses in its place.
+    monitor: TerminationMonitor  #: is never asked: the environment ends the episode.
+    blank: ViewMapping  #: has no scan.
+    allowed: BoolArray  #: which candidates may be taken at all, shape (V,).
+    apart: BoolArray  #: which candidates may be taken after which, shape (V, V).
+
+    @classmethod
+    def of(cls, config: EpisodeConfig) -> _Setup:
+        """Build it by the configuration."""
+        views = view_space(config.views, config.scene, config.ground)
+        plain = dataclasses.replace(config.planner, planner="greedy", objective="U")
+        ends = dataclasses.replace(config.termination, certify=False)
+        planner, monitor = deciders(dataclasses.replace(config, planner=plain, termination=ends), views)
+        candidates, around = views.candidates, config.planner.revisit_radius
+        apart = np.array([views.apart(candidates, [candidates[i]], around) for i in range(len(candidates))])
+        return cls(config, planner, monitor, scan_mapping(config), views.excluded(0.0) == 0, apart)
+
+
+class _Agent:
+    """Takes the place of the planner in the loop, and is the world around it: camera and mapper."""
+
+    def __init__(self, setup: _Setup, camera: SimulatedCamera, start: CameraPose | None) -> None:
+        """Begin an episode."""
+        self._setup, self._camera, self._mapping = setup, camera, setup.blank.copy()
+        self._action, self._now = 0, 0
+        self.belief = self._mapping.belief()  #: the newest one.
+        self.taken = list[tuple[CameraPose, SurfaceBelief, Hits]]()  #: views, the belief after each, and its hits.
+        self._core = planner_core(setup.planner, setup.monitor)
+        self._core.inputs.pose = start
+        events.take_surface(self._core, self.belief, 0)
+
+    def take(self, action: int) -> CameraPose:
+        """Have the loop take the view of an action."""
+        self._action = action
+        pose = next(views(self._core, self, self._choose)).pose
+        self._core.facts.clear()  # nobody keeps a journal
+        return pose
+
+    def now(self) -> int:
+        """A clock that goes on with each call."""
+        self._now += 2
+        return self._now
+
+    def scan(self, goal: Goal) -> list[MatchedScan]:
+        """Look at the goal."""
+        number = len(self.taken) + 1
+        return [
+            MatchedScan(number, self._camera.scan(goal.pose, number, scan), goal.pose, view=number)
+            for scan in range(self._setup.config.matching.scans_per_view)
+        ]
+
+    def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
+        """Map the scans of a view."""
+        hits = self._mapping.add(scans, len(self.taken)).hits
+        self.belief = self._mapping.belief()
+        self.taken.append((scans[0].pose, self.belief, hits))
+        return self.belief
+
+    def _choose(self, question: Question | EndQuestion) -> Answer | Verdict:
+        """The view of the action; the episode does not end by itself."""
+        if isinstance(question, EndQuestion):
+            return Verdict(math.nan, False, None, None, None)
+        candidates = question.planner.views.candidates
+        nothing = np.zeros(len(candidates))
+        return Answer(Decision(
+            candidates[self._action], 0.0, 0.0, math.nan, math.nan, candidates, nothing, nothing,
+            nothing.astype(np.uint8), "agent",
+        ), 0.0)
+
+
+class _Episode:
+    """What an agent is told and rewarded for."""
+
+    def __init__(self, setup: _Setup, target: _Target, object: str, noise: int) -> None:
+        """Begin with an object, and the noise of a seed."""
+        self.setup, self.target, self.object, self.noise = setup, target, object, noise
+        self.at = target.judge.start  #: where the camera is.
+        self.agent = _Agent(setup, target.camera.with_seed(noise), self.at)
+        self.mask, self.seen = setup.allowed.copy(), np.zeros(target.visible.shape[1], dtype=bool)
+        self.steps, self.seconds, self.new = 0, 0.0, 0
+
+    def step(self, action: int) -> None:
+        """Drive to a candidate and look, or lose time at one that is barred."""
+        self.steps, self.new = self.steps + 1, 0
+        if not self.mask[action]:
+            self.seconds += self.setup.config.planner.dwell_time
+            return
+        before, self.at = self.at, self.agent.take(action)
+        seen = self.seen | self.target.visible[action]
+        self.new, self.seen = int(seen.sum() - self.seen.sum()), seen
+        pace = self.setup.config.planner
+        self.seconds += float(leg_time(self.setup.planner.views, before, Poses.of([self.at]), pace)[0])
+        self.mask &= self.setup.apart[action]
+
+    def completeness(self) -> float:
+        """Part of the outline that has been measured."""
+        judge = self.target.judge
+        measured = judge.truth.measured(self.agent.belief.as_transmitted(), judge.tau)
+        return PointErrors.of(measured, judge.outline, judge.tau).completeness
 
 
 class CircleEnv(gymnasium.Env[Observation, np.int64]):
@@ -110,27 +222,21 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             raise SettingError("object: an empty list; must be one object or more")
         self.config = _config({**DEFAULTS, **(settings or {})})
         self.reward, self.target, self.render_mode = reward, target, render_mode
-        self._utility_of = utility
-        self._reach = self.config.scene.view_distance
-        scene, kernel = self.config.scene, self.config.kernel.build()
-        self.views = view_space_for(self.config.views, scene)  #: the candidate views.
-        self._blank = mapper_for(kernel, self.config.mapper, self.config.robust)
-        candidates, around = self.views.candidates, self.config.planner.revisit_radius
-        self._allowed = self.views.excluded(0.0) == 0
-        self._apart = np.array([self.views.apart(candidates, [candidates[i]], around) for i in range(len(candidates))])
-        self.max_views = self.config.termination.max_views
+        self._utility_of, self._setup = utility, _Setup.of(self.config)
+        self._episode: _Episode | None = None
+        self._reached = 0.0
         # What lies behind the centre or beyond the view circle tells nothing: the object is inside of that.
-        band = spaces.Box(0.0, self._reach, (self.config.mapper.grid_size,), np.float32)
+        band = spaces.Box(0.0, self.config.scene.view_distance, (self.config.mapper.grid_size,), np.float32)
         known: dict[str, spaces.Space[Any]] = {
             "mean": band, "lower": band, "upper": band, "seen": spaces.Box(0.0, 1.0, band.shape, np.float32),
             "camera": spaces.Box(-1.0, 1.0, (2,), np.float32),
             "views": spaces.Box(0.0, self.max_views, (1,), np.float32),
         }
+        number = len(self.views.candidates)
         if utility:
-            known["utility"] = spaces.Box(0.0, np.finfo(np.float32).max, (len(candidates),), np.float32)
+            known["utility"] = spaces.Box(0.0, np.finfo(np.float32).max, (number,), np.float32)
         self.observation_space: spaces.Space[Observation] = spaces.Dict(known)
-        self.action_space = spaces.Discrete(len(candidates))
-        self._target: _Target | None = None
+        self.action_space = spaces.Discrete(number)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -145,16 +251,12 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         for name in given.keys() - {"object", "noise_seed"}:
             raise UnknownNameError("option of reset", str(name), ("object", "noise_seed"))
         drawn, noise = int(self.np_random.integers(len(self.objects))), int(self.np_random.integers(2**31))
-        self._object, self._noise = given.get("object", self.objects[drawn]), int(given.get("noise_seed", noise))
-        self._target = target = _Target.of(dataclasses.replace(self.config, object=self._object))
-        self._camera, self._model = target.camera.with_seed(self._noise), self._blank.copy()
-        self._taken = list[tuple[CameraPose, SurfaceBelief, Hits]]()
-        self._steps, self._seconds, self._new = 0, 0.0, 0
-        self._at = target.judge.start
-        self._mask, self._seen = self._allowed.copy(), np.zeros(target.visible.shape[1], dtype=bool)
-        self._belief = self._model.belief()
-        self._reached = self._part()
-        return self._observation(), {**self._info(), "contour": target.judge.truth.shape.radius(self._belief.angle)}
+        object, noise = given.get("object", self.objects[drawn]), int(given.get("noise_seed", noise))
+        target = _Target.of(dataclasses.replace(self.config, object=object))
+        self._episode = episode = _Episode(self._setup, target, object, noise)
+        self._reached = self._part(episode)
+        contour = target.judge.truth.shape.radius(episode.agent.belief.angle)
+        return self._observation(episode), {**self._info(episode), "contour": contour}
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Take the view of an `action`.
@@ -163,57 +265,55 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             gymnasium.error.InvalidAction: it is no index of a candidate.
             gymnasium.error.ResetNeeded: there is no episode.
         """
-        if self._target is None:
-            raise gymnasium.error.ResetNeeded("step: there is no episode yet; reset first")
+        episode = self._begun("step")
         if not self.action_space.contains(action):
-            raise gymnasium.error.InvalidAction(f"action {action!r}: must be an index from 0 to {len(self._mask) - 1}")
-        before, spent, self._steps, self._new = self._reached, self._seconds, self._steps + 1, 0
-        if self._mask[action]:
-            self._take(int(action), self._target)
-        else:
-            self._seconds += self.config.planner.dwell_time
+            raise gymnasium.error.InvalidAction(
+                f"action {action!r}: must be an index from 0 to {len(episode.mask) - 1}"
+            )
+        before, spent = self._reached, episode.seconds
+        episode.step(int(action))
+        self._reached = self._part(episode)
         terminated = self._reached >= self.target
-        truncated = not terminated and (self._steps >= self.max_views or not self._mask.any())
-        reward = spent - self._seconds if self.reward == "time" else self._reached - before
-        return self._observation(), reward, terminated, truncated, self._info()
+        truncated = not terminated and (episode.steps >= self.max_views or not episode.mask.any())
+        reward = spent - episode.seconds if self.reward == "time" else self._reached - before
+        return self._observation(episode), reward, terminated, truncated, self._info(episode)
 
-    def _take(self, action: int, target: _Target) -> None:
-        """Drive to a candidate, scan, and map the scans."""
-        config, view, number = self.config, self.views.candidates[action], len(self._taken) + 1
-        found, = measured([
-            MatchedScan(number, self._camera.scan(view, number, scan), view)
-            for scan in range(config.matching.scans_per_view)
-        ], config.scene, config.measurement)
-        self._model.add(polar(found.hits), free=[found.free])
-        self._belief = self._model.belief()
-        self._taken.append((view, self._belief, found.hits))
-        seen = self._seen | target.visible[action]
-        self._new, self._seen = int(seen.sum() - self._seen.sum()), seen
-        self._seconds += float(leg_time(self.views, self._at, Poses.of([view]), config.planner)[0])
-        self._at, self._mask = view, self._mask & self._apart[action]
-        self._reached = self._part()
+    def _begun(self, what: str) -> _Episode:
+        if self._episode is None:
+            raise gymnasium.error.ResetNeeded(f"{what}: there is no episode yet; reset first")
+        return self._episode
+
+    @property
+    def max_views(self) -> int:
+        """Number of steps after which an episode is truncated."""
+        return self.config.termination.max_views
+
+    @property
+    def views(self) -> ViewSpace:
+        """The candidate views."""
+        return self._setup.planner.views
 
     @property
     def belief(self) -> SurfaceBelief:
         """The belief as planners of the package take it, see docs/extend.md."""
-        return self._belief.as_transmitted()
+        return self._begun("belief").agent.belief.as_transmitted()
 
     @property
     def visited(self) -> list[CameraPose]:
         """Views taken so far, first to last; the camera is at the last one."""
-        return [view for view, _, _ in self._taken]
+        return [view for view, _, _ in self._begun("visited").agent.taken]
 
     @property
     def current_view(self) -> CameraPose | None:
         """Where the camera is."""
-        return self._at
+        return self._begun("current_view").at
 
     def judged(self) -> EpisodeJudge:
         """The episode so far, judged against the true object as in a simulation; for evaluation only."""
-        assert self._target is not None
-        blank, before = self._target.judge, self._blank.belief().as_transmitted()
+        episode = self._begun("judged")
+        blank, before = episode.target.judge, self._setup.blank.belief().as_transmitted()
         judge = EpisodeJudge(blank.truth, blank.space, blank.start, blank.tau, self.config.planner)
-        for view, belief, hits in self._taken:
+        for view, belief, hits in episode.agent.taken:
             values = self._utility(before)
             value = float(values[self.views.nearest(view)])
             before = belief.as_transmitted()
@@ -222,50 +322,48 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
 
     def render(self) -> Any:
         """One line of the episode (`ansi`), or its picture, shape (height, width, 3) (`rgb_array`)."""
-        if self._target is None:
-            raise gymnasium.error.ResetNeeded("render: there is no episode yet; reset first")
-        where = f"{math.degrees(self._at.polar[0]):.1f}°" if self._at else ""
-        seen = f"{self._new} new points, {self._seen.mean():.1%} seen"
-        line = f"{self._object}: view {len(self._taken)} at {where}, {seen}"
+        episode = self._begun("render")
+        where = f"{math.degrees(episode.at.polar[0]):.1f}°" if episode.at else ""
+        seen = f"{episode.new} new points, {episode.seen.mean():.1%} seen"
+        line = f"{episode.object}: view {len(episode.agent.taken)} at {where}, {seen}"
         if self.render_mode != "rgb_array":
             return line if self.render_mode else None
         with analysis_needed("rgb_array draws with it"):
             from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames, pixels
             from nbv_planner.report.figures.style import own_style
-        judge, truth = self.judged(), self._target.judge.truth
+        judge, truth = self.judged(), episode.target.judge.truth
         with own_style():
             return pixels(draw_figure(episode_frames(judge.steps, judge.views, truth.shape, truth.scene, line)[-1]))
 
-    def _part(self) -> float:
+    def _part(self, episode: _Episode) -> float:
         """Part of the object that has been seen, or of its outline that has been measured."""
-        assert self._target is not None
-        if self.reward != "completeness":
-            return float(self._seen.mean())
-        judge = self._target.judge
-        measured = judge.truth.measured(self.belief, judge.tau)
-        return PointErrors.of(measured, judge.outline, judge.tau).completeness
+        return episode.completeness() if self.reward == "completeness" else float(episode.seen.mean())
 
     def _utility(self, belief: SurfaceBelief) -> FloatArray:
         objective = OBJECTIVES[self._utility_of or "U"]
         return objective.values(belief, self.config.scene, self.views.candidates.polar[:, 0])
 
-    def _observation(self) -> Observation:
-        belief, angle = self._belief, self._at.polar[0] if self._at else 0.0
+    def _observation(self, episode: _Episode) -> Observation:
+        belief, angle = episode.agent.belief, episode.at.polar[0] if episode.at else 0.0
         known = {
-            **{name: np.clip(getattr(belief, name), 0.0, self._reach) for name in ("mean", "lower", "upper")},
+            **{
+                name: np.clip(getattr(belief, name), 0.0, self.config.scene.view_distance)
+                for name in ("mean", "lower", "upper")
+            },
             "seen": belief.hits > 0,
-            "camera": [math.sin(angle), math.cos(angle)], "views": [self._steps],
+            "camera": [math.sin(angle), math.cos(angle)], "views": [episode.steps],
         }
         if self._utility_of:
             known["utility"] = self._utility(self.belief)
         return {name: np.array(values, dtype=np.float32) for name, values in known.items()}
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self, episode: _Episode) -> dict[str, Any]:
         """The mask of the actions; all else is the truth, for evaluation only."""
         measured = {"completeness": self._reached} if self.reward == "completeness" else {}
         return {
-            "action_mask": self._mask.astype(np.int8), "new_points": self._new, "coverage": float(self._seen.mean()),
-            "seconds": self._seconds, "object": self._object, "noise_seed": self._noise, **measured,
+            "action_mask": episode.mask.astype(np.int8), "new_points": episode.new,
+            "coverage": float(episode.seen.mean()), "seconds": episode.seconds, "object": episode.object,
+            "noise_seed": episode.noise, **measured,
         }
 
 

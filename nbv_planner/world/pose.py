@@ -328,7 +328,7 @@ class Poses:
 def _turned(yaw: FloatArray) -> FloatArray:
     """Rotations by `yaw`, shape (V,), radians: shape (V, 2, 2)."""
     cos, sin = np.cos(yaw), np.sin(yaw)
-    return np.stack([np.stack([cos, -sin], axis=-1), np.stack([sin, cos], axis=-1)], axis=-2)
+    return np.array([[cos, -sin], [sin, cos]]).transpose(2, 0, 1)
 
 
 @dataclass(frozen=True)

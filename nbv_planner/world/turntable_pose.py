@@ -51,12 +51,12 @@ def camera_seen_from_object(joint: float, settings: TurntableSettings) -> Camera
     return CameraPose(0.0, 0.0, -joint).then(CameraPose(settings.camera_x, settings.camera_y, settings.camera_yaw))
 
 
-def joint_for(view_angle: float, joint: float, settings: TurntableSettings) -> float | None:
-    """Angle to which the table, now at `joint`, must turn to be seen at the polar angle `view_angle`; all in radians.
+def joint_for(view: float, joint: float, settings: TurntableSettings) -> float | None:
+    """Angle to which the table, now at `joint`, must turn to be seen at the polar angle `view`; all in radians.
 
     The nearest such angle within the limits, or None if there is none.
     """
-    away = math.atan2(settings.camera_y, settings.camera_x) - view_angle - joint
+    away = math.atan2(settings.camera_y, settings.camera_x) - view - joint
     nearest = joint + math.remainder(away, TWO_PI)
     least = math.ceil((settings.joint_min - nearest) / TWO_PI)
     most = math.floor((settings.joint_max - nearest) / TWO_PI)

@@ -242,11 +242,11 @@ def test_a_small_object_takes_views_for_its_bias_only_where_they_can_make_the_te
 def test_an_untested_accuracy_calls_for_views_and_leaves_what_was_declared_in_the_band():
     watch = after(9, doubt_views=2)
     for _ in range(2):
-        assert watch.after_view(lacking("accuracy"), 1.0, farthest=0.5) is None
+        assert watch.after_view(lacking("accuracy"), 1.0, farthest=lambda: 0.5) is None
         assert watch.in_doubt
-    end = check(watch.after_view(lacking("accuracy"), 1.0, farthest=0.5), "BAND_NARROW")
+    end = check(watch.after_view(lacking("accuracy"), 1.0, farthest=lambda: 0.5), "BAND_NARROW")
     assert end.detail.endswith("not tested yet: the views share no error beyond what is declared")
-    check(after(9, doubt_views=2).after_view(lacking("accuracy"), 1.0, farthest=0.2), "BAND_NARROW")
+    check(after(9, doubt_views=2).after_view(lacking("accuracy"), 1.0, farthest=lambda: 0.2), "BAND_NARROW")
     check(after(9, doubt_views=0).after_view(lacking("accuracy"), 1.0), "BAND_NARROW")
     watch = after(9, doubt_views=2)
     assert watch.after_view(lacking("accuracy"), 1.0) is None

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import time
+from functools import partial
 
 import numpy as np
 import pytest
 
 from nbv_planner.episode.parameters import configure
+from nbv_planner.episode.wiring import scan_mapping
 from nbv_planner.errors import StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.session.journal import Journal
@@ -41,7 +43,8 @@ class Mapper:
     def __init__(self, beams: int = 61, **settings):
         config = configure(**{"grid_size": 200, **settings})
         self.setup = MapperSetup(
-            config.scene, config.measurement, config.search, 40, frozenset(), PriorSettings(), config.scan_mapping
+            config.scene, config.measurement, config.search, 40, frozenset(), PriorSettings(),
+            partial(scan_mapping, config),
         )
         self.core = MapperCore(self.setup, ScanMatcher(MatchingSettings(), ArrivalSettings()))
         self.camera = CAMERA if beams == 61 else SimulatedCamera(

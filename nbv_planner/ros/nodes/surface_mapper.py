@@ -18,6 +18,7 @@ from std_srvs.srv import Trigger
 from nbv_planner.episode.messages import INPUT_TROUBLE, SENSOR_NAMES
 from nbv_planner.episode.parameters import GROUPS, NODE_SETTINGS, EpisodeConfig, MapFile, SurfaceMapperParameters
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
+from nbv_planner.episode.wiring import scan_mapping
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.ros.core import qos
@@ -96,7 +97,7 @@ class SurfaceMapperNode(BaseNode):
         )
         setup = MapperSetup(
             config.scene, config.measurement, config.search, matching.queue_size, frozenset(self._given),
-            read_settings(self, PriorSettings), config.scan_mapping,
+            read_settings(self, PriorSettings), partial(scan_mapping, config),
         )
         self.core = MapperCore(setup, ScanMatcher(matching, self._arrival, self._transforms))
         self._keeper = JournalKeeper(
