@@ -18,7 +18,7 @@ EXTRA_kilted := ros-kilted
 VENV := $(VENV_$(ROS_DISTRO_WHEELS))
 EXTRA := $(EXTRA_$(ROS_DISTRO_WHEELS))
 BIN := $(VENV)/bin
-LINTED := $(wildcard nbv_planner launch test benchmarks campaigns docs examples setup.py)
+LINTED := $(wildcard nbv_planner nbv_bench launch test benchmarks campaigns docs examples setup.py)
 
 # The environment belongs to one interpreter and to one place (its scripts hold the full path): both are in the name of
 # the stamp, so that another PYTHON or a moved checkout builds a new one. The base interpreter is used to build it, since
@@ -93,5 +93,5 @@ $(STAMP): setup.py setup.cfg pyproject.toml Makefile | check-python
 	  echo "no virtual environment: on Debian and Ubuntu, install the package python3-venv" >&2; exit 2; }; fi
 	@# The pip of older interpreters (23.0 of Python 3.10) looks for versions that fit without end.
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),$(EXTRA)-test,analysis,dask,irsim,mujoco,gym,test,lint,docs]'
+	$(BIN)/python -m pip install --quiet -e '.[$(EXTRA),$(EXTRA)-test,analysis,bench,dask,irsim,mujoco,gym,test,lint,docs]'
 	@touch $@

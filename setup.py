@@ -6,6 +6,7 @@ from pathlib import Path
 from setuptools import find_packages, setup
 
 NAME = "nbv_planner"
+PACKAGES = (NAME, "nbv_bench")  # what a robot runs, and what a paper needs
 HERE = Path(__file__).resolve().parent
 
 # The wheels of the real ROS 2, one distribution per environment. Every package that is imported is pinned here;
@@ -51,8 +52,8 @@ def data_files():
 def package_data():
     """Return the files inside the package that are not Python (old setuptools do not know '**')."""
     kinds = ("csv", "css", "html", "js", "json")
-    paths = [Path(NAME) / "py.typed", *sorted(path for kind in kinds for path in Path(NAME).glob(f"**/*.{kind}"))]
-    return {NAME: [str(path.relative_to(NAME)) for path in paths]}
+    files = {name: [path for kind in kinds for path in Path(name).glob(f"**/*.{kind}")] for name in PACKAGES}
+    return {name: ["py.typed", *sorted(str(path.relative_to(name)) for path in paths)] for name, paths in files.items()}
 
 
 def long_description():
@@ -85,7 +86,7 @@ setup(
         "Topic :: Scientific/Engineering",
         "Typing :: Typed",
     ],
-    packages=find_packages(include=[NAME, f"{NAME}.*"]),
+    packages=find_packages(include=[f"{name}{rest}" for name in PACKAGES for rest in ("", ".*")]),
     package_data=package_data(),
     data_files=data_files(),
     zip_safe=False,
@@ -97,7 +98,7 @@ setup(
         "ros-test": test_wheels("jazzy"),
         "ros-kilted-test": test_wheels("kilted"),
         "analysis": [
-            "matplotlib>=3.5", "pillow>=9.0", "pandas>=1.4", "joblib>=1.3", "rosbags>=0.11.9", "lz4>=4",
+            "matplotlib>=3.5", "pillow>=9.0", "pandas>=1.4", "rosbags>=0.11.9", "lz4>=4",
             'backports.zstd>=1; python_version < "3.14"',  # Python has it from 3.14
         ],
         "docs": ["sphinx>=7", "myst-parser>=2", "furo>=2023.9"],
@@ -115,18 +116,30 @@ setup(
             "nbclient>=0.6", "nbformat>=5.2", "ipykernel>=6.9",  # the notebooks, as a reader runs them
             "build>=1", "setuptools>=64", "wheel", "catkin_pkg>=1",  # the release, as the tools of both worlds see it
         ],
-        "bench": ["scikit-learn>=1.0", "pytest-benchmark>=4"],
+        # nbv_bench: sweeps in parallel, and their pictures.
+        "bench": ["joblib>=1.3", "matplotlib>=3.5", "pillow>=9.0"],
+        # What python -m benchmarks compares with.
+        "benchmarks": ["scikit-learn>=1.0", "pytest-benchmark>=4"],
         # Linters are tests: bounded, so that a new rule of a new release cannot break an old commit.
         "lint": ["ruff~=0.17.5", "mypy~=2.4.1", "types-PyYAML"],
     },
     entry_points={
         "console_scripts": [
             "nbv-planner = nbv_planner.cli.main:main",
+            "nbv-bench = nbv_bench.cli.main:main",
             "depth_camera = nbv_planner.ros.executables:depth_camera",
             "surface_mapper = nbv_planner.ros.executables:surface_mapper",
             "nbv_planner = nbv_planner.ros.executables:nbv_planner",
             "turntable = nbv_planner.ros.executables:turntable",
             "scan_maker = nbv_planner.ros.executables:scan_maker",
+        ],
+        "nbv_planner.judges": ["optimum = nbv_bench.experiments.optimum:compare_with_optimum"],
+        "nbv_planner.planners": [
+            "volumetric = nbv_bench.rivals.volumetric:Volumetric",
+            "frontier = nbv_bench.rivals.frontier:Frontier",
+            "projection = nbv_bench.rivals.projection:Projection",
+            "design = nbv_bench.rivals.design:Design",
+            "set_cover = nbv_bench.rivals.set_cover:SetCover",
         ],
     },
 )

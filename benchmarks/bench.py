@@ -32,15 +32,15 @@ from benchmarks.core import (
     table_rows,
 )
 from benchmarks.measure import machine
+from nbv_bench.experiments.runner import import_joblib
+from nbv_bench.figures.sweep_figures import panel_title, panels, plain
 from nbv_planner.cli.main import EXIT_INTERRUPTED
 from nbv_planner.cli.options import add_figures, comma_separated, one_of, positive_number, require_ros
 from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.runner import import_joblib
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import planner_styles
-from nbv_planner.report.figures.sweep_figures import panel_title, panels, plain
 
 _GAP = 2
 _LEAST_WIDTH = 8

@@ -23,13 +23,13 @@ import yaml
 
 from benchmarks.measure import median_milliseconds, megabytes_of
 from benchmarks.reference import REFERENCE_OBJECTIVES, Reference, expected_gain, mean_views_to_go, unseen_points
+from nbv_bench.experiments.sweep_file import load_sweep
 from nbv_planner.episode import simulation
 from nbv_planner.episode.judge import Judge
 from nbv_planner.episode.parameter_files import shared_file
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.wiring import planner_named, scan_mapping
 from nbv_planner.errors import NbvPlannerError
-from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
 from nbv_planner.gp.dense import dense_log_likelihood, dense_posterior
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
@@ -592,7 +592,7 @@ _SAMPLE = "polygon:star"
 
 
 def table_rows(quick: bool) -> Iterator[dict[str, Any]]:
-    """Time `nbv-planner experiment thesis` as a separate process, from start to end; `quick`: only U on the star.
+    """Time `nbv-bench experiment thesis` as a separate process, from start to end; `quick`: only U on the star.
 
     Returns:
         One row with `objects`, `planners`, `workers`; `wall_s` and `cpu_s` (all processes together) in seconds; and

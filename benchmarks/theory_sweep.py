@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.slope_tail import slope_tail
+from nbv_bench.experiments.theory import MEASUREMENTS, run_theory_case
 from nbv_planner.cli.options import whole_number
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
-from nbv_planner.experiments.theory import MEASUREMENTS, run_theory_case
 from nbv_planner.gp.kernels import KernelSettings, PeriodicMatern
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.star2d.mapper import MapperSettings

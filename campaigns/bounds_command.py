@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from campaigns.running import objects_of, run_all
-from nbv_planner.cli.experiment import add_back_end, check_back_end
+from nbv_bench.cli.experiment import add_back_end, check_back_end
+from nbv_bench.experiments.statistics import object_interval
 from nbv_planner.cli.options import comma_separated, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.experiments.statistics import object_interval
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage

@@ -23,15 +23,15 @@ from campaigns.calibration import FORMS, QUANTILES, Rows, fitted
 from campaigns.reliability import by_shapes, calibrated, compared, held_out, pictured, summaries
 from campaigns.running import as_csv, objects_of, run_all
 from campaigns.scenarios import PLANNERS, shipped_config, with_settings
-from nbv_planner.cli.experiment import add_back_end, check_back_end
+from nbv_bench.cli.experiment import add_back_end, check_back_end
+from nbv_bench.experiments.folder import write_json
+from nbv_bench.experiments.sweep import object_class
 from nbv_planner.cli.options import comma_separated, one_of, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import ViewRecord
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import termination_monitor
 from nbv_planner.errors import SettingError
-from nbv_planner.experiments.folder import write_json
-from nbv_planner.experiments.sweep import object_class
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.star2d.shapes import certificate as shipped
 from nbv_planner.star2d.shapes.certificate import CoverageCertificate

@@ -17,11 +17,11 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from campaigns.running import CampaignFolder
+from nbv_bench.experiments.folder import write_json
 from nbv_planner.episode.parameter_files import named_file
 from nbv_planner.episode.parameters import NODE_SETTINGS, DepthCameraParameters, config_from_parameters
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, SettingError, UnknownNameError
-from nbv_planner.experiments.folder import write_json
 from nbv_planner.files.located_yaml import Located, read_located
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.settings import Setting, check_settings, check_value, setting, settings_of
@@ -664,7 +664,7 @@ class FaultFolder(CampaignFolder):
         """Refuse immediately what could not be written later.
 
         Raises:
-            ResultsError: see :class:`nbv_planner.experiments.folder.RunFolder`.
+            ResultsError: see :class:`nbv_bench.experiments.folder.RunFolder`.
         """
         self._campaign = campaign
         super().__init__(path, campaign.runs(), campaign.as_dict(), campaign.text, resume=resume)

@@ -12,7 +12,7 @@ from campaigns.lies import ERROR, Row, Run, attempt
 from campaigns.lies_folder import KINDS_FILE, ROWS_FILE, TABLE_FILE, LiesFolder
 from campaigns.running import run_all
 from campaigns.scenarios import HALVES, PLANNERS, SCENARIOS, USUAL_PLANNERS, Scenario
-from nbv_planner.cli.experiment import add_back_end, check_back_end
+from nbv_bench.cli.experiment import add_back_end, check_back_end
 from nbv_planner.cli.options import one_of, whole_number
 from nbv_planner.errors import SettingError
 

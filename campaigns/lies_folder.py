@@ -26,7 +26,7 @@ class LiesFolder(CampaignFolder):
         """Refuse immediately what could not be written later.
 
         Raises:
-            ResultsError: see :class:`nbv_planner.experiments.folder.RunFolder`.
+            ResultsError: see :class:`nbv_bench.experiments.folder.RunFolder`.
         """
         content = {run.slug: repr(run) for run in runs}
         super().__init__(path, runs, content, "\n".join(content.values()) + "\n", resume=resume)

@@ -14,11 +14,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
+from nbv_bench.experiments.cases import prepare_worker
+from nbv_bench.experiments.folder import RunFolder, write_json
+from nbv_bench.experiments.runner import in_workers
 from nbv_planner.cli.output import ProgressLine
 from nbv_planner.errors import SettingError
-from nbv_planner.experiments.cases import prepare_worker
-from nbv_planner.experiments.folder import RunFolder, write_json
-from nbv_planner.experiments.runner import in_workers
 from nbv_planner.world.objects import OBJECT_SETS
 
 Case = TypeVar("Case")

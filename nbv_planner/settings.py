@@ -213,8 +213,6 @@ class Plugins:
     kind: str  #: what each is, in messages; with an `s` the name of the group, `nbv_planner.planners`.
     taken: Collection[str]  #: names that are not free.
     problem: Callable[[str, Any], str]  #: what keeps a class from being one by this name; empty if nothing does.
-    #: those of this package that are loaded and declared like the others: name and place, `module:class`.
-    own: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @cached_property
     def _entries(self) -> tuple[metadata.EntryPoint | SimpleNamespace, ...]:
@@ -224,14 +222,13 @@ class Plugins:
     @property
     def names(self) -> tuple[str, ...]:
         """Names that may be asked for, without loading anything."""
-        return tuple(dict.fromkeys((*self.own, *(one.name for one in self._entries if one.name not in self.taken))))
+        return tuple(dict.fromkeys(one.name for one in self._entries if one.name not in self.taken))
 
     @cached_property
     def all(self) -> tuple[Plugin, ...]:
         """Every plug-in, loaded, also the broken ones."""
         number = Counter(entry.name for entry in self._entries)
-        own = (self._loaded(metadata.EntryPoint(name, place, ""), _OWN) for name, place in self.own.items())
-        return (*own, *(self._plugin(entry, number[entry.name]) for entry in self._entries))
+        return tuple(self._plugin(entry, number[entry.name]) for entry in self._entries)
 
     def register(self, name: str, cls: type) -> None:
         """Have a class under this name in this process, in place of an earlier one; worker processes do not have it.
@@ -265,7 +262,7 @@ class Plugins:
             SettingError: it is broken; names the package and what is wrong.
         """
         found = next((plugin for plugin in self.all if plugin.name == name), None)
-        if found is None or name in set(self.taken) - set(self.own):
+        if found is None or name in self.taken:
             raise UnknownNameError(self.kind, name, [*self.taken, *self.names])
         if found.error:
             raise SettingError(f"{self.kind} {found}")
@@ -279,6 +276,8 @@ class Plugins:
     def _plugin(self, entry: metadata.EntryPoint | SimpleNamespace, number: int) -> Plugin:
         """What an entry point gives; one whose name is not free is not loaded."""
         package = entry.dist.metadata["Name"] if entry.dist else entry.value
+        if package.replace("-", "_") == _OWN:
+            return self._loaded(entry, _OWN)
         if entry.name in self.taken:
             return Plugin(entry.name, package, error=f"the name belongs to nbv_planner; give the {self.kind} another")
         if number > 1:

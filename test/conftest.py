@@ -29,7 +29,10 @@ def _without_installed_plugins(**chosen):
     if not chosen.get("group", "").startswith("nbv_planner."):
         return found
     installed = {Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")}
-    return [entry for entry in found if Path(entry.dist.locate_file("")) not in installed]
+    return [
+        entry for entry in found
+        if Path(entry.dist.locate_file("")) not in installed or entry.value.startswith("nbv_bench.")
+    ]
 
 
 metadata.entry_points = _without_installed_plugins

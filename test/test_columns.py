@@ -26,7 +26,7 @@ EVERYDAY = {"accuracy", "angle", "completeness", "coverage", "distance", "number
 NAMES = {*ViewColumn.__members__, *Metric.__members__} - {"T"}  # that of a TypeVar
 # They show or keep what is known of views and episodes.
 TAKERS = ("get", "getattr", "Column", "Merit")
-ROOMS = ("episode", "report", "bags", "experiments", "cli")
+ROOMS = ("nbv_planner/episode", "nbv_planner/report", "nbv_planner/bags", "nbv_planner/cli", "nbv_bench")
 
 
 def taken_by(tree: ast.AST) -> set[int]:
@@ -52,15 +52,19 @@ def spelt(source: str) -> set[str]:
 OTHERS = {
     "bags/analysis.py": {"number", "seconds"},  # of what was left out; after which a view was decided
     "episode/simulation.py": {"completeness"},  # at which an episode ends
-    "experiments/optimum.py": {"surface_points"}, "experiments/optimum_problem.py": {"surface_points"},
-    "experiments/summary/runs.py": {"coverage"},  # of which kind it is
-    "experiments/summary/sweep_tables.py": {"number"},  # of objects
+    "nbv_bench/experiments/optimum.py": {"surface_points"},
+    "nbv_bench/experiments/optimum_problem.py": {"surface_points"},
+    "nbv_bench/experiments/summary/runs.py": {"coverage"},  # of which kind it is
+    "nbv_bench/experiments/summary/sweep_tables.py": {"number"},  # of objects
 }
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_no_other_module_spells_the_name_of_a_column(room):
-    modules = {str(path.relative_to(ROOT)): path for path in (ROOT / room).rglob("*.py") if path != TABLE}
+    modules = {
+        str(path.relative_to(ROOT.parent)).removeprefix("nbv_planner/"): path
+        for path in (ROOT.parent / room).rglob("*.py") if path != TABLE
+    }
     found = {
         name: names for name, path in modules.items()
         if (names := spelt(path.read_text(encoding="utf-8")) - OTHERS.get(name, set()))

@@ -27,7 +27,7 @@ from nbv_planner.surface.checks import KINDS
 ROOT = Path(__file__).parents[1]
 NOTATION = (ROOT / "docs" / "reference" / "notation.md").read_text(encoding="utf-8")
 THEORY = (ROOT / "docs" / "explanation" / "theory.md").read_text(encoding="utf-8")
-CODE_NAMES = sorted(set(re.findall(r"`((?:nbv_planner|benchmarks)\.[\w.]+)`", NOTATION + THEORY)))
+CODE_NAMES = sorted(set(re.findall(r"`((?:nbv_planner|nbv_bench|benchmarks)\.[\w.]+)`", NOTATION + THEORY)))
 
 
 def resolve(name: str) -> object:
@@ -60,7 +60,7 @@ def test_there_are_code_names_and_a_wrong_one_would_be_found():
 def test_every_row_of_the_notation_names_code():
     rows = [line for line in NOTATION.splitlines() if line.startswith("| ") and not line.startswith("| symbol")]
     assert len(rows) > 50
-    assert [row for row in rows if "`nbv_planner." not in row and "`benchmarks." not in row] == []
+    assert [row for row in rows if not re.search("`(nbv_planner|nbv_bench|benchmarks)[.]", row)] == []
 
 
 def test_status_of_the_objectives_is_that_of_the_code():
@@ -117,10 +117,10 @@ def test_pictures_of_the_documents_exist():
 
 def test_every_figure_that_is_drawn_has_its_picture():
     """By the names of the functions that give a whole figure, or draw on one."""
+    folders = ("nbv_planner/report/figures", "nbv_bench/figures", "nbv_planner/view", "benchmarks")
     drawn = {
         node.name
-        for folder in (ROOT / "nbv_planner" / "report" / "figures", ROOT / "nbv_planner" / "view", ROOT / "benchmarks")
-        for path in folder.glob("*.py")
+        for folder in folders for path in (ROOT / folder).glob("*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and _is_of_a_figure(node)
     }

@@ -25,13 +25,11 @@ LAYERS = [
     {"mapping"},
     {"planning"},
     {"thesis"},
-    {"rivals"},
     {"session"},
     {"episode"},
     {"report"},
     {"bags"},
     {"view"},
-    {"experiments"},
     {"ros"},
     {"cli", ""},  # the package itself: its public names
 ]
@@ -52,7 +50,7 @@ def part_of(path: Path) -> str:
 @cache
 def imported(path: Path) -> set[str]:
     """Full dotted names of everything a module imports, relative imports resolved."""
-    package = [PACKAGE, *path.relative_to(ROOT).parts[:-1]]
+    package = list(path.relative_to(ROOT.parent).parts[:-1])
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -159,6 +157,26 @@ def test_only_the_command_line_prints(path):
 @pytest.mark.parametrize("path", MODULES, ids=identity)
 def test_nothing_is_pickled(path):
     assert not foreign(path) & {"pickle", "dill", "cloudpickle", "shelve", "marshal"}
+
+
+BENCH = ROOT.parent / "nbv_bench"
+BENCH_LAYERS = {"rivals": 0, "figures": 1, "experiments": 2, "cli": 3}
+
+
+@pytest.mark.parametrize("path", MODULES, ids=identity)
+def test_what_a_robot_runs_never_imports_what_a_paper_needs(path):
+    assert "nbv_bench" not in foreign(path)
+
+
+@pytest.mark.parametrize("path", sorted(BENCH.rglob("*.py")), ids=lambda path: str(path.relative_to(BENCH)))
+def test_what_a_paper_needs_points_downwards_and_needs_no_ros(path):
+    names = imported(path)
+    own = {name.split(".")[1] for name in names if name.startswith("nbv_bench.")}
+    room = path.relative_to(BENCH).parts[0]
+    assert all(BENCH_LAYERS[one] <= BENCH_LAYERS[room] for one in own)
+    assert not [name for name in names if name.split(".")[0] in ROS or name.startswith("nbv_planner.ros")]
+    assert room == "figures" or not foreign(path) & {"matplotlib", "mpl_toolkits"}
+    assert room == "cli" or "print(" not in path.read_text(encoding="utf-8")
 
 
 def test_no_import_cycle_between_modules():

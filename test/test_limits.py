@@ -8,6 +8,7 @@ from pathlib import Path
 import nbv_planner
 
 ROOT = Path(nbv_planner.__file__).parent
+BENCH = ROOT.parent / "nbv_bench"
 LINES, METHODS, ATTRIBUTES, FUNCTION_LINES = 400, 20, 12, 50
 # Those that are still over a limit. One that no longer is must leave the list, and none may join it.
 OVER = {
@@ -20,10 +21,10 @@ OVER = {
     "episode/parameters.py lines",
     "episode/simulation.py:Simulation attributes",
     "episode/simulation.py:Simulation methods",
-    "experiments/folder.py:RunFolder attributes",
-    "experiments/optimum.py lines",
-    "experiments/optimum_problem.py:least_time lines",
-    "experiments/summary/pictures.py lines",
+    "nbv_bench/experiments/folder.py:RunFolder attributes",
+    "nbv_bench/experiments/optimum.py lines",
+    "nbv_bench/experiments/optimum_problem.py:least_time lines",
+    "nbv_bench/experiments/summary/pictures.py lines",
     "gp/tree.py lines",
     "mapping/matching.py lines",
     "mapping/matching.py:ScanMatcher attributes",
@@ -69,21 +70,22 @@ def state_of(cls: ast.ClassDef) -> set[str]:
 def excesses(path: Path) -> set[str]:
     """What of a module is over a limit, as `module: name: number what`."""
     text = path.read_text(encoding="utf-8")
-    measured = [(str(path.relative_to(ROOT)), len(text.splitlines()), LINES, "lines")]
+    place = path.relative_to(ROOT if path.is_relative_to(ROOT) else ROOT.parent)
+    measured = [(str(place), len(text.splitlines()), LINES, "lines")]
     for node in ast.walk(ast.parse(text)):
-        place = f"{path.relative_to(ROOT)}:{getattr(node, 'name', '')}"
+        named = f"{place}:{getattr(node, 'name', '')}"
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             assert node.end_lineno is not None
-            measured.append((place, node.end_lineno - node.lineno + 1, FUNCTION_LINES, "lines"))
+            measured.append((named, node.end_lineno - node.lineno + 1, FUNCTION_LINES, "lines"))
         if isinstance(node, ast.ClassDef):
             methods = [one for one in node.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))]
-            measured.append((place, len(methods), METHODS, "methods"))
-            measured.append((place, len(state_of(node)), ATTRIBUTES, "attributes"))
+            measured.append((named, len(methods), METHODS, "methods"))
+            measured.append((named, len(state_of(node)), ATTRIBUTES, "attributes"))
     return {f"{place} {what}" for place, number, most, what in measured if number > most}
 
 
 def test_files_classes_and_functions_are_within_their_limits():
-    found = {excess for path in ROOT.rglob("*.py") for excess in excesses(path)}
+    found = {excess for root in (ROOT, BENCH) for path in root.rglob("*.py") for excess in excesses(path)}
     assert found - OVER == set(), "over a limit of CONTRIBUTING.md"
     assert OVER - found == set(), "no longer over a limit: take it off the list"
 

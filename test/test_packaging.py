@@ -18,7 +18,7 @@ import nbv_planner
 from nbv_planner.errors import remedy
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "nbv_planner"
+PACKAGE, BENCH = ROOT / "nbv_planner", ROOT / "nbv_bench"
 # What writes and unpacks bags is not known to rosdep but by pip; where ROS is, `ros2 bag` writes them.
 # nav2_msgs: goals as an action, where Nav2 is installed.
 # pandas: in notebooks.
@@ -59,7 +59,7 @@ def imports(folder: Path) -> set[str]:
                 found |= {alias.name.split(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 found.add(str(node.module).split(".")[0])
-    return found - set(sys.stdlib_module_names) - {"nbv_planner"}
+    return found - set(sys.stdlib_module_names) - {"nbv_planner", "nbv_bench"}
 
 
 def dependencies(manifest) -> set[str]:
@@ -89,13 +89,13 @@ def test_manifest_as_the_ros_tools_read_it():
 
 
 def test_manifest_names_every_package_that_is_imported(manifest):
-    foreign = imports(PACKAGE) | imports(ROOT / "launch")
+    foreign = imports(PACKAGE) | imports(BENCH) | imports(ROOT / "launch")
     assert {"rclpy", "sensor_msgs", "std_srvs", "launch_ros", "numpy"} <= foreign
     assert {ROSDEP.get(name, name) for name in foreign - OPTIONAL} - dependencies(manifest) == set()
 
 
 def test_manifest_names_nothing_that_is_not_imported(manifest):
-    foreign = {ROSDEP.get(name, name) for name in imports(PACKAGE) | imports(ROOT / "launch")}
+    foreign = {ROSDEP.get(name, name) for name in imports(PACKAGE) | imports(BENCH) | imports(ROOT / "launch")}
     unused = dependencies(manifest) - foreign
     # Used without an import:
     assert unused <= {
@@ -142,20 +142,20 @@ def distributions_of(names: set[str], pins: set[str]) -> set[str]:
 
 def test_every_import_of_the_package_is_declared_in_setup_py(distribution):
     declared = required(distribution, "ros", "analysis", "dask", "gym")
-    assert distributions_of(imports(PACKAGE), declared) <= declared
+    assert distributions_of(imports(PACKAGE) | imports(BENCH), declared) <= declared
 
 
 def test_every_requirement_in_setup_py_is_imported(distribution):
-    folders = ("nbv_planner", "benchmarks", "campaigns", "examples", "test")
+    folders = ("nbv_planner", "nbv_bench", "benchmarks", "campaigns", "examples", "test")
     names = set().union(*(imports(ROOT / folder) for folder in folders))
     declared = required(distribution)
     assert declared - distributions_of(names, declared) == TOOLS
 
 
 def test_mypy_is_told_of_no_library_that_is_not_imported():
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8").replace('"nbv_planner.', "")
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8").replace('"nbv_planner.', "").replace('"nbv_bench.', "")
     told = set(re.findall(r'"(\w+)\.\*"', text)) - set(sys.stdlib_module_names)  # compression: since Python 3.14
-    assert told - imports(PACKAGE) == set()
+    assert told - imports(PACKAGE) - imports(BENCH) == set()
 
 
 def test_extras_that_the_readme_promises(distribution):
@@ -184,18 +184,19 @@ def test_sweeps_are_installed_where_the_command_looks_for_them(distribution):
 
 
 def test_every_module_and_data_file_of_the_package_is_installed(distribution):
-    folders = {path.parent for path in PACKAGE.rglob("*.py")}
+    folders = {path.parent for package in (PACKAGE, BENCH) for path in package.rglob("*.py")}
     assert {".".join(folder.relative_to(ROOT).parts) for folder in folders} == set(distribution.packages)
-    data = {
-        str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*")
-        if path.suffix in {".csv", ".css", ".html", ".js", ".json"}
-    }
-    assert data | {"py.typed"} == set(distribution.package_data["nbv_planner"])
+    for package in (PACKAGE, BENCH):
+        data = {
+            str(path.relative_to(package)) for path in package.rglob("*")
+            if path.suffix in {".csv", ".css", ".html", ".js", ".json"}
+        }
+        assert data | {"py.typed"} == set(distribution.package_data[package.name])
 
 
 def test_console_scripts_exist(distribution):
     scripts = dict(entry.split(" = ") for entry in distribution.entry_points["console_scripts"])
-    assert set(scripts) >= {"nbv-planner", "depth_camera", "surface_mapper", "nbv_planner"}
+    assert set(scripts) >= {"nbv-planner", "nbv-bench", "depth_camera", "surface_mapper", "nbv_planner"}
     for target in scripts.values():
         module, _, function = target.partition(":")
         assert callable(getattr(importlib.import_module(module), function))

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 import yaml
 from beliefs import wavy_belief
+from programs import main
 
 import nbv_planner
 from nbv_planner.bags.reader import Bag, decode
-from nbv_planner.cli.main import main
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recorded_config
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import planner_named
@@ -300,7 +300,7 @@ def test_a_planner_with_a_map_of_its_own_gets_each_scan_and_its_pose():
 
 @pytest.mark.usefixtures("various")
 def test_a_planner_that_raises_is_one_row_of_a_bench_with_its_reason(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
     monkeypatch.setitem(OBJECT_SETS, "two", ("square:width=4", "polygon:diamond"))
     words = ["bench", "run", "fails", "mapless", "ranks{ranks_towards: 1.0}", "--split", "two", "--protocol", "thesis"]
     options = ["--out", str(tmp_path / "out"), "--backend", "sequential", "--no-figures", "--no-optimum"]
@@ -358,11 +358,12 @@ def site(tmp_path_factory):
 
 def command(site: Path, *words: str, code: int = 0, before: str = "") -> subprocess.CompletedProcess[str]:
     """Run `nbv-planner` where the folder `site` belongs to the environment, once the lines `before` have run."""
-    script = f"import sys; sys.path[:0] = {[str(CHECKOUT), str(site)]}; from nbv_planner.cli.main import main; "
+    places = [str(CHECKOUT), str(CHECKOUT / "test"), str(site)]
+    script = f"import sys; sys.path[:0] = {places}; from programs import main; "
     script += before
     paths = f"import os; os.environ['PYTHONPATH'] = {':'.join([str(CHECKOUT), str(site)])!r}; "
     done = subprocess.run(
-        [sys.executable, "-c", f"{paths}{script}sys.exit(main())", *words], capture_output=True, text=True,
+        [sys.executable, "-c", f"{paths}{script}sys.exit(main(sys.argv[1:]))", *words], capture_output=True, text=True,
         timeout=500, check=False,
     )  # fmt: skip
     assert done.returncode == code, done.stderr

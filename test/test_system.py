@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 import nbv_planner
+from nbv_bench.experiments.sweep_file import load_sweep
 from nbv_planner.bags.reader import Bag
 from nbv_planner.episode.parameter_files import load_parameters
 from nbv_planner.errors import BagError, ConfigFileError, ContourError, StateFileError
-from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.session.journal import Journal
 from nbv_planner.system import held_signals, open_regular, python_command, read_regular, signals_end_process
 from nbv_planner.world.objects.contour_files import load_contour
@@ -32,14 +32,13 @@ class Signal:
             os.kill(os.getpid(), int(number))
 
 sys.meta_path.insert(0, Signal())
-from nbv_planner.cli.main import main
 sys.argv[1:] = ["demo"]
+from nbv_planner.cli.main import main
 sys.exit(main())
 """
 ENDS_WHILE_IT_RUNS = """
 import os, sys
 from nbv_planner.cli import show
-from nbv_planner.cli.main import main
 from nbv_planner.system import held_signals
 
 numbers = [int(number) for number in sys.argv[1:]]
@@ -58,6 +57,7 @@ def run(_):
     return 0
 
 show.run = run
+from nbv_planner.cli.main import main
 sys.exit(main())
 """
 
@@ -147,7 +147,8 @@ class Finder:  # as setuptools puts it behind the others for a package that pip 
 
 sys.path[:] = [os.getcwd(), *(place for place in sys.path if place and Path(place) != ROOT)]
 sys.meta_path[:] = [*(one for one in sys.meta_path if "Editable" not in str(one)), Finder()]
-runpy.run_module("nbv_planner.cli.main", run_name="__main__")
+MODULE = "nbv_bench.cli.main" if sys.argv[1] == "experiment" else "nbv_planner.cli.main"
+runpy.run_module(MODULE, run_name="__main__")
 """
 
 

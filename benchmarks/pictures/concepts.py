@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Arc, FancyBboxPatch
 
+from nbv_bench.figures.sweep_figures import panels
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.report import colors
 from nbv_planner.report.figures.style import png_bytes
-from nbv_planner.report.figures.sweep_figures import panels
 from nbv_planner.report.outlines import cone_outline
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
 from nbv_planner.world.objects import parse_object

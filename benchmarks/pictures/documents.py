@@ -5,7 +5,7 @@ annulus.png    the same episode with free views
 bag/*.png      the figures of the analysis of its bag, and of its comparison with another objective
 live.png       the page of `nbv-planner view` in a browser (needs Chromium), while real nodes run
 sweep/*.png    the figures of the report of a small sweep (pictures.yaml), and of ten cases of the sweep theory
-explained/*.png  those of `nbv-planner explain`, for the star by CSW
+explained/*.png  those of `nbv-bench explain`, for the star by CSW
 bench_*.png    the figures of the measurements in bench.json, which are not repeated here
 """
 
@@ -22,6 +22,8 @@ import yaml
 
 from benchmarks.bench import draw_pictures as draw_bench
 from benchmarks.bench import read_record
+from nbv_bench.cli.main import SUBCOMMANDS as STUDY
+from nbv_bench.cli.main import main as nbv_bench
 from nbv_planner.cli.main import main as nbv_planner
 from nbv_planner.episode.parameter_files import dump_parameters, shared_file
 from nbv_planner.report.figures.style import png_bytes
@@ -50,7 +52,7 @@ def demo_pictures(scratch: Path) -> None:
     run("simulate", *episode, "--set", "view_space=annulus", "--out", str(annulus))
     shutil.copy(annulus / "reconstruction.png", IMAGES / "annulus.png")
     run("simulate", *episode, "--objective", "U", "--out", str(other))
-    run("compare", bag, str(other), "--out", str(scratch / "comparison"))
+    run("report", bag, str(other), "--out", str(scratch / "comparison"))
     shutil.copy(scratch / "comparison" / "figures" / "coverage.png", IMAGES / "bag" / "comparison.png")
 
 
@@ -114,8 +116,9 @@ def copy_pictures(source: Path, target: Path) -> None:
 
 
 def run(*arguments: str) -> None:
-    if nbv_planner(arguments) != 0:
-        sys.exit(f"nbv-planner {' '.join(arguments)} has failed")
+    program = nbv_bench if arguments[0] in STUDY else nbv_planner
+    if program(arguments) != 0:
+        sys.exit(f"{' '.join(arguments)} has failed")
 
 
 def wait_until(condition: Callable[[], bool], patience: float = 120.0) -> None:

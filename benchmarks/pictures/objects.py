@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
+from nbv_bench.figures.sweep_figures import panels
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import png_bytes
-from nbv_planner.report.figures.sweep_figures import panels
 from nbv_planner.world.objects import OBJECT_SETS, parse_object
 from nbv_planner.world.scene import Scene
 

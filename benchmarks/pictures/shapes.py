@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
+from nbv_bench.figures.sweep_figures import panel_title, panels
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import png_bytes
-from nbv_planner.report.figures.sweep_figures import panel_title, panels
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
 from nbv_planner.star2d.shapes.sampler import Prior
 from nbv_planner.world.objects import parse_object

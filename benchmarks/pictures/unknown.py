@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 from matplotlib.axes import Axes
 
+from nbv_bench.figures.sweep_figures import panels
 from nbv_planner.episode.parameter_files import load_parameters, set_parameters, shared_file
 from nbv_planner.episode.parameters import config_from_parameters
 from nbv_planner.episode.simulation import Simulation
@@ -12,7 +13,6 @@ from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.mapping.object_search import SearchingMapping
 from nbv_planner.report import colors
 from nbv_planner.report.figures.style import png_bytes
-from nbv_planner.report.figures.sweep_figures import panels
 from nbv_planner.report.outlines import camera_outline
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"

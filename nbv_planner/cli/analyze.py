@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nbv_planner.bags.analysis import Analysis, analysis_tables
 from nbv_planner.cli.options import add_bag, add_bag_options, add_figures, add_out, named_analysis, results_folder
-from nbv_planner.cli.output import compare_with_optimum, drawn, print_files, written_outline
+from nbv_planner.cli.output import compared, drawn, print_files, written_outline
 from nbv_planner.episode.records import write_beliefs, write_record
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.report import page
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     with results_folder(arguments, f"analyze-{Path(arguments.bag).resolve().stem}", JSON_FILE) as results:
         analysis = named_analysis(arguments.bag, arguments)
         if analysis.judge is not None:
-            compare_with_optimum(analysis.judge)
+            compared(analysis.judge)
         tables = analysis_tables(analysis)
         page.write_tables(results.folder / "tables", tables)
         page.write_json(results.folder / JSON_FILE, tables, coverage=analysis.coverage_kind)

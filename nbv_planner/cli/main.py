@@ -45,22 +45,18 @@ SUBCOMMANDS = {
         ("operate", "reset", "begin a new episode; --map: without what the mapper has measured"),
         ("look", "view", "watch running nodes in a browser"),
         ("look", "analyze", "tables, pictures and one page from a bag"),
-        ("look", "explain", "draw what each objective counts, regret and field of view for an episode"),
         ("look", "show", "list the objectives, the planners, or the parameters of the nodes"),
         ("record", "record", "record the topics of the nodes into a bag, until Ctrl-C"),
         ("record", "replay", "feed a bag through mapper and planner again, and compare the decisions"),
         ("record", "reindex", "repair a bag that is damaged, or whose recorder was killed"),
-        ("study", "bench", "judge planners on frozen objects, beside uniform, random and the optimum"),
-        ("study", "experiment", "run a sweep of planners, objects, protocols and seeds in parallel"),
-        ("study", "report", "report on a sweep, or compare several bags, episodes and sweeps"),
-        ("study", "optimum", "compute the least number of views for each object, with proof"),
     )
 }
 """The subcommands in the order of the help."""
-_RENAMED = {"compare": ["report"], "objectives": ["show", "objectives"], "parameters": ["show", "parameters"]}
+_RENAMED = {"objectives": ["show", "objectives"], "parameters": ["show", "parameters"]}
 _REMOVED = {
     "faults": "python -m campaigns faults", "fuzz": "python -m campaigns fuzz",
-    "security-policy": "ros2 security generate_policy",
+    "security-policy": "ros2 security generate_policy", "compare": "nbv-bench report",
+    **{name: f"nbv-bench {name}" for name in ("bench", "experiment", "report", "optimum", "explain")},
 }
 
 
@@ -83,7 +79,7 @@ def _main(argv: Sequence[str]) -> int:
     given = list(argv)
     old = given[0] if given else ""
     if old in _REMOVED:
-        where = "" if _REMOVED[old].startswith("ros2") else " in the checkout"
+        where = " in the checkout" if _REMOVED[old].startswith("python") else ""
         print(f"nbv-planner {old}: error: no longer a subcommand; use {_REMOVED[old]}{where}", file=sys.stderr)
         return EXIT_BAD_INPUT
     if old in _RENAMED:

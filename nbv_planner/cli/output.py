@@ -10,6 +10,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,7 +18,6 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Metric, t0_metric, write_beliefs, write_record
 from nbv_planner.errors import NbvPlannerError, cut, reason, remedy
-from nbv_planner.experiments.optimum import optimum_for
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.report.take_home import Outline
@@ -30,9 +30,6 @@ from nbv_planner.world.scene import Scene
 T = TypeVar("T")
 EXIT_CODES = {TerminationReason.FAILED: 1, TerminationReason.DOUBTFUL: 3}
 """Exit codes of the commands that run an episode, by how it ended; 0 for every other end."""
-
-
-_OPTIMUM_SECONDS = 2.0  # for each number of views
 
 
 def say(text: str) -> None:
@@ -84,7 +81,7 @@ def finish(
 
     It says seconds of the cost model only if it is `timed`: by a speed that was given.
     """
-    compare_with_optimum(judge)
+    compared(judge)
     record = judge.record(config.as_dict(), config.sensor.seed, termination, **config.packages)
     record = dataclasses.replace(record, metrics=record.metrics | t0_metric(config.near_optimal_by))
     write_record(results.folder, record)
@@ -115,17 +112,11 @@ def finish(
     print_files(results)
 
 
-def compare_with_optimum(judge: EpisodeJudge) -> None:
-    """Give the judged views their simple regret, as far as the best sets among the candidates are proved in time.
-
-    Free views have none: there are too many candidates.
-    """
-    if not judge.space.candidates.are_on_circle(judge.truth.scene.view_distance):
-        return
-    with contextlib.suppress(NbvPlannerError):
-        best = optimum_for(judge.truth.points, judge.truth.scene, judge.space.candidates, time_limit=_OPTIMUM_SECONDS)
-        known = len(judge.views) if all(best.proved) else best.proved.index(False)
-        judge.compare([best.coverage_by(number + 1) for number in range(known)])
+def compared(judge: EpisodeJudge) -> None:
+    """Have installed packages compare the judged views with what they know (entry points `nbv_planner.judges`)."""
+    for entry in metadata.entry_points(group="nbv_planner.judges"):
+        with contextlib.suppress(NbvPlannerError):
+            entry.load()(judge)
 
 
 def written_outline(results: ResultsFolder, belief: SurfaceBelief | None, scene: Scene) -> str:

@@ -1,4 +1,4 @@
-"""Running `nbv-planner` as a process of its own."""
+"""Running `nbv-planner` or `nbv-bench` as a process of its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+
+from programs import module_of
 
 import nbv_planner
 from nbv_planner.system import python_command
@@ -20,7 +22,7 @@ def environment(**extra: str) -> dict[str, str]:
 
 
 def start(
-    arguments: Sequence[str], folder: Path, module: str = "nbv_planner.cli.main", stdout: int = subprocess.PIPE,
+    arguments: Sequence[str], folder: Path, module: str = "", stdout: int = subprocess.PIPE,
     *, session: bool = False, **extra: str,
 ) -> subprocess.Popen[str]:
     """Start the command in `folder`; stdout and stderr come together. A `session` of its own gets Ctrl-C as a whole.
@@ -28,7 +30,7 @@ def start(
     `extra` are variables of its environment.
     """
     return subprocess.Popen(
-        [*python_command(module), *arguments], cwd=folder, env=environment(**extra), text=True,
+        [*python_command(module or module_of(arguments)), *arguments], cwd=folder, env=environment(**extra), text=True,
         stdout=stdout, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, encoding="utf-8",
         preexec_fn=_hear_signals, start_new_session=session,
     )

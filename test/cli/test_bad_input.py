@@ -8,8 +8,7 @@ from pathlib import Path
 
 import command
 import pytest
-
-from nbv_planner.cli.main import main
+from programs import main
 
 CONTOURS = {
     "loop.csv": "x,y\n4,0\n3,3\n3.5,1\n-4,0\n0,-4\n",

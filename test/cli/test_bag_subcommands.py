@@ -8,14 +8,14 @@ import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
+from programs import main
 from recorded import CONFIG, finished, later, messages, write
 from simulated_bags import node_parameters
 
+from nbv_bench.experiments.summary.runs import short_names
 from nbv_planner.bags.reader import Bag
-from nbv_planner.cli.main import main
 from nbv_planner.episode.parameter_files import dump_parameters
 from nbv_planner.episode.parameters import NODE_SETTINGS
-from nbv_planner.experiments.summary.runs import short_names
 from nbv_planner.surface.checks import KINDS
 
 SIMULATION, _ = finished()
@@ -199,7 +199,7 @@ def test_an_episode_of_several_is_chosen_and_said(here, tmp_path, capsys):
 
 
 def test_report_puts_bags_episodes_and_sweeps_beside_each_other(here, bag, capsys):
-    pytest.importorskip("joblib", minversion="1.3", reason="sweeps need the extra [analysis]")
+    pytest.importorskip("joblib", minversion="1.3", reason="sweeps need the extra [bench]")
     options = ["--no-figures", "--object", CONFIG.object, "--seed", "5", "--objective", "C"]
     assert main(["simulate", *options, "--out", "sim"]) == 0
     (here / "sweep.yaml").write_text(

@@ -21,7 +21,7 @@ PICTURES = {f"bench_{part}.png" for part in ("mapper", "objectives", "shapes", "
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """Folder of a quick run of all parts that need no ROS."""
-    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
     folder = tmp_path_factory.mktemp("bench")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core, "_ROUNDS", 1)

@@ -1,4 +1,4 @@
-"""`nbv-planner bench`: the published figures do not depend on the workers, every table has its reference rows."""
+"""`nbv-bench bench`: the published figures do not depend on the workers, every table has its reference rows."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ from pathlib import Path
 import pytest
 import scipy.optimize
 import yaml
+from programs import main
 
 import nbv_planner
-from nbv_planner.cli.main import main
-from nbv_planner.episode.parameters import PlannerSettings
-from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError
-from nbv_planner.experiments.summary import bench as subject
-from nbv_planner.experiments.summary.bench import (
+from nbv_bench.experiments.summary import bench as subject
+from nbv_bench.experiments.summary.bench import (
     Bench,
     BenchFigure,
     bench_named,
@@ -24,10 +22,12 @@ from nbv_planner.experiments.summary.bench import (
     episode_figures,
     planner_entry,
 )
-from nbv_planner.experiments.sweep_file import load_sweep
+from nbv_bench.experiments.sweep_file import load_sweep
+from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError
 from nbv_planner.world.objects import OBJECT_SETS
 
-pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
 pytestmark = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
 
 SHIPPED = subject.bench_file()
@@ -222,7 +222,7 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(here, capsys, optio
     (here / "plain.md").write_text("nothing\n")
     assert main(["bench", *options]) == 2
     said = capsys.readouterr()
-    assert said.err.startswith("nbv-planner bench: error: ")
+    assert said.err.startswith("nbv-bench bench: error: ")
     assert said.err.count("\n") == 1
     assert [word for word in words if word not in said.err] == [], said.err
     assert [path.name for path in here.iterdir()] == ["plain.md"]

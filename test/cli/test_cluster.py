@@ -11,12 +11,12 @@ from pathlib import Path
 
 import command
 import pytest
+from programs import main
 
-from nbv_planner.cli.main import main
-from nbv_planner.experiments.folder import read_sweep
+from nbv_bench.experiments.folder import read_sweep
 from nbv_planner.system import python_command
 
-pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
 
 PAGE = (Path(__file__).parents[2] / "docs" / "how_to" / "cluster.md").read_text(encoding="utf-8")
 SWEEP = """\

@@ -14,9 +14,9 @@ if importlib.util.find_spec("rclpy") is None:
     pytest.skip("rclpy is not installed; make test brings the wheels", allow_module_level=True)
 
 from layouts import DISPLAYS, LIVE_ONLY, MANAGER, PANELS, kind_of, plotted
+from programs import main
 
 from nbv_planner.bags.reader import Bag, decode
-from nbv_planner.cli.main import main
 from nbv_planner.episode.messages import status_values
 
 SLOW_CAMERA = """\

@@ -1,4 +1,4 @@
-"""`nbv-planner experiment`: exit codes, what is said, and that nothing but the plug stops a sweep."""
+"""`nbv-bench experiment`: exit codes, what is said, and that nothing but the plug stops a sweep."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import command
 import pytest
+from programs import main
 
+from nbv_bench.experiments.folder import read_sweep
 from nbv_planner.cli import experiment
-from nbv_planner.cli.main import main
-from nbv_planner.experiments.folder import read_sweep
 
-pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
 
 TINY = """\
 objects: [square:width=4, "ellipse:a=6,b=4"]
@@ -52,7 +52,7 @@ def test_results_and_what_is_said(sweep, capsys):
     assert note.startswith("note: greedy_oracle knows the object, but its target is completeness: others may be better")
     assert title == "## Summary"
     assert "| sensor | U | 2 | N/A | N/A | 2 |" in said.out
-    assert said.out.endswith("all tables, pictures and a page: nbv-planner report a/b\n")
+    assert said.out.endswith("all tables, pictures and a page: nbv-bench report a/b\n")
     early, target, first = said.err.splitlines()[:3]
     assert early.startswith("note: episodes of greedy_oracle, U may end (COVERED, BAND_NARROW, STALLED) before")
     assert target == note
@@ -217,7 +217,7 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(sweep, capsys, opti
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.count("\n") == 1
-    assert said.err.startswith("nbv-planner experiment: error: ")
+    assert said.err.startswith("nbv-bench experiment: error: ")
     assert [word for word in words if word not in said.err] == [], said.err
     assert not (sweep / "out").exists()
 

@@ -1,4 +1,4 @@
-"""`nbv-planner explain`: three pictures of any episode on the circle, and the simple regret that they show."""
+"""`nbv-bench explain`: three pictures of any episode on the circle, and the simple regret that they show."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from programs import main
 
-from nbv_planner.cli.main import main
+from nbv_bench.experiments.optimum import optimality, solve_optimum
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.experiments.optimum import optimality, solve_optimum
 from nbv_planner.world.visibility import observe
 
 

@@ -8,9 +8,9 @@ import subprocess
 
 import pytest
 from command import environment
+from programs import main, module_of
 
 from nbv_planner.cli import output
-from nbv_planner.cli.main import main
 from nbv_planner.cli.output import drawn
 from nbv_planner.errors import reason
 from nbv_planner.system import python_command
@@ -24,7 +24,7 @@ def run(folder, *arguments, **extra):
     """Run the command; returns its exit code and what it printed."""
     given = {name: extra.pop(name) for name in ("stdout", "before") if name in extra}
     done = subprocess.run(
-        [*given.get("before", []), *python_command("nbv_planner.cli.main"), *arguments], cwd=folder,
+        [*given.get("before", []), *python_command(module_of(arguments)), *arguments], cwd=folder,
         stdout=given.get("stdout", subprocess.PIPE), stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
         env={name: value for name, value in environment(**extra).items() if value}, timeout=180, check=False,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`nbv-planner optimum`: tables, files, and what it refuses."""
+"""`nbv-bench optimum`: tables, files, and what it refuses."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 import scipy.optimize
-
-from nbv_planner.cli.main import main
+from programs import main
 
 needs_milp = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
 FEW = ["--objects", "square:width=4", "polygon:diamond", "--workers", "1", "--cache", "cache"]

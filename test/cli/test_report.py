@@ -1,4 +1,4 @@
-"""`nbv-planner report`: from a folder of results to tables, pictures and a page."""
+"""`nbv-bench report`: from a folder of results to tables, pictures and a page."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import sys
 
 import pytest
 import scipy.optimize
+from programs import main
 
-from nbv_planner.cli.main import main
-from nbv_planner.experiments import cases as running
+from nbv_bench.experiments import cases as running
 
-pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
 
 SWEEP = """\
 name: two squares
@@ -121,7 +121,7 @@ def test_unfinished_sweep_is_reported_with_what_failed(there, tmp_path, monkeypa
 
 
 def test_without_matplotlib_the_tables_come_with_a_word_about_it(there, monkeypatch, capsys):
-    drawing = ("nbv_planner.experiments.summary.pictures", "nbv_planner.report.figures")
+    drawing = ("nbv_bench.experiments.summary.pictures", "nbv_planner.report.figures")
     loaded = [name for name in sys.modules if name.startswith(drawing)]
     for name in loaded:
         monkeypatch.delitem(sys.modules, name)
@@ -166,7 +166,7 @@ def test_bad_folder_is_refused_in_one_line_and_stays_as_it_is(there, capsys, arg
     assert main(["report", *arguments]) == 2
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
-    assert said.err.startswith("nbv-planner report: error: ")
+    assert said.err.startswith("nbv-bench report: error: ")
     assert word in said.err
     assert sorted(there.iterdir()) == before
     assert names(there / "taken") == {"thesis.tex"}

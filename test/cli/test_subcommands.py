@@ -8,9 +8,12 @@ import sys
 
 import pytest
 from command import environment
+from programs import main
 
 import nbv_planner
-from nbv_planner.cli.main import SUBCOMMANDS, main
+from nbv_bench.cli import main as study
+from nbv_planner.cli import main as robot
+from nbv_planner.cli.main import SUBCOMMANDS
 from nbv_planner.cli.options import add_namespace
 
 LOADED = """
@@ -64,12 +67,12 @@ def test_version(capsys):
 
 def test_help_lists_the_subcommands_by_purpose(capsys):
     said = shown_help(capsys).splitlines()
-    groups = {group: said.index(f"{group}:") for group in ("run", "operate", "look", "record", "study")}
+    groups = {group: said.index(f"{group}:") for group in ("run", "operate", "look", "record")}
     assert list(groups.values()) == sorted(groups.values())
     assert said[groups["look"] + 1].split()[0] == "view"
     listed = [line.split()[0] for line in said[groups["run"] :] if line.startswith("  ")]
     assert listed == list(SUBCOMMANDS)
-    assert len(listed) <= 20
+    assert len(listed) <= 15
     assert max(map(len, said)) <= 100
 
 
@@ -90,9 +93,17 @@ def test_linear_algebra_has_one_thread_whatever_the_environment_says():
     assert run_python(THREADS, OPENBLAS_NUM_THREADS="7").stdout.splitlines()[0] == "BLAS threads: 1"
 
 
-@pytest.mark.parametrize("name", SUBCOMMANDS)
+@pytest.mark.parametrize("name", [*SUBCOMMANDS, *study.SUBCOMMANDS])
 def test_every_subcommand_explains_itself(capsys, name):
-    assert shown_help(capsys, name).startswith(f"usage: nbv-planner {name} ")
+    program = "nbv-planner" if name in SUBCOMMANDS else "nbv-bench"
+    assert shown_help(capsys, name).startswith(f"usage: {program} {name} ")
+
+
+@pytest.mark.parametrize("name", study.SUBCOMMANDS)
+def test_what_a_paper_needs_says_where_it_went(capsys, name):
+    assert robot.main([name, "x"]) == 2
+    said = f"nbv-planner {name}: error: no longer a subcommand; use nbv-bench {name}\n"
+    assert capsys.readouterr().err == said
 
 
 @pytest.mark.parametrize("name", ["demo", "simulate"])
@@ -107,7 +118,7 @@ def test_help_of_an_episode_names_all_that_can_be_chosen(capsys, name):
 @pytest.mark.parametrize(("arguments", "words"), [
     ([], ["name a subcommand: demo, simulate, ", "--help"]),
     (["simulat"], ["nbv-planner: error: unknown subcommand 'simulat'", "did you mean simulate?"]),
-    (["xyz"], ["unknown subcommand 'xyz'", "known: analyze, bench, check, demo, "]),
+    (["xyz"], ["unknown subcommand 'xyz'", "known: analyze, check, demo, "]),
     (["--versoin"], ["unknown option '--versoin'", "did you mean --version?"]),
     (["simulate", "--sed", "1"], ["nbv-planner simulate: error: unknown option '--sed'", "did you mean --seed?"]),
     (["simulate", "--plannr=greedy"], ["unknown option '--plannr'", "did you mean --planner?"]),
@@ -119,7 +130,7 @@ def test_help_of_an_episode_names_all_that_can_be_chosen(capsys, name):
     (["simulate", "--object", "elipse:a=6,b=4"], ["unknown object", "did you mean ellipse:a=6,b=4?"]),
     (["simulate", "--object", "stra"], ["unknown object 'stra'", "did you mean star?"]),
     (["record", "--storage", "mcab"], ["--storage: unknown storage 'mcab'", "did you mean mcap?"]),
-    (["experiment", "thesis"], ["--out", "nbv-planner experiment --help"]),
+    (["experiment", "thesis"], ["--out", "nbv-bench experiment --help"]),
     (["experiment", "thesi", "--out", "a"], ["'thesi'", "did you mean thesis?"]),
     (["show", "objective"], ["unknown list 'objective'", "did you mean objectives?"]),
     (["show"], ["required: objectives|planners|parameters"]),

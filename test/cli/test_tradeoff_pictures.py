@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
-pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
 
-from nbv_planner.experiments.folder import SweepFolder, read_sweep
-from nbv_planner.experiments.runner import run_sweep
-from nbv_planner.experiments.summary import pictures as tradeoff
-from nbv_planner.experiments.summary.sweep_report import sweep_report
-from nbv_planner.experiments.sweep_file import load_sweep
-from nbv_planner.report.figures import sweep_figures
+from nbv_bench.experiments.folder import SweepFolder, read_sweep
+from nbv_bench.experiments.runner import run_sweep
+from nbv_bench.experiments.summary import pictures as tradeoff
+from nbv_bench.experiments.summary.sweep_report import sweep_report
+from nbv_bench.experiments.sweep_file import load_sweep
+from nbv_bench.figures import sweep_figures
 
 SWEEP = """\
 objects: [square:width=4, square:width=6]

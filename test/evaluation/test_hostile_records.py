@@ -9,11 +9,11 @@ import shutil
 
 import numpy as np
 import pytest
+from programs import main
 
-from nbv_planner.cli.main import main
+from nbv_bench.experiments.folder import FAILURES_FOLDER, MANIFEST_FILE, folder_lock, read_episodes
 from nbv_planner.episode.records import checked_episode
 from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.folder import FAILURES_FOLDER, MANIFEST_FILE, folder_lock, read_episodes
 from nbv_planner.files.results_folder import RECORD_FILE, read_json
 
 OPTIONS = ["--no-figures", "--object", "square:width=8", "--planner", "greedy", "--objective", "U"]
@@ -30,7 +30,7 @@ def episode(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory):
-    pytest.importorskip("joblib", minversion="1.3", reason="sweeps need the extra [analysis]")
+    pytest.importorskip("joblib", minversion="1.3", reason="sweeps need the extra [bench]")
     place = tmp_path_factory.mktemp("sweep")
     (place / "s.yaml").write_text(
         "name: mine\nobjects: ['square:width=8']\nplanners: {U: {objective: U}, CSW: {objective: CSW}}\n"

@@ -11,7 +11,7 @@ import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.experiments.optimum_problem import (
+from nbv_bench.experiments.optimum_problem import (
     best_sweep,
     greedy_tour,
     greedy_views,
@@ -22,7 +22,7 @@ from nbv_planner.experiments.optimum_problem import (
     reduced_problem,
     shortest_tour,
 )
-from nbv_planner.rivals import set_cover
+from nbv_bench.rivals import set_cover
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from nbv_bench.experiments.statistics import mean_interval, object_interval, paired_difference
 from nbv_planner.errors import SettingError
-from nbv_planner.experiments.statistics import mean_interval, object_interval, paired_difference
 
 VALUES = st.floats(-100.0, 100.0).map(lambda x: round(x, 3))
 

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from nbv_planner.experiments.folder import SweepFolder
-from nbv_planner.experiments.runner import SweepProgress, run_sweep
-from nbv_planner.experiments.sweep import Sweep
-from nbv_planner.experiments.sweep_file import load_sweep
+from nbv_bench.experiments.folder import SweepFolder
+from nbv_bench.experiments.runner import SweepProgress, run_sweep
+from nbv_bench.experiments.sweep import Sweep
+from nbv_bench.experiments.sweep_file import load_sweep
 
 TINY = """\
 name: tiny

@@ -6,11 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from programs import main
 
-from nbv_planner.cli.main import main
-from nbv_planner.experiments.folder import read_sweep
-from nbv_planner.experiments.summary.sweep_report import comparison_notes, sweep_report
-from nbv_planner.experiments.sweep_file import load_sweep, sweep_of
+from nbv_bench.experiments.folder import read_sweep
+from nbv_bench.experiments.summary.sweep_report import comparison_notes, sweep_report
+from nbv_bench.experiments.sweep_file import load_sweep, sweep_of
 from nbv_planner.files.located_yaml import located
 
 ROOT = Path(__file__).parents[2]
@@ -75,7 +75,7 @@ def tutorial() -> str:
 
 
 def test_the_sweep_of_the_tutorial_has_a_reference_everywhere_that_no_planner_beats(tmp_path, capsys):
-    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
     (tmp_path / "mine.yaml").write_text(tutorial(), encoding="utf-8")
     assert main(["experiment", str(tmp_path / "mine.yaml"), "--out", str(tmp_path / "out"), "--workers", "1"]) == 0
     said = capsys.readouterr()
@@ -89,7 +89,7 @@ def test_the_sweep_of_the_tutorial_has_a_reference_everywhere_that_no_planner_be
 
 
 def test_the_same_sweep_with_the_ends_of_a_robot_says_how_many_episodes_have_no_count(tmp_path, capsys):
-    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
     text = tutorial().partition("settings:")[0].replace("seeds: 4", "seeds: 1").replace(", target: points", "")
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
     assert main(["experiment", str(tmp_path / "mine.yaml"), "--out", str(tmp_path / "out"), "--workers", "1"]) == 0

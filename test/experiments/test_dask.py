@@ -14,9 +14,9 @@ import sweeps
 
 import nbv_planner
 from campaigns.__main__ import main
+from nbv_bench.experiments.folder import SweepFolder
+from nbv_bench.experiments.runner import run_sweep
 from nbv_planner.errors import BackEndError
-from nbv_planner.experiments.folder import SweepFolder
-from nbv_planner.experiments.runner import run_sweep
 
 distributed = pytest.importorskip("distributed", reason="distributed comes with the extra 'dask'")
 CHECKOUT = Path(nbv_planner.__file__).parents[1]

@@ -11,13 +11,13 @@ import sys
 
 import pytest
 
+from nbv_bench.experiments.folder import LOCK_FILE, folder_lock
 from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.folder import LOCK_FILE, folder_lock
 
 HOLD = """
 import sys
 from pathlib import Path
-from nbv_planner.experiments.folder import folder_lock
+from nbv_bench.experiments.folder import folder_lock
 with folder_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from nbv_planner.experiments.cases import run_case
-from nbv_planner.experiments.summary.sweep_report import compare_cases
-from nbv_planner.experiments.summary.thesis_tables import compared_with_thesis
-from nbv_planner.experiments.sweep_file import load_sweep
+from nbv_bench.experiments.cases import run_case
+from nbv_bench.experiments.summary.sweep_report import compare_cases
+from nbv_bench.experiments.summary.thesis_tables import compared_with_thesis
+from nbv_bench.experiments.sweep_file import load_sweep
 
 HALF_A_DIGIT = {
     "t95_rel_percent": 0.5, "t_rel_percent": 0.5, "rec_percent": 0.5, "avg_individual_regret": 0.005,

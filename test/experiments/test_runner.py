@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import sweeps
 
+from nbv_bench.experiments import runner
+from nbv_bench.experiments.cases import MEASURES, Measure
+from nbv_bench.experiments.folder import SweepFolder, read_sweep
+from nbv_bench.experiments.runner import BACKENDS, run_sweep
 from nbv_planner.errors import DependencyError
-from nbv_planner.experiments import runner
-from nbv_planner.experiments.cases import MEASURES, Measure
-from nbv_planner.experiments.folder import SweepFolder, read_sweep
-from nbv_planner.experiments.runner import BACKENDS, run_sweep
 
-joblib = pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+joblib = pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_missing_library_is_named(tmp_path, sweep, monkeypatch):
         run_sweep(folder, workers=1)
     monkeypatch.setitem(__import__("sys").modules, "joblib", None)
     with SweepFolder(tmp_path, sweep, resume=True) as folder, pytest.raises(
-        DependencyError, match=r"cannot import joblib: pip install '\.\[analysis\]'"
+        DependencyError, match=r"cannot import joblib: pip install '\.\[bench\]'"
     ):
         run_sweep(folder, workers=1)
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)

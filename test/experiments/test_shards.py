@@ -8,13 +8,13 @@ import multiprocessing
 import pytest
 import sweeps
 
+from nbv_bench.experiments.folder import SweepFolder, read_sweep
+from nbv_bench.experiments.runner import run_sweep
+from nbv_bench.experiments.summary.sweep_report import sweep_report
+from nbv_bench.experiments.sweep import Shard, dealt
 from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.folder import SweepFolder, read_sweep
-from nbv_planner.experiments.runner import run_sweep
-from nbv_planner.experiments.summary.sweep_report import sweep_report
-from nbv_planner.experiments.sweep import Shard, dealt
 
-pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import re
 
 import pytest
 
+from nbv_bench.experiments.sweep import Sweep, case_identities, first_difference, object_class
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
-from nbv_planner.experiments.sweep import Sweep, case_identities, first_difference, object_class
 from nbv_planner.world.simulated_camera import SensorSettings
 
 SWEEP = Sweep(

@@ -9,10 +9,10 @@ import pytest
 import sweeps
 
 from benchmarks.slope_tail import slope_tail
+from nbv_bench.experiments.sweep_file import load_sweep
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.errors import ConfigFileError
-from nbv_planner.experiments.sweep_file import load_sweep
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, OMNISCIENT
 from nbv_planner.planning.planners import PLANNERS as PLANNER_NAMES
 from nbv_planner.world.objects import OBJECT_SETS
@@ -216,7 +216,7 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
     others = {"completeness": "points", "annulus": "annulus"}.get(path.stem.split("_")[0])
     more = [f"greedy_oracle, {others}"] if others else []
     assert omniscient == ([] if path.stem in VARIANTS_ONLY else ["greedy_oracle", *more])
-    assert f"nbv-planner experiment {path.stem} " in path.read_text()
+    assert f"nbv-bench experiment {path.stem} " in path.read_text()
 
 
 def test_shipped_sweeps_are_those_that_the_thesis_and_the_evaluation_ask_for():

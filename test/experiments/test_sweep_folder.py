@@ -8,9 +8,9 @@ import json
 import pytest
 import sweeps
 
+from nbv_bench.experiments.cases import Outcome
+from nbv_bench.experiments.folder import SweepFolder
 from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.cases import Outcome
-from nbv_planner.experiments.folder import SweepFolder
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import json
 import pytest
 import sweeps
 
+from nbv_bench.experiments.sweep import first_difference
 from nbv_planner.errors import ConfigFileError
-from nbv_planner.experiments.sweep import first_difference
 
 VARIANTS = """\
 name: variants
@@ -41,7 +41,7 @@ def test_each_label_runs_with_the_settings_of_the_sweep_and_its_own_on_top(tmp_p
 
 
 def test_episodes_are_those_of_the_variant(tmp_path):
-    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'analysis'")
+    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
     sweeps.run(tmp_path / "out", sweeps.load(tmp_path, VARIANTS))
     records = [json.loads(path.read_text()) for path in (tmp_path / "out" / "episodes").glob("*.json")]
     grids = {record["case"]["planner"]: record["config"]["mapper"]["grid_size"] for record in records}

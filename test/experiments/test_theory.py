@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from benchmarks.slope_tail import slope_tail
+from nbv_bench.experiments.theory import run_theory_case
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
-from nbv_planner.experiments.theory import run_theory_case
 from nbv_planner.gp.kernels import KernelSettings, PeriodicMatern
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.star2d.mapper import MapperSettings

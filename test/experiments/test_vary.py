@@ -9,16 +9,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import sweeps
+from programs import main
 
-from nbv_planner.cli.main import main
+from nbv_bench.experiments.cases import run_case
+from nbv_bench.experiments.folder import SweepFolder, read_sweep
+from nbv_bench.experiments.summary.contents import sweep_optima
+from nbv_bench.experiments.summary.runs import compared_runs
+from nbv_bench.experiments.summary.sensitivity import sensitivity_tables
+from nbv_bench.experiments.summary.sweep_report import sweep_report
+from nbv_bench.experiments.sweep import case_identities
 from nbv_planner.errors import ConfigFileError
-from nbv_planner.experiments.cases import run_case
-from nbv_planner.experiments.folder import SweepFolder, read_sweep
-from nbv_planner.experiments.summary.contents import sweep_optima
-from nbv_planner.experiments.summary.runs import compared_runs
-from nbv_planner.experiments.summary.sensitivity import sensitivity_tables
-from nbv_planner.experiments.summary.sweep_report import sweep_report
-from nbv_planner.experiments.sweep import case_identities
 
 SENSOR = sweeps.TINY.replace("protocols: [thesis, sensor]", "protocols: [sensor]")
 VARIED = SENSOR.replace("max_views: 2", "max_views: 12, stall_views: 0, certify: false") + """\

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nbv_bench.figures.explained import COUNTED, counted, draw_regret
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.report.figures.explained import COUNTED, counted, draw_regret
 from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
 from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.world.scene import Scene

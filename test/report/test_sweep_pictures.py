@@ -16,19 +16,19 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
-from nbv_planner.geometry import TWO_PI
-from nbv_planner.report.figures.style import planner_styles, png_bytes, svg_bytes
-from nbv_planner.report.figures.sweep_figures import (
+from nbv_bench.figures.sweep_figures import (
     Dot,
     DotPanel,
     TradeOff,
-    draw_calibration,
     draw_coverage_curves,
     draw_dots,
     draw_tradeoff,
     draw_tradeoff_lines,
 )
-from nbv_planner.report.figures.view_maps import ViewMap, draw_landscapes, draw_view_maps, number_places
+from nbv_bench.figures.view_maps import ViewMap, draw_landscapes, draw_view_maps, number_places
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.report.figures.recorded_figure import draw_calibration
+from nbv_planner.report.figures.style import planner_styles, png_bytes, svg_bytes
 from nbv_planner.report.tables import CoverageBand, Landscape, MeanInterval
 
 LABELS = ["ref$", "IOA", "CS-U closed"]

@@ -39,14 +39,6 @@ PLANNERS = ("greedy", "two_phase", "rollout", "tour", "hybrid", "uniform", "rand
 """Names of the planners."""
 ON_SHAPES = ("rollout", "tour", "hybrid")
 """Those that depend on posterior shapes, whatever `objective` is."""
-RIVALS = {
-    "volumetric": "nbv_planner.rivals.volumetric:Volumetric",
-    "frontier": "nbv_planner.rivals.frontier:Frontier",
-    "projection": "nbv_planner.rivals.projection:Projection",
-    "design": "nbv_planner.rivals.design:Design",
-    "set_cover": "nbv_planner.rivals.set_cover:SetCover",
-}
-"""Where the planner of each name is: a class with the contract of planners of other packages."""
 BLIND = ("uniform", "random")
 """Those that take no account of an objective."""
 PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
@@ -57,8 +49,8 @@ def _no_planner(name: str, cls: Any) -> str:
     return "an objective has this name, too" if name in OBJECTIVE_PLUGINS.names else wrong_contract(cls, "decide")
 
 
-PLANNER_PLUGINS = Plugins("planner", (*PLANNERS, *RIVALS, *OBJECTIVE_INFO), _no_planner, RIVALS)
-"""Rivals, and planners of other packages. In tables one may bear the name of its objective: those are not free."""
+PLANNER_PLUGINS = Plugins("planner", (*PLANNERS, *OBJECTIVE_INFO), _no_planner)
+"""Planners of other packages. In tables one may bear the name of its objective: those are not free."""
 
 
 @dataclass(frozen=True)

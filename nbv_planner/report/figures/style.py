@@ -13,8 +13,10 @@ from typing import Any
 import matplotlib
 import matplotlib.style
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 from numpy.typing import NDArray
@@ -217,3 +219,46 @@ def picture(name: str, title: str, caption: str, figure: Figure, *, folded: bool
 def file_name(text: str) -> str:
     """Make a part of a file name of any text."""
     return re.sub(r"[^A-Za-z0-9.]+", "-", text).strip("-.")
+
+
+# Columns of a legend below panels, and its height in inches: a line, and what is added to all.
+_LEGEND_COLUMNS, _LEGEND_LINE, _LEGEND_MARGIN = 6, 0.18, 0.14
+
+
+def panels(
+    count: int, columns: int, *, width: float, height: float, share: bool = False, legend: Sequence[Artist] = ()
+) -> tuple[Figure, list[Axes]]:
+    """Make a figure of `count` panels in rows of `columns`, each `width` × `height` inches with its labels.
+
+    Returns both; `share` gives all panels the same axes, the `legend` stands below them, if any. The figure has its own
+    Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
+    """
+    rows = math.ceil(count / columns)
+    body = rows * height
+    lines = math.ceil(len(legend) / _LEGEND_COLUMNS)
+    foot = _LEGEND_MARGIN + _LEGEND_LINE * lines if legend else 0.0
+    figure = Figure(figsize=(columns * width, body + foot), layout="constrained")
+    FigureCanvasAgg(figure)
+    # A separate part: before matplotlib 3.7 the layout reserves no room for a legend of the whole figure.
+    upper: Any = figure
+    if legend:
+        parts: Any = figure.subfigures(2, 1, height_ratios=(body, foot))
+        upper, lower = parts
+        lower.legend(
+            handles=list(legend), loc="center", ncol=min(len(legend), _LEGEND_COLUMNS), fontsize=TICK_SIZE,
+            frameon=False, handlelength=2.6,
+        )
+    axes = list(np.ravel(upper.subplots(rows, columns, sharex=share, sharey=share, squeeze=False)))
+    for unused in axes[count:]:
+        unused.remove()
+    return figure, axes[:count]
+
+
+def plain(text: str) -> str:
+    """Text with escaped formula signs."""
+    return text.replace("$", r"\$")
+
+
+def panel_title(axes: Axes, text: str) -> None:
+    """Put a title over the left end of a panel."""
+    axes.set_title(plain(text), loc="left", fontsize=LABEL_SIZE, pad=4)

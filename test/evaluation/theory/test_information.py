@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.experiments.theory import (
+from nbv_bench.experiments.theory import (
     capacity_constants,
     greedy_capacity,
     information_gain,

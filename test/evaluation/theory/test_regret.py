@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.experiments.theory import information_gain
+from nbv_bench.experiments.theory import information_gain
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.thesis.regret import printed_regret_bound, regret_bound

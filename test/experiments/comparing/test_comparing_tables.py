@@ -7,8 +7,7 @@ import math
 
 import pytest
 
-from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.summary.runs import (
+from nbv_bench.experiments.summary.runs import (
     ComparedEpisode,
     ComparedRun,
     compared_runs,
@@ -16,6 +15,7 @@ from nbv_planner.experiments.summary.runs import (
     runs_table,
     short_names,
 )
+from nbv_planner.errors import ResultsError
 from nbv_planner.report.tables import MeanInterval
 
 

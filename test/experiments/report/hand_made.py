@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from nbv_planner.experiments.folder import SweepResults
-from nbv_planner.experiments.summary.sweep_report import ComparedCase, compare_cases
+from nbv_bench.experiments.folder import SweepResults
+from nbv_bench.experiments.summary.sweep_report import ComparedCase, compare_cases
 
 REFERENCE = "greedy_oracle"
 

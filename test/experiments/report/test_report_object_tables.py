@@ -9,9 +9,9 @@ import pytest
 from hand_made import REFERENCE, compared, episode, results, sweep_of
 from scipy import stats
 
-from nbv_planner.experiments.summary.contents import report_page, report_tables
-from nbv_planner.experiments.summary.sweep_report import sweep_report, trial_of
-from nbv_planner.experiments.summary.sweep_tables import object_table, paired_object_table
+from nbv_bench.experiments.summary.contents import report_page, report_tables
+from nbv_bench.experiments.summary.sweep_report import sweep_report, trial_of
+from nbv_bench.experiments.summary.sweep_tables import object_table, paired_object_table
 from nbv_planner.world.objects import OBJECT_SETS
 
 # Views to 95 % of planner A on three objects of one class and two of another; the reference takes 4 everywhere.

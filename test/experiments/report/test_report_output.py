@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from nbv_bench.experiments.summary import contents
+from nbv_bench.experiments.summary.contents import check_report_folder, write_report
 from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.summary import contents
-from nbv_planner.experiments.summary.contents import check_report_folder, write_report
 from nbv_planner.report.page import GENERATOR, Picture
 from nbv_planner.report.tables import Column, Table
 

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 import pytest
 from hand_made import REFERENCE, episode, results, sweep_of
 
-from nbv_planner.experiments.summary.contents import report_page, report_tables
-from nbv_planner.experiments.summary.sweep_report import sweep_report
+from nbv_bench.experiments.summary.contents import report_page, report_tables
+from nbv_bench.experiments.summary.sweep_report import sweep_report
 from nbv_planner.report.page import GENERATOR, Picture, Section, render_page
 from nbv_planner.report.tables import Column, Table
 

@@ -7,8 +7,8 @@ from hand_made import REFERENCE, episode, results, sweep_of
 
 pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
 
-from nbv_planner.experiments.summary import pictures
-from nbv_planner.experiments.summary.sweep_report import sweep_report
+from nbv_bench.experiments.summary import pictures
+from nbv_bench.experiments.summary.sweep_report import sweep_report
 
 
 @pytest.fixture

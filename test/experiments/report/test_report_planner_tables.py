@@ -8,7 +8,7 @@ import pytest
 from hand_made import REFERENCE, compared, episode
 from scipy import stats
 
-from nbv_planner.experiments.summary.sweep_tables import (
+from nbv_bench.experiments.summary.sweep_tables import (
     MERITS,
     failure_table,
     paired_table,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hand_made import REFERENCE, compared, episode
 
-from nbv_planner.experiments.summary.thesis_tables import (
+from nbv_bench.experiments.summary.thesis_tables import (
     PUBLISHED_NOT_REACHED,
     compared_with_thesis,
     published_means,

@@ -10,17 +10,17 @@ import pytest
 import scipy.optimize
 from hand_made import REFERENCE, compared, episode
 
-from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recorded_config
-from nbv_planner.errors import ResultsError
-from nbv_planner.experiments.cases import run_case
-from nbv_planner.experiments.summary.contents import optimum_table, place_of, sweep_optima
-from nbv_planner.experiments.summary.pictures import (
+from nbv_bench.experiments.cases import run_case
+from nbv_bench.experiments.summary.contents import optimum_table, place_of, sweep_optima
+from nbv_bench.experiments.summary.pictures import (
     episode_landscapes,
     landscape_episode,
     ranking_objectives,
     rerun,
 )
-from nbv_planner.experiments.sweep import Sweep
+from nbv_bench.experiments.sweep import Sweep
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recorded_config
+from nbv_planner.errors import ResultsError
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings

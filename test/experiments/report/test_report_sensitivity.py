@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hand_made import episode, results, sweep_of
 
-from nbv_planner.experiments.summary.sensitivity import sensitivity_tables
-from nbv_planner.experiments.summary.sweep_report import sweep_report
+from nbv_bench.experiments.summary.sensitivity import sensitivity_tables
+from nbv_bench.experiments.summary.sweep_report import sweep_report
 
 SETTINGS = {"scene": {"pixel_size": 0.1}, "sensor": {}, "measurement": {}}
 VARIANTS = {0.1: "", 0.2: "pixel_size=0.2", 0.3: "pixel_size=0.3"}

@@ -4,9 +4,9 @@ import dataclasses
 
 import pytest
 
-from nbv_planner.experiments.cases import THEORY_MEASURES
-from nbv_planner.experiments.summary.sweep_tables import theory_groups, theory_table
-from nbv_planner.experiments.sweep_file import load_sweep
+from nbv_bench.experiments.cases import THEORY_MEASURES
+from nbv_bench.experiments.summary.sweep_tables import theory_groups, theory_table
+from nbv_bench.experiments.sweep_file import load_sweep
 
 
 def row(planner, measurement="line_of_sight", regret=10, objective=50.0, bound=100.0, holds=True):

@@ -10,9 +10,9 @@ from hand_made import REFERENCE, compared, episode, results, rows, sweep_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.experiments.summary.contents import report_tables
-from nbv_planner.experiments.summary.sweep_report import sweep_report
-from nbv_planner.experiments.summary.thesis_tables import table_7_1, table_7_2
+from nbv_bench.experiments.summary.contents import report_tables
+from nbv_bench.experiments.summary.sweep_report import sweep_report
+from nbv_bench.experiments.summary.thesis_tables import table_7_1, table_7_2
 
 EPISODES = [
     episode(REFERENCE, "square:1", views=10, views_95=8),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import sweeps
 
-from nbv_planner.experiments.summary.pictures import Series, series_around
+from nbv_bench.experiments.summary.pictures import Series, series_around
 
 STAR = """
   EMC: {objective: EMC}

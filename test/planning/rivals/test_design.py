@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nbv_bench.rivals.design import reduction
 from nbv_planner.gp.dense import dense_covariance
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.rivals.design import reduction
 from nbv_planner.star2d.belief import uniform_grid
 
 GRID, KERNEL, STD = uniform_grid(48), PeriodicMatern(), 0.2

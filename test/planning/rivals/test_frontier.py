@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nbv_bench.rivals.frontier import frontier_points, measured_points, proposals
 from nbv_planner.geometry import angle_difference
-from nbv_planner.rivals.frontier import frontier_points, measured_points, proposals
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nbv_bench.rivals.projection import Ellipses, clusters, visible_frontier
 from nbv_planner.geometry import angle_difference
-from nbv_planner.rivals.projection import Ellipses, clusters, visible_frontier
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 

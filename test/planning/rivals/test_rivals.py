@@ -12,6 +12,7 @@ from beliefs import wavy_belief, with_evidence
 from views import circle
 
 import nbv_planner
+from nbv_bench.rivals.volumetric import GAINS
 from nbv_planner.cli.show import planner_table
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recorded_config
 from nbv_planner.episode.simulation import Simulation
@@ -19,7 +20,6 @@ from nbv_planner.episode.wiring import planner_named
 from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, RIVALS
 from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.rivals.volumetric import GAINS
 from nbv_planner.settings import settings_of
 from nbv_planner.thesis import TrueSurface
 from nbv_planner.world.objects import parse_object, surface_points

@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from nbv_bench.rivals import farthest_ranks, set_cover
+from nbv_bench.rivals.set_cover import least_cover
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.rivals import farthest_ranks, set_cover
-from nbv_planner.rivals.set_cover import least_cover
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.simulated_camera import SensorSettings
 

@@ -1,0 +1,34 @@
+"""The program `nbv-bench`: what a paper needs; imports only the requested subcommand."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from nbv_planner.cli.main import Subcommand, run_program, with_signals
+
+SUBCOMMANDS = {
+    name: Subcommand("study", text, f"nbv_bench.cli.{name}")
+    for name, text in (
+        ("bench", "judge planners on frozen objects, beside uniform, random and the optimum"),
+        ("experiment", "run a sweep of planners, objects, protocols and seeds in parallel"),
+        ("report", "report on a sweep, or compare several bags, episodes and sweeps"),
+        ("optimum", "compute the least number of views for each object, with proof"),
+        ("explain", "draw what each objective counts, regret and field of view for an episode"),
+    )
+}
+"""The subcommands in the order of the help."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a subcommand; returns its exit code, see :func:`nbv_planner.cli.main.run_program`."""
+    return with_signals(_main, argv)
+
+
+def _main(argv: Sequence[str]) -> int:
+    about = "Judge next-best-view planners: sweeps, frozen objects, rivals and the optimum."
+    return run_program("nbv-bench", about, SUBCOMMANDS, argv)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

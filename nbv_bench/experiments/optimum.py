@@ -1,0 +1,426 @@
+"""The optimum of an object (computed or cached), and the gap between an episode and it (thesis ch. 4.1)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import tempfile
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from nbv_bench.experiments.optimum_problem import (
+    BestSet,
+    Cheapest,
+    CoverageProblem,
+    Optimum,
+    best_sweep,
+    greedy_tour,
+    greedy_views,
+    least_time,
+    least_views,
+    maximum_coverage,
+    plain_problem,
+    points_for_95,
+    reduced_problem,
+)
+from nbv_bench.experiments.statistics import object_interval
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.records import views_to
+from nbv_planner.errors import ResultsError, SettingError
+from nbv_planner.files.results_folder import read_json
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
+from nbv_planner.report.tables import Cell, Column, Table, table_of
+from nbv_planner.system import at_home
+from nbv_planner.world.objects import SurfacePoints, parse_object, surface_points
+from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.scene import BeamScene, Scene
+from nbv_planner.world.visibility import observe
+
+R = TypeVar("R")
+FORMAT = "nbv_planner optimum"
+FORMAT_VERSION = 1
+_COMPARED_SECONDS = 2.0  # for each number of views of a judged episode
+
+
+def default_cache() -> Path:
+    """Folder of the cache: `nbv_planner` in `XDG_CACHE_HOME` if that is a full path, else in `~/.cache`.
+
+    That of temporary files takes the place of a home folder that there is not.
+    """
+    places = (Path(os.environ.get("XDG_CACHE_HOME", "")), at_home("~/.cache"), Path(tempfile.gettempdir()))
+    return next(place for place in places if place.is_absolute()) / "nbv_planner"
+
+
+def _load(path: Path, key: str, visible: BoolArray) -> Optimum | None:
+    """Read what has been stored; None if nothing has.
+
+    Raises:
+        ResultsError: the file cannot be read, is not one that this version has written, or does not fit `visible`.
+    """
+    if not path.exists():
+        return None
+    content = read_json(path)
+    expected = {"format": FORMAT, "format_version": FORMAT_VERSION, "key": key}
+    if {name: content.get(name) for name in expected} != expected:
+        raise ResultsError(f"{path} is not a file of format {FORMAT!r}, version {FORMAT_VERSION}, for its key")
+    optimum = Optimum.from_json(content.get("optimum") or {})
+    problem = plain_problem(visible)
+    for views, said in zip(optimum.best_views, optimum.best_coverage, strict=True):
+        if not all(0 <= view < len(visible) for view in views) or problem.coverage(views) != said:
+            raise ResultsError(f"cached optimum: views {views} do not see {said} points")
+    return optimum
+
+
+DEFAULT_TIME_LIMIT = 60.0
+"""Seconds for each number of views."""
+
+
+def solve_optimum(visible: BoolArray, *, time_limit: float = DEFAULT_TIME_LIMIT) -> Optimum:
+    """Compute the optimum for views that see points as given, shape (V, P), in `time_limit` seconds per number.
+
+    What is not proved by then has other `bounds`.
+
+    Raises:
+        SettingError: there is no candidate or no point, or `time_limit` is not positive.
+        DependencyError: SciPy is older than 1.9.
+    """
+    if 0 in visible.shape:
+        raise SettingError(f"optimum: {visible.shape[0]} candidates and {visible.shape[1]} points; needs some of both")
+    if not time_limit > 0.0:
+        raise SettingError(f"time_limit: {time_limit} is out of range; must be > 0")
+    problem = reduced_problem(visible)
+    best: list[BestSet] = []
+    while (best[-1].coverage if best else 0) < problem.reachable:
+        best.append(_best_set(problem, best, time_limit))
+    return Optimum(
+        surface_points=visible.shape[1],
+        reachable=problem.reachable,
+        best_coverage=tuple(b.coverage for b in best),
+        bounds=tuple(b.bound for b in best),
+        best_views=tuple(tuple(int(problem.candidates[view]) for view in b.views) for b in best),
+    )
+
+
+def _best_set(problem: CoverageProblem, fewer: list[BestSet], time_limit: float) -> BestSet:
+    r"""Best set of one view more than the last of `fewer` has.
+
+    Of T views the one that is missed least is missed for at most a T-th of the points, so that
+    :math:`F(Θ^*_T) \le \frac{T}{T-1} F(Θ^*_{T-1})`: a set that reaches this is the best, and nothing is left to solve.
+    """
+    before = fewer[-1] if fewer else BestSet((), 0, 0)
+    number = len(fewer) + 1
+    views = (*before.views, int(problem.gains(before.views).argmax()))
+    coverage = problem.coverage(views)
+    ceiling = min(problem.reachable, number * before.bound // (number - 1)) if fewer else coverage
+    if coverage == ceiling:
+        return BestSet(views, coverage, ceiling)
+    found = maximum_coverage(problem, number, time_limit=time_limit)
+    bound = min(found.bound, ceiling)
+    return BestSet(found.views, found.coverage, bound) if found.coverage > coverage else BestSet(views, coverage, bound)
+
+
+def optimum_for(
+    points: SurfacePoints, scene: Scene, candidates: FloatArray | Poses, *, cache: str | Path | None = None,
+    time_limit: float = DEFAULT_TIME_LIMIT,
+) -> Optimum:
+    """Compute the optimum for an object, or read it from the cache. Only what is proved throughout is kept there.
+
+    The candidates are view angles on the circle, shape (V,), radians, or any views; the `cache` is a folder, None for
+    the :func:`default_cache`; the `time_limit` is in seconds for each number of views.
+
+    Raises:
+        SettingError: there is no candidate, or `time_limit` is not positive.
+        DependencyError: SciPy is older than 1.9, and the cache does not hold the optimum.
+
+    Warns:
+        RuntimeWarning: the cache holds a damaged file (the optimum is computed again) or cannot be written.
+    """
+    visible = observe(points.angle, points.radius, candidates, scene)
+    # The optimum depends on nothing else: this includes object, pixel, scene and candidates, and also the observation
+    # function, whose changes a list of parameters would miss.
+    digest = hashlib.sha256(repr(visible.shape).encode())
+    digest.update(np.packbits(visible).tobytes())
+    key = digest.hexdigest()
+    path = (default_cache() if cache is None else Path(cache)) / f"optimum-{key[:32]}.json"
+    try:
+        known = _load(path, key, visible)
+        if known is not None:
+            return known
+    except ResultsError as error:
+        warnings.warn(f"{error}; the optimum is computed again", RuntimeWarning, stacklevel=2)
+    optimum = solve_optimum(visible, time_limit=time_limit)
+    if all(optimum.proved):
+        heading = {"format": FORMAT, "format_version": FORMAT_VERSION, "key": key, "scene": asdict(scene)}
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # Readers see the whole file or none, also while several processes write it.
+            with tempfile.TemporaryDirectory(dir=path.parent, prefix=".optimum-") as scratch:
+                written = Path(scratch) / path.name
+                text = json.dumps({**heading, "optimum": asdict(optimum)}, indent=1)
+                written.write_text(text + "\n", encoding="utf-8")
+                written.replace(path)
+        except OSError as error:
+            text = f"cannot write {path}: {error.strerror}; the optimum is not cached"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+    return optimum
+
+
+def compare_with_optimum(judge: EpisodeJudge) -> None:
+    """Give the judged views their simple regret, as far as the best sets among the candidates are proved in time.
+
+    Free views have none: there are too many candidates.
+    """
+    if not judge.space.candidates.are_on_circle(judge.truth.scene.view_distance):
+        return
+    best = optimum_for(judge.truth.points, judge.truth.scene, judge.space.candidates, time_limit=_COMPARED_SECONDS)
+    known = len(judge.views) if all(best.proved) else best.proved.index(False)
+    judge.compare([best.coverage_by(number + 1) for number in range(known)])
+
+
+@dataclass(frozen=True)
+class Optimality:
+    r"""An episode compared with the best sets of as many views."""
+
+    #: :math:`R(T) = (1 - 1/e)\,F(Θ^*_T) - F(θ_{1:T})` after each view, in surface points; not positive where the
+    #: guarantee of the greedy planner is met.
+    regret: tuple[float, ...]
+    #: :math:`F(θ_{1:T}) / F(Θ^*_T)` after each view, NaN if nothing can be seen. Above 1 only if a view is none of the
+    #: optimum's candidates.
+    approximation_ratio: tuple[float, ...]
+    views_95: int | None  #: T95 of the episode, None if it stays below 95 %.
+    views_95_relative: float | None  #: T95 over the least possible one, None if either does not exist.
+    #: whether the optimum is proved for each number of views that the episode has; else regret and ratio compare with
+    #: the best set that is known.
+    proved: bool
+
+
+def optimality(new_points: Sequence[int], optimum: Optimum) -> Optimality:
+    """Compare an episode with the optimum for the same object, scene and candidates.
+
+    `new_points` are the surface points that each view saw for the first time, `F(θ_t | θ_{1:t-1})`.
+    """
+    seen = np.cumsum(new_points, dtype=int).tolist()
+    best = [optimum.coverage_by(number) for number in range(1, len(seen) + 1)]
+    own_95, least_95 = views_to(own / optimum.surface_points for own in seen), optimum.views_95
+    return Optimality(
+        regret=tuple((1.0 - math.exp(-1.0)) * most - own for own, most in zip(seen, best, strict=True)),
+        approximation_ratio=tuple(own / most if most else math.nan for own, most in zip(seen, best, strict=True)),
+        views_95=own_95,
+        views_95_relative=None if own_95 is None or least_95 is None else own_95 / least_95,
+        proved=all(optimum.proved[: len(seen)]),
+    )
+
+
+_THESIS_VIEWS = 100
+
+
+@dataclass(frozen=True)
+class OptimumRow:
+    """One object as text and one number of candidates: the optimum, and what the omniscient greedy planner has seen.
+
+    `greedy_coverage` is its number of points after each view.
+    """
+
+    object: str
+    candidates: int
+    optimum: Optimum
+    greedy_coverage: tuple[int, ...]
+
+    @property
+    def greedy(self) -> Optimality:
+        """The greedy planner against the optimum."""
+        return optimality(np.diff(self.greedy_coverage, prepend=0).tolist(), self.optimum)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dictionary with the best sets."""
+        return {
+            "object": self.object, "candidates": self.candidates, **asdict(self.optimum),
+            "views_95": self.optimum.views_95, "views_100": self.optimum.views_100,
+            "proved": list(self.optimum.proved), "greedy_coverage": list(self.greedy_coverage),
+        }  # fmt: skip
+
+
+def optimum_row(text: str, candidates: int, cache: Path | None, time_limit: float) -> OptimumRow:
+    """Optimum and greedy coverage of an object by so many candidate views, in the thesis's scene.
+
+    `cache` is the folder of the cache, None for the usual one; `time_limit` seconds are for each number of views.
+    """
+    scene, views = Scene(), candidate_views(candidates)
+    points = surface_points(parse_object(text, scene), scene.pixel_size)
+    optimum = optimum_for(points, scene, views, cache=cache, time_limit=time_limit)
+    problem = plain_problem(observe(points.angle, points.radius, views, scene))
+    taken = greedy_views(problem)
+    greedy = tuple(problem.coverage(taken[:number]) for number in range(1, len(taken) + 1))
+    return OptimumRow(text, candidates, optimum, greedy)
+
+
+def candidate_views(count: int) -> FloatArray:
+    """Candidate views, shape (count,), radians: equally spaced; 100 are the thesis's, which hold 0 and 2π."""
+    return np.linspace(0.0, TWO_PI, count, endpoint=count == _THESIS_VIEWS)
+
+
+@dataclass(frozen=True)
+class LeastRow:
+    """What it costs, by several methods, to see 95 % of the surface points of an object."""
+
+    object: str  #: as text.
+    surface_points: int
+    #: views or seconds by the method; None where its views together do not see enough.
+    costs: dict[str, Cheapest | None]
+
+    def percent(self, method: str, reference: str) -> float | None:
+        """Cost of one method over that of another, per cent."""
+        own, other = self.costs[method], self.costs[reference]
+        return None if own is None or other is None or not other.cost else 100.0 * own.cost / other.cost
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dictionary with the sets of views."""
+        return asdict(self)
+
+
+def least_views_row(text: str, circle: Poses, poses: Poses, time_limit: float) -> LeastRow:
+    """Fewest views of an object on a circle and among other poses, and those of the omniscient greedy planner.
+
+    In the thesis's scene, the poses with beams; with `time_limit` seconds for each of the two.
+    """
+    surface, needed = _surface(text)
+    costs: dict[str, Cheapest | None] = {}
+    for name, views, scene in (("circle", circle, Scene()), ("poses", poses, BeamScene())):
+        problem = reduced_problem(observe(surface.angle, surface.radius, views, scene))
+        least = least_views(problem, needed, time_limit=time_limit)
+        taken = greedy_views(problem, needed)
+        costs[f"{name}, greedy"] = None if least is None else Cheapest(tuple(taken), len(taken), 0.0)
+        costs[f"{name}, least"] = least and least.among(problem.candidates)
+    return LeastRow(text, len(surface), costs)
+
+
+@dataclass(frozen=True, eq=False)
+class LeastTimeCase:
+    """What to compute: the quickest tour from a view of the circle, at several speeds, in the thesis's scene."""
+
+    object: str
+    circle: Poses
+    start: CameraPose
+    speeds: tuple[float, ...]  #: m/s.
+    dwell_time: float  #: seconds at each view.
+    time_limit: float  #: seconds for each tour.
+    poses: Poses | None = None  #: other poses, see :meth:`_among_poses`.
+
+    def run(self) -> LeastRow:
+        """Compute them, the best sweeps in hindsight, and the tours of an omniscient planner that is greedy by time."""
+        surface, needed = _surface(self.object)
+        distance = Scene().view_distance
+        costs: dict[str, Cheapest | None] = {}
+        for speed in self.speeds:
+            for name, planner in (("sweep", best_sweep), ("greedy", greedy_tour), ("least", self._least)):
+                problem = self._problem(surface, self.circle, Scene())
+                costs[f"{speed:g} m/s, {name}"] = self._tour(problem, needed, distance / speed, planner)
+            if self.poses is not None:
+                costs[f"{speed:g} m/s, poses"] = self._among_poses(surface, needed, self.poses, speed)
+        return LeastRow(self.object, len(surface), costs)
+
+    def _among_poses(self, surface: SurfacePoints, needed: int, poses: Poses, speed: float) -> Cheapest | None:
+        r"""The best tour on one ring of the poses, :math:`|d - d_{cam}|` away, and a bound of all tours among them.
+
+        A path that keeps out of the object's bound is no shorter than its projection on that disc, so that the tours on
+        the disc bound those of all paths. Time to turn is not counted.
+        """
+        scene, rings = BeamScene(), list[Cheapest]()
+        for distance in np.unique(poses.distance):
+            ring = np.flatnonzero(poses.distance == distance)
+            problem = self._problem(surface, poses.chosen(ring), scene)
+            if (tour := self._tour(problem, needed, distance / speed, self._least)) is not None:
+                seconds = tour.cost + abs(float(distance) - scene.view_distance) / speed
+                rings.append(replace(tour.among(ring), cost=seconds))
+        disc = min(scene.radius_max, float(poses.distance.min()))
+        bound = self._tour(self._problem(surface, poses, scene), needed, disc / speed, self._least) if rings else None
+        return bound and replace(min(rings, key=lambda tour: tour.cost), bound=bound.bound)
+
+    def _problem(self, surface: SurfacePoints, views: Poses, scene: Scene) -> tuple[CoverageProblem, FloatArray]:
+        """What the views see, and how far each is from the start, radians."""
+        offset = wrap_angle(views.polar[:, 0] - self.start.polar[0])
+        return reduced_problem(observe(surface.angle, surface.radius, views, scene), offset), offset
+
+    def _tour(
+        self, of: tuple[CoverageProblem, FloatArray], needed: int, pace: float, planner: Callable[..., Cheapest | None]
+    ) -> Cheapest | None:
+        """Tour of one planner on a circle at a pace in seconds per radian; None if its views do not see enough."""
+        problem, offset = of
+        found = None if problem.reachable < needed else planner(problem, offset, pace, self.dwell_time, needed)
+        return found and found.among(problem.candidates)
+
+    def _least(self, *problem: Any) -> Cheapest | None:
+        return least_time(*problem, time_limit=self.time_limit)
+
+
+def _surface(text: str) -> tuple[SurfacePoints, int]:
+    """Surface points of an object and how many of them are 95 %."""
+    points = surface_points(parse_object(text, Scene()), Scene().pixel_size)
+    return points, points_for_95(len(points))
+
+
+def least_tables(rows: Sequence[LeastRow], name: str, unit: str, digits: int, reference: str) -> list[Table]:
+    """The mean of each method over the objects, and the objects.
+
+    The `reference` is the method to compare with, or that method at the same speed. The intervals take the objects for
+    a sample of their kind, see :func:`object_interval`.
+    """
+    methods = list(rows[0].costs)
+    found = {method: [own for row in rows if (own := row.costs[method]) is not None] for method in methods}
+
+    def percents(method: str) -> list[float | None]:
+        other = reference if reference in methods else f"{method.partition(',')[0]}, {reference}"
+        return [row.percent(method, other) for row in rows]
+
+    def mean(values: Sequence[float | None]) -> Cell:
+        return object_interval({(number, 0): value for number, value in enumerate(values) if value is not None})
+
+    def cost(method: str) -> Callable[[LeastRow], float | None]:
+        return lambda row: None if (own := row.costs[method]) is None else float(own.cost)
+
+    means: list[tuple[Column, Callable[[str], Cell]]] = [
+        (Column("method", "method"), lambda m: m),
+        (Column(unit, f"{unit} to 95 %", 2, interval=True), lambda m: mean([own.cost for own in found[m]])),
+        (Column("percent", f"% of {reference}", 1, interval=True), lambda m: mean(percents(m))),
+        (Column("greatest_percent", "greatest %", 1),
+         lambda m: max((percent for percent in percents(m) if percent is not None), default=None)),
+        (Column("objects", "objects"), lambda m: len(found[m])),
+        (Column("proved", "proved"),
+         lambda m: sum(own.proved for own in found[m]) if any(own.bound for own in found[m]) else None),
+        (Column("bound", "proved bound", 2, interval=True),
+         lambda m: mean([own.bound for own in found[m] if own.bound])),
+    ]  # fmt: skip
+    single: list[tuple[Column, Callable[[LeastRow], Cell]]] = [
+        (Column("object", "object"), lambda row: row.object),
+        (Column("surface_points", "surface points"), lambda row: row.surface_points),
+        *((Column(method.replace(", ", "_").replace(" ", ""), method, digits), cost(method)) for method in methods),
+    ]
+    return [
+        table_of(name, f"{unit} to 95 % of the surface points", "", means, methods),
+        table_of(f"{name}_objects", "Single objects", "", single, rows),
+    ]
+
+
+def run_optima(
+    calls: Sequence[Callable[[], R]], workers: int, progress: Callable[[int], None] = lambda done: None
+) -> list[R]:
+    """Results of all `calls`, computed in a number of processes; `progress` is called with the number of those done."""
+    rows: list[R] = []
+    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+        for row in (map if pool is None else pool.map)(_called, calls):
+            rows.append(row)
+            progress(len(rows))
+    return rows
+
+
+def _called(call: Callable[[], R]) -> R:
+    return call()

@@ -1,0 +1,266 @@
+"""All tables of a sweep, among them that of optima; the page that shows them, and the folder they are written to."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from nbv_bench.experiments.folder import MANIFEST_FILE
+from nbv_bench.experiments.optimum import Optimality, optimality, optimum_for
+from nbv_bench.experiments.optimum_problem import Optimum
+from nbv_bench.experiments.statistics import mean_interval
+from nbv_bench.experiments.summary import sweep_tables
+from nbv_bench.experiments.summary.sensitivity import sensitivity_tables
+from nbv_bench.experiments.summary.sweep_report import Episode, SweepReport, Trial, distinct, trial_of
+from nbv_bench.experiments.summary.sweep_tables import EPISODES, NOT_REACHED, PLANNER, T95_OPTIMUM
+from nbv_bench.experiments.summary.thesis_tables import compared_with_thesis, table_7_1, table_7_2
+from nbv_bench.experiments.summary.time_tables import time_table
+from nbv_bench.experiments.sweep import variants
+from nbv_planner.episode.parameters import recorded_config
+from nbv_planner.episode.records import Metric, ViewColumn
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.errors import ResultsError
+from nbv_planner.report.page import (
+    GENERATOR,
+    Block,
+    Folded,
+    Listing,
+    Picture,
+    Section,
+    render_page,
+    write_json,
+    write_pictures,
+    write_tables,
+)
+from nbv_planner.report.tables import Cell, Column, Table, table_of
+from nbv_planner.system import open_regular
+from nbv_planner.world.objects import sets_within
+
+_OPTIMUM_NOTE = (
+    "Against the best sets of as many views among the planner's candidates. R(T) = (1 - 1/e) F(best T views) - F(the "
+    "planner's), in surface points, at the end of the episode: not positive where the guarantee of the greedy planner "
+    "is met. Ratio: points seen over points that as many views can see, at the end and at its least over the views of "
+    "an episode. Proved: episodes whose every best set is proved to be one; elsewhere it is the best one known. "
+    "Intervals as in the table of planners."
+)
+Place = tuple[str, str, str]
+"""Protocol, object as text, and the settings of the candidates: the key of an optimum within a sweep."""
+
+
+def sweep_optima(
+    episodes: Sequence[Episode], progress: Callable[[int], None] = lambda done: None
+) -> dict[Place, Optimum]:
+    """Compute the optimum of each object, in each protocol and for all candidates, or read it from the cache.
+
+    The `progress` is called with the number of optima done.
+
+    Raises:
+        NbvPlannerError: an object cannot be read any more, or SciPy is older than 1.9.
+    """
+    first = {place_of(episode): episode for episode in reversed(episodes)}
+    optima: dict[Place, Optimum] = {}
+    for place in distinct(place_of(episode) for episode in episodes):
+        judge = Simulation(recorded_config(first[place]["config"])).judge
+        optima[place] = optimum_for(judge.truth.points, judge.truth.scene, judge.space.candidates)
+        progress(len(optima))
+    return optima
+
+
+def place_of(episode: Episode) -> Place:
+    """Return the place of an episode as it was written."""
+    candidates = json.dumps(episode["config"]["views"], sort_keys=True)
+    return episode["case"]["protocol"], episode["case"]["object"], candidates
+
+
+_Measured = tuple[str, dict[tuple[str, int], Optimality]]
+"""A planner, and the gap to the optimum of each of its episodes, by object and seed."""
+
+
+def optimum_table(episodes: Sequence[Episode], optima: Mapping[Place, Optimum], name: str) -> Table:
+    """Average over the episodes of one protocol, in the order in which planners occur in them."""
+    measured: dict[str, dict[tuple[str, int], Optimality]] = defaultdict(dict)
+    for episode in (e for e in episodes if e["views"]):
+        case = episode["case"]
+        gap = optimality(ViewColumn.new_points.each(episode["views"]), optima[place_of(episode)])
+        measured[case["planner"]][case["object"], case["seed"]] = gap
+
+    def mean(figure: Callable[[Optimality], float | None]) -> Callable[[_Measured], Cell]:
+        return lambda g: mean_interval({
+            key: value for key, gap in g[1].items() if (value := figure(gap)) is not None
+        })  # fmt: skip
+
+    columns: list[tuple[Column, Callable[[_Measured], Cell]]] = [
+        (PLANNER, lambda g: g[0]),
+        (T95_OPTIMUM,
+         mean(lambda o: None if o.views_95_relative is None else 100.0 * o.views_95_relative)),
+        (NOT_REACHED, lambda g: sum(gap.views_95_relative is None for gap in g[1].values())),
+        (Column("true_regret", "R(T) (points)", 1, interval=True), mean(lambda o: o.regret[-1])),
+        (Column("approximation_ratio", "ratio at the end", 4, interval=True),
+         mean(lambda o: o.approximation_ratio[-1])),
+        (Column("least_ratio", "least ratio", 4, interval=True), mean(lambda o: min(o.approximation_ratio))),
+        (EPISODES, lambda g: len(g[1])),
+        (Column("proved", "proved"), lambda g: sum(gap.proved for gap in g[1].values())),
+    ]  # fmt: skip
+    return table_of(name, "Relative to the optimum", _OPTIMUM_NOTE, columns, measured.items())
+
+
+def optimum_percent(episodes: Sequence[Episode], optima: Mapping[Place, Optimum]) -> dict[tuple[str, Trial], float]:
+    """T95 over the least possible one, per cent, by planner and trial; episodes below 95 % are left out."""
+    found = {}
+    for episode in episodes:
+        least, own = optima[place_of(episode)].views_95, Metric.T95.of(episode["metrics"])
+        if least is not None and own is not None:
+            found[episode["case"]["planner"], trial_of(episode)] = 100.0 * own / least
+    return found
+
+
+def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = None) -> list[Table]:
+    """All tables, those relative to the `optima` where these are known."""
+    tables: list[Table | None] = [*sensitivity_tables(report)]
+    for protocol in report.protocols:
+        cases, suffix = report.of_protocol(protocol), report.suffix(protocol)
+        tables += [table_7_1(cases, f"table_7_1{suffix}"), table_7_2(cases, f"table_7_2{suffix}")]
+    if report.cases:
+        tables += [
+            compared_with_thesis(report.of_protocol("thesis")),
+            sweep_tables.summary_table([c for name in report.detailed for c in report.of_protocol(name)]),
+            sweep_tables.planner_table([*report.cases, *report.sweeps_in_hindsight]),
+            sweep_tables.paired_table(report.cases), sweep_tables.certificate_table(report.episodes),
+            sweep_tables.timing_table(report.episodes, report.cases),
+        ]
+    if report.theory:
+        tables.append(sweep_tables.theory_table(report.theory, report.sweep["settings"]["mapper"]["delta"]))
+    tables.append(sweep_tables.failure_table(report.failures))
+    percent = optimum_percent(report.episodes, optima) if optima else {}
+    for protocol in report.protocols:
+        cases, suffix = report.of_protocol(protocol), report.suffix(protocol)
+        if optima:
+            tables.append(optimum_table(report.episodes_of(protocol), optima, f"table_7_1_optimum{suffix}"))
+        tables += [
+            sweep_tables.object_table(cases, percent, f"objects{suffix}"),
+            sweep_tables.paired_object_table(cases, f"paired_objects{suffix}"),
+            time_table(report, protocol),
+        ]
+    return [table for table in tables if table is not None]
+
+
+def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence[Picture]) -> str:
+    """Render the page from the tables of :func:`report_tables` and pictures, named with :meth:`SweepReport.suffix`.
+
+    It contains no times, except those of a bench, so that the same results give the same page.
+    """
+    named = {table.name: table for table in tables}
+    sections = [_protocol_section(report, protocol, tables, pictures) for protocol in report.protocols]
+    once = ("sensitivity", "bench", "theory")
+    drawn = {name: [picture for picture in pictures if picture.name == name] for name in once}
+    if report.cases:
+        sections.insert(0, Section("summary", "Summary", [named["summary"]]))
+    if "sensitivity" in named:
+        blocks: list[Block] = [named["sensitivity_findings"], *drawn["sensitivity"], named["sensitivity"]]
+        sections.insert(0, Section("sensitivity", "What depends on scene and sensor", blocks))
+    if "bench" in named:  # with the times that were measured
+        blocks = [named["bench"], *drawn["bench"], named["bench_paired"], Folded(named["timing"])]
+        sections.insert(0, Section("bench", "Bench", blocks))
+    if report.theory:
+        blocks = [named["theory"], *drawn["theory"]]
+        sections.append(Section("theory", "Regret on surfaces drawn from the prior", blocks))
+    if report.cases:
+        shown = [named[name] for name in ("planners", "certificate") if name in named]
+        sections.append(Section("planners", "All figures of merit", [*shown, Folded(named["paired"])]))
+    settings = {key: value for key, value in report.sweep.items() if key != "name"}
+    versions = tuple(report.manifest["versions"].items())
+    sections += [
+        Section("failures", "Failed cases", [named["failures"]]),
+        Section("configuration", "What was run", [
+            sweep_tables.planner_settings_table(report.sweep["planners"], report.reference),
+            Table("versions", "Versions", "", (Column("name", "name"), Column("version", "version")), versions),
+            Listing("Objects and all settings", json.dumps(settings, indent=2, ensure_ascii=False)),
+        ]),
+    ]  # fmt: skip
+    parts = [(len(report.sweep[key]), key) for key in ("objects", "planners", "protocols", "seeds")]
+    product = " × ".join(f"{number} {word if number != 1 else word[:-1]}" for number, word in parts)
+    sets = sets_within(report.sweep["objects"])
+    if report.sweep.get("vary"):
+        product += f" × {len(variants(report.sweep['vary'], report.sweep['settings']))} variants"
+    held = f", among them the whole {'sets' if len(sets) > 1 else 'set'} {', '.join(sets)}" if sets else ""
+    return render_page(f"Sweep {report.sweep['name']}", f"{report.progress}. {product}{held}.", sections, report.notes)
+
+
+def _protocol_section(
+    report: SweepReport, protocol: str, tables: Sequence[Table], pictures: Sequence[Picture]
+) -> Section:
+    suffix = report.suffix(protocol)
+    named = {table.name: table for table in tables}
+    drawn = [p for p in pictures if p.name.endswith(suffix) and not p.name.startswith(("theory", "tradeoff", "bench"))]
+    shown = [f"time{suffix}", f"table_7_1{suffix}", f"table_7_1_optimum{suffix}"]
+    folded = [f"table_7_2{suffix}", f"objects{suffix}", f"paired_objects{suffix}"]
+    folded += ["compared_with_thesis"] if protocol == "thesis" else []
+    blocks: list[Block] = [
+        *(named[name] for name in shown if name in named),
+        *(Folded(named[name]) for name in folded if name in named),
+        *drawn,
+    ]
+    return Section(suffix[1:] or protocol, f"Results in the {protocol} protocol", blocks)
+
+
+PAGE_FILE = "report.html"
+JSON_FILE = "report.json"
+TABLES_FOLDER = "tables"
+FIGURES_FOLDER = "figures"
+
+
+def write_report(
+    folder: Path, tables: Sequence[Table], pictures: Sequence[Picture], page: str, **more: Any
+) -> None:
+    """Write `report.html`, `report.json`, `tables/` and `figures/` into `folder`, in place of an earlier report.
+
+    Everything is written to a temporary folder first and moved at the end, the page first. The folder must be that of a
+    sweep's results, of an earlier report, new or empty. Each table becomes a CSV and a Markdown file, each picture a
+    PNG and an SVG file; without any there is no `figures/`. The JSON file holds all tables, and `more`.
+
+    Raises:
+        ResultsError: the folder holds something else, or cannot be written.
+    """
+    check_report_folder(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".report-", dir=folder) as name:
+            fresh, old = Path(name) / "new", Path(name) / "old"
+            write_tables(fresh / TABLES_FOLDER, tables)
+            write_pictures(fresh / FIGURES_FOLDER, pictures)
+            (fresh / PAGE_FILE).write_text(page, encoding="utf-8")
+            write_json(fresh / JSON_FILE, tables, **more)
+            old.mkdir()
+            for part in (PAGE_FILE, JSON_FILE, TABLES_FOLDER, FIGURES_FOLDER):
+                if (folder / part).is_dir():
+                    (folder / part).rename(old / part)
+                if (fresh / part).exists():
+                    (fresh / part).replace(folder / part)
+    except OSError as error:
+        raise ResultsError(f"cannot write to {folder}: {error.strerror}; choose another folder with --out") from error
+
+
+def check_report_folder(folder: Path) -> None:
+    """Refuse a folder in which a report would replace other files.
+
+    Raises:
+        ResultsError: says why.
+    """
+    if not os.path.lexists(folder):
+        return
+    if not folder.is_dir():
+        raise ResultsError(f"{folder} is not a folder; choose another one with --out")
+    page = folder / PAGE_FILE
+    ours = False
+    if page.is_file():
+        with open_regular(page) as file:  # it stands at the beginning
+            ours = GENERATOR.encode() in file.read(1000)
+    if not ours and not (folder / MANIFEST_FILE).is_file() and any(folder.iterdir()):
+        raise ResultsError(
+            f"{folder} holds neither a sweep nor a report; choose another folder with --out, or a new one"
+        )
