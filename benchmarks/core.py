@@ -629,12 +629,12 @@ def _timed_command(*arguments: str) -> tuple[float, float]:
     """Wall time and processor time of a command with all its processes, seconds."""
     before, began = os.times(), time.perf_counter()
     done = subprocess.run(
-        [*python_command("nbv_planner.cli.main"), *arguments], capture_output=True, text=True, check=False
+        [*python_command("nbv_bench.cli.main"), *arguments], capture_output=True, text=True, check=False
     )
     wall, after = time.perf_counter() - began, os.times()
     if done.returncode:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-        raise NbvPlannerError(f"nbv-planner {arguments[0]} ended with code {done.returncode}: {''.join(last)}")
+        raise NbvPlannerError(f"nbv-bench {arguments[0]} ended with code {done.returncode}: {''.join(last)}")
     user = after.children_user - before.children_user
     return wall, user + after.children_system - before.children_system
 

@@ -12,7 +12,7 @@ import dataclasses
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import metadata
 from types import SimpleNamespace
 from typing import Any, ClassVar, TypeVar
@@ -26,6 +26,7 @@ _GIVEN = {str: "text", float: "a number with a fraction", int: "an integer", boo
           tuple: "a list", type(None): "empty", dict: "a section"}
 _KEY = "nbv_planner.setting"
 _OWN = "nbv_planner"
+_DOT = "."  # between a section and what is in it
 _GREATEST, _GREATEST_INTEGER = int(np.finfo(float).max), 2**63 - 1
 # Bounds that a setting does not state, by its unit: least positive number (for those that must be > 0), and greatest.
 # They are wider than any use; beyond them squares and ratios of settings are no finite numbers any more.
@@ -93,10 +94,19 @@ def setting(
 
 
 def settings_of(cls: type) -> Iterator[tuple[str, Any, Setting]]:
-    """Yield `(name, default, Setting)` for every field of `cls` that :func:`setting` or a plug-in of it declares."""
-    for field in dataclasses.fields(extended(cls)):
+    """Yield `(name, default, Setting)` of every field that :func:`setting` declares, then of the plug-ins it may name.
+
+    These have the parameter `<plugin>.<field>`; their names are among the choices of the field that names one.
+    """
+    groups: Mapping[str, Plugins] = getattr(cls, "plugins", {})
+    for field in dataclasses.fields(cls):
         if _KEY in field.metadata:
-            yield field.name, field.default, field.metadata[_KEY]
+            meta = field.metadata[_KEY]
+            if field.name in groups:
+                meta = dataclasses.replace(meta, choices=(*meta.choices, *groups[field.name].names))
+            yield field.name, field.default, meta
+    for plugin in {plugin.name: plugin for group in groups.values() for plugin in group.usable.values()}.values():
+        yield from plugin.settings()
 
 
 def check_value(name: str, value: Any, default: Any, meta: Setting) -> Any:
@@ -138,7 +148,8 @@ def _must_be(meta: Setting) -> str:
 def check_settings(instance: Any) -> None:
     """Check every field of a settings dataclass by :func:`check_value`; call it from `__post_init__`."""
     for name, default, meta in settings_of(type(instance)):
-        object.__setattr__(instance, name, check_value(name, getattr(instance, name), default, meta))
+        if _DOT not in name:
+            object.__setattr__(instance, name, check_value(name, getattr(instance, name), default, meta))
 
 
 class Settings:
@@ -148,34 +159,57 @@ class Settings:
         SettingError: a value has the wrong type, or is not allowed.
     """
 
-    plugins: ClassVar[Mapping[str, Plugins]] = {}
-    """By field: the plug-ins that it may name; each instance has their settings, too, see :func:`extended`."""
-
-    def __new__(cls, *_: Any, **__: Any) -> Any:
-        """Make an instance of the :func:`extended` class."""
-        return super().__new__(extended(cls))  # type: ignore[arg-type]
-
     def __post_init__(self) -> None:
         check_settings(self)
+
+
+@dataclasses.dataclass(frozen=True)
+class PluggedSettings(Settings):
+    """Settings that may name plug-ins, each of which has a section with settings of its own.
+
+    Raises:
+        SettingError: as of :class:`Settings`; also a plug-in that is named and broken, and what no section has.
+    """
+
+    plugins: ClassVar[Mapping[str, Plugins]] = {}
+    """By field: the plug-ins that it may name."""
+    #: what is given of the sections, by parameter `<plugin>.<field>`, in order and without defaults.
+    sections: Mapping[str, Any] | tuple[tuple[str, Any], ...] = dataclasses.field(default=(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        known = {name: (default, meta) for name, default, meta in settings_of(type(self)) if _DOT in name}
+        given = dict(self.sections)
+        refuse_unknown(given, [type(self)], "sections")
+        values = {name: check_value(name, value, *known[name]) for name, value in given.items()}
+        kept = tuple(sorted((name, value) for name, value in values.items() if value != known[name][0]))
+        object.__setattr__(self, "sections", kept)
         for name, group in self.plugins.items():
             if getattr(self, name) in group.names:
                 group.named(getattr(self, name))
 
-    def __reduce__(self) -> Any:
-        """Pickle by the name of the declared class: that with the plug-ins has none of its own."""
-        values = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}  # type: ignore[arg-type]
-        return _rebuilt, (vars(type(self)).get("declared", type(self)), values)
+
+def value_of(settings: Any, name: str, default: Any) -> Any:
+    """Value of a setting, also of one in a section, where it has the `default` unless it is given."""
+    return dict(settings.sections).get(name, default) if _DOT in name else getattr(settings, name)
 
 
-def unused(settings: Settings) -> set[str]:
-    """Parameters of the installed plug-ins that none of the `settings` names: a record does without them."""
-    named = {getattr(settings, name) for name in settings.plugins}
-    others = (plugin for group in settings.plugins.values() for plugin in group.usable.values())
-    return {parameter for plugin in others if plugin.name not in named for parameter, *_ in plugin.settings()}
+def plain_settings(settings: Any) -> dict[str, Any]:
+    """The values by name; of plug-ins those of the ones that are named."""
+    named = {getattr(settings, name) for name in getattr(settings, "plugins", {})}
+    return {
+        name: value_of(settings, name, default) for name, default, _ in settings_of(type(settings))
+        if _DOT not in name or name.partition(_DOT)[0] in named
+    }
 
 
-def _rebuilt(cls: type[T], values: Mapping[str, Any]) -> T:
-    return cls(**values)
+def changed(settings: T, values: Mapping[str, Any]) -> T:
+    """The settings with other values by name, also such in sections."""
+    own = {name: value for name, value in values.items() if _DOT not in name}
+    if len(own) < len(values):
+        before = dict(settings.sections)  # type: ignore[attr-defined]
+        own["sections"] = {**before, **{name: value for name, value in values.items() if _DOT in name}}
+    return dataclasses.replace(settings, **own)  # type: ignore[type-var]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,15 +225,18 @@ class Plugin:
     def __str__(self) -> str:
         return f"{self.name} of package {self.package}: {self.error}" if self.error else self.name
 
-    def settings(self) -> Iterator[tuple[str, str, Any, Setting]]:
-        """Yield `(parameter, field, default, Setting)` of each; a parameter has the plug-in's name as its prefix."""
+    def settings(self) -> Iterator[tuple[str, Any, Setting]]:
+        """Yield `(parameter, default, Setting)` of each; a parameter is `<plugin>.<field>`."""
         for name, default, meta in settings_of(self.cls) if issubclass(self.cls, Settings) else ():
-            yield f"{self.name}_{name}", name, default, meta
+            yield f"{self.name}{_DOT}{name}", default, meta
 
     def build(self, settings: object = None) -> Any:
-        """Build it with the values of its parameters among the `settings`, or with its defaults."""
-        values = {name: getattr(settings, parameter, default) for parameter, name, default, _ in self.settings()}
-        return self.cls(**values)
+        """Build it with the values of its section of the `settings`, or with its defaults."""
+        section = self.name + _DOT
+        given = dict(getattr(settings, "sections", ()))
+        return self.cls(**{
+            name[len(section) :]: value for name, value in given.items() if name.startswith(section)
+        })
 
 
 @dataclasses.dataclass(eq=False)
@@ -242,7 +279,6 @@ class Plugins:
             raise SettingError(f"{self.kind} {plugin}")
         self._entries = (*(one for one in self._entries if one.name != name), entry)
         self.all = (*(one for one in self.all if one.name != name), plugin)
-        extended.cache_clear()
 
     @property
     def usable(self) -> dict[str, Plugin]:
@@ -304,44 +340,8 @@ def _no_plugin(name: str, cls: Any) -> str:
     fields = dataclasses.fields(cls) if dataclasses.is_dataclass(cls) else ()
     if plain := [one.name for one in fields if _KEY not in one.metadata]:
         return f"its fields must be declared by nbv_planner.settings.setting: {', '.join(plain)}"
-    if double := sorted({f"{name}_{one.name}" for one in fields} & _declared_names(Settings)):
-        return f"{', '.join(double)}: nbv_planner has a parameter of this name; rename the plug-in or its field"
     cls()
     return ""
-
-
-def _declared_names(base: type) -> set[str]:
-    """Names of the settings that the loaded classes of this package declare."""
-    found = set[str]()
-    cls: type
-    for cls in base.__subclasses__():
-        found |= _declared_names(cls)
-        if cls.__module__.startswith("nbv_planner.") and dataclasses.is_dataclass(cls) and "declared" not in vars(cls):
-            found |= {one.name for one in dataclasses.fields(cls)}
-    return found
-
-
-@cache
-def extended(cls: type) -> type:
-    """The settings class with the plug-ins among the choices of its fields, and their settings as further fields.
-
-    Those of a broken plug-in are left out. Without plug-ins it is `cls` itself.
-    """
-    groups: Mapping[str, Plugins] = getattr(cls, "plugins", {})
-    if "declared" in vars(cls) or not any(group.names for group in groups.values()):
-        return cls
-    fields: list[tuple[str, type, Any]] = []
-    for one in dataclasses.fields(cls):
-        if one.name in groups and groups[one.name].names:
-            meta = one.metadata[_KEY]
-            wider = dataclasses.replace(meta, choices=(*meta.choices, *groups[one.name].names))
-            fields.append((one.name, str, dataclasses.field(default=one.default, metadata={_KEY: wider})))
-    for plugin in (plugin for group in dict.fromkeys(groups.values()) for plugin in group.usable.values()):
-        for parameter, _, default, meta in plugin.settings():
-            if parameter not in (name for name, _, _ in fields):
-                fields.append((parameter, type(default), dataclasses.field(default=default, metadata={_KEY: meta})))
-    about = {"declared": cls, "__module__": cls.__module__, "__qualname__": cls.__qualname__, "__doc__": cls.__doc__}
-    return dataclasses.make_dataclass(cls.__name__, fields, bases=(cls,), frozen=True, namespace=about)
 
 
 def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
@@ -353,7 +353,12 @@ def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
     if not isinstance(values, Mapping):
         raise SettingError(f"{cls.__name__}: {shown(values)} is not allowed; must be values by name")
     names = {name for name, _, _ in settings_of(cls)}
-    return cls(**{key: value for key, value in values.items() if key in names})
+    older = renamed(names)
+    known = {older.get(key, key): value for key, value in values.items()}
+    own = {key: value for key, value in known.items() if key in names and _DOT not in key}
+    if sections := {key: value for key, value in known.items() if key in names and _DOT in key}:
+        own["sections"] = sections
+    return cls(**own)
 
 
 def refuse_unknown(values: Iterable[str], classes: Iterable[type], where: str) -> None:
@@ -363,6 +368,15 @@ def refuse_unknown(values: Iterable[str], classes: Iterable[type], where: str) -
         SettingError: names the unknown key, `where` it was found, and all known keys.
     """
     known = sorted({name for cls in classes for name, _, _ in settings_of(cls)})
+    older = renamed(known)
     for key in values:
+        if key in older:
+            raise SettingError(f"{where}: {key} is now {older[key]}")
         if key not in known:
             raise SettingError(f"{where}: {UnknownNameError('parameter', key, known)}")
+
+
+def renamed(names: Collection[str]) -> dict[str, str]:
+    """Parameters of plug-ins among the `names` by what they were called in version 1, `<plugin>_<field>`."""
+    older = {name.replace(_DOT, "_", 1): name for name in names if _DOT in name}
+    return {name: now for name, now in older.items() if name not in names}

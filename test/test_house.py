@@ -127,3 +127,15 @@ def test_the_polar_angle_of_a_view_stands_where_the_circle_or_the_radius_is_mean
     """A view is a pose; its polar angle is asked for by the view circle, the thesis, star2d and what is published."""
     named = {name for name, path in MODULES.items() if "view_angle" in path.read_text(encoding="utf-8")}
     assert len(named) <= 20, sorted(named)
+
+
+def test_no_class_gives_another_one_and_no_attributes_are_written_in_bulk():
+    """What an object is and holds can be read from its class; `__setstate__` restores what pickle has taken."""
+    found = []
+    for name, path in MODULES.items():
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef) and node.name in ("__new__", "__getattribute__"):
+                found.append(f"{name}: {node.name}")
+            if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+                found.append(f"{name}: __dict__")
+    assert found == []

@@ -9,7 +9,7 @@ import pytest
 from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, EpisodeConfig, config_from_parameters
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import DwellSettings, MatchingSettings
-from nbv_planner.settings import check_value, settings_of
+from nbv_planner.settings import check_value, from_mapping, settings_of
 from nbv_planner.world.scene import Scene
 
 ALL = {**NODE_SETTINGS, **BESIDE}
@@ -48,7 +48,7 @@ def test_settings_can_be_built_and_refuse_the_wrong_type(cls):
     cls()
     for name, default, _ in settings_of(cls):
         with pytest.raises(SettingError, match=name):
-            cls(**{name: 1 if isinstance(default, str) else "wrong"})
+            from_mapping(cls, {name: 1 if isinstance(default, str) else "wrong"})
 
 
 def test_one_name_means_the_same_in_every_node_that_has_it():

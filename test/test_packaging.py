@@ -141,7 +141,7 @@ def distributions_of(names: set[str], pins: set[str]) -> set[str]:
 
 
 def test_every_import_of_the_package_is_declared_in_setup_py(distribution):
-    declared = required(distribution, "ros", "analysis", "dask", "gym")
+    declared = required(distribution, "ros", "analysis", "bench", "dask", "gym")
     assert distributions_of(imports(PACKAGE) | imports(BENCH), declared) <= declared
 
 

@@ -22,7 +22,7 @@ from programs import main
 
 import nbv_planner
 from nbv_planner.bags.reader import Bag, decode
-from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recorded_config
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, configure, recorded_config
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import PluginError, SettingError, UnknownNameError
@@ -30,7 +30,7 @@ from nbv_planner.gp.kernels import KERNEL_PLUGINS, KernelSettings
 from nbv_planner.planning.objectives import OBJECTIVE_PLUGINS
 from nbv_planner.planning.planners import PLANNER_PLUGINS
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
-from nbv_planner.settings import extended
+from nbv_planner.settings import changed, from_mapping
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.objects import OBJECT_PLUGINS, OBJECT_SETS, parse_object
 from nbv_planner.world.scene import Scene
@@ -129,7 +129,6 @@ BROKEN = {
     "lost": "No module named 'absent_module'",
     "odd": "decide(situation), not decide(belief, views, memory) of version 1: docs/how_to/migrate.md",
     "function": "must be a class, not function", "undeclared": "must be a subclass of nbv_planner.settings.Settings",
-    "sweep": "sweep_views: nbv_planner has a parameter of this name",
 }
 
 
@@ -138,7 +137,6 @@ def forget() -> None:
     for group in (PLANNER_PLUGINS, OBJECTIVE_PLUGINS, KERNEL_PLUGINS, OBJECT_PLUGINS):
         for name in ("_entries", "all"):
             vars(group).pop(name, None)
-    extended.cache_clear()
 
 
 def write_various(folder: Path) -> Path:
@@ -177,7 +175,7 @@ def test_a_view_an_index_and_ranks_choose_among_the_views_that_may_be_chosen():
     assert place(decision, views) == 7  # 10 are left: the one at place 5 among them
     decision, views = decided("mapless", visited=(0, 1, 3))
     assert place(decision, views) == 2  # the first that is left
-    decision, views = decided("ranks", visited=(4,), ranks_towards=4 * np.pi / 6)
+    decision, views = decided("ranks", visited=(4,), sections={"ranks.towards": 4 * np.pi / 6})
     assert place(decision, views) in (3, 5)
     assert decision.runner_up == pytest.approx(views.candidates.view_angle[8 - place(decision, views)])
     assert not decision.feasible[4]
@@ -239,15 +237,35 @@ def test_a_name_that_two_packages_register_belongs_to_neither(various):
 
 @pytest.mark.usefixtures("various")
 def test_settings_of_a_plug_in_are_checked_copied_recorded_and_pickled_like_others():
-    with pytest.raises(SettingError, match="ranks_towards"):
-        PlannerSettings(planner="ranks", ranks_towards="north")
-    settings = PlannerSettings(planner="ranks", ranks_towards=1.0)
+    with pytest.raises(SettingError, match=r"ranks\.towards"):
+        PlannerSettings(planner="ranks", sections={"ranks.towards": "north"})
+    settings = PlannerSettings(planner="ranks", sections={"ranks.towards": 1.0})
     for twin in (pickle.loads(pickle.dumps(settings)), copy.deepcopy(settings), dataclasses.replace(settings)):
         assert twin == settings
     assert isinstance(settings, PlannerSettings)
     config = EpisodeConfig(planner=settings)
     assert recorded_config(json.loads(json.dumps(config.as_dict()))) == config
-    assert "ranks_towards" not in EpisodeConfig().as_dict()["planner"]
+    assert "ranks.towards" not in EpisodeConfig().as_dict()["planner"]
+
+
+@pytest.mark.usefixtures("various")
+def test_a_section_is_its_plug_ins_own_whatever_the_parameters_are_called():
+    """`sweep.views` stands beside `sweep_views`, which is one of uniform; two of one value are equal."""
+    settings = PlannerSettings(planner="sweep", sections={"sweep.views": 5})
+    assert (settings.sweep_views, PLANNER_PLUGINS.named("sweep").build(settings).views) == (12, 5)
+    assert settings == from_mapping(PlannerSettings, {"planner": "sweep", "sweep.views": 5, "of_others": 1})
+    assert PlannerSettings(planner="sweep", sections={"sweep.views": 3}) == PlannerSettings(planner="sweep")
+    assert EpisodeConfig(planner=settings).as_dict()["planner"]["sweep.views"] == 5
+
+
+@pytest.mark.usefixtures("various")
+def test_what_no_section_has_is_refused_and_an_old_name_says_the_new_one():
+    with pytest.raises(SettingError, match=r"unknown parameter 'ranks\.toward'.*did you mean ranks\.towards"):
+        PlannerSettings(planner="ranks", sections={"ranks.toward": 1.0})
+    with pytest.raises(SettingError, match=r"settings: ranks_towards is now ranks\.towards"):
+        configure(planner="ranks", ranks_towards=1.0)
+    before = from_mapping(PlannerSettings, {"planner": "ranks", "ranks_towards": 1.0})  # a record of version 1
+    assert before.sections == (("ranks.towards", 1.0),)
 
 
 @pytest.mark.usefixtures("various")
@@ -270,15 +288,15 @@ def test_a_record_of_built_in_parts_does_not_depend_on_what_is_installed(various
 def test_a_parameter_that_changes_at_run_time_reaches_the_plug_in():
     scene = Scene()
     views = CircleViewSpace(SPACE, scene.view_distance)
-    planner = planner_named(PlannerSettings(planner="ranks", ranks_towards=0.0), scene, views)
+    planner = planner_named(PlannerSettings(planner="ranks", sections={"ranks.towards": 0.0}), scene, views)
     assert planner.decide(wavy_belief(0)).view_angle == 0.0
-    planner.settings = dataclasses.replace(planner.settings, ranks_towards=float(np.pi))
+    planner.settings = changed(planner.settings, {"ranks.towards": float(np.pi)})
     assert planner.decide(wavy_belief(0)).view_angle == pytest.approx(np.pi)
 
 
 @pytest.mark.usefixtures("various")
 def test_a_kernel_travels_with_the_surface_with_its_settings():
-    prior = PriorSettings(kernel="cosines", cosines_variance=3.5)
+    prior = PriorSettings(kernel="cosines", sections={"cosines.variance": 3.5})
     assert prior.build()(0.0) == 3.5
     assert PriorSettings.from_numbers([*prior.numbers, np.nan, np.nan]) == prior
     assert KernelSettings().build().variance == 2.25
@@ -302,13 +320,13 @@ def test_a_planner_with_a_map_of_its_own_gets_each_scan_and_its_pose():
 def test_a_planner_that_raises_is_one_row_of_a_bench_with_its_reason(tmp_path, monkeypatch, capsys):
     pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
     monkeypatch.setitem(OBJECT_SETS, "two", ("square:width=4", "polygon:diamond"))
-    words = ["bench", "run", "fails", "mapless", "ranks{ranks_towards: 1.0}", "--split", "two", "--protocol", "thesis"]
+    words = ["bench", "run", "fails", "mapless", "ranks{ranks.towards: 1.0}", "--split", "two", "--protocol", "thesis"]
     options = ["--out", str(tmp_path / "out"), "--backend", "sequential", "--no-figures", "--no-optimum"]
     assert main([*words, *options]) == 1
     said = capsys.readouterr().out
     tables = json.loads((tmp_path / "out" / "report.json").read_text())["tables"]
     rows = {row["planner"]: row for row in tables["bench"]}
-    assert list(rows) == ["fails", "mapless", "ranks{ranks_towards: 1.0}", "uniform", "random", "omniscient greed"]
+    assert list(rows) == ["fails", "mapless", "ranks{ranks.towards: 1.0}", "uniform", "random", "omniscient greed"]
     assert [row["raised"] for row in rows.values()] == [2, 2, 0, 0, 0, 0]
     assert [row["episodes"] for row in rows.values()] == [0, 0, 2, 2, 2, 2]
     reasons = {"fails": "planner fails of package nbv-various: KeyError", "mapless": "takes scans itself"}
@@ -330,7 +348,7 @@ def test_a_worker_of_dask_without_the_package_of_a_plug_in_in_use_is_refused(tmp
         worker = subprocess.Popen(command, cwd=CHECKOUT, env=environment, stderr=subprocess.DEVNULL)
         options = ["--backend", "dask", "--scheduler", cluster.scheduler_address]
         try:
-            for shape, planner in (("disc", {"objective": "U"}), ("star", {"planner": "ranks", "ranks_towards": 1.0})):
+            for shape, planner in (("disc", {"objective": "U"}), ("star", {"planner": "ranks", "ranks.towards": 1.0})):
                 (tmp_path / "sweep.yaml").write_text(yaml.safe_dump({"objects": [shape], "planners": {"p": planner}}))
                 out = tmp_path / shape
                 assert main(["experiment", str(tmp_path / "sweep.yaml"), "--out", str(out), *options]) == 1
@@ -386,7 +404,7 @@ def told_by_nodes(bag: Path) -> dict[str, Any]:
 
 
 EPISODE = (
-    "--planner", "farthest", "--object", "egg:nose=0.8", "--set", "farthest_travel_weight=0.01", "--set", "max_views=6",
+    "--planner", "farthest", "--object", "egg:nose=0.8", "--set", "farthest.travel_weight=0.01", "--set", "max_views=6",
     "--no-figures",
 )  # fmt: skip
 
@@ -402,7 +420,7 @@ def test_the_example_is_listed_and_help_does_not_load_it(site):
     head, *lines = command(site, "show", "objectives").stdout.splitlines()[1:]
     width = next(line for line in lines if line.startswith("WIDTH"))
     assert head.index("name") == width.index("band_width") == len("WIDTH  ")
-    assert "`farthest_travel_weight`" in command(site, "show", "parameters").stdout
+    assert "`farthest.travel_weight`" in command(site, "show", "parameters").stdout
     script = f"""
 import sys
 sys.path[:0] = {[str(CHECKOUT), str(site)]}
@@ -425,19 +443,19 @@ def test_the_example_runs_by_name_in_a_simulation(site, tmp_path):
     quarters = np.array([0.0, 2.0, 1.0, 3.0]) * np.pi / 2
     assert angles(tmp_path / "out")[:4] == pytest.approx(quarters.tolist())
     record = json.loads((tmp_path / "out" / "episode.json").read_text())
-    assert record["config"]["planner"]["farthest_travel_weight"] == 0.01
+    assert record["config"]["planner"]["farthest.travel_weight"] == 0.01
     assert (record["config"]["object"], record["versions"]["nbv-farthest"]) == ("egg:nose=0.8", "0.1")
     command(site, "simulate", "--objective", "WIDTH", "--set", "max_views=2", "--no-figures", "--out",
             str(tmp_path / "width"))
-    wrong = command(site, "simulate", "--set", "farthest_travel_weight=-1", code=2)
-    assert "farthest_travel_weight: -1.0 is out of range; must be >= 0 and <= 1e+09 rad/m" in wrong.stderr
+    wrong = command(site, "simulate", "--set", "farthest.travel_weight=-1", code=2)
+    assert "farthest.travel_weight: -1.0 is out of range; must be >= 0 and <= 1e+09 rad/m" in wrong.stderr
 
 
 @pytest.mark.slow
 def test_the_example_runs_by_name_in_a_sweep_and_its_report(site, tmp_path):
     sweep = {
         "objects": ["egg", "egg:nose=0.3"], "protocols": ["sensor", "thesis"], "seeds": 1,
-        "planners": {"far": {"planner": "farthest", "farthest_travel_weight": 0.02}, "width": {"objective": "WIDTH"}},
+        "planners": {"far": {"planner": "farthest", "farthest.travel_weight": 0.02}, "width": {"objective": "WIDTH"}},
         "settings": {"termination": {"max_views": 8}},
     }
     (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(sweep))
@@ -447,13 +465,13 @@ def test_the_example_runs_by_name_in_a_sweep_and_its_report(site, tmp_path):
     assert "far" in report
     assert "width" in report
     content = json.loads(next((tmp_path / "out" / "episodes").rglob("*far*.json")).read_text())
-    assert content["config"]["planner"]["farthest_travel_weight"] == 0.02
+    assert content["config"]["planner"]["farthest.travel_weight"] == 0.02
 
 
 @pytest.mark.slow
 def test_the_example_runs_by_name_in_a_bench(site, tmp_path):
     eggs = "from nbv_planner.world.objects import OBJECT_SETS; OBJECT_SETS['eggs'] = 'egg:nose=0.3',; "
-    planners = ["farthest", "WIDTH", "farthest{farthest_travel_weight: 0.02}"]
+    planners = ["farthest", "WIDTH", "farthest{farthest.travel_weight: 0.02}"]
     options = ["--split", "eggs", "--backend", "sequential", "--out", str(tmp_path / "out"), "--no-optimum"]
     said = command(site, "bench", "run", *planners, *options, "--no-figures", before=eggs).stdout
     rows = json.loads((tmp_path / "out" / "report.json").read_text())["tables"]["bench"]
@@ -471,7 +489,7 @@ def test_the_example_runs_by_name_in_nodes_and_in_a_replay_of_their_bag(site, tm
     assert angles(tmp_path / "nodes") == pytest.approx(angles(tmp_path / "simulated"), abs=1e-6)
     bag = bag_in(tmp_path / "nodes")
     said = told_by_nodes(bag)
-    assert said["nodes"]["nbv_planner"]["farthest_travel_weight"] == 0.01
+    assert said["nodes"]["nbv_planner"]["farthest.travel_weight"] == 0.01
     assert said["versions"]["nbv-farthest"] == "0.1"
     command(site, "replay", str(bag))
     assert main(["replay", str(bag)]) != 0  # this process does not have the package
@@ -484,14 +502,14 @@ def test_a_planner_with_a_map_of_its_own_hears_the_scans_in_its_node(tmp_path):
     pytest.importorskip("rclpy", reason="needs rclpy")
     (tmp_path / "site").mkdir()
     words = ["--planner", "mapless", "--set", "max_views=4", "--set", "num_views=12", "--no-figures"]
-    words += ["--set", "kernel=cosines", "--set", "cosines_variance=2.0"]
+    words += ["--set", "kernel=cosines", "--set", "cosines.variance=2.0"]
     site = write_various(tmp_path / "site")
     for name, more in (("demo", ["--record"]), ("simulate", [])):
         command(site, name, *words, *more, "--out", str(tmp_path / name))
     assert angles(tmp_path / "demo") == pytest.approx(angles(tmp_path / "simulate"), abs=1e-6)
     assert angles(tmp_path / "demo")[1] == pytest.approx(2 * 2 * np.pi / 12)  # place 1 of those left, after one scan
     bag = bag_in(tmp_path / "demo")
-    assert told_by_nodes(bag)["nodes"]["surface_mapper"]["cosines_variance"] == 2.0
+    assert told_by_nodes(bag)["nodes"]["surface_mapper"]["cosines.variance"] == 2.0
     command(site, "replay", str(bag))
 
 

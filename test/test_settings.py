@@ -132,7 +132,7 @@ def test_every_number_refuses_text_nan_and_what_lies_outside_its_bounds(cls):
                 bad.append(type(default)(meta.maximum))
         for value in bad:
             with pytest.raises(SettingError, match=name):
-                cls(**{name: value})
+                from_mapping(cls, {name: value})
 
 
 @pytest.mark.parametrize("cls", ALL)
@@ -152,7 +152,7 @@ def test_sensor_and_camera_refuse_zero_beams():
 @pytest.mark.parametrize("name", ["planner", "objective", "phase_one_objective"])
 def test_unknown_planner_or_objective_lists_the_known_ones(name):
     with pytest.raises(SettingError) as caught:
-        PlannerSettings(**{name: "nonsense"})
+        from_mapping(PlannerSettings, {name: "nonsense"})
     objectives = ["OS", "OSM", "OCL", "OCU", "IOA", "I", "C", "CS", "CSN", "CSP", "CSW", "U", "UP"]
     known = ["greedy", "two_phase", "uniform", "random"] if name == "planner" else objectives
     assert all(word in str(caught.value) for word in [name, "nonsense", *known])

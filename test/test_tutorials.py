@@ -15,7 +15,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PROGRAMS = {"nbv-planner": ["-m", "nbv_planner.cli.main"], "python": []}
+PROGRAMS = {
+    "nbv-planner": ["-m", "nbv_planner.cli.main"], "nbv-bench": ["-m", "nbv_bench.cli.main"], "python": [],
+}  # fmt: skip
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
+from nbv_planner.settings import plain_settings
 from nbv_planner.world.objects.text import NAMED_POLYGONS
 
 EPISODE = "episode"
@@ -182,7 +183,7 @@ class Sweep:
         for given_elsewhere in ("object", "protocol", "planner"):
             del settings[given_elsewhere]
         del settings["sensor"]["seed"]
-        planners = {label: dataclasses.asdict(planner) for label, planner in self.planners.items()}
+        planners = {label: plain_settings(planner) for label, planner in self.planners.items()}
         for planner in planners.values():
             del planner["planner_seed"]
         for label, own in self.own_settings.items():

@@ -15,7 +15,7 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import UnknownNameError, shown
 from nbv_planner.files.located_yaml import Located, read_located
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
-from nbv_planner.settings import Setting, check_value, settings_of
+from nbv_planner.settings import Setting, check_value, from_mapping, settings_of
 from nbv_planner.world.objects import OBJECT_SETS, parse_object
 from nbv_planner.world.scene import Scene
 
@@ -99,7 +99,7 @@ def _read_settings(entry: Located) -> EpisodeConfig:
     for name, item in entry.mapping().items():
         if name in GROUPS:
             with item.blamed():
-                values[name] = GROUPS[name](**values[name])
+                values[name] = from_mapping(GROUPS[name], values[name])
     with entry.blamed():
         return EpisodeConfig(**values)
 
@@ -130,7 +130,7 @@ def _read_planner(entry: Located) -> PlannerSettings:
     values = _read_fields(entry, PlannerSettings, _NOT_TAKEN, "planners", also=(_SETTINGS,))
     named = {name: values[name] for name in PLANNER_CHOICE if name in values}
     with entry.blamed():
-        settings = PlannerSettings(**{**values, **named_choice(named, PlannerSettings.planner)})
+        settings = from_mapping(PlannerSettings, {**values, **named_choice(named, PlannerSettings.planner)})
     for key, planner in _USED_BY.items():
         if key in values and settings.planner != planner:
             place = entry.mapping()[key].named(entry.path)

@@ -34,7 +34,7 @@ from nbv_planner.files.results_folder import RECORD_FILE, ResultsFolder, fresh_f
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS
 from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.planner import ON_SHAPES, PLANNER_CHOICE
-from nbv_planner.settings import unused
+from nbv_planner.settings import plain_settings
 from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_PLUGINS, origin_words
 from nbv_planner.world.scale import derived_words
 
@@ -203,10 +203,11 @@ def is_timed(parameters: parameter_files.Parameters) -> bool:
 
 def say_derived(parameters: parameter_files.Parameters, config: EpisodeConfig) -> None:
     """Print which parameters were not given, and what follows for them from the scene; without idle plug-ins' own."""
-    idle = unused(config.planner) | unused(config.kernel)
+    used = {*plain_settings(config.planner), *plain_settings(config.kernel)}
     each = (derived(values, NODE_SETTINGS[node]) for node, values in parameters.items())
     classes = [cls for node in parameters for cls in NODE_SETTINGS[node]]
-    words = derived_words({k: value for values in each for k, value in values.items() if k not in idle}, classes)
+    said = {name: value for values in each for name, value in values.items() if "." not in name or name in used}
+    words = derived_words(said, classes)
     say(textwrap.fill(words, 118, subsequent_indent="    ", break_on_hyphens=False))
     if placed := origin_words(config.object):
         say(placed)

@@ -15,7 +15,7 @@ from nbv_planner.episode.parameters import BESIDE, IGNORED, NODE_SETTINGS, Plann
 from nbv_planner.errors import ConfigFileError, UnknownNameError, cut, did_you_mean, shown
 from nbv_planner.files.located_yaml import Located, dumped, located, read_located
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
-from nbv_planner.settings import Setting, check_value, settings_of
+from nbv_planner.settings import Setting, check_value, renamed, settings_of
 
 Parameters = dict[str, dict[str, Any]]
 """Parameter values by node name and parameter name."""
@@ -42,7 +42,7 @@ def load_parameters(path: str | Path) -> Parameters:
     for section, values in _sections(path):
         others = names_of_all() if _last(section) in _ALL else set()
         for node in _nodes_of(section, values):
-            parameters[node].update(_checked(node, values.entries(), others))
+            parameters[node].update(_checked(node, _entries(values), others))
     return parameters
 
 
@@ -65,11 +65,12 @@ def set_parameters(parameters: Parameters, changes: Iterable[str]) -> None:
     given: Parameters = {node: {} for node in parameters}
     for change in changes:
         where, (name, _, text), nodes = f"--set {cut(change)}", change.partition("="), list(given)
-        if "." in name and not name.startswith(_QOS):
+        known = {own for node in nodes for own in _known(node)}
+        if "." in name and not name.startswith(_QOS) and name not in known:
             (*nodes, name) = name.split(".", 1)
             if nodes[0] not in given:
                 raise ConfigFileError(f"{where}: {UnknownNameError('node', nodes[0], given)}")
-        known = {own for node in nodes for own in _known(node)}
+            known = set(_known(nodes[0]))
         value = located(text or "''", where, has_lines=False)
         if name not in known and not name.startswith(_QOS):
             raise value.error(_unknown(name, known))
@@ -88,7 +89,9 @@ def _known(node: str) -> dict[str, tuple[Any, Setting]]:
     return {name: (default, meta) for cls in _NODES[node] for name, default, meta in settings_of(cls)}
 
 
-def _unknown(name: str, known: Iterable[str]) -> str:
+def _unknown(name: str, known: Collection[str]) -> str:
+    if now := renamed(known).get(name):
+        return f"{name} is now {now}"
     return f"unknown parameter {shown(name)}; docs/reference/parameters.md lists all{did_you_mean(name, known)}"
 
 
@@ -167,7 +170,16 @@ def shared_parameters(path: str | Path) -> set[str]:
     Raises:
         ConfigFileError: the file cannot be read.
     """
-    return {name for section, values in _sections(path) if _last(section) in _ALL for name, _ in values.entries()}
+    return {name for section, values in _sections(path) if _last(section) in _ALL for name, _ in _entries(values)}
+
+
+def _entries(values: Located) -> Iterator[tuple[str, Located]]:
+    """Parameters of a section; those of a plug-in, which has one of its own within, by their full names."""
+    for key, entry in values.entries():
+        if entry.is_mapping and key != _QOS:
+            yield from ((f"{key}.{name}", inner) for name, inner in entry.entries())
+        else:
+            yield key, entry
 
 
 def _last(section: str) -> str:

@@ -19,7 +19,15 @@ from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.session.questions import SessionSettings
-from nbv_planner.settings import Settings, check_settings, from_mapping, refuse_unknown, setting, settings_of, unused
+from nbv_planner.settings import (
+    Settings,
+    check_settings,
+    from_mapping,
+    plain_settings,
+    refuse_unknown,
+    setting,
+    settings_of,
+)
 from nbv_planner.star2d.common_errors import AccuracySettings
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.star2d.robust_fit import RobustSettings
@@ -279,12 +287,8 @@ class EpisodeConfig:
 
     def as_dict(self) -> dict[str, Any]:
         """Nested dictionary of plain values, the same whatever plug-ins are installed besides those in use."""
-        idle = unused(self.planner) | unused(self.kernel)
-        groups = dataclasses.asdict(self)
-        return {
-            name: {key: value for key, value in group.items() if key not in idle} if name in GROUPS else group
-            for name, group in groups.items()
-        }
+        values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        return {name: plain_settings(value) if name in GROUPS else value for name, value in values.items()}
 
 
 GROUPS: dict[str, Any] = {

@@ -13,7 +13,7 @@ from dataclasses import asdict, astuple, dataclass, replace
 from typing import Any, TypeVar
 
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.settings import Setting, settings_of
+from nbv_planner.settings import Setting, changed, settings_of, value_of
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import LEAST_FIELD, FoundScene, Scene
 
@@ -157,10 +157,10 @@ def rescaled(settings: T, before: Scene, now: Scene) -> T:
     """
     old, new = ({name: getattr(scene, name) for name in _DEFAULTS} for scene in (before, now))
     values = {
-        name: _times(getattr(settings, name), _length(meta.scale, new) / _length(meta.scale, old))
-        for name, _, meta in settings_of(type(settings)) if meta.scale not in ("", "view_distance")
+        name: _times(value_of(settings, name, default), _length(meta.scale, new) / _length(meta.scale, old))
+        for name, default, meta in settings_of(type(settings)) if meta.scale not in ("", "view_distance")
     }
-    return replace(settings, **values)  # type: ignore[type-var]
+    return changed(settings, values)
 
 
 def at_found(scene: Scene, found: FoundScene) -> Scene:

@@ -150,7 +150,7 @@ def test_progress_is_shown_per_view(here, fast_file, capsys):
     derived, _, rest = said.out.partition("object polygon:star")
     assert derived.startswith("not given, so derived: radius_min 2 m")
     assert max(map(len, derived.splitlines())) < 120
-    assert "frontier_radius" not in derived  # of another planner
+    assert "frontier.radius" not in derived  # of another planner
     lines = rest.splitlines()
     assert "IOA" in lines[0]
     for number, (line, view) in enumerate(zip(lines[2:5], record(here / "a")["views"], strict=True), start=1):

@@ -237,7 +237,7 @@ def test_a_planner_of_an_installed_package_is_launched_by_its_name(launch, launc
     subprocess.run([*pip, tmp_path / "source"], check=True, stdout=subprocess.DEVNULL)
     launch_environment["PYTHONPATH"] += f"{os.pathsep}{site}"
     file = Path(fast.partition(":=")[2])
-    file.write_text(file.read_text() + "/nbv_planner: {ros__parameters: {farthest_travel_weight: 0.125}}\n")
+    file.write_text(file.read_text() + "/nbv_planner: {ros__parameters: {farthest.travel_weight: 0.125}}\n")
     bag = tmp_path / "bag"
     process, output = launch(
         "simulation", fast, "planner:=farthest", "exit_when_done:=true", "record:=true", f"bag_path:={bag}"
@@ -245,7 +245,7 @@ def test_a_planner_of_an_installed_package_is_launched_by_its_name(launch, launc
     assert process.wait(180) == 0, output.read_text()
     told = [decode(message).data for message in Bag(bag).messages(lambda topic: topic.name == "/run_info")]
     found = next(yaml.safe_load(text) for text in told if "planner: farthest" in text)
-    assert "farthest_travel_weight: 0.125" in yaml.safe_dump(found), "declared as a parameter of the node"
+    assert "farthest.travel_weight: 0.125" in yaml.safe_dump(found), "declared as a parameter of the node"
     assert "DONE: MAX_VIEWS" in output.read_text()
 
 

@@ -22,7 +22,7 @@ from nbv_planner.gp.kernels.line_kernels import (
     std_setting,
 )
 from nbv_planner.gp.kernels.periodic_matern import PeriodicMatern
-from nbv_planner.settings import Plugins, Settings, setting
+from nbv_planner.settings import PluggedSettings, Plugins, setting
 
 KERNELS = ("matern", "rbf")
 """Kernels by name; a surface message carries the index, so new ones come last, as do new periodisations."""
@@ -39,7 +39,7 @@ KERNEL_PLUGINS = Plugins("kernel", KERNELS, _no_kernel)
 
 
 @dataclass(frozen=True)
-class KernelSettings(Settings):
+class KernelSettings(PluggedSettings):
     """Which kernel the surface prior has.
 
     Raises:

@@ -27,7 +27,7 @@ from nbv_planner.planning.objectives import (
     wrong_contract,
 )
 from nbv_planner.planning.view_space import ExclusionArray, ViewSpace, aside
-from nbv_planner.settings import Plugins, setting
+from nbv_planner.settings import PluggedSettings, Plugins, setting
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.surface.coverage import TargetSettings
 from nbv_planner.surface.seam import Believed, Reader
@@ -54,7 +54,7 @@ PLANNER_PLUGINS = Plugins("planner", (*PLANNERS, *OBJECTIVE_INFO), _no_planner)
 
 
 @dataclass(frozen=True)
-class DecisionSettings(TimeSettings, TargetSettings):
+class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
     """Which planner, which objective, and further criteria, whatever the surface."""
 
     plugins: ClassVar = {

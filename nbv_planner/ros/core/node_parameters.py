@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
@@ -16,7 +15,7 @@ from nbv_planner.episode.parameters import derived, ignored_words
 from nbv_planner.errors import ConfigFileError, SettingError
 from nbv_planner.files.located_yaml import located
 from nbv_planner.ros.core import qos
-from nbv_planner.settings import Setting, check_value, from_mapping, refuse_unknown, settings_of
+from nbv_planner.settings import Setting, changed, check_value, from_mapping, refuse_unknown, settings_of
 from nbv_planner.world.scale import derived_words
 
 T = TypeVar("T")
@@ -177,4 +176,4 @@ def changed_settings(settings: T, parameters: Iterable[Parameter]) -> T:
     """
     known = {name for name, _, _ in settings_of(type(settings))}
     changes = {parameter.name: plain_value(parameter.value) for parameter in parameters if parameter.name in known}
-    return dataclasses.replace(settings, **changes) if changes else settings
+    return changed(settings, changes) if changes else settings

@@ -24,7 +24,7 @@ from nbv_planner.gp.kernels import (
 )
 from nbv_planner.gp.learned_prior import LearnedPriorSettings
 from nbv_planner.gp.posterior import Posterior, posterior_on, trusted
-from nbv_planner.settings import setting
+from nbv_planner.settings import setting, value_of
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief, nearest_cell, uniform_grid
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.surface.coverage import TargetSettings
@@ -124,7 +124,7 @@ class PriorSettings(KernelSettings):
         return (
             _PRIOR_VERSION, self.prior_mean, self.kernel_std, self.length_scale, smoothness_value(self.smoothness),
             _kernel_code(self.kernel), float(PERIODISATIONS.index(self.periodisation)), float(self.kappa),
-            self.cut_start, self.cut_end, *(float(getattr(self, parameter)) for parameter, *_ in own),
+            self.cut_start, self.cut_end, *(float(value_of(self, parameter, default)) for parameter, default, _ in own),
         )
 
     @classmethod
@@ -141,10 +141,11 @@ class PriorSettings(KernelSettings):
         if kernel not in names or periodisation not in range(len(PERIODISATIONS)) or kappa % 1.0 != 0.0:
             raise SettingError(f"no prior has kernel {kernel:g}, periodisation {periodisation:g} and kappa {kappa:g}")
         plugin = KERNEL_PLUGINS.named(names[kernel]) if names[kernel] not in KERNELS else None
-        kinds = {name: type(default) for name, _, default, _ in plugin.settings()} if plugin else {}
+        kinds = {name: type(default) for name, default, _ in plugin.settings()} if plugin else {}
         return cls(
             names[kernel], smoothness_text(nu), length, std, PERIODISATIONS[int(periodisation)], int(kappa),
-            cut_start, cut_end, mean, **{name: kind(own[place]) for place, (name, kind) in enumerate(kinds.items())},
+            cut_start, cut_end, mean,
+            sections={name: kind(own[place]) for place, (name, kind) in enumerate(kinds.items())},
         )
 
 

@@ -19,7 +19,7 @@ from nbv_planner.episode.wiring import objective_named, planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.objectives import Situation
 from nbv_planner.planning.planners import PLANNERS, Decision, proof_of
-from nbv_planner.planning.planners.planner import RIVALS
+from nbv_planner.planning.planners.planner import PLANNER_PLUGINS
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.checks import Check, Level
@@ -31,7 +31,7 @@ SCENE = Scene()
 TWO_PI = 2 * math.pi
 BELIEF = with_evidence(wavy_belief(3, size=200))
 # set_cover needs a solver that older versions of SciPy do not have.
-NAMES = [name for name in (*PLANNERS, *RIVALS) if name != "set_cover" or hasattr(scipy.optimize, "milp")]
+NAMES = [name for name in (*PLANNERS, *PLANNER_PLUGINS.names) if name != "set_cover" or hasattr(scipy.optimize, "milp")]
 EVERY = pytest.mark.parametrize("name", NAMES)
 
 

@@ -18,9 +18,9 @@ from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recor
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.planning.planners import planner_names
-from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, RIVALS
+from nbv_planner.planning.planners.planner import PLANNER_PLUGINS
 from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.settings import settings_of
+from nbv_planner.settings import from_mapping, settings_of
 from nbv_planner.thesis import TrueSurface
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose
@@ -32,9 +32,9 @@ CHECKOUT = Path(nbv_planner.__file__).parents[1]
 SCENE = Scene()
 BELIEF = with_evidence(wavy_belief(3, size=200))
 VARIANTS = [
-    *({"planner": "volumetric", "volumetric_gain": gain} for gain in GAINS),
+    *({"planner": "volumetric", "volumetric.gain": gain} for gain in GAINS),
     {"planner": "frontier"}, {"planner": "projection"}, {"planner": "set_cover"},
-    *({"planner": "design", "design_criterion": criterion} for criterion in "ADE"),
+    *({"planner": "design", "design.criterion": criterion} for criterion in "ADE"),
 ]
 EVERY = pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(v.values()))
 
@@ -46,17 +46,17 @@ def shot(view_angle: float, text: str = "polygon:star"):
 
 def planner(variant, heard=(), truth=None, **settings):
     views = circle(ViewSpaceSettings(num_views=40, **settings))
-    made = planner_named(PlannerSettings(**variant, target="points"), SCENE, views, truth)
+    made = planner_named(from_mapping(PlannerSettings, {**variant, "target": "points"}), SCENE, views, truth)
     made.heard = tuple(heard)
     return made
 
 
 def test_every_rival_is_tested_and_registered_like_any_planner():
-    assert {variant["planner"] for variant in VARIANTS} == set(RIVALS) <= set(planner_names())
+    assert {variant["planner"] for variant in VARIANTS} == set(PLANNER_PLUGINS.names) <= set(planner_names())
     assert PLANNER_PLUGINS.broken == []
-    for name in RIVALS:
+    for name in PLANNER_PLUGINS.names:
         assert f"{name:20}nbv_planner\n" in planner_table() + "\n"
-        assert [n for n, *_ in settings_of(PlannerSettings) if n.startswith(f"{name}_")]
+        assert [n for n, *_ in settings_of(PlannerSettings) if n.startswith(f"{name}.")]
 
 
 def test_the_document_says_of_every_rival_where_its_formula_is_from_and_which_test_checks_it():
@@ -64,7 +64,7 @@ def test_the_document_says_of_every_rival_where_its_formula_is_from_and_which_te
     lines = text.partition("## Where each formula is from")[2].partition("\n## ")[0].splitlines()
     rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| `")]
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row[0])} == {
-        *GAINS, *RIVALS, "uniform", "random"
+        *GAINS, *PLANNER_PLUGINS.names, "uniform", "random"
     } - {"volumetric"}  # fmt: skip
     for _, _, origin, _, checked in rows:
         assert origin.startswith(("abstract", "memory", "textbook", "no paper"))
@@ -74,9 +74,9 @@ def test_the_document_says_of_every_rival_where_its_formula_is_from_and_which_te
 
 
 def test_a_record_holds_the_settings_of_its_own_rival_only():
-    config = EpisodeConfig(planner=PlannerSettings(planner="design", design_grid=64))
+    config = EpisodeConfig(planner=PlannerSettings(planner="design", sections={"design.grid": 64}))
     record = config.as_dict()["planner"]
-    assert record["design_grid"] == 64
+    assert record["design.grid"] == 64
     assert not [name for name in record if name.startswith("volumetric")]
     assert recorded_config(config.as_dict()) == config
 
@@ -116,7 +116,8 @@ def test_without_a_view_that_may_be_chosen_it_chooses_none(variant):
 
 @EVERY
 def test_a_simulated_episode_ends_and_is_repeated_to_the_digit(variant):
-    config = EpisodeConfig(object="polygon:star", planner=PlannerSettings(**variant, target="points"))
+    chosen = from_mapping(PlannerSettings, {**variant, "target": "points"})
+    config = EpisodeConfig(object="polygon:star", planner=chosen)
     config = dataclasses.replace(
         config, sensor=SensorSettings(num_beams=61, noise_std=0.2),
         termination=dataclasses.replace(config.termination, max_views=4),
