@@ -26,7 +26,6 @@ from nbv_planner.episode.parameters import (
     EpisodeConfig,
     config_from_parameters,
     derived,
-    ignored_words,
 )
 from nbv_planner.episode.run_info import parameters_from_file
 from nbv_planner.errors import BagError, RosUnavailableError, UnknownNameError, remedy, shown
@@ -176,7 +175,7 @@ def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters
         if others := parameter_files.sections_of_others(file):
             print(f"note: {others}", file=sys.stderr)
         if ignored := parameter_files.ignored_parameters(file):
-            print(f"note: {file}: nbv_planner: {ignored_words(ignored)}", file=sys.stderr)
+            print(f"note: {file}: nbv_planner: {parameter_files.ignored_words(ignored)}", file=sys.stderr)
     parameter_files.set_parameters(parameters, arguments.set)
     explicit = {"nbv_planner": (*PLANNER_CHOICE, "first_candidate"), "depth_camera": ("object", "seed")}
     parameter_files.lay_over(parameters, {node: given_values(arguments, names) for node, names in explicit.items()})

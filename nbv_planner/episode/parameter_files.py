@@ -6,16 +6,18 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nbv_planner.episode.parameters import BESIDE, IGNORED, NODE_SETTINGS, PlannerSettings
+from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, PlannerSettings
 from nbv_planner.errors import ConfigFileError, UnknownNameError, cut, did_you_mean, shown
 from nbv_planner.files.located_yaml import Located, dumped, located, read_located
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.settings import Setting, check_value, renamed, settings_of
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 
 Parameters = dict[str, dict[str, Any]]
 """Parameter values by node name and parameter name."""
@@ -25,6 +27,21 @@ _NODES = {**NODE_SETTINGS, **BESIDE}
 _LONGEST_NAME = 200
 _ALL = ("**", "*")
 """Names of sections that hold for any node."""
+
+
+_OLD_CHECKS = ("misfit_limit", "misfit_views", "centre_offset_limit", "second_surface_limit")
+IGNORED: dict[str, tuple[str, ...]] = {
+    "nbv_planner": tuple(one.name for one in fields(PriorSettings) if one.name != "sections"),
+    "surface_mapper": _OLD_CHECKS,
+}
+"""By node: parameters that older files hold for it. The prior comes with each surface; the checks have other limits."""
+
+
+def ignored_words(names: Sequence[str]) -> str:
+    """Message that :data:`IGNORED` parameters were given."""
+    if set(names) <= set(_OLD_CHECKS):
+        return f"{', '.join(names)}: replaced by overlap_limit, bias_limit, centre_limit and star_limit; ignored"
+    return f"{', '.join(names)}: belongs to surface_mapper, which publishes it with the surface; ignored"
 
 
 def load_parameters(path: str | Path) -> Parameters:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,7 @@ from nbv_planner.settings import (
 from nbv_planner.star2d.common_errors import AccuracySettings
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.star2d.robust_fit import RobustSettings
-from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings, ShapeSettings
+from nbv_planner.star2d.shapes.sampler import Prior, ShapeSettings
 from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.surface.coverage import CoverageTarget
 from nbv_planner.thesis.regret import PROVED, near_optimal_by
@@ -173,18 +173,6 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     ),
 }
 """Settings classes that each node declares as parameters."""
-_OLD_CHECKS = ("misfit_limit", "misfit_views", "centre_offset_limit", "second_surface_limit")
-IGNORED: dict[str, tuple[str, ...]] = {
-    "nbv_planner": tuple(one.name for one in dataclasses.fields(PriorSettings)), "surface_mapper": _OLD_CHECKS,
-}
-"""By node: parameters that older files hold for it. The prior comes with each surface; the checks have other limits."""
-
-
-def ignored_words(names: Sequence[str]) -> str:
-    """Message that :data:`IGNORED` parameters were given."""
-    if set(names) <= set(_OLD_CHECKS):
-        return f"{', '.join(names)}: replaced by overlap_limit, bias_limit, centre_limit and star_limit; ignored"
-    return f"{', '.join(names)}: belongs to surface_mapper, which publishes it with the surface; ignored"
 
 
 BESIDE: dict[str, tuple[type, ...]] = {

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.episode.messages import MOST_CONTOUR_POINTS, SENSOR_NAMES
-from nbv_planner.episode.parameter_files import Parameters, load_parameters
+from nbv_planner.episode.parameter_files import IGNORED, Parameters, load_parameters
 from nbv_planner.episode.parameters import (
-    IGNORED,
     NODE_SETTINGS,
     OLD_ACCURACY,
     OLD_ARRIVAL,

@@ -35,8 +35,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Header
 
-from nbv_planner.episode.parameter_files import check_sections
-from nbv_planner.episode.parameters import IGNORED
+from nbv_planner.episode.parameter_files import IGNORED, check_sections
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, RosUnavailableError, SettingError
 from nbv_planner.mapping.matching import ScanMatcher
 from nbv_planner.ros.core import qos

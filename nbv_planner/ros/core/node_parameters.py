@@ -10,8 +10,8 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from nbv_planner.episode.parameter_files import names_of_all, shared_parameters, values_for
-from nbv_planner.episode.parameters import derived, ignored_words
+from nbv_planner.episode.parameter_files import ignored_words, names_of_all, shared_parameters, values_for
+from nbv_planner.episode.parameters import derived
 from nbv_planner.errors import ConfigFileError, SettingError
 from nbv_planner.files.located_yaml import located
 from nbv_planner.ros.core import qos
