@@ -58,7 +58,7 @@ def player(given: dict[str, str], namespace: str) -> ExecuteProcess:
     """
     bag, rate, delay = (given[name] for name in ("bag", "rate", "delay"))
     if not has_rosbag2():
-        raise RuntimeError("ros2 bag is not installed, which replay.launch.py needs; else: nbv-planner replay BAG")
+        raise RuntimeError("ros2 bag is not installed, which replay.launch.py needs; else: nbv-planner bag replay BAG")
     if not Path(bag).exists():
         raise RuntimeError(f"bag: {bag!r} does not exist")
     if not re.fullmatch(r"\d*\.?\d+", rate) or float(rate) == 0.0:

@@ -492,7 +492,7 @@ def test_the_example_runs_by_name_in_nodes_and_in_a_replay_of_their_bag(site, tm
     assert said["nodes"]["nbv_planner"]["farthest.travel_weight"] == 0.01
     assert said["versions"]["nbv-farthest"] == "0.1"
     command(site, "replay", str(bag))
-    assert main(["replay", str(bag)]) != 0  # this process does not have the package
+    assert main(["bag", "replay", str(bag)]) != 0  # this process does not have the package
     assert "'farthest' is not known; must be one of " in (error := capsys.readouterr().err)
     assert "or of a package that is not installed (entry points nbv_planner.planners)" in error
 

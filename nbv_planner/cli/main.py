@@ -32,27 +32,30 @@ class Subcommand(NamedTuple):
 
 
 SUBCOMMANDS = {
-    name: Subcommand(group, text, f"nbv_planner.cli.{'operate' if group == 'operate' else name}")
+    name: Subcommand(group, text, f"nbv_planner.cli.{'operate' if group == 'operate' else name.rpartition(' ')[2]}")
     for group, name, text in (
         ("run", "demo", "three ROS 2 nodes reconstruct an object"),
         ("run", "simulate", "the same episode in one process, without ROS"),
         ("run", "check", "check a running system before its first goal: each value found beside the one asked"),
         ("run", "init", "write a parameter file for your robot or simulation"),
-        ("operate", "start", "start the episode of a running planner, or resume it after a pause"),
-        ("operate", "stop", "end it where the robot stands"),
-        ("operate", "pause", "hold it; start resumes"),
-        ("operate", "skip", "give up the view that the robot is on its way to"),
-        ("operate", "reset", "begin a new episode; --map: without what the mapper has measured"),
+        ("operate", "episode start", "start the episode of a running planner, or resume it after a pause"),
+        ("operate", "episode stop", "end it where the robot stands"),
+        ("operate", "episode pause", "hold it; start resumes"),
+        ("operate", "episode skip", "give up the view that the robot is on its way to"),
+        ("operate", "episode reset", "begin a new episode; --map: without what the mapper has measured"),
         ("look", "view", "watch running nodes in a browser"),
         ("look", "analyze", "tables, pictures and one page from a bag"),
         ("look", "show", "list the objectives, the planners, or the parameters of the nodes"),
-        ("record", "record", "record the topics of the nodes into a bag, until Ctrl-C"),
-        ("record", "replay", "feed a bag through mapper and planner again, and compare the decisions"),
-        ("record", "reindex", "repair a bag that is damaged, or whose recorder was killed"),
+        ("record", "bag record", "record the topics of the nodes into a bag, until Ctrl-C"),
+        ("record", "bag replay", "feed a bag through mapper and planner again, and compare the decisions"),
+        ("record", "bag reindex", "repair a bag that is damaged, or whose recorder was killed"),
     )
 }
-"""The subcommands in the order of the help."""
-_RENAMED = {"objectives": ["show", "objectives"], "parameters": ["show", "parameters"]}
+"""The subcommands in the order of the help; those with two words are called by both."""
+_RENAMED = {
+    "objectives": ["show", "objectives"], "parameters": ["show", "parameters"],
+    **{name.rpartition(" ")[2]: name.split() for name in SUBCOMMANDS if " " in name},
+}
 _REMOVED = {
     "faults": "python -m campaigns faults", "fuzz": "python -m campaigns fuzz",
     "security-policy": "ros2 security generate_policy", "compare": "nbv-bench report",
@@ -97,14 +100,15 @@ def run_program(program: str, about: str, subcommands: Mapping[str, Subcommand],
         Ctrl-C, 141 when the reader of the output (`head`, `less`) has ended, as for programs that SIGPIPE ends.
     """
     try:
-        name = _subcommand(program, about, subcommands, argv[:1])
+        words = 2 if " ".join(argv[:2]) in subcommands else 1
+        name = _subcommand(program, about, subcommands, [" ".join(argv[:words])] if argv else [])
         program = f"{program} {name}"
         with signals_end_process():
             module = importlib.import_module(subcommands[name].module)
         parser = Parser(prog=program, description=module.__doc__)
         module.add_arguments(parser)
         parser.set_defaults(subcommand=name)
-        code = int(module.run(_parsed(parser, argv[1:])))
+        code = int(module.run(_parsed(parser, argv[words:])))
         sys.stdout.flush()
         return code
     except NbvPlannerError as error:
@@ -137,7 +141,7 @@ class Parser(argparse.ArgumentParser):
 def _subcommand(program: str, about: str, subcommands: Mapping[str, Subcommand], argv: Sequence[str]) -> str:
     listing = ""
     for group in dict.fromkeys(one.group for one in subcommands.values()):
-        rows = [f"  {name:12}{one.help}\n" for name, one in subcommands.items() if one.group == group]
+        rows = [f"  {name:15}{one.help}\n" for name, one in subcommands.items() if one.group == group]
         listing += f"{group}:\n{''.join(rows)}\n"
     parser = Parser(
         prog=program, usage="%(prog)s [-h] [--version] SUBCOMMAND ...", description=about,

@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    name = arguments.subcommand
+    name = arguments.subcommand.rpartition(" ")[2]
     require_ros("a planner without ROS is run by nbv-planner simulate", arguments.domain)
     from nbv_planner.ros.io.listener import called
 

@@ -73,7 +73,7 @@ def record_process(
     on_exit = partial(_without_recorder, planner, subscribers, None if path.exists() else path)
     if not has_rosbag2():
         rules = [f"--remap={old}:={new}" for old, new in renamed]
-        command = [*python_command("nbv_planner.cli.main"), "record", "--namespace", namespace, *rules]
+        command = [*python_command("nbv_planner.cli.main"), "bag", "record", "--namespace", namespace, *rules]
         return process("recorder", [*command, "--out", str(path)], on_exit=on_exit)
     names = "|".join(re.escape(topic.full_name(namespace, renamed)) for topic in RECORDED_TOPICS)
     # By a pattern: the option for lists of names has another form in each distribution.

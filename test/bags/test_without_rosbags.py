@@ -34,7 +34,7 @@ def test_a_bag_is_analysed_and_replayed_as_with_rosbags(tmp_path):
     bag = str(write(tmp_path / "bag", messages()))
     for name, code in (("with", COMMAND), ("without", WITHOUT)):
         run(code, "analyze", bag, "--no-figures", "--out", str(tmp_path / name))
-        said = run(code, "replay", bag, "--out", str(tmp_path / f"{name}_replay"))
+        said = run(code, "bag", "replay", bag, "--out", str(tmp_path / f"{name}_replay"))
         assert "all 4 decisions are the same" in said
     for file in ("views.csv", "outline.csv", "tables/views.csv"):
         with_it, without = ((tmp_path / name / file) for name in ("with", "without"))
@@ -45,6 +45,6 @@ def test_a_bag_is_analysed_and_replayed_as_with_rosbags(tmp_path):
 
 def test_what_writes_a_bag_says_what_does_it_without(tmp_path):
     bag = str(write(tmp_path / "bag", messages()))
-    said = run(WITHOUT, "reindex", bag, "--out", str(tmp_path / "copy"), code_expected=2)
+    said = run(WITHOUT, "bag", "reindex", bag, "--out", str(tmp_path / "copy"), code_expected=2)
     assert "recording needs rosbags, or do it by ros2 bag record" in said
     assert not (tmp_path / "copy").exists()

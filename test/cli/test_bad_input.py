@@ -115,8 +115,9 @@ def everything(folder: Path) -> dict[str, bytes | None]:
 
 @pytest.mark.parametrize("arguments", [
     ["simulate", "--object", "file:t/none.csv"], ["experiment", "t/none.yaml", "--out", "out"], ["report", "t/none"],
-    ["replay", "t/none"], ["analyze", "t/none", "--out", "out"], ["reindex", "t/none", "--out", "out"],
-    ["report", "t/none", "t/other"], ["reindex", ".", "--out", "out"], ["reindex", "words.csv", "--out", "t/none"],
+    ["bag", "replay", "t/none"], ["analyze", "t/none", "--out", "out"], ["bag", "reindex", "t/none", "--out", "out"],
+    ["report", "t/none", "t/other"], ["bag", "reindex", ".", "--out", "out"],
+    ["bag", "reindex", "words.csv", "--out", "t/none"],
     ["view", "--web", "--host", "no such host"],
 ], ids=" ".join)  # fmt: skip
 def test_what_cannot_be_opened_is_said_without_python_words(filled, capsys, arguments):

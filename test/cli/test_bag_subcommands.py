@@ -86,17 +86,17 @@ def test_analyze_takes_parameters_from_a_file_where_the_bag_has_none(here, tmp_p
         (["analyze", "BAG", "--map", "/x:=scan"], ["--map /x:=scan", "the bag has no topic /x"]),
         (["analyze", "BAG", "--map", "scan"], ["old:=new"]),
         (["analyze", "BAG", "--params-file", "no.yaml"], ["cannot read no.yaml"]),
-        (["replay", "BAG", "--objective", "XYZ"], ["unknown objective 'XYZ'"]),
-        (["replay", "BAG", "--planner", "best"], ["unknown planner 'best'"]),
-        (["replay", "BAG", "--objective", "OSM"], ["OSM needs the true object"]),
-        (["replay", "nowhere"], ["nowhere does not exist"]),
-        (["replay", "BAG", "--params-file", "no.yaml"], ["cannot read no.yaml"]),
-        (["replay", "BAG", "--set", "travel_wait=5"], ["'travel_wait'", "did you mean travel_weight?"]),
+        (["bag", "replay", "BAG", "--objective", "XYZ"], ["unknown objective 'XYZ'"]),
+        (["bag", "replay", "BAG", "--planner", "best"], ["unknown planner 'best'"]),
+        (["bag", "replay", "BAG", "--objective", "OSM"], ["OSM needs the true object"]),
+        (["bag", "replay", "nowhere"], ["nowhere does not exist"]),
+        (["bag", "replay", "BAG", "--params-file", "no.yaml"], ["cannot read no.yaml"]),
+        (["bag", "replay", "BAG", "--set", "travel_wait=5"], ["'travel_wait'", "did you mean travel_weight?"]),
         (["report", "BAG"], ["is not the results folder of a sweep", "name another run too"]),
         (["report", "BAG", "BAG"], ["is named twice"]),
         (["report", "BAG", "nowhere"], ["nowhere does not exist"]),
-        (["reindex", "nowhere", "--out", "new"], ["nowhere does not exist"]),
-        (["reindex", "BAG", "--out", "."], ["exists already"]),
+        (["bag", "reindex", "nowhere", "--out", "new"], ["nowhere does not exist"]),
+        (["bag", "reindex", "BAG", "--out", "."], ["exists already"]),
     ],
     ids=" ".join,
 )
@@ -108,7 +108,9 @@ def test_bad_input_is_said_in_one_line(here, bag, capsys, arguments, words):
     assert not list(here.rglob("analysis.json"))
 
 
-@pytest.mark.parametrize("arguments", [["replay", "up"], ["analyze", "up", "--out", "out"], ["report", "up", "up/in"]])
+@pytest.mark.parametrize(
+    "arguments", [["bag", "replay", "up"], ["analyze", "up", "--out", "out"], ["report", "up", "up/in"]]
+)
 def test_a_folder_one_level_too_high_is_told_which_bags_lie_below(here, capsys, arguments):
     for folder in ("up/in/bag", "up/second"):
         write(here / folder, messages()[:1])
@@ -116,7 +118,7 @@ def test_a_folder_one_level_too_high_is_told_which_bags_lie_below(here, capsys, 
     assert "up holds no bag: no .mcap or .db3 file in it; did you mean up/in/bag, up/second?" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("arguments", [["analyze", "bag"], ["replay", "bag"], ["report", "bag", "other"]])
+@pytest.mark.parametrize("arguments", [["analyze", "bag"], ["bag", "replay", "bag"], ["report", "bag", "other"]])
 def test_a_bag_without_a_view_is_an_error(here, bag, capsys, arguments):
     write(here / "bag", [m for m in messages() if m.topic.name not in ("/goal_pose", "/nbv_planner/iteration")])
     assert main([*arguments, "--out", "out"]) == 2
@@ -126,13 +128,13 @@ def test_a_bag_without_a_view_is_an_error(here, bag, capsys, arguments):
 
 def test_reindex_of_a_bag_of_which_nothing_can_be_copied_leaves_no_new_one(here, capsys):
     write(here / "bag", [messages()[0]._replace(data=b"\x28\xb5\x2f\xfd")])
-    assert main(["reindex", "bag", "--out", "new"]) == 2
+    assert main(["bag", "reindex", "bag", "--out", "new"]) == 2
     assert "a message cannot be decompressed" in capsys.readouterr().err
     assert not (here / "new").exists()
 
 
 def test_replay_says_that_the_decisions_are_the_same_and_by_its_exit_code(here, bag, capsys):
-    assert main(["replay", bag, "--out", "out"]) == 0
+    assert main(["bag", "replay", bag, "--out", "out"]) == 0
     said = capsys.readouterr().out
     assert "all 4 decisions are the same" in said
     rows = json.loads((here / "out" / "replay.json").read_text())["tables"]["replay"]
@@ -143,14 +145,14 @@ def test_replay_of_a_bag_that_was_tampered_with_fails(here, tmp_path, capsys):
     recorded = messages()
     goals = [m.time for m in recorded if m.topic.name == "/goal_pose"]
     lost = [m for m in recorded if not (m.topic.name == "/scan" and goals[0] <= m.time < goals[2])]
-    assert main(["replay", str(write(tmp_path / "bag", lost))]) == 1
+    assert main(["bag", "replay", str(write(tmp_path / "bag", lost))]) == 1
     said = capsys.readouterr().out
     assert "decisions differ: views" in said
     assert "the bag is not complete: 2 of 4 views are without their scan or camera pose" in said
 
 
 def test_replay_with_another_objective_shows_where_it_would_have_gone(here, bag, capsys):
-    assert main(["replay", bag, "--objective", "IOA"]) == 0
+    assert main(["bag", "replay", bag, "--objective", "IOA"]) == 0
     said = capsys.readouterr().out
     assert "decisions would have been different" in said
     assert "recorded: 4 views" in said
@@ -160,26 +162,26 @@ def test_replay_with_another_objective_shows_where_it_would_have_gone(here, bag,
 def test_replay_with_other_parameters(here, bag, capsys):
     (here / "p.yaml").write_text("nbv_planner: {ros__parameters: {travel_weight: 5.0}}\n")
     for option in ("--params-file", "--params"):  # the second is the old name
-        assert main(["replay", bag, option, "p.yaml"]) == 0
+        assert main(["bag", "replay", bag, option, "p.yaml"]) == 0
         assert "decisions would have been different" in capsys.readouterr().out
 
 
 def test_replay_with_a_parameter_set(here, bag, capsys):
     """Over the file, which is over what was recorded."""
     (here / "p.yaml").write_text("nbv_planner: {ros__parameters: {travel_weight: 0.0}}\n")
-    assert main(["replay", bag, "--params-file", "p.yaml", "--set", "travel_weight=5"]) == 0
+    assert main(["bag", "replay", bag, "--params-file", "p.yaml", "--set", "travel_weight=5"]) == 0
     said = capsys.readouterr().out
     (here / "q.yaml").write_text("nbv_planner: {ros__parameters: {travel_weight: 5.0}}\n")
-    assert main(["replay", bag, "--params-file", "q.yaml"]) == 0
+    assert main(["bag", "replay", bag, "--params-file", "q.yaml"]) == 0
     assert "decisions would have been different" in said == capsys.readouterr().out
 
 
 def test_replay_takes_the_parameters_of_a_bag_that_has_none_from_a_file(here, tmp_path, capsys):
     path = write(tmp_path / "bag", [m for m in messages() if m.topic.name != "/run_info"])
-    assert main(["replay", str(path)]) == 2
+    assert main(["bag", "replay", str(path)]) == 2
     assert "--params-file" in capsys.readouterr().err
     (here / "p.yaml").write_text(dump_parameters({name: node_parameters(CONFIG, name) for name in NODE_SETTINGS}))
-    assert main(["replay", str(path), "--params-file", "p.yaml"]) == 0
+    assert main(["bag", "replay", str(path), "--params-file", "p.yaml"]) == 0
     assert "all 4 decisions are the same" in capsys.readouterr().out
 
 
@@ -192,7 +194,7 @@ def test_an_episode_of_several_is_chosen_and_said(here, tmp_path, capsys):
     assert main(["analyze", path, "--out", "first", "--no-figures", "--episode", "1"]) == 0
     assert "ended: MAX_VIEWS" in capsys.readouterr().out
     assert "1 of 2" in (here / "first" / "tables" / "summary.md").read_text()
-    assert main(["replay", path, "--episode", "1"]) == 0
+    assert main(["bag", "replay", path, "--episode", "1"]) == 0
     assert "all 4 decisions are the same" in capsys.readouterr().out
     assert main(["analyze", path, "--out", "none", "--episode", "3"]) == 2
     assert "--episode 3: must be from 1 to 2" in capsys.readouterr().err
@@ -231,7 +233,7 @@ def test_reindex_makes_a_whole_bag_of_a_cut_one(here, bag, capsys):
 
     content = (Path(bag) / "run.mcap").read_bytes()
     (here / "cut.mcap").write_bytes(content[: len(content) // 2])
-    assert main(["reindex", "cut.mcap", "--out", "whole", "--storage", "sqlite3"]) == 0
+    assert main(["bag", "reindex", "cut.mcap", "--out", "whole", "--storage", "sqlite3"]) == 0
     assert "ends" in capsys.readouterr().out
     whole = Bag("whole")
     assert whole.inventory().counts.total() > 20

@@ -46,7 +46,7 @@ def test_the_bag_of_a_demo_tells_the_same_as_its_record(here, fast_file, capsys,
     assert all(view["simple_regret"] is not None for view in found["views"])
     assert "not computed" not in capsys.readouterr().out
     check_layouts(Bag(bag))
-    assert main(["replay", bag]) == 0
+    assert main(["bag", "replay", bag]) == 0
     assert "beliefs differ by up to 0 m" in capsys.readouterr().out
     if kind == "fast":
         return
@@ -54,7 +54,7 @@ def test_the_bag_of_a_demo_tells_the_same_as_its_record(here, fast_file, capsys,
         [sys.executable, "-m", "rosbags.convert", "--src", bag, "--dst", "other", "--dst-storage", "sqlite3"],
         check=True, capture_output=True,
     )  # fmt: skip
-    assert main(["replay", "other"]) == 0
+    assert main(["bag", "replay", "other"]) == 0
     assert main(["report", bag, "demo", "other", "--out", "comparison"]) == 0
     rows = json.loads((here / "comparison" / "comparison.json").read_text())["tables"]["paired"]
     assert {row["rec"] for row in rows} == {0.0}

@@ -108,12 +108,12 @@ def test_what_is_not_wanted_is_not_drawn():
         ({"HOME": "", "ROS_LOG_DIR": "", "ROS_HOME": ""}, "ROS has no folder for its logs; set HOME or ROS_LOG_DIR"),
     ],
 )
-@pytest.mark.parametrize("command", [["check", "--seconds", "1"], ["record"], ["view", "--web", "--port", "0"]])
+@pytest.mark.parametrize("command", [["check", "--seconds", "1"], ["bag", "record"], ["view", "--web", "--port", "0"]])
 def test_what_ros_refuses_is_one_line_before_anything_is_written(here, command, changed, words):
     pytest.importorskip("rclpy", reason="needs ROS")
     code, said = run(here, *command, **changed)
     assert code == 2
     assert said.endswith(f"{words}\n")
-    assert said.startswith(f"nbv-planner {command[0]}: error: ")
+    assert said.startswith(f"nbv-planner {' '.join(command[:2]) if command[0] == 'bag' else command[0]}: error: ")
     assert said.count("\n") == 1
     assert list(here.iterdir()) == []

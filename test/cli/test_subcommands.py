@@ -70,9 +70,9 @@ def test_help_lists_the_subcommands_by_purpose(capsys):
     groups = {group: said.index(f"{group}:") for group in ("run", "operate", "look", "record")}
     assert list(groups.values()) == sorted(groups.values())
     assert said[groups["look"] + 1].split()[0] == "view"
-    listed = [line.split()[0] for line in said[groups["run"] :] if line.startswith("  ")]
+    listed = [line.strip().partition("  ")[0] for line in said[groups["run"] :] if line.startswith("  ")]
     assert listed == list(SUBCOMMANDS)
-    assert len(listed) <= 15
+    assert len({name.partition(" ")[0] for name in listed}) <= 10
     assert max(map(len, said)) <= 100
 
 
@@ -96,7 +96,7 @@ def test_linear_algebra_has_one_thread_whatever_the_environment_says():
 @pytest.mark.parametrize("name", [*SUBCOMMANDS, *study.SUBCOMMANDS])
 def test_every_subcommand_explains_itself(capsys, name):
     program = "nbv-planner" if name in SUBCOMMANDS else "nbv-bench"
-    assert shown_help(capsys, name).startswith(f"usage: {program} {name} ")
+    assert shown_help(capsys, *name.split()).startswith(f"usage: {program} {name} ")
 
 
 @pytest.mark.parametrize("name", study.SUBCOMMANDS)
@@ -118,7 +118,7 @@ def test_help_of_an_episode_names_all_that_can_be_chosen(capsys, name):
 @pytest.mark.parametrize(("arguments", "words"), [
     ([], ["name a subcommand: demo, simulate, ", "--help"]),
     (["simulat"], ["nbv-planner: error: unknown subcommand 'simulat'", "did you mean simulate?"]),
-    (["xyz"], ["unknown subcommand 'xyz'", "known: analyze, check, demo, "]),
+    (["xyz"], ["unknown subcommand 'xyz'", "known: analyze, bag record, bag reindex, bag replay, check, "]),
     (["--versoin"], ["unknown option '--versoin'", "did you mean --version?"]),
     (["simulate", "--sed", "1"], ["nbv-planner simulate: error: unknown option '--sed'", "did you mean --seed?"]),
     (["simulate", "--plannr=greedy"], ["unknown option '--plannr'", "did you mean --planner?"]),
@@ -129,7 +129,7 @@ def test_help_of_an_episode_names_all_that_can_be_chosen(capsys, name):
     (["simulate", "--objective", "ioa"], ["unknown objective 'ioa'", "did you mean IOA?"]),
     (["simulate", "--object", "elipse:a=6,b=4"], ["unknown object", "did you mean ellipse:a=6,b=4?"]),
     (["simulate", "--object", "stra"], ["unknown object 'stra'", "did you mean star?"]),
-    (["record", "--storage", "mcab"], ["--storage: unknown storage 'mcab'", "did you mean mcap?"]),
+    (["bag", "record", "--storage", "mcab"], ["--storage: unknown storage 'mcab'", "did you mean mcap?"]),
     (["experiment", "thesis"], ["--out", "nbv-bench experiment --help"]),
     (["experiment", "thesi", "--out", "a"], ["'thesi'", "did you mean thesis?"]),
     (["show", "objective"], ["unknown list 'objective'", "did you mean objectives?"]),

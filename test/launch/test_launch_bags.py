@@ -86,7 +86,7 @@ def test_without_ros2_bag_the_package_records_itself(monkeypatch):
     monkeypatch.setattr(launch_bags, "has_rosbag2", lambda: False)
     recorder, nodes = actions("simulation", record="true", bag_path="here", namespace="arm")
     words = command(recorder)
-    assert words[:4] == [*python_command("nbv_planner.cli.main"), "record"]
+    assert words[:5] == [*python_command("nbv_planner.cli.main"), "bag", "record"]
     assert (value(words, "--out"), value(words, "--namespace")) == ("here", "/arm")
     assert parameters(nodes["nbv_planner"])["recorder"] == "bag_recorder"
 
@@ -124,7 +124,7 @@ def test_wrong_argument_of_replay_is_refused_by_name(rosbag2, given, words):
 
 def test_replay_without_ros2_bag_names_the_way_without_it(monkeypatch):
     monkeypatch.setattr(launch_bags, "has_rosbag2", lambda: False)
-    with pytest.raises(RuntimeError, match=r"ros2 bag is not installed.*nbv-planner replay"):
+    with pytest.raises(RuntimeError, match=r"ros2 bag is not installed.*nbv-planner bag replay"):
         actions("replay", bag="/", rate="1.0", delay="0")
 
 

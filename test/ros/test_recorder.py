@@ -145,7 +145,8 @@ def test_what_publishers_offer_is_kept_for_whoever_plays_the_bag(world, recorder
 
 def start(environment: dict[str, str], folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "nbv_planner.cli.main", "record", *arguments], cwd=folder, env=environment, text=True,
+        [sys.executable, "-m", "nbv_planner.cli.main", "bag", "record", *arguments],
+        cwd=folder, env=environment, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
@@ -204,7 +205,7 @@ def test_a_signal_while_a_message_is_written_leaves_it_whole(told_world, environ
 
     monkeypatch.setattr(BagWriter, "write", interrupted)
     monkeypatch.setenv("ROS_DOMAIN_ID", environment["ROS_DOMAIN_ID"])
-    assert main(["record", "--out", str(tmp_path / "bag"), "--topics", "talk"]) == 0
+    assert main(["bag", "record", "--out", str(tmp_path / "bag"), "--topics", "talk"]) == 0
     assert heard(tmp_path / "bag", "/talk") == ["whole"]
     assert signal.getsignal(end) is before
 
@@ -247,5 +248,5 @@ def test_renamed_topics_are_recorded_under_the_names_that_they_have(world, recor
 
 
 def test_a_rule_that_renames_nothing_is_refused(capsys):
-    assert main(["record", "--remap", "scan"]) == 2
+    assert main(["bag", "record", "--remap", "scan"]) == 2
     assert "'scan' must have the form old:=new" in capsys.readouterr().err

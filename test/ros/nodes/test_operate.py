@@ -1,4 +1,4 @@
-"""`nbv-planner start | stop | pause | skip | reset`: the services of a running planner, without `ros2`."""
+"""`nbv-planner episode start | stop | pause | skip | reset`: the services of a running planner, without `ros2`."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def test_a_planner_is_started_paused_skipped_and_reset(world):
     offered = {name for name, _ in planner.get_service_names_and_types_by_node("nbv_planner", "/")}
     assert {f"/nbv_planner/{name}" for name in operate.SERVICES.values()} <= offered
     robot = Robot(world, drives=False).begin()
-    code, _, said = run(world, "skip")
+    code, _, said = run(world, "episode", "skip")
     assert (code, said) == (1, "no goal is under way")
-    assert run(world, "start") == (0, "started", "")
+    assert run(world, "episode", "start") == (0, "started", "")
     robot.goal(1)
-    assert run(world, "pause") == (0, "PAUSED", "")
-    assert run(world, "reset") == (0, "episode reset", "")
+    assert run(world, "episode", "pause") == (0, "PAUSED", "")
+    assert run(world, "episode", "reset") == (0, "episode reset", "")
     assert not planner.core.episode.started
 
 
 def test_without_a_planner_the_service_and_the_running_nodes_are_named(world):
-    code, _, said = run(world, "start", "--wait", "10", "--namespace", "/arm")
+    code, _, said = run(world, "episode", "start", "--wait", "10", "--namespace", "/arm")
     words = "nobody offers the service /arm/nbv_planner/start within 10 s (see --namespace, --domain)"
-    assert (code, said) == (2, f"nbv-planner start: error: {words}; running nodes: /peer")
+    assert (code, said) == (2, f"nbv-planner episode start: error: {words}; running nodes: /peer")
