@@ -174,7 +174,7 @@ class PluggedSettings(Settings):
     plugins: ClassVar[Mapping[str, Plugins]] = {}
     """By field: the plug-ins that it may name."""
     #: what is given of the sections, by parameter `<plugin>.<field>`, in order and without defaults.
-    sections: Mapping[str, Any] | tuple[tuple[str, Any], ...] = dataclasses.field(default=(), kw_only=True)
+    sections: tuple[tuple[str, Any], ...] = dataclasses.field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

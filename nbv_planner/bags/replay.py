@@ -41,7 +41,7 @@ from nbv_planner.planning.planners import OVERLAP, Decision
 from nbv_planner.planning.view_space import Exclusion, ViewSpace, put_on_ground
 from nbv_planner.report.tables import Column, Table
 from nbv_planner.session.questions import SessionSettings
-from nbv_planner.settings import from_mapping
+from nbv_planner.settings import from_mapping, plain_settings
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
@@ -324,7 +324,7 @@ def with_prior(parameters: RunParameters, bag: Bag, topics: TopicMap) -> RunPara
         with suppress(InputRejectedError):
             if prior := prior_from_msg(decode(message)):
                 planner = parameters.nodes.get("nbv_planner", {})
-                nodes = {**parameters.nodes, "surface_mapper": {**planner, **dataclasses.asdict(prior)}}
+                nodes = {**parameters.nodes, "surface_mapper": {**planner, **plain_settings(prior)}}
                 return dataclasses.replace(parameters, nodes=nodes)
     return parameters
 

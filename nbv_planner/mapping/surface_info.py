@@ -10,7 +10,7 @@ import yaml
 
 from nbv_planner.errors import InputRejectedError, reason
 from nbv_planner.files.located_yaml import located
-from nbv_planner.settings import from_mapping
+from nbv_planner.settings import from_mapping, plain_settings
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import Check, Level, told
 from nbv_planner.world.scan import RangeNoise
@@ -54,7 +54,7 @@ class SurfaceInfo:
         ]
         found = self.scene and {**{n: float(getattr(self.scene, n)) for n in _FOUND}, "views": self.scene.views}
         content = {
-            "version": VERSION, "surface": "star2d", "stamp": self.stamp, "prior": asdict(self.prior),
+            "version": VERSION, "surface": "star2d", "stamp": self.stamp, "prior": plain_settings(self.prior),
             "sensor": self.sensor, "noise": {**asdict(self.declared), "factor": float(self.noise_factor)},
             "scene": found, "checks": checks,
         }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,6 +11,7 @@ from nbv_planner.mapping.matching import SPEED_TIME, ArrivalSettings
 from nbv_planner.planning.motion import Leg
 from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.termination import Termination
+from nbv_planner.settings import plain_settings
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis.regret import Round
@@ -218,12 +218,15 @@ class SurfaceOrigin:
 
     def refusal_of(self, other: SurfaceOrigin) -> tuple[str, str]:
         """Reason for refusing a surface of another origin, and the words for it with both values."""
-        mine, its = dataclasses.asdict(self), dataclasses.asdict(other)
+        mine, its = self._plain(), other._plain()
         reason = "other_prior" if (self.frame, self.size) == (other.frame, other.size) else "other_grid"
         if self.prior and other.prior and reason == "other_prior":
             mine, its = mine["prior"], its["prior"]
         differing = [f"{name} {its[name]} (the episode's: {mine[name]})" for name in mine if mine[name] != its[name]]
         return reason, f"a surface was refused: it has {', '.join(differing)}"
+
+    def _plain(self) -> dict[str, Any]:
+        return {**vars(self), "prior": self.prior and plain_settings(self.prior)}
 
 
 LeftOut = tuple[CameraPose, float]

@@ -32,7 +32,7 @@ from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.session import events, facts, targets
 from nbv_planner.session.questions import Ranking
-from nbv_planner.session.state import Target
+from nbv_planner.session.state import EpisodeState, Target
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
@@ -191,8 +191,12 @@ class EpisodeJournal(JournalKeeper):
     """Whether a target has been resumed that is still to be sent."""
 
     def resume(self, records: list[Any]) -> None:
-        """Resume from the journal; nothing is changed by one that is none, or one of another clock."""
-        node, (episode, saved_at) = self._node, facts.from_records(records)
+        """Resume from the records of the file."""
+        self.go_on(facts.from_records(records))
+
+    def go_on(self, said: tuple[EpisodeState, int]) -> None:
+        """Go on with an episode and when it was saved; nothing is changed by one of another clock."""
+        node, (episode, saved_at) = self._node, said
         deciders, core, now = node.deciders, node.core, node.now_ns()
         if 0 < now < saved_at:  # 0: no time of a simulation has been received yet
             raise StateFileError("clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock")
@@ -334,10 +338,9 @@ class Operator:
             raise error
         return f"{views} views saved to {self._node.journal.path}"
 
-    def on_load(self) -> str:
-        """Resume the episode of the file in place of the current one."""
-        self._node.journal.load(self._node.journal.resume)
-        self._node.journal.loaded()
+    async def on_load(self) -> str:
+        """Resume the episode of the file in place of the current one; it is read in another thread."""
+        await self._node.journal.replace(facts.from_records, self._node.journal.go_on)
         self._node.advance()
         return f"{len(self._node.core.episode.visited)} views loaded from {self._node.journal.path}"
 

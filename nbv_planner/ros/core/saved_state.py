@@ -6,10 +6,10 @@ import contextlib
 import dataclasses
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rclpy.task import Future
 
@@ -23,6 +23,7 @@ from nbv_planner.system import at_home
 if TYPE_CHECKING:
     from nbv_planner.ros.core.node import BaseNode
 
+T = TypeVar("T")
 # Suffix of a file that was not resumed: it is kept, and not overwritten by the next save.
 _REFUSED = ".refused"
 
@@ -66,7 +67,7 @@ class JournalKeeper:
                 self._node.drop(f"state.{error.reason}", f"starts without the saved state: {error}")
             return
         self._restored = True
-        self.loaded()
+        self._count_torn()
         self._node.get_logger().info(f"resumed from {self.path}")
 
     def _timed(self, write: Callable[[], object]) -> StateFileError | None:
@@ -96,31 +97,48 @@ class JournalKeeper:
         return self.path
 
     def _load(self, apply: Callable[[list[Any]], None], *, any_episode: bool = False) -> None:
+        records = self._read(any_episode=any_episode)
+        with self._blamed():
+            apply(records)
+        self._adopt(records, anew=any_episode)
+
+    def _read(self, *, any_episode: bool) -> list[Any]:
         self._named_path()
         assert self._journal
-        records = self._journal.read(any_episode=any_episode)
+        return self._journal.read(any_episode=any_episode)
+
+    @contextlib.contextmanager
+    def _blamed(self) -> Iterator[None]:
+        """Whatever the records lead to is an error of the file."""
         try:
-            apply(records)
+            yield
         except StateFileError as error:
             raise StateFileError(error.reason, f"{self.path}: {error}") from error
         except NbvPlannerError as error:
             raise StateFileError("content", f"{self.path}: {error}") from error
         except Exception as error:  # a file must not end the node, or it would end it again at every restart
             raise StateFileError("content", f"{self.path}: {type(error).__name__}: {reason(error)}") from error
-        with self._lock:
-            self._records, self._written, self._anew = list(records), len(records), any_episode
 
-    def load(self, apply: Callable[[list[Any]], None]) -> None:
-        """`apply` the records of the file, whatever episode it is of, in any thread; call :meth:`loaded` then.
+    def _adopt(self, records: Sequence[Any], *, anew: bool) -> None:
+        """Go on behind the records of a file, or write them anew."""
+        with self._lock:
+            self._records, self._written, self._anew = list(records), len(records), anew
+
+    async def replace(self, read: Callable[[list[Any]], T], apply: Callable[[T], None]) -> None:
+        """`read` the records of the file in another thread, whatever episode it is of, and `apply` what they say here.
 
         The file becomes one of this episode.
 
         Raises:
-            StateFileError: it does not exist or cannot be used; names the file.
+            StateFileError: it does not exist or cannot be used; names the file. Nothing is changed.
         """
-        self._load(apply, any_episode=True)
+        records = await self._files.run(partial(self._read, any_episode=True))
+        with self._blamed():
+            apply(await self._files.run(partial(read, records)))
+        self._adopt(records, anew=True)
+        self._count_torn()
 
-    def loaded(self) -> None:
+    def _count_torn(self) -> None:
         """Count a torn line of the file that has been read."""
         if self._journal and self._journal.torn:
             self._node.drop("state.torn", f"{self.path}: {self._journal.torn} bytes of a torn last line are left out")

@@ -240,12 +240,9 @@ class SurfaceMapperNode(BaseNode):
 
     async def on_load(self) -> str:
         """Replace the map by that of the file and publish it; the result of a running update is discarded."""
-        found: list[SurfaceMap] = []
         self._loading = True
         try:
-            await self.worker.run(partial(self._keeper.load, lambda records: found.append(self._map_of(records))))
-            self._keeper.loaded()
-            self._resume(found[0])
+            await self._keeper.replace(self._map_of, self._resume)
         finally:
             self._loading = False
             self._update()

@@ -145,7 +145,7 @@ class PriorSettings(KernelSettings):
         return cls(
             names[kernel], smoothness_text(nu), length, std, PERIODISATIONS[int(periodisation)], int(kappa),
             cut_start, cut_end, mean,
-            sections={name: kind(own[place]) for place, (name, kind) in enumerate(kinds.items())},
+            sections=tuple((name, kind(own[place])) for place, (name, kind) in enumerate(kinds.items())),
         )
 
 
