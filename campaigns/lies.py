@@ -35,7 +35,8 @@ from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
-from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import CircleViewSpace
 from nbv_planner.session.state import SurfaceOrigin

@@ -22,7 +22,7 @@ from nbv_planner.episode.parameter_files import (
 )
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, PlannerSettings, config_from_parameters
 from nbv_planner.errors import ConfigFileError, NbvPlannerError
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.planners.planner import ON_SHAPES
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings

@@ -36,7 +36,8 @@ from nbv_planner.episode.records import ViewColumn
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.episode.wiring import planner_named, scan_mapping, view_space
 from nbv_planner.errors import BagError, InputRejectedError, SettingError
-from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.planning.planners import OVERLAP, Decision
 from nbv_planner.planning.view_space import Exclusion, ViewSpace, put_on_ground
 from nbv_planner.report.tables import Column, Table

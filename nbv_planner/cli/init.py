@@ -20,7 +20,7 @@ from nbv_planner.episode.parameter_files import Parameters, load_parameters, sha
 from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, config_from_parameters, derived
 from nbv_planner.errors import ResultsError, SettingError, reason
 from nbv_planner.files.results_folder import write_whole
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.settings import Setting, check_value, from_mapping, settings_of
 from nbv_planner.world.scale import derived_words

@@ -17,7 +17,8 @@ from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDeci
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
-from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, offset
+from nbv_planner.mapping.arrival import offset
+from nbv_planner.mapping.matching import MatchedScan, MatchingSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
 from nbv_planner.planning.planners import OVERLAP
@@ -146,7 +147,7 @@ class EpisodeLog:
 
     Candidates have the stamp of their decision. The surface of a view is the earliest one whose newest scan was taken
     after the decision and before the next one; the view's scan is that scan, at the pose that the mapper gives it
-    (:class:`nbv_planner.mapping.matching.PoseTrack` with the settings in `run_info`). A decision begins an episode if
+    (:class:`nbv_planner.mapping.arrival.PoseTrack` with the settings in `run_info`). A decision begins an episode if
     its round is less than that of the decision before, or the same after the planner had ended: only a reset does
     that. What has already arrived for the first decision of an episode is kept.
     """

@@ -10,7 +10,8 @@ from typing import Any
 
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.matching import ArrivalSettings, DwellSettings, MatchingSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import DwellSettings, MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scan_making import ScanMakerSettings
 from nbv_planner.mapping.scans import MeasurementSettings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from bisect import bisect_left, bisect_right, insort
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,155 +12,10 @@ from typing import Any, Protocol, TypeGuard
 
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError, shown
 from nbv_planner.geometry import BoolArray, angle_difference
+from nbv_planner.mapping.arrival import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack, in_ms
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
-
-# A pose older than the newest by more than this (nanoseconds) does not arrive late: the clock has jumped back.
-_LATE = 1_000_000_000
-
-
-class PoseTrack:
-    """A bounded number of poses in the order of their stamps, in any order of arrival.
-
-    Between two poses that are not too far apart the pose is interpolated: position and heading along straight lines,
-    the heading the shorter way. Elsewhere the nearest pose in time counts, if it is near enough.
-    """
-
-    def __init__(self, size: int, tolerance: int, gap: int) -> None:
-        """Keep `size` poses; interpolate between two up to a `gap` apart, else take one up to `tolerance` away; ns."""
-        self._size, self._tolerance, self._gap = size, tolerance, gap
-        self._stamps: list[int] = []
-        self._poses: dict[int, CameraPose] = {}
-
-    def clear(self) -> None:
-        """Forget all poses."""
-        self._stamps.clear()
-        self._poses.clear()
-
-    def add(self, stamp: int, pose: CameraPose) -> None:
-        """Add a pose (`stamp` in nanoseconds); one of a clock that has jumped back replaces all others."""
-        if self._stamps and stamp < self._stamps[-1] - _LATE:
-            self.clear()
-        if stamp not in self._poses:
-            insort(self._stamps, stamp)
-        self._poses[stamp] = pose
-        if len(self._stamps) > self._size:
-            del self._poses[self._stamps.pop(0)]
-
-    def at(self, stamp: int, frame: str = "") -> CameraPose | None:
-        """Pose at `stamp` (nanoseconds), or None as long as no later pose has arrived; it holds for every `frame`.
-
-        Raises:
-            InputRejectedError: `pose_too_far` (no pose is near enough) or `pose_gap` (the poses around are too far
-                apart).
-        """
-        after = bisect_left(self._stamps, stamp)
-        if after == len(self._stamps):
-            return None
-        later = self._stamps[after]
-        earlier = later if later == stamp or after == 0 else self._stamps[after - 1]
-        if later - earlier <= self._gap and earlier <= stamp:
-            return self._between(earlier, later, stamp)
-        nearest = min(earlier, later, key=lambda other: abs(other - stamp))
-        if abs(nearest - stamp) <= self._tolerance:
-            return self._poses[nearest]
-        if earlier == later:
-            raise InputRejectedError("pose_too_far", f"the first pose is {_ms(later - stamp)} later than the scan")
-        raise InputRejectedError(
-            "pose_gap", f"the poses around the scan are {_ms(later - earlier)} apart, pose_gap is {_ms(self._gap)}"
-        )
-
-    def latest(self, frame: str = "") -> tuple[int, CameraPose] | None:
-        """Stamp (nanoseconds) and pose of the newest one, or None."""
-        return (self._stamps[-1], self._poses[self._stamps[-1]]) if self._stamps else None
-
-    def during(self, first: int, last: int, frame: str = "") -> list[tuple[int, CameraPose]]:
-        """Stamps and poses from the last one at `first` or before to the last one at `last` or before (nanoseconds).
-
-        None of them as long as the poses do not reach back that far; from a full track, those that it still has.
-        """
-        start = bisect_right(self._stamps, first) - 1
-        if start < 0 and len(self._stamps) < self._size:
-            return []
-        stamps = self._stamps[max(start, 0) : bisect_right(self._stamps, last)]
-        return [(stamp, self._poses[stamp]) for stamp in stamps]
-
-    def _between(self, earlier: int, later: int, stamp: int) -> CameraPose:
-        first, second = self._poses[earlier], self._poses[later]
-        if earlier == later:
-            return first
-        part = (stamp - earlier) / (later - earlier)
-        turn = float(angle_difference(second.yaw, first.yaw))
-        covariance = first.covariance
-        if covariance is not None:
-            covariance = None if second.covariance is None else covariance.between(second.covariance, part)
-        return CameraPose(
-            x=first.x + part * (second.x - first.x),
-            y=first.y + part * (second.y - first.y),
-            yaw=first.yaw + part * turn,
-            covariance=covariance,
-            height=first.height + part * (second.height - first.height),
-        )
-
-
-def _ms(nanoseconds: int) -> str:
-    return f"{nanoseconds / 1e6:.0f} ms"
-
-
-# Most poses kept for settle_time: ten seconds at 100 Hz.
-REMEMBERED = 1000
-SPEED_TIME = 250_000_000
-"""Nanoseconds over which speeds are taken: much longer than from pose to pose, whose noise would look like motion."""
-
-
-@dataclass(frozen=True)
-class ArrivalSettings(Settings):
-    """When the camera counts as being at its goal."""
-
-    position_tolerance: float = setting(0.05, "Distance to the goal within which the camera has arrived.", unit="m",
-                                        gt=0.0, scale="view_distance")
-    heading_tolerance: float = setting(
-        0.02, "Difference to the goal's heading within which the camera has arrived.", unit="rad", gt=0.0, le=math.pi
-    )
-    settle_time: float = setting(
-        0.5, "Time within the tolerances after which the camera has arrived and scans count.", unit="s",
-        ge=0.0, le=10.0,
-    )
-
-    max_speed: float = setting(
-        0.0, "Speed above which the camera moves and has not arrived, on average over 0.25 s; 0: any.", unit="m/s",
-        ge=0.0,
-    )
-    max_turn_rate: float = setting(
-        0.0, "Turn rate above which the camera has not arrived, on average over 0.25 s; 0: any.", unit="rad/s", ge=0.0
-    )
-
-    @property
-    def must_stand(self) -> bool:
-        """Whether the camera must stand still, besides being at its goal."""
-        return self.max_speed > 0.0 or self.max_turn_rate > 0.0
-
-    def stands(self, poses: Sequence[tuple[int, CameraPose]]) -> bool:
-        """Whether the camera moves and turns no faster than allowed, from the first of `poses` to the last.
-
-        Each has its stamp, nanoseconds. They are those of the last :data:`SPEED_TIME`; fewer than two tell nothing.
-        """
-        if len(poses) < 2:
-            return not self.must_stand
-        distance, turn = offset(poses[0][1], poses[-1][1])
-        seconds = (poses[-1][0] - poses[0][0]) * 1e-9
-        return not (0.0 < self.max_speed * seconds < distance or 0.0 < self.max_turn_rate * seconds < turn)
-
-    def reached(self, pose: CameraPose, goal: CameraPose) -> bool:
-        """Whether `pose` counts as `goal`."""
-        distance, turn = offset(pose, goal)
-        return distance <= self.position_tolerance and turn <= self.heading_tolerance
-
-
-def offset(pose: CameraPose, goal: CameraPose) -> tuple[float, float]:
-    """Distance, metres, and difference of the headings, radians in [0, π], between a pose and its goal."""
-    return math.hypot(pose.x - goal.x, pose.y - goal.y), abs(float(angle_difference(pose.yaw, goal.yaw)))
 
 
 @dataclass(frozen=True)
@@ -420,7 +274,7 @@ class ScanMatcher:
             if abs(newest - scan[0]) <= self._timeout:
                 kept.append(scan)
             else:
-                self._drop("no_pose", f"no pose as new as it came within {_ms(self._timeout)}", newest, scan[2])
+                self._drop("no_pose", f"no pose as new as it came within {in_ms(self._timeout)}", newest, scan[2])
         self._scans = kept
 
     def _drop(self, reason: str, detail: str, stamp: int, frame: str) -> None:

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray, angle_difference, wrap_angle
-from nbv_planner.mapping.matching import MatchedScan, offset
+from nbv_planner.mapping.arrival import offset
+from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.settings import Settings, setting
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.mapper import polar

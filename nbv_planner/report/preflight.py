@@ -21,7 +21,8 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings, view_space_for

@@ -6,7 +6,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
-from nbv_planner.mapping.matching import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack, offset
+from nbv_planner.mapping.arrival import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack, offset
 from nbv_planner.planning.motion import Leg, TimeSettings, leg_time, turns_to
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor

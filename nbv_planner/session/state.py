@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nbv_planner.mapping.matching import SPEED_TIME, ArrivalSettings
+from nbv_planner.mapping.arrival import SPEED_TIME, ArrivalSettings
 from nbv_planner.planning.motion import Leg
 from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.termination import Termination

@@ -57,12 +57,12 @@ def episodes(folder: Path) -> dict[str, str]:
 
 
 def script(sweep: Path) -> Path:
-    """The script of the page; `nbv-planner` in it is this one."""
+    """The script of the page; `nbv-bench` in it is this one."""
     (block,) = re.findall(r"```sh\n(#!/bin/bash\n# file: sweep\.sh\n.*?)```", PAGE, re.DOTALL)
     (sweep / "sweep.sh").write_text(block)
-    program = sweep / "bin" / "nbv-planner"
+    program = sweep / "bin" / "nbv-bench"
     program.parent.mkdir()
-    interpreter, option, code = python_command("nbv_planner.cli.main")
+    interpreter, option, code = python_command("nbv_bench.cli.main")
     (sweep / "main.py").write_text(code)
     assert option == "-c"
     program.write_text(f'#!/bin/sh\nexec "{interpreter}" "{sweep / "main.py"}" "$@"\n')

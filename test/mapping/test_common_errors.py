@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.wiring import mapper_and_planner, scan_mapping
 from nbv_planner.geometry import angle_difference, cartesian_to_polar, polar_to_cartesian
-from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, uniform_grid
 from nbv_planner.star2d.common_errors import AccuracySettings, Crossings, corrected, posterior
 from nbv_planner.star2d.overlap import Outline, ViewData

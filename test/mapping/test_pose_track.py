@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.mapping.matching import PoseTrack
+from nbv_planner.mapping.arrival import PoseTrack
 from nbv_planner.world.pose import CameraPose
 
 MS = 1_000_000

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError, SettingError
-from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 

@@ -13,7 +13,7 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import StateFileError
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.session import events, targets

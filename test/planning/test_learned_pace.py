@@ -16,7 +16,7 @@ from views import circle
 
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import planner_named
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.motion import MOST_LEGS, Leg, TimeSettings, learned_pace, travel_time
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings

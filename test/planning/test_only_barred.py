@@ -9,7 +9,7 @@ import pytest
 
 from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore

@@ -15,7 +15,8 @@ from views import at, circle
 
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import planner_named
-from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
 from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, excluded_numbers
 from nbv_planner.session import events, targets

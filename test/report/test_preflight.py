@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings, view_space_for
 from nbv_planner.report import preflight

@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent / "planning"))
 from journaled import restarted
 from test_session import SECOND, band, feed, ready
 
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.session import events
 from nbv_planner.session.state import Miss, in_a_row, reach_of

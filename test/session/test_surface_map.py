@@ -12,7 +12,8 @@ import pytest
 from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.wiring import scan_mapping
 from nbv_planner.errors import StateFileError
-from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.session.journal import Journal
 from nbv_planner.session.mapper_core import MapperCore, MapperSetup
 from nbv_planner.session.surface_map import (

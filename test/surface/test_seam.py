@@ -13,7 +13,7 @@ from beliefs import belief_of, with_evidence
 
 from nbv_planner.episode.judge import Judge
 from nbv_planner.episode.records import Step
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.objectives import EXPECTED, ExpectedMarginalCoverage, Situation
 from nbv_planner.planning.planners import DecisionSettings, GreedyPlanner, RolloutPlanner, TourPlanner
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason, TerminationSettings

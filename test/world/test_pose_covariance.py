@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import angle_difference, cartesian_to_polar
-from nbv_planner.mapping.matching import PoseTrack
+from nbv_planner.mapping.arrival import PoseTrack
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.star2d.mapper import Measurements, polar
 from nbv_planner.world.pose import CameraPose, PoseCovariance

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.wiring import scan_mapping
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
@@ -183,7 +184,7 @@ def test_beams_that_end_on_an_obstacle_of_the_map_within_the_margin_of_the_bound
     match = MatchedScan(1, camera(world).scan(view, 1), view, view=1)
 
     def mapped(**ground):
-        mapping = dataclasses.replace(config, ground=GroundSettings(**ground)).scan_mapping()
+        mapping = scan_mapping(dataclasses.replace(config, ground=GroundSettings(**ground)))
         return mapping.add([match], 0)
 
     without, known = mapped(), mapped(ground_map=str(tmp_path / "map.yaml"))

@@ -10,7 +10,7 @@ from scipy.spatial import cKDTree
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space.space import ExclusionArray, ViewSpace, aside
 from nbv_planner.planning.view_space.view_settings import (
     SLACK,

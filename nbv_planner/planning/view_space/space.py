@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, angle_difference
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space.view_settings import ViewSpaceSettings, on_arcs
 from nbv_planner.surface.seam import Believed
 from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, OpenGround

@@ -15,7 +15,8 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from nbv_planner.episode.messages import belief_from_msg, found_from_msg, prior_from_msg, sensor_from_msg
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.mapping.matching import ArrivalSettings, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.planner_parts import caught
 from nbv_planner.ros.io.robot import PATH_ACTION, PathAction

@@ -13,7 +13,7 @@ from rclpy.time import Time
 
 from nbv_planner.episode.sensor_messages import check_frame, map_from_msg, pose_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError, RosUnavailableError
-from nbv_planner.mapping.matching import PoseTrack
+from nbv_planner.mapping.arrival import PoseTrack
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.io.conversions import pose_to_msg
@@ -83,7 +83,7 @@ class TransformPoses:
         """Pose of `frame` at `stamp` (nanoseconds), or None as long as the transforms do not reach that far.
 
         Raises:
-            InputRejectedError: `pose_too_far`, `pose_gap` (:class:`~nbv_planner.mapping.matching.PoseTrack`), `tilted`
+            InputRejectedError: `pose_too_far`, `pose_gap` (:class:`~nbv_planner.mapping.arrival.PoseTrack`), `tilted`
                 (:func:`~nbv_planner.episode.sensor_messages.pose_from_msg`).
         """
         newest = self.latest(frame)

@@ -16,7 +16,7 @@ from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
 from nbv_planner.errors import SettingError
-from nbv_planner.mapping.matching import ArrivalSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings

@@ -20,7 +20,8 @@ from nbv_planner.episode.parameters import GROUPS, NODE_SETTINGS, EpisodeConfig,
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.episode.wiring import scan_mapping
 from nbv_planner.errors import InputRejectedError, StateFileError
-from nbv_planner.mapping.matching import ArrivalSettings, MatchedScan, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import read_settings
