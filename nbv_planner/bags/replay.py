@@ -32,15 +32,13 @@ from nbv_planner.episode.messages import (
     prior_from_msg,
     sensor_from_msg,
 )
-from nbv_planner.episode.records import ViewColumn
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.episode.wiring import planner_named, scan_mapping, view_space
+from nbv_planner.episode.wiring import mapper_core, planner_named, view_space
 from nbv_planner.errors import BagError, InputRejectedError, SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
+from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.planning.planners import OVERLAP, Decision
 from nbv_planner.planning.view_space import Exclusion, ViewSpace, put_on_ground
-from nbv_planner.report.tables import Column, Table
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping, plain_settings
 from nbv_planner.star2d.belief import SurfaceBelief
@@ -53,6 +51,8 @@ from nbv_planner.world.scan import Scan
 _KEPT = 50
 # Seconds for a decision.
 _PATIENCE = 3600.0
+# Scans that may wait for a recorded surface.
+_MANY = 10**6
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +63,13 @@ class Update:
     belief: SurfaceBelief
 
 
-class Lane:
-    """One mapper and one planner, with their own parameters, on the recorded path of the camera.
+class Replayer:
+    """Mapper and planner of one set of parameters, on the recorded path of the camera.
 
     The camera stands where the recorded planner sent it; so scans count at the recorded goals, and the views taken
-    before a decision are the recorded ones, whatever this planner would have chosen. Nobody waits for its decisions:
-    the `deadline` of the recorded planner does not hold, lest they depend on how busy this machine is.
+    before a decision are the recorded ones, whatever this planner would have chosen: no loop is closed here. Nobody
+    waits for the decisions: the `deadline` of the recorded planner does not hold, lest they depend on how busy this
+    machine is.
     """
 
     def __init__(
@@ -88,16 +89,17 @@ class Lane:
         self.scene = config.scene
         matching = from_mapping(MatchingSettings, mapper)
         self._poses = from_mapping(PoseSettings, mapper)
-        self._matcher = ScanMatcher(matching, from_mapping(ArrivalSettings, mapper))
         self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
-        self._batch: list[MatchedScan] = []
-        self._newest_view = -1
-        self._mapper = scan_mapping(config, map=map)
+        # Earlier versions of the planner had their own parameters for the prior.
+        prior = from_mapping(PriorSettings, {**mapper, **planner})
+        self._mapper = mapper_core(
+            config, matching, from_mapping(ArrivalSettings, mapper), prior, SENSOR_NAMES, map=map
+        )
+        # What was mapped is recorded: nothing that waits for its surface is dropped here.
+        self._mapper.setup = dataclasses.replace(self._mapper.setup, queue_size=_MANY)
         settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
         views, self._ground = view_space(config.views, self.scene, config.ground, map=map), config.ground
-        # Earlier versions of the planner had their own parameters for the prior.
-        prior = from_mapping(PriorSettings, {**mapper, **planner}).prior()
-        self._planner_for = partial(planner_named, settings, views=views, prior=prior)
+        self._planner_for = partial(planner_named, settings, views=views, prior=prior.prior())
         self.planner = self._planner_for(self.scene)
         self._session = from_mapping(SessionSettings, planner)
         self._updates: deque[Update] = deque([self._update(0)], maxlen=_KEPT)
@@ -105,22 +107,20 @@ class Lane:
 
     def take(self, stamp: int, what: Scan | CameraPose) -> Update | None:
         """Receive a scan or a pose; returns the resulting update of the surface, if any."""
+        mapper, before = self._mapper, len(self._mapper.waiting)
         if isinstance(what, Scan):
-            self._matcher.add_scan(stamp, what)
+            mapper.scan(stamp, what, "")
         else:
             self._pose = self._poses.camera(what)
-            self._matcher.add_pose(stamp, self._pose)
-        taken = self._matcher.take()
-        self._batch += taken
+            mapper.pose(stamp, self._pose)
+        taken = list(mapper.waiting)[before:]
         self.planner.heard += tuple((match.scan, match.pose) for match in taken)
         # Where every scan counts, the recorded surfaces say up to which one they were mapped together.
         if not taken or (self._ends and taken[-1].stamp < self._ends[0]):
             return None
-        self._mapper.add(self._batch, self._newest_view)
-        self._newest_view = max(match.view for match in self._batch)
-        newest = max(match.stamp for match in self._batch)
-        self._batch.clear()
-        return self._updated(newest)
+        while (job := mapper.job()) is not None:
+            mapper.take(job())
+        return self._updated(mapper.known.progress.stamp)
 
     def use(self, map: OccupancyMap) -> None:
         """Go by another map of the ground."""
@@ -130,17 +130,14 @@ class Lane:
         """Use the sensor that the recorded mapper knew from the headers of the scans so far."""
         with suppress(SettingError):  # none that a mapper can have had
             self.scene = dataclasses.replace(self.scene, **sensor)
-        self._mapper.use(self.scene)
+        self._mapper.scene = self.scene
         heard, self.planner = self.planner.heard, self._planner_for(self.scene)
         self.planner.heard = heard
 
     def forget(self, stamp: int) -> None:
         """Discard all measurements and the goal, as the mapper did at `stamp` (nanoseconds)."""
-        self._matcher.reset()
         self._mapper.reset()
-        self._batch.clear()
         self.planner.heard = ()
-        self._newest_view = -1
         self._updated(stamp)
 
     def _updated(self, stamp: int) -> Update:
@@ -150,7 +147,7 @@ class Lane:
         return self._updates[-1]
 
     def _update(self, stamp: int) -> Update:
-        return Update(stamp, self._mapper.belief().as_transmitted())
+        return Update(stamp, self._mapper.known.mapper.belief().as_transmitted())
 
     def decide(
         self, decision: RecordedDecision, visited: Sequence[CameraPose],
@@ -181,7 +178,7 @@ class Lane:
 
     def send(self, decision: RecordedDecision) -> None:
         """Use the recorded goal."""
-        self._matcher.set_goal(decision.goal_stamp, decision.view(self.scene.view_distance))
+        self._mapper.goal(decision.goal_stamp, decision.view(self.scene.view_distance))
 
 
 # Messages that wait for earlier ones: topics reach a recorder at different times, by some milliseconds.
@@ -289,8 +286,8 @@ def replay(
         raise BagError(f"{bag.path} cannot be replayed: {', '.join(lacking)} is not in it")
     log = analysis.recording.log
     views = log.views
-    lane = Lane(with_prior(parameters, bag, topics), sorted(log.surface_stamps), log.map)
-    run = _Run(lane, analysis)
+    replayer = Replayer(with_prior(parameters, bag, topics), sorted(log.surface_stamps), log.map)
+    run = _Run(replayer, analysis)
     decisions = [*log.earlier, *(view.decision for view in views)]
     begin = views[0].decision.goal_stamp if views else 0
     read = _unchanged_sensor(parameters, log.parameters)
@@ -299,15 +296,15 @@ def replay(
             if stamp >= begin:
                 run.decide(what)
                 progress(len(run.decisions))
-            lane.send(what)
+            replayer.send(what)
         elif isinstance(what, SurfaceBelief):
-            lane.forget(stamp)
+            replayer.forget(stamp)
         elif isinstance(what, OccupancyMap):
-            lane.use(what)
+            replayer.use(what)
         elif isinstance(what, dict):
-            lane.sense({name: value for name, value in what.items() if name in read})
+            replayer.sense({name: value for name, value in what.items() if name in read})
         else:
-            lane.take(stamp, what)
+            replayer.take(stamp, what)
     return run.decisions
 
 
@@ -342,24 +339,25 @@ def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[
 
 
 class _Run:
-    """The decisions of a lane, one after the other, judged afresh as the recorded ones were."""
+    """The decisions of a replayer, one after the other, judged afresh as the recorded ones were."""
 
-    def __init__(self, lane: Lane, analysis: Analysis) -> None:
+    def __init__(self, replayer: Replayer, analysis: Analysis) -> None:
         views = analysis.recording.log.views
-        self._lane, self._given_up = lane, analysis.recording.log.given_up
+        self._replayer, self._given_up = replayer, analysis.recording.log.given_up
         self._judge = analysis.judge and dataclasses.replace(analysis.judge, steps=[], views=[])
         self._recorded = {view.belief_stamp: view.belief for view in views if view.belief_stamp is not None}
-        space, circle = lane.planner.views, lane.scene.view_distance
+        space, circle = replayer.planner.views, replayer.scene.view_distance
         self._left_out = {view.decision.goal_stamp: _unreachable(view, space, circle) for view in views}
         self._passed = {view.decision.goal_stamp: list(view.passed) for view in views}
         self._visited: list[CameraPose] = []
         self.decisions: list[ReplayedDecision] = []
 
     def decide(self, recorded: RecordedDecision) -> None:
-        circle = self._lane.scene.view_distance
+        circle = self._replayer.scene.view_distance
         given_up = {goal.view(circle): stamp for goal, stamp in self._given_up if stamp <= recorded.goal_stamp}
         view = recorded.view(circle)
-        own, update = self._lane.decide(recorded, self._visited, given_up, self._left_out.get(recorded.goal_stamp, ()))
+        left_out = self._left_out.get(recorded.goal_stamp, ())
+        own, update = self._replayer.decide(recorded, self._visited, given_up, left_out)
         choice = Choice(None, None, differs=True, new_points=None)
         if own is not None:
             same = Poses.of([own.view]).repeat(Poses.of([view]), _TOLERANCE).all()  # but for rounding
@@ -375,56 +373,3 @@ class _Run:
 
     def _new_points(self, view: CameraPose) -> int | None:
         return None if self._judge is None else int(self._judge.new_points(view).sum())
-
-
-_COLUMNS = (
-    Column("view", "view"),
-    Column("angle_deg", "recorded, °", 2),
-    Column("replayed_deg", "replayed, °", 2),
-    Column("same", "same view"),
-    Column("utility_gap", "utility apart", 9),
-    Column("belief_gap", "belief apart, m", 9),
-    Column(ViewColumn.new_points.name, "new points, recorded"),
-    Column("replayed_new_points", "new points, replayed"),
-)
-_POSE_COLUMNS = (
-    Column(ViewColumn.distance.name, "recorded (m)", 3),
-    Column("turn_deg", "its turn, °", 2),
-    Column("replayed_distance", "replayed, m", 3),
-    Column("replayed_turn_deg", "its turn, °", 2),
-)
-_NOTE = (
-    "Each decision is made again from the belief that the recorded scans give, the views before it being the recorded "
-    "ones. "
-)
-_TRUTH = "New points: what each of both views would have seen for the first time, of the true object in the bag."
-_NO_TRUTH = "What a view that was not taken would have seen is not known: the bag carries no true object."
-
-
-def replay_table(decisions: Sequence[ReplayedDecision], *, changed: bool = False) -> Table:
-    """Decision by decision: what was recorded, and what was replayed; with `changed` parameters without utilities."""
-    free = any(one.recorded.view_distance is not None for one in decisions)
-    rows = tuple(
-        (
-            number, _place(one.view)[0], _place(one.choice.view)[0], "no" if one.choice.differs else "yes",
-            None if changed else one.utility_gap, one.belief_gap, one.new_points, one.choice.new_points,
-            *([*_place(one.view)[1:], *_place(one.choice.view)[1:]] if free else ()),
-        )
-        for number, one in enumerate(decisions, start=1)
-    )
-    known = any(one.new_points is not None for one in decisions)
-    columns = _COLUMNS + (_POSE_COLUMNS if free else ())
-    return Table("replay", "Decisions, recorded and replayed", _NOTE + (_TRUTH if known else _NO_TRUTH), columns, rows)
-
-
-def _place(view: CameraPose | None) -> list[float | None]:
-    """Angle (degrees), distance and turn (degrees) of a view."""
-    if view is None:
-        return [None] * 3
-    angle, distance, turn = view.polar
-    return [math.degrees(angle), distance, math.degrees(turn)]
-
-
-def greatest(values: Sequence[float | None]) -> float | None:
-    """The greatest of those that are known."""
-    return max((value for value in values if value is not None), default=None)

@@ -7,20 +7,23 @@ exit code is 0.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.bags.reader import Bag
-from nbv_planner.bags.replay import ReplayedDecision, greatest, replay, replay_table
+from nbv_planner.bags.replay import ReplayedDecision, replay
 from nbv_planner.cli import options
 from nbv_planner.cli.output import ProgressLine
 from nbv_planner.episode.parameter_files import lay_over, set_parameters
-from nbv_planner.episode.records import Metric
+from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.episode.run_info import RunParameters, parameters_from_file
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import BagError
 from nbv_planner.report.page import write_json, write_tables
+from nbv_planner.report.tables import Column, Table
+from nbv_planner.world.pose import CameraPose
 
 JSON_FILE = "replay.json"
 EXIT_DIFFERS = 1
@@ -109,3 +112,56 @@ def _print_simulated(analysis: Analysis, parameters: RunParameters) -> None:
                            ("simulated with the changes", simulation.judge.metrics())):
         print(f"{label}: {Metric.T.of(metrics)} views, coverage {Metric.rec.of(metrics):.1%}, "
               f"95 % after {Metric.T95.of(metrics) or 'N/A'} views")
+
+
+_COLUMNS = (
+    Column("view", "view"),
+    Column("angle_deg", "recorded, °", 2),
+    Column("replayed_deg", "replayed, °", 2),
+    Column("same", "same view"),
+    Column("utility_gap", "utility apart", 9),
+    Column("belief_gap", "belief apart, m", 9),
+    Column(ViewColumn.new_points.name, "new points, recorded"),
+    Column("replayed_new_points", "new points, replayed"),
+)
+_POSE_COLUMNS = (
+    Column(ViewColumn.distance.name, "recorded (m)", 3),
+    Column("turn_deg", "its turn, °", 2),
+    Column("replayed_distance", "replayed, m", 3),
+    Column("replayed_turn_deg", "its turn, °", 2),
+)
+_NOTE = (
+    "Each decision is made again from the belief that the recorded scans give, the views before it being the recorded "
+    "ones. "
+)
+_TRUTH = "New points: what each of both views would have seen for the first time, of the true object in the bag."
+_NO_TRUTH = "What a view that was not taken would have seen is not known: the bag carries no true object."
+
+
+def replay_table(decisions: Sequence[ReplayedDecision], *, changed: bool = False) -> Table:
+    """Decision by decision: what was recorded, and what was replayed; with `changed` parameters without utilities."""
+    free = any(one.recorded.view_distance is not None for one in decisions)
+    rows = tuple(
+        (
+            number, _place(one.view)[0], _place(one.choice.view)[0], "no" if one.choice.differs else "yes",
+            None if changed else one.utility_gap, one.belief_gap, one.new_points, one.choice.new_points,
+            *([*_place(one.view)[1:], *_place(one.choice.view)[1:]] if free else ()),
+        )
+        for number, one in enumerate(decisions, start=1)
+    )
+    known = any(one.new_points is not None for one in decisions)
+    columns = _COLUMNS + (_POSE_COLUMNS if free else ())
+    return Table("replay", "Decisions, recorded and replayed", _NOTE + (_TRUTH if known else _NO_TRUTH), columns, rows)
+
+
+def _place(view: CameraPose | None) -> list[float | None]:
+    """Angle (degrees), distance and turn (degrees) of a view."""
+    if view is None:
+        return [None] * 3
+    angle, distance, turn = view.polar
+    return [math.degrees(angle), distance, math.degrees(turn)]
+
+
+def greatest(values: Sequence[float | None]) -> float | None:
+    """The greatest of those that are known."""
+    return max((value for value in values if value is not None), default=None)

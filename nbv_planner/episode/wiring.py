@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchingSettings, PoseSource, ScanMatcher
 from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings, ViewMapping
 from nbv_planner.mapping.scans import ScanMapping
 from nbv_planner.planning.objectives import (
@@ -36,13 +37,14 @@ from nbv_planner.planning.view_space import (
     put_on_ground,
     view_space_for,
 )
+from nbv_planner.session.mapper_core import MapperCore, MapperSetup
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.shapes.certificate import CoverageCertificate, calibration_for
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
-from nbv_planner.star2d.shapes.sampler import Prior
+from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import CoverageTarget
 from nbv_planner.surface.seam import Reader
@@ -169,6 +171,21 @@ def _known_mapping(
 
 def _found_mapping(config: EpisodeConfig, grid: FloatArray | None, found: FoundScene) -> ScanMapping:
     return _known_mapping(config.at(found), grid)
+
+
+def mapper_core(
+    config: EpisodeConfig, matching: MatchingSettings, arrival: ArrivalSettings, prior: PriorSettings,
+    given: Collection[str], transforms: PoseSource | None = None, map: OccupancyMap | None = None,
+) -> MapperCore:
+    """The mapper's side of an episode: which scans count, and the map of them.
+
+    What was `given` of the sensor no header of a scan replaces; a `map` of the ground takes the place of the file.
+    """
+    setup = MapperSetup(
+        config.scene, config.measurement, config.search, matching.queue_size, frozenset(given), prior,
+        partial(scan_mapping, config, map=map),
+    )
+    return MapperCore(setup, ScanMatcher(matching, arrival, transforms))
 
 
 def view_space(

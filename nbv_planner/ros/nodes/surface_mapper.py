@@ -18,7 +18,7 @@ from std_srvs.srv import Trigger
 from nbv_planner.episode.messages import INPUT_TROUBLE, SENSOR_NAMES
 from nbv_planner.episode.parameters import GROUPS, NODE_SETTINGS, EpisodeConfig, MapFile, SurfaceMapperParameters
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
-from nbv_planner.episode.wiring import scan_mapping
+from nbv_planner.episode.wiring import mapper_core
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
@@ -96,11 +96,8 @@ class SurfaceMapperNode(BaseNode):
         self._transforms = None if self.poses.pose_source != "tf" else TransformPoses(
             self, self.parameters.object_frame, matching.pose_tolerance, matching.pose_gap, self.on_transform
         )
-        setup = MapperSetup(
-            config.scene, config.measurement, config.search, matching.queue_size, frozenset(self._given),
-            read_settings(self, PriorSettings), partial(scan_mapping, config),
-        )
-        self.core = MapperCore(setup, ScanMatcher(matching, self._arrival, self._transforms))
+        prior = read_settings(self, PriorSettings)
+        self.core = mapper_core(config, matching, self._arrival, prior, self._given, self._transforms)
         self._keeper = JournalKeeper(
             self, KIND, MapFile, config.scene, config.kernel, config.mapper, config.measurement, config.robust,
             *([config.search] if config.search.unknown else []),

@@ -20,7 +20,8 @@ from simulated_bags import surface_bytes, text_bytes
 
 from nbv_planner.bags.analysis import analyse, analysis_tables
 from nbv_planner.bags.reader import Bag, decode
-from nbv_planner.bags.replay import Lane, replay, replay_table, with_prior
+from nbv_planner.bags.replay import Replayer, replay, with_prior
+from nbv_planner.cli.replay import replay_table
 from nbv_planner.episode.messages import belief_from_msg
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.sensor_messages import to_nanoseconds
@@ -96,13 +97,13 @@ def test_the_prior_of_the_shapes_is_found_where_the_mapper_has_none_recorded(tmp
     analysis = analyse(bag)
     parameters = analysis.recording.log.parameters
     assert ("surface_mapper" in parameters.nodes) is (carried != "by the surface")
-    lane = Lane(with_prior(parameters, bag, analysis.recording.topics))
+    replayer = Replayer(with_prior(parameters, bag, analysis.recording.topics))
     views = circle(config.views)
     recorded, default = (
         planner_named(config.planner, config.scene, views, prior=p) for p in (PriorSettings(**prior).prior(), Prior())
     )
     belief = SIMULATION.judge.steps[0].belief
-    assert lane.planner.decide(belief).utility == recorded.decide(belief).utility != default.decide(belief).utility
+    assert replayer.planner.decide(belief).utility == recorded.decide(belief).utility != default.decide(belief).utility
 
 
 def _told(message, prior, carried):
