@@ -133,7 +133,7 @@ setup(
             "turntable = nbv_planner.ros.executables:turntable",
             "scan_maker = nbv_planner.ros.executables:scan_maker",
         ],
-        "nbv_planner.judges": ["optimum = nbv_bench.experiments.optimum:compare_with_optimum"],
+        "nbv_planner.judges": ["optimum = nbv_bench.optimum.best_sets:compare_with_optimum"],
         "nbv_planner.planners": [
             "volumetric = nbv_bench.rivals.volumetric:Volumetric",
             "frontier = nbv_bench.rivals.frontier:Frontier",

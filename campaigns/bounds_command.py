@@ -18,7 +18,7 @@ import numpy as np
 
 from campaigns.running import objects_of, run_all
 from nbv_bench.cli.experiment import add_back_end, check_back_end
-from nbv_bench.experiments.statistics import object_interval
+from nbv_bench.statistics import object_interval
 from nbv_planner.cli.options import comma_separated, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import FULL_ENOUGH

@@ -23,7 +23,7 @@ import numpy as np
 from campaigns.running import as_csv, run_all
 from campaigns.scenarios import PLANNERS, shipped_config, with_settings
 from nbv_bench.cli.experiment import add_back_end, check_back_end
-from nbv_bench.experiments.statistics import object_interval
+from nbv_bench.statistics import object_interval
 from nbv_planner.cli.options import one_of, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from functools import partial
 
 from nbv_planner.cli.main import Subcommand, run_program, with_signals
 
@@ -22,12 +23,8 @@ SUBCOMMANDS = {
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns its exit code, see :func:`nbv_planner.cli.main.run_program`."""
-    return with_signals(_main, argv)
-
-
-def _main(argv: Sequence[str]) -> int:
     about = "Judge next-best-view planners: sweeps, frozen objects, rivals and the optimum."
-    return run_program("nbv-bench", about, SUBCOMMANDS, argv)
+    return with_signals(partial(run_program, "nbv-bench", about, SUBCOMMANDS), argv)
 
 
 if __name__ == "__main__":

@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 from nbv_bench.experiments.folder import write_json
-from nbv_bench.experiments.optimum import (
-    DEFAULT_TIME_LIMIT,
+from nbv_bench.optimum.best_sets import DEFAULT_TIME_LIMIT
+from nbv_bench.optimum.least import (
     LeastRow,
     LeastTimeCase,
     OptimumRow,

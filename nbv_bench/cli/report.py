@@ -9,12 +9,12 @@ import argparse
 from pathlib import Path
 
 from nbv_bench.experiments.folder import MANIFEST_FILE, read_episodes
-from nbv_bench.experiments.optimum_problem import Optimum
 from nbv_bench.experiments.summary import contents
 from nbv_bench.experiments.summary.bench import bench_rows, bench_tables, mean_curves
 from nbv_bench.experiments.summary.runs import ComparedRun, compared_runs, paired_runs_table, runs_table, short_names
 from nbv_bench.experiments.summary.sweep_report import SweepReport, sweep_report
 from nbv_bench.experiments.summary.sweep_tables import summary_table
+from nbv_bench.optimum.optimum_problem import Optimum
 from nbv_planner.cli.options import add_bag_options, add_figures, add_out, named_analysis, results_folder
 from nbv_planner.cli.output import ProgressLine, drawn, print_files
 from nbv_planner.errors import NbvPlannerError, ResultsError, SettingError

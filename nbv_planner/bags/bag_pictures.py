@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from nbv_planner.bags.analysis import Analysis
-from nbv_planner.report.figures.episode_figure import EpisodeContent, draw_figure, episode_frames, save_animation
+from nbv_planner.report.figures.animation import save_animation
+from nbv_planner.report.figures.episode_figure import EpisodeContent, draw_figure, episode_frames
 from nbv_planner.report.figures.recorded_figure import draw_accuracy, draw_calibration, draw_coverage_overlay
 from nbv_planner.report.figures.style import picture, planner_styles
 from nbv_planner.report.page import Animation, Picture

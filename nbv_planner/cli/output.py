@@ -129,7 +129,8 @@ def written_outline(results: ResultsFolder, belief: SurfaceBelief | None, scene:
 
 
 def _write_pictures(folder: Path, config: EpisodeConfig, judge: EpisodeJudge, record: EpisodeRecord) -> None:
-    from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames, save_animation
+    from nbv_planner.report.figures.animation import save_animation
+    from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
     from nbv_planner.report.figures.style import png_bytes
 
     shape = parse_object(config.object, config.scene)

@@ -329,7 +329,8 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         if self.render_mode != "rgb_array":
             return line if self.render_mode else None
         with analysis_needed("rgb_array draws with it"):
-            from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames, pixels
+            from nbv_planner.report.figures.animation import pixels
+            from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
             from nbv_planner.report.figures.style import own_style
         judge, truth = self.judged(), episode.target.judge.truth
         with own_style():

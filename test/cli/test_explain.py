@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from programs import main
 
-from nbv_bench.experiments.optimum import optimality, solve_optimum
+from nbv_bench.optimum.best_sets import optimality, solve_optimum
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.world.visibility import observe

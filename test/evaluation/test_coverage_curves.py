@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nbv_bench.experiments.statistics import coverage_band
+from nbv_bench.statistics import coverage_band
 
 
 def test_curves_begin_at_nothing_and_keep_what_they_ended_with():

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nbv_bench.experiments.optimum_problem import greedy_views, plain_problem, reduced_problem
+from nbv_bench.optimum.optimum_problem import greedy_views, plain_problem, reduced_problem
 
 VISIBLE = st.tuples(st.integers(1, 6), st.integers(1, 9)).flatmap(lambda shape: arrays(bool, shape))
 

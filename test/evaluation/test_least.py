@@ -11,7 +11,7 @@ import scipy.optimize
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_bench.experiments.optimum_problem import (
+from nbv_bench.optimum.optimum_problem import (
     best_sweep,
     greedy_tour,
     greedy_views,

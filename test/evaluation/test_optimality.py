@@ -6,8 +6,8 @@ import math
 
 import pytest
 
-from nbv_bench.experiments.optimum import optimality
-from nbv_bench.experiments.optimum_problem import Optimum
+from nbv_bench.optimum.best_sets import optimality
+from nbv_bench.optimum.optimum_problem import Optimum
 
 OPTIMUM = Optimum(100, 100, (50, 96, 100), (50, 96, 100), ((0,), (0, 1), (0, 1, 2)))
 SHARE = 1.0 - math.exp(-1.0)

@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nbv_bench.experiments.optimum import optimum_for, solve_optimum
-from nbv_bench.experiments.optimum_problem import Optimum
+from nbv_bench.optimum.best_sets import optimum_for, solve_optimum
+from nbv_bench.optimum.optimum_problem import Optimum
 from nbv_bench.rivals import set_cover
 from nbv_planner.errors import DependencyError, ResultsError, SettingError
 from nbv_planner.world.objects import parse_object, surface_points
@@ -152,7 +152,7 @@ def test_cache_gives_back_what_was_computed_without_computing(tmp_path, monkeypa
     points, folder = coarse_points(), tmp_path / "a" / "b"
     first = optimum_for(points, COARSE, TEN, cache=folder)
     assert len(list(folder.iterdir())) == 1
-    monkeypatch.setattr("nbv_bench.experiments.optimum.solve_optimum", None)
+    monkeypatch.setattr("nbv_bench.optimum.best_sets.solve_optimum", None)
     assert optimum_for(points, COARSE, TEN, cache=str(folder)) == first
 
 

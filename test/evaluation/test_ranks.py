@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_bench.experiments.statistics import decision_ranks, reconstruction_ranks
+from nbv_bench.statistics import decision_ranks, reconstruction_ranks
 
 
 def metrics(T95, T, rec, regret):

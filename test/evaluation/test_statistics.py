@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from nbv_bench.experiments.statistics import mean_interval, object_interval, paired_difference
+from nbv_bench.statistics import mean_interval, object_interval, paired_difference
 from nbv_planner.errors import SettingError
 
 VALUES = st.floats(-100.0, 100.0).map(lambda x: round(x, 3))

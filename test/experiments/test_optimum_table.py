@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from nbv_bench.experiments.optimum import LeastTimeCase, candidate_views, least_views_row, optimum_row, run_optima
-from nbv_bench.experiments.optimum_problem import points_for_95
+from nbv_bench.optimum.least import LeastTimeCase, candidate_views, least_views_row, optimum_row, run_optima
+from nbv_bench.optimum.optimum_problem import points_for_95
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import angle_difference

@@ -21,13 +21,8 @@ from nbv_planner.episode.parameters import config_from_parameters
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.report.colors import LAST, rgb
-from nbv_planner.report.figures.episode_figure import (
-    draw_figure,
-    episode_frames,
-    pixels,
-    save_animation,
-    true_contour,
-)
+from nbv_planner.report.figures.animation import pixels, save_animation
+from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames, true_contour
 from nbv_planner.report.figures.style import apply_palette, common_palette, label_views, png_bytes, views_with_label
 from nbv_planner.report.outlines import close_belief, cone_outline
 from nbv_planner.surface.checks import Check, Level

@@ -18,14 +18,15 @@ from typing import Any
 import numpy as np
 import yaml
 
-from nbv_bench.experiments.optimum import DEFAULT_TIME_LIMIT, LeastTimeCase
-from nbv_bench.experiments.optimum_problem import Optimum
-from nbv_bench.experiments.statistics import Cases, coverage_band, object_interval, object_means, paired_difference
 from nbv_bench.experiments.summary.contents import Place, place_of
 from nbv_bench.experiments.summary.sweep_report import Episode, SweepReport
 from nbv_bench.experiments.summary.sweep_tables import EPISODES, NOT_REACHED
 from nbv_bench.experiments.sweep import Sweep
 from nbv_bench.experiments.sweep_file import sweep_of
+from nbv_bench.optimum.best_sets import DEFAULT_TIME_LIMIT
+from nbv_bench.optimum.least import LeastTimeCase
+from nbv_bench.optimum.optimum_problem import Optimum
+from nbv_bench.statistics import Cases, coverage_band, object_interval, object_means, paired_difference
 from nbv_planner.episode.parameter_files import shared_file
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.records import Metric, Quantity, ViewColumn
@@ -305,7 +306,7 @@ def bench_tables(report: SweepReport, rows: Sequence[Row], optima: Mapping[Place
     failed = any(row.raised for row in rows)
     columns = [_PLANNER, EPISODES, dataclasses.replace(NOT_REACHED, title="below 95 %")]
     columns += [Column("raised", "raised"), Column("error", "error")] if failed else []
-    cells: list[tuple[Cell, ...]] = []
+    cells = list[tuple[Cell, ...]]()
     for row in rows:
         errors = (len(row.raised), row.raised[0] if row.raised else "") if failed else ()
         means = (object_interval(row.figures[figure]) for figure in BenchFigure)
@@ -319,7 +320,7 @@ def _paired(rows: Sequence[Row]) -> Table:
     """Differences of each row to the first one on the same objects and seeds."""
     first, *others = rows
     shown = BenchFigure.t95, BenchFigure.area, BenchFigure.seconds
-    cells: list[tuple[Cell, ...]] = []
+    cells = list[tuple[Cell, ...]]()
     for row in others:
         pairs = (
             paired_difference(row.figures[figure], first.figures[figure], interval=object_interval)

@@ -11,9 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from nbv_bench.experiments.folder import MANIFEST_FILE
-from nbv_bench.experiments.optimum import Optimality, optimality, optimum_for
-from nbv_bench.experiments.optimum_problem import Optimum
-from nbv_bench.experiments.statistics import mean_interval
 from nbv_bench.experiments.summary import sweep_tables
 from nbv_bench.experiments.summary.sensitivity import sensitivity_tables
 from nbv_bench.experiments.summary.sweep_report import Episode, SweepReport, Trial, distinct, trial_of
@@ -21,6 +18,9 @@ from nbv_bench.experiments.summary.sweep_tables import EPISODES, NOT_REACHED, PL
 from nbv_bench.experiments.summary.thesis_tables import compared_with_thesis, table_7_1, table_7_2
 from nbv_bench.experiments.summary.time_tables import time_table
 from nbv_bench.experiments.sweep import variants
+from nbv_bench.optimum.best_sets import Optimality, optimality, optimum_for
+from nbv_bench.optimum.optimum_problem import Optimum
+from nbv_bench.statistics import mean_interval
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.episode.simulation import Simulation
@@ -94,7 +94,7 @@ def optimum_table(episodes: Sequence[Episode], optima: Mapping[Place, Optimum], 
             key: value for key, gap in g[1].items() if (value := figure(gap)) is not None
         })  # fmt: skip
 
-    columns: list[tuple[Column, Callable[[_Measured], Cell]]] = [
+    columns = [
         (PLANNER, lambda g: g[0]),
         (T95_OPTIMUM,
          mean(lambda o: None if o.views_95_relative is None else 100.0 * o.views_95_relative)),

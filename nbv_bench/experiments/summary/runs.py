@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from nbv_bench.experiments.folder import MANIFEST_FILE, read_episodes
-from nbv_bench.experiments.statistics import Cases, coverage_band, mean_interval, paired_difference
 from nbv_bench.experiments.summary.sweep_tables import EPISODES, PAIRS, UNPAIRED
 from nbv_bench.experiments.sweep import setting_words
+from nbv_bench.statistics import Cases, coverage_band, mean_interval, paired_difference
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.episode.records import Metric, ViewColumn, checked_episode
 from nbv_planner.errors import ResultsError
@@ -133,7 +133,7 @@ def runs_table(runs: Sequence[ComparedRun]) -> Table:
         "Means with 95 % confidence intervals over the seeds, from three on. Episodes that never reach 95 % count in "
         "no T95, those that never reach 95 % completeness in no C95."
     )
-    rows: list[tuple[Cell, ...]] = []
+    rows = list[tuple[Cell, ...]]()
     for run in runs:
         means = (mean_interval(run.figures(column.name)) for column in _COLUMNS)
         rows.append((run.label, len(run.episodes), run.coverage_kind, *means))
@@ -148,7 +148,7 @@ def paired_runs_table(runs: Sequence[ComparedRun]) -> Table:
         "runs have no episode of the same object and seed with that value."
     )
     pairs = list(itertools.combinations(runs, 2)) if len(runs) <= _MOST_RUNS else [(runs[0], run) for run in runs[1:]]
-    rows: list[tuple[Cell, ...]] = []
+    rows = list[tuple[Cell, ...]]()
     for first, second in pairs:
         own, others = set(first.episodes), set(second.episodes)
         found = (paired_difference(first.figures(c.name), second.figures(c.name)).difference for c in _COLUMNS)

@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 from scipy.stats import spearmanr
 
-from nbv_bench.experiments.statistics import FEWEST, mean_interval, paired_difference
 from nbv_bench.experiments.summary.sweep_report import ComparedCase, SweepReport, distinct, figures, of_planner
 from nbv_bench.experiments.summary.sweep_tables import NOT_REACHED, PROTOCOL, T95, VIEWS_95
 from nbv_bench.experiments.sweep import setting_words, variant_label
+from nbv_bench.statistics import FEWEST, mean_interval, paired_difference
 from nbv_planner.report.tables import Cell, Column, MeanInterval, Table
 
 
@@ -106,8 +106,8 @@ def sensitivity_tables(report: SweepReport) -> list[Table]:
         *(Column(f"t95_{planner}", f"{planner}, {T95.title}", 1, interval=True) for planner in planners),
         replace(NOT_REACHED, title="N/A"),
     )
-    rows: list[tuple[Cell, ...]] = []
-    findings: list[tuple[Cell, ...]] = []
+    rows = list[tuple[Cell, ...]]()
+    findings = list[tuple[Cell, ...]]()
     for one in found:
         for number, (value, cases) in enumerate(one.by_value.items()):
             views = figures(of_planner(cases, report.reference), VIEWS_95.of)

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from nbv_bench.experiments.cases import THEORY_MEASURES
 from nbv_bench.experiments.folder import SweepResults
-from nbv_bench.experiments.statistics import Cases, decision_ranks, mean_interval, reconstruction_ranks
 from nbv_bench.experiments.sweep import EPISODE, setting_words, variants
+from nbv_bench.statistics import Cases, decision_ranks, mean_interval, reconstruction_ranks
 from nbv_planner.episode.records import Metric, Quantity
 from nbv_planner.planning.objectives import OMNISCIENT
 from nbv_planner.planning.termination import SUCCESSES, TerminationReason
@@ -44,7 +44,7 @@ class ComparedCase:
     t95_percent: float | None  #: T95/T95*, per cent; None where one of both is missing.
     t_percent: float | None  #: T/T*, likewise.
     c95_percent: float | None  #: C95/C95*, per cent, to the planner that knows the object and has that target.
-    #: `#REC` among all planners, see :mod:`nbv_bench.experiments.statistics`; None below 95 %, or where a planner
+    #: `#REC` among all planners, see :mod:`nbv_bench.statistics`; None below 95 %, or where a planner
     #: that has run elsewhere has no episode.
     rank_rec: int | None
     rank_nbv: int | None  #: `#NBV`, likewise.

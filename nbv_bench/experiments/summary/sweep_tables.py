@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import beta, binomtest
 
-from nbv_bench.experiments.statistics import FEWEST, Cases, mean_interval, object_interval, paired_difference
 from nbv_bench.experiments.summary.sweep_report import (
     ComparedCase,
     Episode,
@@ -24,6 +23,7 @@ from nbv_bench.experiments.summary.sweep_report import (
     figures,
     reference_hint,
 )
+from nbv_bench.statistics import FEWEST, Cases, mean_interval, object_interval, paired_difference
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.records import Metric, Quantity, ViewColumn, views_to
 from nbv_planner.planning.termination import TerminationReason
@@ -152,7 +152,7 @@ def paired_table(cases: Sequence[ComparedCase]) -> Table:
         "Differences on the same object and seed, averaged; intervals as in the table of planners, not corrected for "
         "the number of comparisons. Left out: object and seed for which only one of the two has a value."
     )
-    rows: list[tuple[Cell, ...]] = []
+    rows = list[tuple[Cell, ...]]()
     for merit, within in itertools.product(MERITS, _by_protocol(cases)):
         for first, second in itertools.combinations(by_planner(within), 2):
             pair = paired_difference(figures(first.cases, merit.of), figures(second.cases, merit.of))
@@ -202,7 +202,7 @@ def paired_object_table(cases: Sequence[ComparedCase], name: str) -> Table:
         f"{_OBJECT_NOTE} Not corrected for the number of comparisons. Left out: object and seed for which only one of "
         "the two reaches 95 %."
     )
-    rows: list[tuple[Cell, ...]] = []
+    rows = list[tuple[Cell, ...]]()
     for first, second in itertools.combinations(by_planner(cases), 2):
         t95, regret, c95 = (
             paired_difference(figures(first.cases, merit.of), figures(second.cases, merit.of), interval=object_interval)
@@ -238,7 +238,7 @@ def timing_table(episodes: Sequence[Episode], cases: Sequence[ComparedCase]) -> 
         "Processor time of a decision on the machine that ran the sweep: the only values that differ from run to "
         "run. T95 / T95*: N/A left out, intervals over the objects."
     )
-    rows: list[tuple[Cell, ...]] = []
+    rows = list[tuple[Cell, ...]]()
     for (protocol, planner), values in times.items():
         own = Group(planner, "all", [c for c in cases if (c.trial.protocol, c.planner) == (protocol, planner)])
         quantiles = np.quantile(values, [0.5, 0.95, 1.0]).tolist() if values else [None] * 3
@@ -303,7 +303,7 @@ def certificate_table(episodes: Sequence[Episode]) -> Table | None:
                 claimed = ViewColumn.completeness if "completeness_tau" in ended else ViewColumn.coverage
                 reached = views_to(claimed.each(views), ended["target_coverage"])
                 late[group].append(None if reached is None else len(views) - reached)
-    rows: list[tuple[Cell, ...]] = []
+    rows = list[tuple[Cell, ...]]()
     for certified in distinct(group[:2] for group in late):
         everything, *classes = [group for group in number if group[:2] == certified]
         for group in (everything, *(classes if len(classes) > 1 else ())):
@@ -363,7 +363,7 @@ def theory_table(rows: Sequence[Mapping[str, Any]], delta: float) -> Table:
         return lambda g: float(np.mean([row[name] for row in g.rows]))
 
     words = {"line_of_sight": "line of sight", "surface_points": "all that is seen"}
-    columns: list[tuple[Column, Callable[[TheoryGroup], Cell]]] = [
+    columns = [
         (Column("measured", "measured", words=words), lambda g: g.measurement), (PLANNER, lambda g: g.planner),
         (Column("proof", "proof"), lambda g: g.rows[0]["proof"]),
         (Column("confidence", "band"), lambda g: g.rows[0]["confidence"]),

@@ -126,7 +126,7 @@ def _comparable(cases: Sequence[ComparedCase]) -> list[ComparedCase]:
     """The cases of those published planners that have finished exactly the thesis's objects, of the first seed."""
     first = min((c.trial.seed for c in cases), default=0)
     everything = {text for family in THESIS_OBJECTS.values() for text in family}
-    kept: list[ComparedCase] = []
+    kept = list[ComparedCase]()
     for planner in distinct(c.planner for c in cases):
         own = [c for c in of_planner(cases, planner) if c.trial.seed == first]
         if planner in PUBLISHED_NOT_REACHED and {c.trial.object for c in own} == everything:

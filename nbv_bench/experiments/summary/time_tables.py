@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from nbv_bench.experiments.statistics import Cases, mean_interval, object_means
 from nbv_bench.experiments.summary.sweep_report import HINDSIGHT, UNIFORM, Episode, SweepReport, distinct
 from nbv_bench.experiments.summary.sweep_tables import EPISODES, PLANNER, VIEWS_95
+from nbv_bench.statistics import Cases, mean_interval, object_means
 from nbv_planner.episode.records import Metric, ViewColumn, time_to_95, views_to
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.motion import TimeSettings, travel_time
@@ -129,7 +129,7 @@ def time_table(report: SweepReport, protocol: str) -> Table | None:
         Column("time95_rel_percent", "relative (%)", 1, interval=True), Column("worst_percent", "worst object (%)", 1),
         Column("worst", "which"), Column("slower", f"objects > {_SLOWER:g} %"),
     )
-    rows: list[tuple[Cell, ...]] = []
+    rows = list[tuple[Cell, ...]]()
     for race in races(report, protocol):
         for label, own in race.tallies.items():
             relative = race.relative(label)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -19,14 +18,12 @@ from matplotlib.patches import Circle, Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D
-from numpy.typing import NDArray
-from PIL import Image
 
 from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
 from nbv_planner.geometry import TWO_PI, FloatArray, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.report import colors, outlines
 from nbv_planner.report.figures import style
-from nbv_planner.report.figures.style import apply_palette, common_palette, label_views
+from nbv_planner.report.figures.style import label_views
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Check, failed
 from nbv_planner.surface.seam import Hits
@@ -384,34 +381,3 @@ def _draw_legend(figure: Figure, content: EpisodeContent) -> None:
     )
 
 
-_GIF_DPI = 100
-_FRAME_MILLISECONDS = 770
-_LAST_FRAME_MILLISECONDS = 4000
-
-
-def pixels(figure: Figure) -> NDArray[np.uint8]:
-    """A figure as red, green and blue, shape (height, width, 3)."""
-    figure.set_dpi(_GIF_DPI)
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    return np.array(canvas.buffer_rgba())[..., :3]
-
-
-def save_animation(path: str | os.PathLike[str] | BinaryIO, frames: Sequence[EpisodeContent]) -> None:
-    """Write an animated GIF of :func:`episode_frames` to `path`, or into a file that is open.
-
-    Raises:
-        OSError: the file cannot be written.
-    """
-
-    def frame(number: int) -> Image.Image:
-        return Image.fromarray(pixels(draw_figure(frames[number])))
-
-    samples = {number: frame(number) for number in {0, len(frames) // 2, len(frames) - 1}}
-    # One palette for all frames keeps colours constant, and unchanged areas out of the file.
-    palette = common_palette(samples.values())
-    first, *others = (apply_palette(samples.get(number) or frame(number), palette) for number in range(len(frames)))
-    first.save(
-        path, format="GIF", save_all=True, append_images=others, loop=0,
-        duration=[_FRAME_MILLISECONDS] * len(others) + [_LAST_FRAME_MILLISECONDS],
-    )

@@ -12,12 +12,7 @@ from hand_made import REFERENCE, compared, episode
 
 from nbv_bench.experiments.cases import run_case
 from nbv_bench.experiments.summary.contents import optimum_table, place_of, sweep_optima
-from nbv_bench.experiments.summary.pictures import (
-    episode_landscapes,
-    landscape_episode,
-    ranking_objectives,
-    rerun,
-)
+from nbv_bench.experiments.summary.view_pictures import episode_landscapes, landscape_episode, ranking_objectives, rerun
 from nbv_bench.experiments.sweep import Sweep
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recorded_config
 from nbv_planner.errors import ResultsError

@@ -10,11 +10,11 @@ import pytest
 from hand_made import results
 
 from nbv_bench.experiments.cases import run_episode_case
-from nbv_bench.experiments.statistics import object_means
 from nbv_bench.experiments.summary.pictures import time_picture
 from nbv_bench.experiments.summary.sweep_report import HINDSIGHT, sweep_report
 from nbv_bench.experiments.summary.sweep_tables import planner_table
 from nbv_bench.experiments.summary.time_tables import hindsight, races, seconds_by, tally, time_table
+from nbv_bench.statistics import object_means
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import Metric
 from nbv_planner.planning.motion import TimeSettings

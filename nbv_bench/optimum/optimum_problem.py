@@ -88,7 +88,7 @@ def greedy_views(problem: CoverageProblem, points: int | None = None) -> list[in
     The first of equals wins. Its coverage by T views is at least :math:`(1 - 1/e) F(Θ^*_T)` (thesis ch. 4.1; Nemhauser,
     Wolsey and Fisher 1978).
     """
-    taken: list[int] = []
+    taken = list[int]()
     while problem.coverage(taken) < (problem.reachable if points is None else min(points, problem.reachable)):
         taken.append(int(problem.gains(taken).argmax()))
     return taken
@@ -280,7 +280,7 @@ def greedy_tour(
     until so many `points`, which some views see together, have been seen; it drives by the shorter arc. Arguments as in
     :func:`least_time`; nothing is proved, the bound is 0.
     """
-    taken: list[int] = []
+    taken = list[int]()
     here, seconds = 0.0, 0.0
     while problem.coverage(taken) < points:
         apart = np.abs(offset[problem.candidates] - here)
