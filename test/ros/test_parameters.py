@@ -36,7 +36,8 @@ TYPES = {
 
 
 def declared(name: str):
-    return [entry for cls in NODE_SETTINGS[name] for entry in settings_of(cls)]
+    """But those of plug-ins, of which the defaults name none."""
+    return [entry for cls in NODE_SETTINGS[name] for entry in settings_of(cls) if "." not in entry[0]]
 
 
 def plain(value):
@@ -64,6 +65,12 @@ def test_every_parameter_is_described_with_its_unit_type_range_and_default(world
             assert meta.maximum is None or bounds.to_value == meta.maximum
         else:
             assert len(ranges) == 0
+
+
+def test_of_plug_ins_those_in_use_are_declared_and_those_that_are_given(world):
+    node = world.start(NODES["nbv_planner"], planner="design", **{"frontier.radius": 1.5})
+    names = {name for name in node.get_parameters_by_prefix("") if "." in name and not name.startswith("qos_")}
+    assert names == {"design.criterion", "design.grid", "frontier.radius"}
 
 
 @pytest.mark.parametrize("name", NODES)

@@ -51,10 +51,12 @@ def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str]
                 raise SettingError(f"{name}: {given[name]!r} is not allowed; must be true or false")
         follow = derived(given, classes)
         for cls in classes:
+            used = {given.get(name, getattr(cls, name)) for name in getattr(cls, "plugins", {})}
             for name, default, meta in settings_of(cls):
-                _declare(node, name, follow.get(name, default), meta)
-        if follow:
-            node.get_logger().info(derived_words(follow, classes))
+                if name in given or "." not in name or name.partition(".")[0] in used:  # of plug-ins only those in use
+                    _declare(node, name, follow.get(name, default), meta)
+        if said := {name: value for name, value in follow.items() if node.has_parameter(name)}:
+            node.get_logger().info(derived_words(said, classes))
         return set(given)
     except SettingError as error:
         raise SettingError(f"{node.get_name()}: {error}") from error
@@ -161,7 +163,9 @@ def read_settings(node: Node, cls: type[T]) -> T:
     Raises:
         SettingError: the values do not fit together; names the node.
     """
-    values = {name: plain_value(node.get_parameter(name).value) for name, _, _ in settings_of(cls)}
+    values = {
+        name: plain_value(node.get_parameter(name).value) for name, _, _ in settings_of(cls) if node.has_parameter(name)
+    }
     try:
         return from_mapping(cls, values)
     except SettingError as error:
