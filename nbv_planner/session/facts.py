@@ -233,8 +233,11 @@ class Counted:
         """It is taken."""
         if state.goal is None:
             raise ValueError("a view counts without a goal")
-        known = replace(state, visited=(*state.visited, state.goal.pose))
-        return known.aimless(counted=(*state.counted, self.stamp), hits=self.hits, near=())
+        visited = (*state.visited, state.goal.pose)
+        return state.aimless(
+            visited=visited, counted=(*state.counted, self.stamp), hits=self.hits, near=(),
+            rounds=state.rounds[: len(visited)],
+        )
 
 
 @dataclass(frozen=True)
@@ -254,9 +257,10 @@ class Judged:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Keep the judgement."""
-        judged = replace(state, history=(*state.history, self.coverage), doubts=(*state.doubts, self.doubt))
-        ended = replace(judged, termination=self.termination, ending=self.ending, withheld=self.withheld)
-        return replace(ended, estimate=self.estimate)
+        return replace(
+            state, history=(*state.history, self.coverage), doubts=(*state.doubts, self.doubt),
+            termination=self.termination, ending=self.ending, withheld=self.withheld, estimate=self.estimate,
+        )
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,8 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
     if core.episode.found is not None:
         figures["centre_x"], figures["centre_y"] = centre_of(core.episode.found)
     number, stamp = len(visited) + 1, question.belief_stamp
-    published = dataclasses.replace(decision, promised=None)  # what was asked for the answer alone
+    # What was asked for the answer alone is not published.
+    published = decision if decision.promised is None else dataclasses.replace(decision, promised=None)
     goal = Goal(view, now, published, number, answer.milliseconds, stamp, figures)
     played = None if planner.ledger is None else planner.ledger.rounds([*visited, view])[-1]
     core.note(facts.Decided(goal, played, leg))
