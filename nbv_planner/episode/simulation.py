@@ -263,7 +263,7 @@ class Simulation:
         return self.core.episode.found
 
     def _visited(self) -> list[CameraPose]:
-        """Views taken, as seen from where the planner believes the centre."""
+        """Views taken."""
         return [step.view for step in self.judge.steps] if self._start is None else list(self.core.episode.visited)
 
     def _refer(self, taken: CameraPose | None = None) -> None:
