@@ -42,7 +42,7 @@ export MPLBACKEND := Agg
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs pictures test test-fast lint clean check-python
+.PHONY: help setup demo docs pictures test test-all test-fast lint clean check-python
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*  ## ' Makefile | sed 's/:.*  ## /|/' | awk -F'|' '{printf "make %-9s %s\n", $$1, $$2}'
@@ -63,12 +63,16 @@ docs: $(STAMP)  ## build the documentation as a site in build/docs; warnings are
 	$(BIN)/python -m sphinx -W --keep-going -E -q docs build/docs
 	@echo "build/docs/index.html"
 
-test: lint  ## linters, types and all tests
+test: lint  ## linters, types and the tests of every commit
+	@mkdir -p $(ROS_LOG_DIR)
+	$(BIN)/python -m pytest -m "not release" $(PYTEST_ARGS)
+
+test-all: lint  ## also the tests before a release: the wheel, notebooks, another simulator, campaigns
 	@mkdir -p $(ROS_LOG_DIR)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
 test-fast: $(STAMP)  ## the tests without processes, sweeps and pictures
-	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "not slow and not release" $(PYTEST_ARGS)
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check $(LINTED)

@@ -55,6 +55,12 @@ SLOW_MODULES = {
     "test_tree.py", "test_tutorials.py",
 }  # fmt: skip
 
+# What a commit seldom breaks and what lasts: the wheel in an environment of its own, notebooks, another simulator,
+# campaigns. `make test-all` runs it, before a release.
+RELEASE = {"faults"}
+RELEASE_MODULES = {"test_release.py", "test_mujoco_example.py", "test_faults.py", "test_cluster.py"}
+RELEASE_TESTS = {"test_a_notebook_runs_as_a_reader_runs_it"}
+
 # The files that last longest, longest first: begun last, one of them would keep a single worker busy at the end.
 LONG_FILES = (
     "test_published_tables.py", "test_tutorials.py", "test_demo.py", "test_scripted_robots.py", "test_simulate.py",
@@ -64,13 +70,16 @@ LONG_FILES = (
 
 
 def pytest_collection_modifyitems(items):
-    """Mark the slow tests, and put those of the longest files first."""
+    """Mark the slow tests and those before a release, and put those of the longest files first."""
     here = Path(__file__).parent
     places = {name: place for place, name in enumerate(LONG_FILES)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
     for item in items:
         if SLOW.intersection(item.path.relative_to(here).parts) or item.path.name in SLOW_MODULES:
             item.add_marker("slow")
+        name, parts = item.path.name, item.path.relative_to(here).parts
+        if RELEASE.intersection(parts) or name in RELEASE_MODULES or getattr(item, "originalname", "") in RELEASE_TESTS:
+            item.add_marker("release")
 
 
 @pytest.hookimpl(tryfirst=True)
