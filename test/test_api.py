@@ -18,7 +18,6 @@ import nbv_planner as nbv
 from nbv_planner.cli.main import main
 from nbv_planner.errors import ContourError, UnknownNameError
 from nbv_planner.planning.planners import PLANNER_PLUGINS
-from nbv_planner.settings import extended
 
 ROOT = Path(nbv.__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "examples" / "notebooks").glob("*.ipynb"))
@@ -161,7 +160,6 @@ def registry():
     entries, plugins = PLANNER_PLUGINS._entries, PLANNER_PLUGINS.all
     yield
     PLANNER_PLUGINS._entries, PLANNER_PLUGINS.all = entries, plugins
-    extended.cache_clear()
 
 
 class Second:

@@ -264,6 +264,8 @@ def test_what_no_section_has_is_refused_and_an_old_name_says_the_new_one():
         PlannerSettings(planner="ranks", sections={"ranks.toward": 1.0})
     with pytest.raises(SettingError, match=r"settings: ranks_towards is now ranks\.towards"):
         configure(planner="ranks", ranks_towards=1.0)
+    given = configure(planner="ranks", ranks={"towards": 1.0})
+    assert given.planner.sections == (("ranks.towards", 1.0),)
     before = from_mapping(PlannerSettings, {"planner": "ranks", "ranks_towards": 1.0})  # a record of version 1
     assert before.sections == (("ranks.towards", 1.0),)
 

@@ -387,12 +387,14 @@ def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: A
 def configure(**given: Any) -> EpisodeConfig:
     """Build the configuration from settings by their names alone.
 
-    A name that several groups have, as `noise_std`, holds in all of them. What is not given follows from what is, see
-    :func:`derived`: every length from `radius_max`.
+    A name that several groups have, as `noise_std`, holds in all of them; the settings of a plug-in are a dictionary
+    with its name. What is not given follows from what is, see :func:`derived`: every length from `radius_max`.
 
     Raises:
         SettingError: there is no such setting, or a value is not allowed.
     """
+    for name in [name for name, values in given.items() if isinstance(values, Mapping)]:
+        given |= {f"{name}.{own}": value for own, value in given.pop(name).items()}
     refuse_unknown(given, [EpisodeConfig, *GROUPS.values()], "settings")
     top = {name for name, _, _ in settings_of(EpisodeConfig)} & given.keys()
     return config_from_parameters(dict.fromkeys(NODE_SETTINGS, given), **{name: given[name] for name in top})
