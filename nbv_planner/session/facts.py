@@ -233,11 +233,9 @@ class Counted:
         """It is taken."""
         if state.goal is None:
             raise ValueError("a view counts without a goal")
-        visited = (*state.visited, state.goal.pose)
-        return state.aimless(
-            visited=visited, counted=(*state.counted, self.stamp), hits=self.hits, near=(),
-            rounds=state.rounds[: len(visited)],
-        )
+        visited, counted = (*state.visited, state.goal.pose), (*state.counted, self.stamp)
+        rounds = state.rounds[: len(visited)]
+        return state.aimless(visited=visited, counted=counted, rounds=rounds, hits=self.hits, near=())
 
 
 @dataclass(frozen=True)
