@@ -233,9 +233,8 @@ class Counted:
         """It is taken."""
         if state.goal is None:
             raise ValueError("a view counts without a goal")
-        visited, counted = (*state.visited, state.goal.pose), (*state.counted, self.stamp)
-        rounds = state.rounds[: len(visited)]
-        return state.aimless(visited=visited, counted=counted, rounds=rounds, hits=self.hits, near=())
+        known = replace(state, visited=(*state.visited, state.goal.pose))
+        return known.aimless(counted=(*state.counted, self.stamp), hits=self.hits, near=())
 
 
 @dataclass(frozen=True)
@@ -255,10 +254,9 @@ class Judged:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Keep the judgement."""
-        return replace(
-            state, history=(*state.history, self.coverage), doubts=(*state.doubts, self.doubt),
-            termination=self.termination, ending=self.ending, withheld=self.withheld, estimate=self.estimate,
-        )
+        history, doubts = (*state.history, self.coverage), (*state.doubts, self.doubt)
+        known = replace(state, history=history, doubts=doubts, estimate=self.estimate)
+        return replace(known, termination=self.termination, ending=self.ending, withheld=self.withheld)
 
 
 @dataclass(frozen=True)
