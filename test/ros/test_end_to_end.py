@@ -351,7 +351,8 @@ def test_with_the_robots_file_an_episode_ends_as_its_comment_says(world, written
         assert main(["init", files[-1], "--for", "robot", "--radius-max", "0.4"]) == 0
     arguments = ["--ros-args", *(word for file in files for word in ("--params-file", file))]
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
-    world.start(DepthCamera, scan_rate=50.0, **robot)  # the robot
+    # A robot with a speed: what is learned of one that is everywhere at once are the delays of this machine alone.
+    world.start(DepthCamera, scan_rate=50.0, angular_speed=4.0, **robot)
     world.start(SurfaceMapperNode, cli_args=arguments)
     world.start(NbvPlannerNode, cli_args=arguments, wait_for_start=False)
     world.spin_until(
