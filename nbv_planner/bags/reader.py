@@ -27,7 +27,7 @@ from nbv_planner.bags.storage import (
     Topic,
     ZstdFile,
     no_progress,
-    unpack_whole,
+    serialised,
 )
 from nbv_planner.episode.messages import RUN_INFO
 from nbv_planner.errors import BagError, DependencyError, InputRejectedError, analysis_needed, reason
@@ -183,13 +183,10 @@ class Bag:
         """Yield the messages of a file until it cannot be read; decompress those that are compressed one by one."""
         try:
             for message in source:
-                if not message.data.startswith(ZSTD_MAGIC):  # which no message begins with that is not compressed
-                    yield message
-                    continue
                 try:
-                    yield message._replace(data=unpack_whole(message.data))
+                    yield serialised(message)
                 except ValueError as error:
-                    remarks.add(f"{name}: a message cannot be decompressed ({error}): left out")
+                    remarks.add(f"{name}: a message cannot be decompressed ({error}): left out", message.topic.name)
         except OSError as error:
             remarks.add(f"{name}: cannot be read further ({reason(error)})")
 

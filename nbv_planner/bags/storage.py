@@ -214,52 +214,60 @@ def zstd_module() -> Any:
     return zstd
 
 
-def unpack(data: bytes, method: str, limit: int) -> bytes:
-    """Decompress at most `limit` bytes; of damaged or truncated data what precedes the damage.
+def _decompressor(method: str) -> Any:
+    if method == "zstd":
+        return zstd_module().ZstdDecompressor()
+    if method != "lz4":
+        raise ValueError(f"compressed by {method!r}, which is not known")
+    with analysis_needed("compressed bags need it"):
+        from lz4.frame import LZ4FrameDecompressor
+    return LZ4FrameDecompressor()
+
+
+def unpack(data: bytes, method: str, limit: int, *, whole: bool = False) -> bytes:
+    """Decompress at most `limit` bytes; of damaged or truncated data what precedes the damage, if not wanted `whole`.
 
     The method is `zstd`, `lz4`, or empty for uncompressed bytes.
 
     Raises:
-        ValueError: the method is not known, or nothing can be decompressed.
+        ValueError: the method is not known, nothing can be decompressed, or it is not whole and has to be.
         DependencyError: the library is not installed.
     """
-    if method not in ("", "zstd", "lz4"):
-        raise ValueError(f"compressed by {method!r}, which is not known")
     if method == "":
         return data[:limit]
-    if method == "zstd":
-        decompressor = zstd_module().ZstdDecompressor()
-    else:
-        with analysis_needed("compressed bags need it"):
-            from lz4.frame import LZ4FrameDecompressor
-        decompressor = LZ4FrameDecompressor()
+    decompressor = _decompressor(method)
     try:
-        return bytes(decompressor.decompress(data, max_length=limit))
+        found = bytes(decompressor.decompress(data, max_length=limit))
     except MemoryError:
         raise
     except Exception as error:  # each library has its own
         raise ValueError(f"{method}: {error}") from error
-
-
-def unpack_whole(data: bytes) -> bytes:
-    """Decompress a message (zstd).
-
-    Raises:
-        ValueError: it is damaged or cut, or longer than :data:`LONGEST`.
-        DependencyError: the library is not installed.
-    """
-    zstd = zstd_module()
-    decompressor = zstd.ZstdDecompressor()
-    try:
-        found = bytes(decompressor.decompress(data, max_length=LONGEST))
-    except zstd.ZstdError as error:
-        raise ValueError(f"zstd: {error}") from error
-    if not decompressor.eof:
-        raise ValueError(f"it is cut, or has more than {LONGEST} bytes")
+    if whole and not decompressor.eof:
+        raise ValueError(f"it is cut, or has more than {limit} bytes")
     return found
 
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_METHODS = {ZSTD_MAGIC: "zstd", b"\x04\x22\x4d\x18": "lz4"}  # by the first bytes of what they have compressed
+
+
+def serialised(message: RawMessage) -> RawMessage:
+    """The message as it was serialised, decompressed if it is compressed by itself.
+
+    Its first bytes tell, for `metadata.yaml` may be missing or wrong: all that is serialised as `cdr` begins with a
+    zero, the first byte of its encapsulation identifier (DDS-XTypes, 7.6.3.1.2), and nothing that is compressed does.
+
+    Raises:
+        ValueError: it is damaged, cut, longer than :data:`LONGEST`, or compressed in a way that is not known.
+        DependencyError: the library to decompress it is not installed.
+    """
+    if method := _METHODS.get(message.data[:4]):
+        message = message._replace(data=unpack(message.data, method, LONGEST, whole=True))
+    if message.topic.encoding == "cdr" and message.data[:1] not in (b"", b"\0"):
+        raise ValueError("it is not serialised as cdr, nor compressed by zstd or lz4")
+    return message
+
+
 _ZSTD_BLOCK = 2**20
 
 

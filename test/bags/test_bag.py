@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import bz2
+import lzma
 import shutil
 import subprocess
 import sys
+import zlib
 
 import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
+import lz4.block
+import lz4.frame
 import yaml
 from recorded import content, messages, plain, write
 from rosbags.highlevel import AnyReader
 
 from nbv_planner.bags.reader import Bag
-from nbv_planner.bags.storage import LONGEST, ZSTD_MAGIC, zstd_module
+from nbv_planner.bags.storage import LONGEST, zstd_module
 from nbv_planner.bags.writer import copy_bag
 from nbv_planner.errors import BagError
 
@@ -165,9 +170,44 @@ def test_compression_is_known_by_the_messages_themselves(tmp_path, storage, give
         assert sorted((c.topic, time, bytes(data)) for c, time, data in reader.messages()) == sorted(RECORDED)
 
 
-def test_a_packed_message_that_is_cut_or_damaged_is_left_out_and_counted(tmp_path):
-    whole = packed_message(b"\0\1\0\0" + b"x" * 1000)
-    damaged = [whole, whole[:-1], ZSTD_MAGIC, whole[:6] + b"\xff" * 8, packed_message(bytes(LONGEST + 1)), b""]
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+@pytest.mark.parametrize("metadata", [True, False])
+def test_messages_packed_by_lz4_are_read_and_copied_unpacked(tmp_path, storage, metadata):
+    folder = write(tmp_path / "bag", [m._replace(data=lz4.frame.compress(m.data)) for m in messages()], storage)
+    if not metadata:
+        (folder / "metadata.yaml").unlink()
+    bag = Bag(folder)
+    assert content(bag) == RECORDED
+    copy_bag(bag, tmp_path / "new", storage)
+    assert content(Bag(tmp_path / "new")) == RECORDED
+    with AnyReader([tmp_path / "new"]) as reader:
+        assert sorted((c.topic, time, bytes(data)) for c, time, data in reader.messages()) == sorted(RECORDED)
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+@pytest.mark.parametrize("pack", [zlib.compress, bz2.compress, lzma.compress, lz4.block.compress])
+def test_a_bag_of_messages_packed_by_something_else_is_refused(tmp_path, storage, pack):
+    bag = Bag(write(tmp_path / "bag", [m._replace(data=pack(m.data)) for m in messages()], storage))
+    with pytest.raises(BagError, match=rf"bag holds no message: .*not serialised.*left out \({len(RECORDED)} times"):
+        copy_bag(bag, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_single_message_that_is_none_is_left_out_and_counted(bag_path, tmp_path):
+    storage = "mcap" if next(bag_path.glob("*.mcap"), None) else "sqlite3"
+    mixed = [m._replace(data=zlib.compress(m.data)) if n == 7 else m for n, m in enumerate(messages())]
+    bag = Bag(write(tmp_path / "bag", mixed, storage))
+    assert content(bag) == [*RECORDED[:7], *RECORDED[8:]]
+    bag.inventory()
+    (remark,) = bag.remarks.lines()
+    assert "(it is not serialised" in remark
+    assert mixed[7].topic.name in remark
+
+
+@pytest.mark.parametrize("pack", [packed_message, lz4.frame.compress], ids=["zstd", "lz4"])
+def test_a_packed_message_that_is_cut_or_damaged_is_left_out_and_counted(tmp_path, pack):
+    whole = pack(b"\0\1\0\0" + b"x" * 1000)
+    damaged = [whole, whole[:-1], whole[:4], whole[:6] + b"\xff" * 8, pack(bytes(LONGEST + 1)), b""]
     bag = Bag(write(tmp_path / "bag", [messages()[0]._replace(data=data) for data in damaged]))
     assert [len(data) for _, _, data in content(bag)] == [1004, 0]
     bag.inventory()

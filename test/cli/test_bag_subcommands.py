@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 
 import pytest
 
@@ -131,6 +132,27 @@ def test_reindex_of_a_bag_of_which_nothing_can_be_copied_leaves_no_new_one(here,
     assert main(["bag", "reindex", "bag", "--out", "new"]) == 2
     assert "a message cannot be decompressed" in capsys.readouterr().err
     assert not (here / "new").exists()
+
+
+@pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
+@pytest.mark.parametrize("command", [["analyze", "--no-figures"], ["bag", "reindex"], ["bag", "replay"]])
+def test_messages_packed_in_a_way_that_is_not_known_are_an_error(here, capsys, storage, command):
+    folder = write(here / "bag", [m._replace(data=zlib.compress(m.data)) for m in messages()], storage)
+    (folder / "metadata.yaml").unlink()
+    assert main([*command, "bag", "--out", "new"]) == 2
+    (said,) = [line for line in capsys.readouterr().err.splitlines() if "bag holds no message" in line]
+    assert "not serialised" in said
+    assert not (here / "new").exists()
+
+
+def test_analyze_and_reindex_read_messages_packed_by_lz4_without_metadata(here, capsys):
+    lz4 = pytest.importorskip("lz4.frame")
+    folder = write(here / "bag", [m._replace(data=lz4.compress(m.data)) for m in messages()])
+    (folder / "metadata.yaml").unlink()
+    assert main(["bag", "reindex", "bag", "--out", "new"]) == 0
+    for path in ("bag", "new"):
+        assert main(["analyze", path, "--no-figures", "--out", f"{path}-out"]) == 0
+        assert "4 views, true coverage" in capsys.readouterr().out
 
 
 def test_replay_says_that_the_decisions_are_the_same_and_by_its_exit_code(here, bag, capsys):
