@@ -125,7 +125,7 @@ def test_other_executors_do_not_compute_brief_jobs_beside_the_callbacks(world, m
     node.worker.submit(threading.get_ident, got.append, like="a")
     world.executor = executor
     world.spin_until(lambda: got, "the result")
-    assert got == [node.worker._thread.ident]
+    assert got == [thread.ident for thread in node.worker._pool._threads]
 
 
 def test_callbacks_that_submit_while_others_are_computed_lose_and_repeat_nothing(world):
@@ -176,7 +176,7 @@ def test_a_node_may_be_destroyed_in_the_middle_of_a_computation(world):
     world.nodes.remove(node)
     node.destroy_node()
     release.set()
-    node.worker._thread.join()
+    node.worker._pool.shutdown()
     assert got == []
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from concurrent import futures
 from functools import partial
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from rclpy.exceptions import InvalidHandle
 from rclpy.executors import SingleThreadedExecutor
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-# Computes, and returns the continuation for the node's thread.
-Job = Callable[[], Callable[[], None]]
 # Longest duration of a job in the node's thread, seconds.
 _BRIEF = 0.01
 # Number of similar jobs that predict the duration of the next one.
@@ -54,24 +51,23 @@ class Worker:
         self._node = node
         self._here = 0  # those of them that are computed in the node's thread
         self._turns: deque[Callable[[], None]] = deque()
-        self._jobs: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
-        self._results: deque[Callable[[], None]] = deque()
+        self._beside: deque[tuple[futures.Future[Any], Callable[[Any], None]]] = deque()  # in the order of their turns
         self._last: tuple[object, tuple[float, ...]] = (None, ())
         self._stopped = False
         self._guard = node.create_guard_condition(self._deliver)
-        self._thread = threading.Thread(target=self._run, name=f"{node.get_name()} worker", daemon=True)
+        self._pool = futures.ThreadPoolExecutor(1, f"{node.get_name()} worker")
 
     def submit(self, work: Callable[[], T], done: Callable[[T], None], *, like: object = None) -> None:
         """Compute `work`, then call `done` with its result in the node's thread.
 
         Exceptions of `work` are raised there too. Successive jobs that are equal in `like` take about the same time.
         """
-        executor, job = self._node.executor, partial(self._compute, work, done, like)
+        executor = self._node.executor
         last, seconds = self._last
         brief = like is not None and like == last and min(seconds) < _BRIEF
         # Other executors would run a task concurrently with callbacks. Jobs run one at a time, in order.
         here = brief and self._here == self.pending and isinstance(executor, SingleThreadedExecutor)
-        turn = partial(self._compute_here if here else self._compute_beside, job)
+        turn = partial(self._compute_here if here else self._compute_beside, partial(self._timed, work, like), done)
         self.pending += 1
         self._here += here
         if here or self._turns:
@@ -93,64 +89,50 @@ class Worker:
         self.submit(attempt, lambda deliver: deliver())
         return result
 
-    def _compute_here(self, job: Job) -> None:
-        deliver = job()
-        self.pending -= 1
-        self._here -= 1
+    def _compute_here(self, job: Callable[[], T], done: Callable[[T], None]) -> None:
+        try:
+            result = job()
+        finally:
+            self.pending -= 1
+            self._here -= 1
         if not self._stopped:
-            deliver()
+            done(result)
 
-    def _compute_beside(self, job: Job) -> None:
-        if not self._thread.is_alive():
-            self._thread.start()
-        self._jobs.put(lambda: self._hand_back(job()))
+    def _compute_beside(self, job: Callable[[], T], done: Callable[[T], None]) -> None:
+        if not self._stopped:
+            computed = self._pool.submit(job)
+            self._beside.append((computed, done))
+            computed.add_done_callback(self._wake)
 
     def stop(self) -> None:
         """End the thread; pending results are discarded."""
         self._stopped = True
-        self._jobs.put(None)
-        if self._thread.is_alive():
-            self._thread.join(_PATIENCE)
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        futures.wait([job for job, _ in self._beside if not job.cancelled()], _PATIENCE)
 
-    def _run(self) -> None:
-        for job in iter(self._jobs.get, None):
-            if self._stopped:
-                return
-            job()
-
-    def _compute(self, work: Callable[[], T], done: Callable[[T], None], like: object) -> Callable[[], None]:
+    def _timed(self, work: Callable[[], T], like: object) -> T:
         started = time.perf_counter()
         try:
-            result = work()
-        except BaseException as error:
-            caught = error
-            return lambda: _raise(caught)
+            return work()
         finally:
-            self._note(like, time.perf_counter() - started)
-        return lambda: done(result)
+            last, before = self._last
+            seconds = time.perf_counter() - started
+            self._last = like, (*(before if like == last else ()), seconds)[-_JUDGED:]
 
-    def _note(self, like: object, seconds: float) -> None:
-        last, before = self._last
-        self._last = like, (*(before if like == last else ()), seconds)[-_JUDGED:]
-
-    def _hand_back(self, deliver: Callable[[], None]) -> None:
-        self._results.append(deliver)
+    def _wake(self, _: object = None) -> None:
         if not self._stopped:
             with contextlib.suppress(InvalidHandle):  # the node has been destroyed meanwhile
                 self._guard.trigger()
 
     def _deliver(self) -> None:
         try:
-            while self._results:
+            while not self._stopped and self._beside and self._beside[0][0].done():
+                computed, done = self._beside.popleft()
                 self.pending -= 1
-                self._results.popleft()()
-        finally:
-            if self._results:  # an exception must not keep the others back
-                self._guard.trigger()
-
-
-def _raise(error: BaseException) -> NoReturn:
-    raise error
+                done(computed.result())
+        except BaseException:  # must not keep the others back
+            self._wake()
+            raise
 
 
 def end_process(code: int) -> NoReturn:
