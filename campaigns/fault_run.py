@@ -50,8 +50,9 @@ from campaigns.faults import (
     Unreachable,
     moments_of,
 )
+from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.judge import surface_error
-from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.parameter_files import Parameters, dump_parameters
 from nbv_planner.episode.parameters import (
     NODE_SETTINGS,

@@ -35,10 +35,12 @@ def with_common(belief: SurfaceBelief, std: float, shift: float = 0.0) -> Surfac
     """A belief moved by what is common to views, of which a standard deviation is left, metres."""
     without = np.stack([belief.mean, belief.std, belief.lower, belief.upper])
     value, left, prior = np.array([[0.3, -0.01, 0.0, 0.0], [0.05, 0.02, 0.002, 0.02], [0.2, 0.04, 0.002, 0.02]])
-    found = CommonErrors(without, value, left, prior, 9)
+    found = CommonErrors(value, left, prior, 9)
     wide, half = np.hypot(belief.std, std), np.hypot(0.5 * belief.width, 2.0 * std)
     mean = belief.mean + shift
-    return dataclasses.replace(belief, mean=mean, std=wide, lower=mean - half, upper=mean + half, common=found)
+    return dataclasses.replace(
+        belief, mean=mean, std=wide, lower=mean - half, upper=mean + half, common=found, without=without
+    )
 
 
 def wavy_belief(seed: int, *, size=400, least=2.0, greatest=8.0) -> SurfaceBelief:

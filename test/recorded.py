@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import struct
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
 from episodes import end_of
-from simulated_bags import Pace, Timeline, status_bytes
+from simulated_bags import Pace, Timeline, status_bytes, text_bytes
 
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.storage import RawMessage
@@ -16,6 +17,7 @@ from nbv_planner.bags.writer import BagWriter
 from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.planning.termination import Termination, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.star2d.mapper import MapperSettings
@@ -40,10 +42,10 @@ def _finished(config: EpisodeConfig) -> tuple[Simulation, Termination]:
     return simulation, end_of(simulation)
 
 
-def messages(config: EpisodeConfig = CONFIG, pace: Pace | None = None) -> list[RawMessage]:
+def messages(config: EpisodeConfig = CONFIG, pace: Pace | None = None, version: int = 2) -> list[RawMessage]:
     """What would have been recorded of it."""
     simulation, termination = finished(config)
-    return list(Timeline(config, simulation.judge.steps, termination, pace or Pace()).messages())
+    return list(Timeline(config, simulation.judge.steps, termination, pace or Pace(), version).messages())
 
 
 def later(recorded: Iterable[RawMessage], seconds: int) -> list[RawMessage]:
@@ -60,6 +62,9 @@ def _stamped_later(message: RawMessage, seconds: int) -> bytes:
         for name in ("goal_stamp", "surface_stamp"):
             values[name] = str(int(values[name]) + seconds * 10**9)
         return status_bytes("nbv_planner: iteration", values)
+    if message.topic.name == "/surface_info":
+        info = info_from_text(decode(message).data)
+        return text_bytes(dataclasses.replace(info, stamp=info.stamp + seconds * 10**9).text)
     data = bytearray(message.data)
     if message.topic.name in ("/scan", "/camera_pose", "/goal_pose", "/surface", "/nbv_planner/candidates"):
         struct.pack_into("<i", data, 4, struct.unpack_from("<i", data, 4)[0] + seconds)

@@ -13,16 +13,21 @@ import yaml
 
 from nbv_planner.bags.reader import typestore
 from nbv_planner.bags.storage import RawMessage, Topic
+from nbv_planner.clouds.cloud_fields import (
+    CANDIDATES_LAYOUT,
+    CONTOUR_LAYOUT,
+    FIELD_TYPES,
+    OWN_LAYOUT,
+    SURFACE_LAYOUT,
+    TURN_LAYOUT,
+)
+from nbv_planner.clouds.version_1 import CHECKS_LAYOUT, kernel_code
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
     CANDIDATES,
-    CANDIDATES_LAYOUT,
-    CHECKS_LAYOUT,
-    CONTOUR_LAYOUT,
     DIAGNOSTIC_ARRAY,
     DIAGNOSTIC_STATUS,
     DIAGNOSTICS,
-    FIELD_TYPES,
     GOAL_POSE,
     GROUND,
     GROUND_TRUTH,
@@ -31,22 +36,21 @@ from nbv_planner.episode.messages import (
     OCCUPANCY_GRID,
     POINT_CLOUD,
     POSE_STAMPED,
-    PRIOR_LAYOUT,
     RECORDED_TOPICS,
     RUN_INFO,
     SCAN,
-    SENSOR_LAYOUT,
     STATUS,
     STRING,
     SURFACE,
-    SURFACE_LAYOUT,
-    TURN_LAYOUT,
+    SURFACE_INFO,
 )
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
+from nbv_planner.gp.kernels import KERNEL_PLUGINS, KERNELS, PERIODISATIONS, smoothness_value
+from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.planning.termination import Termination
-from nbv_planner.settings import settings_of
+from nbv_planner.settings import settings_of, value_of
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import KINDS
@@ -54,7 +58,7 @@ from nbv_planner.versions import versions
 from nbv_planner.world.ground.occupancy_map import OccupancyMap, load_map
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scan import Scan
+from nbv_planner.world.scan import RangeNoise, Scan
 from nbv_planner.world.simulated_camera import SimulatedCamera
 
 
@@ -96,28 +100,45 @@ def pose_bytes(pose: CameraPose, stamp: int) -> bytes:
     return _bytes(POSE_STAMPED, message)
 
 
-def surface_bytes(
-    belief: SurfaceBelief, stamp: int, prior: PriorSettings | None = None, sensor: Sequence[float] = ()
-) -> bytes:
-    """A `surface` cloud."""
+def surface_bytes(belief: SurfaceBelief, stamp: int, old: Mapping[str, Sequence[float]] | None = None) -> bytes:
+    """A `surface` cloud; one of version 1 has the results of checks and `old` columns, whose first values are given."""
     x, y = polar_to_cartesian(belief.angle, belief.mean)
-    columns = {name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper", "hits")}
-    columns.update(x=x, y=y)
+    columns: dict[str, Any] = {"x": x + belief.centre[0], "y": y + belief.centre[1]}
+    columns.update({name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper", "hits")})
     layout = [*SURFACE_LAYOUT]
-    if belief.checks:
+    if belief.without is not None:
+        layout += OWN_LAYOUT
+        columns.update(zip((name for name, _ in OWN_LAYOUT), belief.without, strict=True))
+    if old is not None and belief.checks:
         layout += CHECKS_LAYOUT
         rows = np.full((len(x), 3), math.nan)
         for check in belief.checks:
             place = [kind.name for kind in KINDS].index(check.name)
             rows[place] = check.score, check.limit, check.level
-        columns.update(zip(("check_score", "check_limit", "check_level"), rows.T, strict=True))
-    if prior is not None:
-        layout += PRIOR_LAYOUT
-        columns["prior"] = [*prior.numbers, *[math.nan] * (len(x) - len(prior.numbers))]
-    if sensor:
-        layout += SENSOR_LAYOUT
-        columns["sensor"] = [*sensor, *[math.nan] * (len(x) - len(sensor))]
+        columns.update(zip((name for name, _ in CHECKS_LAYOUT), rows.T, strict=True))
+    for name, values in (old or {}).items():
+        layout.append((name, "f8"))
+        columns[name] = [*values, *[math.nan] * (len(x) - len(values))]
     return _cloud(layout, columns, stamp)
+
+
+def prior_numbers(prior: PriorSettings) -> list[float]:
+    """The numbers by which version 1 sent a prior."""
+    own = KERNEL_PLUGINS.named(prior.kernel).settings() if prior.kernel not in KERNELS else ()
+    return [
+        1.0, prior.prior_mean, prior.kernel_std, prior.length_scale, smoothness_value(prior.smoothness),
+        kernel_code(prior.kernel), float(PERIODISATIONS.index(prior.periodisation)), float(prior.kappa),
+        prior.cut_start, prior.cut_end, *(float(value_of(prior, name, default)) for name, default, _ in own),
+    ]
+
+
+def info_of(belief: SurfaceBelief, stamp: int, **known: Any) -> SurfaceInfo:
+    """What a mapper says with a belief; it has learned nothing but what is given."""
+    values: dict[str, Any] = {
+        "prior": PriorSettings(), "sensor": {}, "declared": RangeNoise(0.2, 0.0), "checks": belief.checks,
+        "common": belief.common, **known,
+    }
+    return SurfaceInfo(stamp, **values)
 
 
 def candidates_bytes(views: Poses, utility: FloatArray, stamp: int) -> bytes:
@@ -155,8 +176,8 @@ def _cloud(layout: Sequence[tuple[str, str]], columns: Mapping[str, Any], stamp:
     for name, values in columns.items():
         table[name] = values
     fields = [
-        _new("sensor_msgs/msg/PointField", name=name, offset=4 * place, datatype=FIELD_TYPES[kind], count=1)
-        for place, (name, kind) in enumerate(layout)
+        _new("sensor_msgs/msg/PointField", name=name, offset=dtype.fields[name][1], datatype=FIELD_TYPES[kind], count=1)
+        for name, kind in layout
     ]
     message = _new(
         POINT_CLOUD, header=_header(stamp, "object"), height=1, width=len(table), fields=fields, is_bigendian=False,
@@ -218,8 +239,11 @@ class Pace:
 class Timeline:
     """The messages of a simulated episode in the order of their times."""
 
-    def __init__(self, config: EpisodeConfig, steps: list[Step], termination: Termination, pace: Pace) -> None:
-        """Take a finished episode in the sensor protocol."""
+    def __init__(
+        self, config: EpisodeConfig, steps: list[Step], termination: Termination, pace: Pace, version: int = 2
+    ) -> None:
+        """Take a finished episode in the sensor protocol, to be written as this version of the package does."""
+        self._version = version
         self._config, self._steps, self._termination, self._pace = config, steps, termination, pace
         shape = parse_object(config.object, config.scene)
         self._points = surface_points(shape, config.scene.pixel_size)
@@ -284,7 +308,19 @@ class Timeline:
             yield self._message(CAMERA_POSE, stamp, pose_bytes(pose, stamp + round(self._pace.pose_offset * 1e9)))
             if index == 0 and step is not None:
                 self._surface_stamp = stamp
-                yield self._message(SURFACE, stamp + _MILLISECOND, surface_bytes(step.belief, stamp))
+                yield from self._mapped(step.belief, stamp)
+
+    def _mapped(self, belief: SurfaceBelief, stamp: int) -> Iterator[RawMessage]:
+        """What the mapper says of a scan; in version 1 with the prior in a column."""
+        config, now = self._config, stamp + _MILLISECOND
+        prior = PriorSettings(**vars(config.kernel), prior_mean=config.mapper.prior_mean)
+        if self._version == 1:
+            old = {"prior": prior_numbers(prior)}
+            yield self._message(SURFACE, now, surface_bytes(belief, stamp, old))
+            return
+        info = info_of(belief, stamp, prior=prior, sensor=SurfaceInfo.sensor_of(config.scene))
+        yield self._message(SURFACE_INFO, now, text_bytes(info.text))
+        yield self._message(SURFACE, now, surface_bytes(belief, stamp))
 
     def _said(self, now: int, state: str, views: int, *, ended: bool = False) -> RawMessage:
         values: dict[str, object] = {"state": state, "views": views, "coverage_estimate": 0.0, "elapsed": 0.0}

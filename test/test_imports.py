@@ -22,6 +22,7 @@ LAYERS = [
     {"world"},
     {"surface"},
     {"star2d", "volume"},
+    {"clouds"},
     {"mapping"},
     {"planning"},
     {"thesis"},

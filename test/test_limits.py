@@ -15,7 +15,6 @@ OVER = {
     "episode/log.py lines",
     "episode/log.py:EpisodeLog attributes",
     "episode/log.py:EpisodeLog methods",
-    "episode/messages.py lines",
     "episode/simulation.py:Simulation attributes",
     "episode/simulation.py:Simulation methods",
     "nbv_bench/experiments/folder.py:RunFolder attributes",

@@ -19,14 +19,17 @@ import pytest
 import yaml
 from beliefs import wavy_belief
 from programs import main
+from simulated_bags import info_of, prior_numbers, surface_bytes
 
 import nbv_planner
-from nbv_planner.bags.reader import Bag, decode
+from nbv_planner.bags.reader import Bag, decode, typestore
+from nbv_planner.clouds.version_1 import prior_from_msg
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, configure, recorded_config
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import PluginError, SettingError, UnknownNameError
 from nbv_planner.gp.kernels import KERNEL_PLUGINS, KernelSettings
+from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.planning.objectives import OBJECTIVE_PLUGINS
 from nbv_planner.planning.planners import PLANNER_PLUGINS
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
@@ -300,7 +303,12 @@ def test_a_parameter_that_changes_at_run_time_reaches_the_plug_in():
 def test_a_kernel_travels_with_the_surface_with_its_settings():
     prior = PriorSettings(kernel="cosines", sections={"cosines.variance": 3.5})
     assert prior.build()(0.0) == 3.5
-    assert PriorSettings.from_numbers([*prior.numbers, np.nan, np.nan]) == prior
+    info = info_of(wavy_belief(0), 7, prior=prior)
+    assert info_from_text(info.text).prior == prior
+    old = typestore().deserialize_cdr(
+        surface_bytes(wavy_belief(0), 7, {"prior": prior_numbers(prior)}), "sensor_msgs/msg/PointCloud2"
+    )
+    assert prior_from_msg(old) == prior
     assert KernelSettings().build().variance == 2.25
 
 

@@ -168,7 +168,7 @@ def analyse(
     recording = read_recording(
         bag, inventory, topics, lambda fraction: progress(0.4 + 0.6 * fraction), episode, parameters
     )
-    config, why_not = usable_config(recording.log.parameters)
+    config, why_not = usable_config(recording.log.parameters, recording.log.info)
     truth, remarks = (None, ()) if config is None else ground_truth(
         recording.log.parameters, recording.log.contour, config.scene
     )

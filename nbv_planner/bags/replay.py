@@ -3,235 +3,37 @@
 from __future__ import annotations
 
 import dataclasses
-import heapq
 import math
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from nbv_planner.bags.analysis import Analysis
-from nbv_planner.bags.reader import Bag, decode, definition_problem
-from nbv_planner.bags.recording import TopicMap, check_length
-from nbv_planner.episode import sensor_messages
-from nbv_planner.episode.log import READERS, LoggedView
+from nbv_planner.bags.reader import Bag
+from nbv_planner.bags.replayer import MOUNT, Event, Replayer, recorded_events, with_prior
+from nbv_planner.episode.log import LoggedView
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
-    GROUND,
     ITERATION,
     PACE,
     SCAN,
-    SENSOR_NAMES,
-    SURFACE,
     RecordedDecision,
-    prior_from_msg,
-    sensor_from_msg,
 )
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.episode.wiring import mapper_core, planner_named, view_space
-from nbv_planner.errors import BagError, InputRejectedError, SettingError
-from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.mapping.matching import MatchingSettings
+from nbv_planner.errors import BagError
+from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.planning.planners import OVERLAP, Decision
-from nbv_planner.planning.view_space import Exclusion, ViewSpace, put_on_ground
-from nbv_planner.session.questions import SessionSettings
-from nbv_planner.settings import from_mapping, plain_settings
+from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.view_space import Exclusion, ViewSpace
+from nbv_planner.session import events
+from nbv_planner.session.loop import views
+from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
+from nbv_planner.session.state import Goal
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.sampler import PriorSettings
-from nbv_planner.world.ground.occupancy_map import OccupancyMap
-from nbv_planner.world.pose import CameraPose, Poses, PoseSettings
-from nbv_planner.world.scan import Scan
-
-# A decision may have been made from a belief some updates older than the newest one.
-_KEPT = 50
-# Seconds for a decision.
-_PATIENCE = 3600.0
-# Scans that may wait for a recorded surface.
-_MANY = 10**6
-
-
-@dataclass(frozen=True, eq=False)
-class Update:
-    """A belief, and the time of the newest scan in it (nanoseconds; 0 for the prior)."""
-
-    stamp: int
-    belief: SurfaceBelief
-
-
-class Replayer:
-    """Mapper and planner of one set of parameters, on the recorded path of the camera.
-
-    The camera stands where the recorded planner sent it; so scans count at the recorded goals, and the views taken
-    before a decision are the recorded ones, whatever this planner would have chosen: no loop is closed here. Nobody
-    waits for the decisions: the `deadline` of the recorded planner does not hold, lest they depend on how busy this
-    machine is.
-    """
-
-    def __init__(
-        self, parameters: RunParameters, surface_stamps: Sequence[int] = (), map: OccupancyMap | None = None
-    ) -> None:
-        """Build mapper and planner; a recorded `map` takes the place of the file that the parameters name.
-
-        Where every scan counts, the stamps of the recorded surfaces say which scans were mapped together.
-
-        Raises:
-            NbvPlannerError: a value is not allowed.
-        """
-        mapper, planner = (parameters.nodes.get(name, {}) for name in ("surface_mapper", "nbv_planner"))
-        config = parameters.config()
-        if config.search.unknown:
-            raise SettingError("scene: unknown cannot be replayed: other views would have found another centre")
-        self.scene = config.scene
-        matching = from_mapping(MatchingSettings, mapper)
-        self._poses = from_mapping(PoseSettings, mapper)
-        self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
-        # Earlier versions of the planner had their own parameters for the prior.
-        prior = from_mapping(PriorSettings, {**mapper, **planner})
-        self._mapper = mapper_core(
-            config, matching, from_mapping(ArrivalSettings, mapper), prior, SENSOR_NAMES, map=map
-        )
-        # What was mapped is recorded: nothing that waits for its surface is dropped here.
-        self._mapper.setup = dataclasses.replace(self._mapper.setup, queue_size=_MANY)
-        settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
-        views, self._ground = view_space(config.views, self.scene, config.ground, map=map), config.ground
-        self._planner_for = partial(planner_named, settings, views=views, prior=prior.prior())
-        self.planner = self._planner_for(self.scene)
-        self._session = from_mapping(SessionSettings, planner)
-        self._updates: deque[Update] = deque([self._update(0)], maxlen=_KEPT)
-        self._pose: CameraPose | None = None
-
-    def take(self, stamp: int, what: Scan | CameraPose) -> Update | None:
-        """Receive a scan or a pose; returns the resulting update of the surface, if any."""
-        mapper, before = self._mapper, len(self._mapper.waiting)
-        if isinstance(what, Scan):
-            mapper.scan(stamp, what, "")
-        else:
-            self._pose = self._poses.camera(what)
-            mapper.pose(stamp, self._pose)
-        taken = list(mapper.waiting)[before:]
-        self.planner.heard += tuple((match.scan, match.pose) for match in taken)
-        # Where every scan counts, the recorded surfaces say up to which one they were mapped together.
-        if not taken or (self._ends and taken[-1].stamp < self._ends[0]):
-            return None
-        while (job := mapper.job()) is not None:
-            mapper.take(job())
-        return self._updated(mapper.known.progress.stamp)
-
-    def use(self, map: OccupancyMap) -> None:
-        """Go by another map of the ground."""
-        put_on_ground(self.planner.views, self._ground, map=map)
-
-    def sense(self, sensor: Mapping[str, float]) -> None:
-        """Use the sensor that the recorded mapper knew from the headers of the scans so far."""
-        with suppress(SettingError):  # none that a mapper can have had
-            self.scene = dataclasses.replace(self.scene, **sensor)
-        self._mapper.scene = self.scene
-        heard, self.planner = self.planner.heard, self._planner_for(self.scene)
-        self.planner.heard = heard
-
-    def forget(self, stamp: int) -> None:
-        """Discard all measurements and the goal, as the mapper did at `stamp` (nanoseconds)."""
-        self._mapper.reset()
-        self.planner.heard = ()
-        self._updated(stamp)
-
-    def _updated(self, stamp: int) -> Update:
-        while self._ends and self._ends[0] <= stamp:
-            self._ends.popleft()
-        self._updates.append(self._update(stamp))
-        return self._updates[-1]
-
-    def _update(self, stamp: int) -> Update:
-        return Update(stamp, self._mapper.known.mapper.belief().as_transmitted())
-
-    def decide(
-        self, decision: RecordedDecision, visited: Sequence[CameraPose],
-        given_up: Mapping[CameraPose, int], left_out: Iterable[CameraPose] = (),
-    ) -> tuple[Decision | None, Update]:
-        """Decide where the recorded planner did; returns the decision, None if no view may be chosen, and the belief.
-
-        The views `visited` were taken before; goals were `given_up` at these times (nanoseconds), and all candidates
-        `left_out` of this decision for such goals.
-        """
-        # The newest update that the recorded planner can have received.
-        until = decision.goal_stamp if decision.surface_stamp is None else decision.surface_stamp
-        update = next((update for update in reversed(self._updates) if update.stamp <= until), self._updates[0])
-        now = decision.goal_stamp * 1e-9
-        for view in left_out:
-            self.planner.views.mark_unreachable(view, math.nextafter(now, math.inf))
-        for view, stamp in given_up.items():
-            self.planner.views.mark_unreachable(view, stamp * 1e-9 + self._session.unreachable_duration)
-        if self._session.learn_speeds and decision.pace is not None:
-            pace: dict[str, Any] = dict(zip(PACE, decision.pace, strict=True))
-            self.planner.settings = dataclasses.replace(self.planner.settings, **pace)
-        current = None if self._pose is None else self._pose
-        self.planner.believe(update.belief, current)
-        overlapping = decision.decided_by == OVERLAP
-        return self.planner.decide(
-            update.belief, current_view=current, visited=visited, now=now, overlapping=overlapping
-        ), update
-
-    def send(self, decision: RecordedDecision) -> None:
-        """Use the recorded goal."""
-        self._mapper.goal(decision.goal_stamp, decision.view(self.scene.view_distance))
-
-
-# Messages that wait for earlier ones: topics reach a recorder at different times, by some milliseconds.
-_WAITING = 500
-
-
-Event = tuple[int, Scan | CameraPose | RecordedDecision | SurfaceBelief | OccupancyMap | dict[str, float]]
-"""Time (nanoseconds), and what was made then: a scan, pose, decision or map, the surface of a reset mapper, or what the
-mapper knew of the sensor from then on, by :data:`~nbv_planner.episode.messages.SENSOR_NAMES`."""
-
-
-def recorded_events(bag: Bag, topics: TopicMap, decisions: Sequence[RecordedDecision]) -> Iterator[Event]:
-    """Yield the inputs of mapper and planner, and the decisions, in order of the stamps.
-
-    A decision follows everything with the same stamp. Unusable messages are skipped, as by the nodes.
-    """
-    by_stamp = itemgetter(0)
-    coming: list[Event] = [(decision.goal_stamp, decision) for decision in decisions]
-    return heapq.merge(_in_order(_inputs(bag, topics)), sorted(coming, key=by_stamp), key=by_stamp)
-
-
-def _inputs(bag: Bag, topics: TopicMap) -> Iterator[Event]:
-    names = {
-        topic: name for topic, name in topics.names.items()
-        if name in (SCAN, CAMERA_POSE, SURFACE, GROUND) and definition_problem(topic) is None
-    }
-    sensor: dict[str, float] = {}
-    for message in bag.messages(names.__contains__):
-        name = names[message.topic]
-        try:
-            check_length(name, message)
-            msg = decode(message)
-            stamp, what = sensor_messages.to_nanoseconds(msg.header.stamp), READERS[name](msg)
-            told = sensor_from_msg(msg) if name == SURFACE else sensor
-        except InputRejectedError:
-            continue
-        if told not in ({}, sensor):  # known before the scan of this stamp was mapped
-            sensor = told
-            yield stamp - 1, told
-        # Of the surfaces only those without a hit matter: a mapper was reset. Stamp 0 is the initial prior.
-        if not isinstance(what, SurfaceBelief) or (stamp != 0 and not what.hits.any()):
-            yield stamp, what
-
-
-def _in_order(events: Iterator[Event]) -> Iterator[Event]:
-    """Sort by stamp within a buffer of some hundred events."""
-    waiting: list[tuple[int, int, Event]] = []
-    for number, event in enumerate(events):
-        heapq.heappush(waiting, (event[0], number, event))
-        if len(waiting) > _WAITING:
-            yield heapq.heappop(waiting)[2]
-    yield from (event for _, _, event in sorted(waiting))
-
+from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.scene import SENSOR_NAMES
 
 # Recorded angles and utilities read back to the same number; other library versions may round differently.
 _TOLERANCE = 1e-9
@@ -285,46 +87,19 @@ def replay(
     if lacking:
         raise BagError(f"{bag.path} cannot be replayed: {', '.join(lacking)} is not in it")
     log = analysis.recording.log
-    views = log.views
+    kept = _unchanged(parameters, log.parameters)
     replayer = Replayer(with_prior(parameters, bag, topics), sorted(log.surface_stamps), log.map)
-    run = _Run(replayer, analysis)
-    decisions = [*log.earlier, *(view.decision for view in views)]
-    begin = views[0].decision.goal_stamp if views else 0
-    read = _unchanged_sensor(parameters, log.parameters)
-    for stamp, what in recorded_events(bag, topics, decisions):
-        if isinstance(what, RecordedDecision):
-            if stamp >= begin:
-                run.decide(what)
-                progress(len(run.decisions))
-            replayer.send(what)
-        elif isinstance(what, SurfaceBelief):
-            replayer.forget(stamp)
-        elif isinstance(what, OccupancyMap):
-            replayer.use(what)
-        elif isinstance(what, dict):
-            replayer.sense({name: value for name, value in what.items() if name in read})
-        else:
-            replayer.take(stamp, what)
-    return run.decisions
+    decisions = [*log.earlier, *(view.decision for view in log.views)]
+    world = RecordedWorld(replayer, analysis, recorded_events(bag, topics, decisions), kept)
+    for number, _ in enumerate(views(replayer.core, world, world.choose), start=1):
+        progress(number)
+    return world.decisions
 
 
-def _unchanged_sensor(parameters: RunParameters, recorded: RunParameters | None) -> set[str]:
-    """Names of what the recorded mapper knew of the sensor, which may have changed, and is not replayed otherwise."""
+def _unchanged(parameters: RunParameters, recorded: RunParameters | None) -> set[str]:
+    """Names of what the recorded mapper knew of sensor and mount and is replayed: unless other values are given now."""
     before, now = (one.nodes.get("surface_mapper", {}) if one else {} for one in (recorded, parameters))
-    return {name for name in SENSOR_NAMES if before.get(name) == now.get(name)}
-
-
-def with_prior(parameters: RunParameters, bag: Bag, topics: TopicMap) -> RunParameters:
-    """The parameters; where none of the mapper were recorded, with the prior of the first surface that carries one."""
-    if parameters.nodes.get("surface_mapper"):
-        return parameters
-    for message in bag.messages(lambda topic: topics.names.get(topic) == SURFACE and definition_problem(topic) is None):
-        with suppress(InputRejectedError):
-            if prior := prior_from_msg(decode(message)):
-                planner = parameters.nodes.get("nbv_planner", {})
-                nodes = {**parameters.nodes, "surface_mapper": {**planner, **plain_settings(prior)}}
-                return dataclasses.replace(parameters, nodes=nodes)
-    return parameters
+    return {name for name in (*SENSOR_NAMES, *MOUNT) if before.get(name) == now.get(name)}
 
 
 def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[CameraPose]:
@@ -338,37 +113,105 @@ def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[
     return [known[int(index)] for index in left_out]
 
 
-class _Run:
-    """The decisions of a replayer, one after the other, judged afresh as the recorded ones were."""
+def _alone(view: CameraPose) -> Decision:
+    """The decision for a view where this planner has none to offer."""
+    nothing, nan = np.zeros(1), math.nan
+    return Decision(view, nan, nan, nan, nan, Poses.of([view]), nothing, nothing, nothing.astype(np.uint8))
 
-    def __init__(self, replayer: Replayer, analysis: Analysis) -> None:
-        views = analysis.recording.log.views
-        self._replayer, self._given_up = replayer, analysis.recording.log.given_up
-        self._judge = analysis.judge and dataclasses.replace(analysis.judge, steps=[], views=[])
-        self._recorded = {view.belief_stamp: view.belief for view in views if view.belief_stamp is not None}
-        space, circle = replayer.planner.views, replayer.scene.view_distance
-        self._left_out = {view.decision.goal_stamp: _unreachable(view, space, circle) for view in views}
-        self._passed = {view.decision.goal_stamp: list(view.passed) for view in views}
-        self._visited: list[CameraPose] = []
+
+class RecordedWorld:
+    """What is outside of the planner in a recording: the camera goes where it went, whatever is chosen.
+
+    Each decision is made afresh, and judged as the recorded ones were; the goal is the recorded one.
+    """
+
+    def __init__(
+        self, replayer: Replayer, analysis: Analysis, recorded: Iterator[Event], kept: Collection[str]
+    ) -> None:
+        """Go on to the first decision; of what the mapper knew of its sensor the names `kept` are replayed."""
+        log = analysis.recording.log
         self.decisions: list[ReplayedDecision] = []
+        self._replayer, self._events, self._kept, self._now = replayer, recorded, kept, 0
+        self._views = {view.decision.goal_stamp: view for view in log.views}
+        self._given_up = log.given_up
+        self._judge = analysis.judge and dataclasses.replace(analysis.judge, steps=[], views=[])
+        self._beliefs = {view.belief_stamp: view.belief for view in log.views if view.belief_stamp is not None}
+        self._next = self._to_next_decision()
+        if self._next is not None:
+            core = replayer.core
+            core.inputs.pose = replayer.pose or self._next.view(replayer.scene.view_distance)
+            events.take_surface(core, self.map(()), 0)
 
-    def decide(self, recorded: RecordedDecision) -> None:
-        circle = self._replayer.scene.view_distance
-        given_up = {goal.view(circle): stamp for goal, stamp in self._given_up if stamp <= recorded.goal_stamp}
-        view = recorded.view(circle)
-        left_out = self._left_out.get(recorded.goal_stamp, ())
-        own, update = self._replayer.decide(recorded, self._visited, given_up, left_out)
+    def _to_next_decision(self) -> RecordedDecision | None:
+        """Process what was recorded before the next decision of the episode, and return that."""
+        for stamp, what in self._events:
+            if isinstance(what, RecordedDecision) and stamp in self._views:
+                return what
+            if isinstance(what, dict):
+                what = {name: value for name, value in what.items() if name in self._kept}
+            self._replayer.receive(stamp, what)
+        return None
+
+    def now(self) -> int:
+        """Time of the next decision, nanoseconds; later with each call."""
+        self._now = max(self._now + 2, 0 if self._next is None else self._next.goal_stamp)
+        return self._now
+
+    def scan(self, goal: Goal) -> Sequence[MatchedScan]:
+        """Go on to the next decision; the mapper takes the recorded scans itself."""
+        assert self._next is not None
+        self._replayer.receive(self._next.goal_stamp, self._next)
+        self._next = self._to_next_decision()
+        return ()
+
+    def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
+        """The belief from which the next decision was made; the newest one behind the last decision."""
+        return self._replayer.newest.belief if self._next is None else self._replayer.update_for(self._next).belief
+
+    def choose(self, question: Question | EndQuestion) -> Answer | Verdict:
+        """Decide, and answer with the recorded view; the episode ends behind the last recorded decision."""
+        recorded = self._next
+        if isinstance(question, EndQuestion) or recorded is None:
+            ended = None if recorded else Termination(TerminationReason.STOPPED, {}, "the recording ends")
+            return Verdict(math.nan, False, None, ended, None)
+        view, own = recorded.view(self._replayer.scene.view_distance), self._decide(question, recorded)
+        self._compare(recorded, view, own)
+        went = _alone(view) if own is None else dataclasses.replace(own, view=view)
+        return Answer(went, recorded.milliseconds)
+
+    def _decide(self, question: Question, recorded: RecordedDecision) -> Decision | None:
+        """What this planner chooses, None if no view may be chosen."""
+        planner, replayer, now = question.planner, self._replayer, recorded.goal_stamp * 1e-9
+        circle = replayer.scene.view_distance
+        for view in _unreachable(self._views[recorded.goal_stamp], planner.views, circle):
+            planner.views.mark_unreachable(view, math.nextafter(now, math.inf))
+        for goal, stamp in self._given_up:
+            if stamp <= recorded.goal_stamp:
+                until = stamp * 1e-9 + replayer.session.unreachable_duration
+                planner.views.mark_unreachable(goal.view(circle), until)
+        if replayer.session.learn_speeds and recorded.pace is not None:
+            pace: dict[str, Any] = dict(zip(PACE, recorded.pace, strict=True))
+            planner.settings = dataclasses.replace(planner.settings, **pace)
+        planner.heard = replayer.heard
+        planner.believe(question.belief, replayer.pose)
+        return planner.decide(
+            question.belief, current_view=replayer.pose, visited=question.visited, now=now,
+            overlapping=recorded.decided_by == OVERLAP,
+        )
+
+    def _compare(self, recorded: RecordedDecision, view: CameraPose, own: Decision | None) -> None:
+        """Keep what was chosen beside what was recorded, and take the recorded view."""
         choice = Choice(None, None, differs=True, new_points=None)
         if own is not None:
             same = Poses.of([own.view]).repeat(Poses.of([view]), _TOLERANCE).all()  # but for rounding
             choice = Choice(own.view, own.utility, not same, self._new_points(own.view))
-        known, gap = self._recorded.get(update.stamp), None
+        update = self._replayer.update_for(recorded)
+        known, gap = self._beliefs.get(update.stamp), None
         if known is not None and len(known.mean) == len(update.belief.mean):
             gap = float(np.abs(known.mean - update.belief.mean).max())
         self.decisions.append(ReplayedDecision(recorded, view, choice, gap, self._new_points(view)))
-        self._visited.append(view)
         if self._judge is not None:
-            passed = self._passed.get(recorded.goal_stamp, ())
+            passed = self._views[recorded.goal_stamp].passed
             self._judge.add_view(view, recorded.utility, recorded.milliseconds, None, passed)
 
     def _new_points(self, view: CameraPose) -> int | None:

@@ -15,7 +15,6 @@ import yaml
 
 from nbv_planner.cli.options import one_of
 from nbv_planner.cli.output import say
-from nbv_planner.episode.messages import SENSOR_NAMES
 from nbv_planner.episode.parameter_files import Parameters, load_parameters, shared_file
 from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, config_from_parameters, derived
 from nbv_planner.errors import ResultsError, SettingError, reason
@@ -24,7 +23,7 @@ from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.settings import Setting, check_value, from_mapping, settings_of
 from nbv_planner.world.scale import derived_words
-from nbv_planner.world.scene import check_proportions
+from nbv_planner.world.scene import SENSOR_NAMES, check_proportions
 
 
 class Kind(NamedTuple):

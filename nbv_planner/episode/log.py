@@ -12,6 +12,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from nbv_planner.clouds.version_1 import recorded_belief
 from nbv_planner.episode import messages, sensor_messages
 from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDecision
 from nbv_planner.episode.records import Step
@@ -47,7 +48,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     messages.SCAN: sensor_messages.scan_from_msg,
     messages.CAMERA_POSE: sensor_messages.pose_from_msg,
     messages.GOAL_POSE: sensor_messages.pose_from_msg,
-    messages.SURFACE: messages.belief_from_msg,
+    messages.SURFACE: recorded_belief,
     messages.SURFACE_INFO: lambda msg: info_from_text(msg.data),
     messages.CANDIDATES: messages.candidates_from_msg,
     messages.ITERATION: lambda msg: messages.decision_from_values(messages.status_values(msg)),
@@ -184,9 +185,11 @@ class EpisodeLog:
         self.diagnostics: dict[str, dict[str, str]] = {}  #: newest values of each node on /diagnostics, by full name.
         self._candidates: _Recent[Candidates] = _Recent()
         self._surfaces: _Recent[SurfaceBelief] = _Recent()
+        self._infos: _Recent[SurfaceInfo] = _Recent()
         self._scans: _Recent[Scan] = _Recent()
         self._poses: deque[tuple[int, CameraPose]] = deque(maxlen=_KEPT)
-        self._track = MatchingSettings().track(_KEPT)
+        self._matching = MatchingSettings()
+        self._track = self._matching.track(_KEPT)
         self._unpaired: OrderedDict[int, None] = OrderedDict()
         self._takes_all, self._on_the_way = False, deque[int](maxlen=_KEPT)
         self._takers: dict[str, Callable[[Any, int], None]] = {
@@ -293,18 +296,34 @@ class EpisodeLog:
             view.candidates = candidates
 
     def _surface(self, belief: SurfaceBelief, stamp: int) -> None:
-        self.belief = belief
+        info = self._infos.entries.get(stamp)
+        self.belief = belief if info is None else info.applied(belief)
         if len(self.surface_stamps) < _MOST_SURFACES:
             self.surface_stamps.append(stamp)
-        self._surfaces.keep(stamp, belief)
-        self._offer_surface(belief, stamp)
+        self._surfaces.keep(stamp, self.belief)
+        self._offer_surface(self.belief, stamp)
         self._want(stamp)
 
     def _inform(self, info: SurfaceInfo, _: int) -> None:
-        """Follow what the mapper knows of the sensor."""
+        """Follow what the mapper has learned; a surface that came before it is completed."""
+        self._infos.keep(info.stamp, info)
+        self._learn(info)
+        known = self._surfaces.entries.get(info.stamp)
+        if known is not None:
+            belief = info.applied(known)
+            self.belief = belief if self.belief is known else self.belief
+            self._surfaces.keep(info.stamp, belief)
+            for view in self.views:
+                view.belief = belief if view.belief is known else view.belief
+
+    def _learn(self, info: SurfaceInfo) -> None:
+        """Use what the mapper knows of the sensor and its mount."""
         self.info = info
         with suppress(SettingError):
             self.scene = replace(self.scene, **info.sensor)  # type: ignore[arg-type]
+            if info.mount != (self._mount.mount_x, self._mount.mount_y, self._mount.mount_yaw):
+                self._mount = self._mount.mounted(*info.mount)
+                self._track_again()
 
     def _offer_surface(self, belief: SurfaceBelief, stamp: int) -> None:
         view = self._view_at(stamp)
@@ -405,14 +424,19 @@ class EpisodeLog:
             views, measurement = from_mapping(ViewSpaceSettings, planner), from_mapping(MeasurementSettings, mapper)
             scene = views.sight_in(from_mapping(Scene, planner or mapper))
             matching, mount = from_mapping(MatchingSettings, mapper), from_mapping(PoseSettings, mapper)
-            track, self._takes_all = matching.track(_KEPT), matching.integrate == "always"
         except SettingError as error:
             raise InputRejectedError("run_info", f"not usable: {error}") from error
-        self.scene, self.measurement, self._track, self._mount = scene, measurement, track, mount
+        self.scene, self.measurement, self._matching, self._mount = scene, measurement, matching, mount
+        self._takes_all = matching.integrate == "always"
         if self.info is not None:
-            self._inform(self.info, 0)
+            self._learn(self.info)
+        self._track_again()
+
+    def _track_again(self) -> None:
+        """Find the camera's poses, and the scans of the views, by the present settings."""
+        self._track = self._matching.track(_KEPT)
         for stamp, sent in self._poses:
-            track.add(stamp, self.camera(sent))
+            self._track.add(stamp, self.camera(sent))
         for view in self.views:
             self._want(view.belief_stamp or 0)
 

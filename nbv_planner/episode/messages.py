@@ -8,159 +8,32 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from nbv_planner.clouds.cloud_fields import (
+    CANDIDATES_LAYOUT,
+    CONTOUR_LAYOUT,
+    EXCLUDED_LAYOUT,
+    TURN_LAYOUT,
+    columns_of,
+    has_fields,
+    table_of,
+)
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import ExclusionArray
-from nbv_planner.star2d.belief import COMMON_NUMBERS, CommonErrors, Evidence, SurfaceBelief, common_from_rows
-from nbv_planner.star2d.shapes.sampler import PriorSettings
-from nbv_planner.surface.checks import KINDS, Check, Level
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scene import FoundScene, centre_of
 
 # Parts by which a distance differs at most for being computed from positions in single precision.
 _SINGLE = 1e-6
-FLOAT64, FLOAT32, UINT32 = 8, 7, 6
-"""Datatypes of sensor_msgs/PointField."""
-FIELD_TYPES = {"f8": FLOAT64, "f4": FLOAT32, "u4": UINT32}
-SURFACE_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "mean", "std", "lower", "upper")] + [("hits", "u4")]
-"""Fields of a `surface` cloud; of the clouds `nbv_planner/candidates` and `ground_truth/surface` below."""
-EVIDENCE_LAYOUT = [(name, "f4") for name in ("evidence_angle", "evidence_radius", "evidence_std", "free")]
-"""Further fields of a `surface` cloud, present if the mapper publishes evidence."""
-PRIOR_LAYOUT = [("prior", "f8")]
-"""Field of a `surface` cloud whose first values are the numbers of the mapper's prior; NaN at the other points."""
-SENSOR_LAYOUT = [("sensor", "f8")]
-"""Field of a `surface` cloud whose first values are :data:`SENSOR_NAMES` of the mapper; NaN at the other points."""
-SENSOR_NAMES = ("field_of_view", "range_min", "range_max")
-SCENE_LAYOUT = [("scene", "f8")]
-"""Field of a `surface` cloud of an unknown scene, whose first values are those of
-:class:`nbv_planner.world.scene.FoundScene`; NaN at the other points. All angles are then about its centre."""
-CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_level")]
-"""Fields of a `surface` cloud: results of the checks at the first points, in the order of
-:data:`nbv_planner.surface.checks.KINDS`; a level of NaN where a check was not made, and at all other points."""
-COMMON_LAYOUT = [(name, "f4") for name in ("own_mean", "own_std", "own_lower", "own_upper")] + [("common", "f8")]
-"""Fields of a `surface` cloud that takes errors common to views into account: the belief without them, by which views
-are chosen, and at the first points :attr:`nbv_planner.star2d.belief.CommonErrors.numbers`, NaN at the others."""
-CANDIDATES_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "utility", "cost", "feasible")]
-TURN_LAYOUT = [("turn", "f4")]
-"""Optional field of `nbv_planner/candidates`: line of sight against the direction to the centre; 0 without it."""
-EXCLUDED_LAYOUT = [("excluded", "u4")]
-"""Optional field of `nbv_planner/candidates`: sums of :class:`~nbv_planner.planning.view_space.Exclusion`."""
-CONTOUR_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "radius")]
 MOST_CONTOUR_POINTS = 100_000
 """More points are no plausible contour of a simulated scene; they would only take memory."""
-
-
-def belief_from_msg(msg: Any) -> SurfaceBelief:
-    """Read a `surface` cloud; one without the fields of the evidence gives a belief without it.
-
-    Raises:
-        InputRejectedError: `layout` (fields or sizes), `not_finite`, `grid` (angles not rising), `band`
-            (bounds crossed or negative standard deviation), `evidence`, `checks` or `common`.
-    """
-    table = _table(msg, SURFACE_LAYOUT)
-    angle, mean, std, lower, upper = _columns(table, "angle", "mean", "std", "lower", "upper")
-    if not all(np.isfinite(values).all() for values in (angle, mean, std, lower, upper)):
-        raise InputRejectedError("not_finite", "the surface holds values that are not finite")
-    if len(angle) < 2 or np.diff(angle).min() <= 0.0 or angle[0] < 0.0 or angle[-1] > 2.0 * math.pi + 1e-5:
-        raise InputRejectedError("grid", "the angles must rise within [0, 2*pi]")
-    if std.min() < 0.0 or (upper - lower).min() < 0.0:
-        raise InputRejectedError("band", "the standard deviation is negative or the bounds are crossed")
-    common = _common_from(msg)
-    return SurfaceBelief(
-        angle=angle, mean=mean, std=std, lower=lower, upper=upper, hits=table["hits"].copy(),
-        evidence=_evidence_from(msg, angle), checks=_checks_from(msg, "" if common is None else common.words),
-        centre=centre_of(found_from_msg(msg)), common=common,
-    )
-
-
-def _common_from(msg: Any) -> CommonErrors | None:
-    if not _has(msg, COMMON_LAYOUT):
-        return None
-    *without, numbers = _columns(_table(msg, COMMON_LAYOUT), *(name for name, _ in COMMON_LAYOUT))
-    try:
-        return common_from_rows(np.stack(without), numbers[:COMMON_NUMBERS])
-    except ValueError as error:  # also fewer points than numbers
-        raise InputRejectedError("common", f"the surface carries no usable common errors: {error}") from error
-
-
-def _checks_from(msg: Any, common: str) -> tuple[Check, ...]:
-    """The checks; the words of what is `common` to views go with that of the accuracy."""
-    if not _has(msg, CHECKS_LAYOUT):
-        return ()
-    rows = np.stack(_columns(_table(msg, CHECKS_LAYOUT), *(name for name, _ in CHECKS_LAYOUT)), axis=1)
-    made = np.flatnonzero(~np.isnan(rows[:, 2]))
-    if (made >= len(KINDS)).any() or not np.isin(rows[made, 2], list(Level)).all():
-        raise InputRejectedError("checks", "the surface carries results of checks that are not known here")
-    return tuple(
-        Check(name, float(score), float(limit), Level(int(level)), common if name == "accuracy" else "")
-        for name, (score, limit, level) in ((KINDS[kind].name, rows[kind]) for kind in made)
-    )
-
-
-def _evidence_from(msg: Any, grid: FloatArray) -> Evidence | None:
-    if not _has(msg, EVIDENCE_LAYOUT):
-        return None
-    table = _table(msg, EVIDENCE_LAYOUT)
-    angle, radius, std, free = _columns(table, *(name for name, _ in EVIDENCE_LAYOUT))
-    # Single precision may round an angle out of its cell; by a whole cell it cannot.
-    if not (np.abs(angle - grid) < grid[1] - grid[0]).all() or not np.isfinite(radius).all():
-        raise InputRejectedError("evidence", "a measurement is not at its grid angle, or its radius is not finite")
-    if not ((std > 0.0).all() and (free >= 0.0).all()):
-        raise InputRejectedError("evidence", "evidence_std must be > 0 and free >= 0; +inf where nothing is known")
-    return Evidence(angle, radius, std, free)
-
-
-def prior_from_msg(msg: Any) -> PriorSettings | None:
-    """Read the prior that a `surface` cloud carries; None without one.
-
-    Raises:
-        InputRejectedError: `prior` (no prior that could be built, or of another layout) or `layout`.
-    """
-    if not _has(msg, PRIOR_LAYOUT):
-        return None
-    numbers = _table(msg, PRIOR_LAYOUT)["prior"].tolist()
-    try:
-        return PriorSettings.from_numbers(numbers)
-    except ValueError as error:  # also fewer points than a prior has numbers
-        raise InputRejectedError("prior", f"the surface carries no usable prior: {error}") from error
-
-
-def sensor_from_msg(msg: Any) -> dict[str, float]:
-    """Read the sensor that a `surface` cloud carries, by :data:`SENSOR_NAMES`; nothing without one.
-
-    Raises:
-        InputRejectedError: `sensor` (no positive numbers) or `layout`.
-    """
-    if not _has(msg, SENSOR_LAYOUT):
-        return {}
-    numbers = _table(msg, SENSOR_LAYOUT)["sensor"][: len(SENSOR_NAMES)].tolist()
-    if len(numbers) < len(SENSOR_NAMES) or not all(0.0 <= number < math.inf for number in numbers):
-        raise InputRejectedError("sensor", f"the surface carries no usable sensor: {numbers}")
-    return dict(zip(SENSOR_NAMES, numbers, strict=True))
-
-
-def found_from_msg(msg: Any) -> FoundScene | None:
-    """Read the scene that a `surface` cloud of an unknown one carries; None without one.
-
-    Raises:
-        InputRejectedError: `scene` (no scene that could be) or `layout`.
-    """
-    if not _has(msg, SCENE_LAYOUT):
-        return None
-    numbers = _table(msg, SCENE_LAYOUT)["scene"][: len(fields(FoundScene))].tolist()
-    try:
-        return FoundScene.of(numbers)
-    except ValueError as error:  # also fewer points than numbers, and a NaN for the views
-        raise InputRejectedError("scene", f"the surface carries no usable scene: {error}") from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,12 +65,12 @@ def candidates_from_msg(msg: Any) -> Candidates:
     Raises:
         InputRejectedError: reasons `layout` and `not_finite` (an angle or a position).
     """
-    table = _table(msg, CANDIDATES_LAYOUT)
-    x, y, angle, utility, cost = _columns(table, "x", "y", "angle", "utility", "cost")
-    turn = _columns(_table(msg, TURN_LAYOUT), "turn")[0] if _has(msg, TURN_LAYOUT) else None
+    table = table_of(msg, CANDIDATES_LAYOUT)
+    x, y, angle, utility, cost = columns_of(table, "x", "y", "angle", "utility", "cost")
+    turn = columns_of(table_of(msg, TURN_LAYOUT), "turn")[0] if has_fields(msg, TURN_LAYOUT) else None
     if not np.isfinite([x, y, angle, *([] if turn is None else [turn])]).all():
         raise InputRejectedError("not_finite", "the candidates hold angles that are not finite")
-    excluded = _table(msg, EXCLUDED_LAYOUT)["excluded"].astype(np.uint8) if _has(msg, EXCLUDED_LAYOUT) else None
+    excluded = table_of(msg, EXCLUDED_LAYOUT)["excluded"].astype(np.uint8) if has_fields(msg, EXCLUDED_LAYOUT) else None
     return Candidates(x, y, angle, utility, cost, table["feasible"] > 0.5, excluded, turn)
 
 
@@ -207,8 +80,8 @@ def contour_from_msg(msg: Any) -> SurfacePoints:
     Raises:
         InputRejectedError: `layout`, `not_finite`, or `grid` (angles not rising or too far apart, radii not positive).
     """
-    table = _table(msg, CONTOUR_LAYOUT)
-    angle, radius = _columns(table, "angle", "radius")
+    table = table_of(msg, CONTOUR_LAYOUT)
+    angle, radius = columns_of(table, "angle", "radius")
     if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
         raise InputRejectedError("not_finite", "the contour holds values that are not finite")
     gaps = np.diff(np.append(angle, angle[:1] + TWO_PI))  # may be 0: single precision makes neighbours equal
@@ -222,38 +95,6 @@ def contour_from_msg(msg: Any) -> SurfacePoints:
 def status_values(msg: Any) -> dict[str, str]:
     """Values of a DiagnosticStatus by key."""
     return {pair.key: pair.value for pair in msg.values}
-
-
-def _has(msg: Any, layout: list[tuple[str, str]]) -> bool:
-    """Whether a cloud carries the optional fields of `layout`."""
-    return {name for name, _ in layout} <= {field.name for field in msg.fields}
-
-
-def _table(msg: Any, layout: list[tuple[str, str]]) -> Any:
-    """Unpack the fields of `layout` from a cloud, at any offset."""
-    fields = {field.name: field for field in msg.fields}
-    for name, kind in layout:
-        field = fields.get(name)
-        if field is None or field.datatype != FIELD_TYPES[kind] or field.offset + int(kind[1]) > msg.point_step:
-            raise InputRejectedError("layout", f"the cloud has no {name!r} field of the expected type")
-    count = msg.width * msg.height
-    if msg.is_bigendian or count == 0 or len(msg.data) != count * msg.point_step:
-        raise InputRejectedError("layout", f"{len(msg.data)} bytes do not hold {count} points of {msg.point_step}")
-    offsets = tuple(fields[name].offset for name, _ in layout)
-    return np.frombuffer(msg.data, dtype=_point_type(tuple(layout), offsets, msg.point_step))
-
-
-@lru_cache(maxsize=8)
-def _point_type(layout: tuple[tuple[str, str], ...], offsets: tuple[int, ...], size: int) -> np.dtype[np.void]:
-    """Type of a point of `size` bytes with fields at `offsets`; the clouds of one sender all have the same."""
-    names, formats = [name for name, _ in layout], [f"<{kind}" for _, kind in layout]
-    return np.dtype({"names": names, "formats": formats, "offsets": list(offsets), "itemsize": size})
-
-
-def _columns(table: Any, *names: str) -> list[FloatArray]:
-    """Fields in double precision; NaN stays NaN, without a warning."""
-    with np.errstate(invalid="ignore"):
-        return [np.asarray(table[name].astype(float)) for name in names]
 
 
 STATUS_KEYS = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.messages import MOST_CONTOUR_POINTS, SENSOR_NAMES
+from nbv_planner.episode.messages import MOST_CONTOUR_POINTS
 from nbv_planner.episode.parameter_files import IGNORED, Parameters, load_parameters
 from nbv_planner.episode.parameters import (
     NODE_SETTINGS,
@@ -23,10 +24,11 @@ from nbv_planner.episode.parameters import (
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError, reason, shown
 from nbv_planner.files.located_yaml import located
 from nbv_planner.geometry import TWO_PI
+from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.planning.planners.planner import BLIND, PLANNER_CHOICE, named_choice
 from nbv_planner.settings import from_mapping, settings_of
 from nbv_planner.world.objects import PolarObject, Polygon, SurfacePoints, parse_object, surface_points
-from nbv_planner.world.scene import Scene
+from nbv_planner.world.scene import SENSOR_NAMES, Scene
 
 _LONGEST = 2**20
 
@@ -111,12 +113,16 @@ def parameters_from_file(path: str) -> RunParameters:
     return RunParameters({name: values for name, values in load_parameters(path).items() if values})
 
 
-def usable_config(parameters: RunParameters | None) -> tuple[EpisodeConfig | None, str]:
-    """The configuration, or None and the reason why there is none."""
+def usable_config(
+    parameters: RunParameters | None, info: SurfaceInfo | None = None
+) -> tuple[EpisodeConfig | None, str]:
+    """The configuration, with what the mapper knew of the sensor, or None and the reason why there is none."""
     if parameters is None:
         return None, "run_info is not in the bag (its parameters can be given with --params-file)"
     try:
-        return parameters.config(), ""
+        config = parameters.config()
+        sensor: dict[str, Any] = {} if info is None else info.sensor
+        return dataclasses.replace(config, scene=dataclasses.replace(config.scene, **sensor)), ""
     except NbvPlannerError as error:
         return None, f"the parameters in run_info are not usable: {error}"
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.messages import FLOAT32, FLOAT64
+from nbv_planner.clouds.cloud_fields import FLOAT32, FLOAT64
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.mapping.scan_making import Pinhole

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
 import yaml
 
 from nbv_planner.errors import InputRejectedError, reason
 from nbv_planner.files.located_yaml import located
 from nbv_planner.settings import from_mapping, plain_settings
+from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import Check, Level, told
 from nbv_planner.world.scan import RangeNoise
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import SENSOR_NAMES, FoundScene, Scene, centre_of
 
 VERSION = 2
 _LONGEST = 2**16
 _FOUND = [one.name for one in fields(FoundScene) if one.name != "views"]
-_SENSOR = ("field_of_view", "range_min", "range_max")
+_COMMON = ("value", "std", "prior")
+_MOUNT = ("x", "y", "yaw")
 
 
 @dataclass(frozen=True)
@@ -28,16 +32,24 @@ class SurfaceInfo:
 
     stamp: int  #: time of the newest scan in the surface, nanoseconds; 0 before the first.
     prior: PriorSettings  #: kernel and mean of the prior, about the scene that was found.
-    sensor: dict[str, float]  #: field_of_view (radians), range_min and range_max (metres), as given or as scans say.
+    sensor: dict[str, float]  #: by :data:`~nbv_planner.world.scene.SENSOR_NAMES`, as given or as the scans say.
     declared: RangeNoise  #: noise of the ranges as declared.
-    noise_factor: float  #: by which the mapper multiplies it, as the scans show; 1 where they do not.
-    scene: FoundScene | None  #: where the object was to be found: what was found of it.
-    checks: tuple[Check, ...]  #: whether what mapper and planner assume holds.
+    noise_factor: float = 1.0  #: by which the mapper multiplies it, as the scans show; 1 where they do not.
+    scene: FoundScene | None = None  #: where the object was to be found: what was found of it.
+    checks: tuple[Check, ...] = ()  #: whether what mapper and planner assume holds.
+    common: CommonErrors | None = None  #: errors common to views that were found; None where none are sought.
+    #: x, y (metres) and yaw (radians) of the camera on the carrier whose poses are published.
+    mount: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
     @classmethod
     def sensor_of(cls, scene: Scene) -> dict[str, float]:
         """The sensor of a scene."""
-        return {name: float(getattr(scene, name)) for name in _SENSOR}
+        return {name: float(getattr(scene, name)) for name in SENSOR_NAMES}
+
+    def applied(self, belief: SurfaceBelief) -> SurfaceBelief:
+        """The belief of a `surface` message with what is said here of it: checks, centre and common errors."""
+        common = self.common or belief.common
+        return dataclasses.replace(belief, checks=self.checks, centre=centre_of(self.scene), common=common)
 
     @property
     def noise(self) -> RangeNoise:
@@ -53,10 +65,14 @@ class SurfaceInfo:
             for check in self.checks
         ]
         found = self.scene and {**{n: float(getattr(self.scene, n)) for n in _FOUND}, "views": self.scene.views}
+        common = self.common and {
+            **{name: getattr(self.common, name).tolist() for name in _COMMON}, "views": self.common.views
+        }
         content = {
             "version": VERSION, "surface": "star2d", "stamp": self.stamp, "prior": plain_settings(self.prior),
             "sensor": self.sensor, "noise": {**asdict(self.declared), "factor": float(self.noise_factor)},
-            "scene": found, "checks": checks,
+            "mount": dict(zip(_MOUNT, map(float, self.mount), strict=True)),
+            "scene": found, "common_errors": common, "checks": checks,
         }
         return str(yaml.safe_dump(content, sort_keys=False, width=120))
 
@@ -80,14 +96,29 @@ def info_from_text(text: str) -> SurfaceInfo:
 
 def _info(content: dict[str, Any]) -> SurfaceInfo:
     scene, noise = content["scene"], dict(content["noise"])
-    sensor = {name: _number(content["sensor"][name], name) for name in _SENSOR}
+    common, mount = content["common_errors"], content["mount"]
+    sensor = {name: _number(value, name) for name, value in content["sensor"].items() if name in SENSOR_NAMES}
     factor = _number(noise.pop("factor"), "factor")
     return SurfaceInfo(
         int(content["stamp"]), from_mapping(PriorSettings, content["prior"]), sensor,
         RangeNoise(**{name: _number(value, name) for name, value in noise.items()}), factor,
         None if scene is None else FoundScene(views=int(scene["views"]), **{n: float(scene[n]) for n in _FOUND}),
-        tuple(_check(row) for row in content["checks"]),
+        tuple(_check(row) for row in content["checks"]), common and _common(common),
+        (_finite(mount["x"], "x"), _finite(mount["y"], "y"), _finite(mount["yaw"], "yaw")),
     )
+
+
+def _common(content: dict[str, Any]) -> CommonErrors:
+    value, std, prior = (np.array([_finite(one, name) for one in content[name]]) for name in _COMMON)
+    if not len(value) == len(std) == len(prior) == 4 or min(std.min(), prior.min()) < 0.0:
+        raise ValueError("common_errors: value, std and prior must have 4 numbers each, those of std and prior >= 0")
+    return CommonErrors(value, std, prior, int(content["views"]))
+
+
+def _finite(value: Any, name: str) -> float:
+    if not math.isfinite(float(value)):
+        raise ValueError(f"{name} is {value!r}, must be finite")
+    return float(value)
 
 
 def _number(value: Any, name: str) -> float:

@@ -66,12 +66,16 @@ class Update:
     mapped: MappedScans  #: what was new.
     milliseconds: float
 
-    def info(self, setup: MapperSetup) -> SurfaceInfo:
-        """What is published with the belief; the lengths of the prior are in proportion to the scene that was found."""
+    def info(self, setup: MapperSetup, mount: tuple[float, float, float]) -> SurfaceInfo:
+        """What is published with the belief, for a camera on this `mount` (x, y, yaw).
+
+        The lengths of the prior are in proportion to the scene that was found.
+        """
         mapper, noise = self.known.mapper, setup.measurement.noise
         return SurfaceInfo(
             self.known.progress.stamp, rescaled(setup.prior, setup.scene, self.scene),
             SurfaceInfo.sensor_of(self.job.scene), noise, mapper.checks.noise_factor, mapper.found, self.belief.checks,
+            self.belief.common, mount,
         )
 
     def records(self) -> tuple[list[dict[str, Any]], bool]:

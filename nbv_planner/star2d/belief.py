@@ -115,10 +115,8 @@ _MOST_DIGITS = 6
 
 @dataclass(frozen=True, eq=False)
 class CommonErrors:
-    """Errors that all views share: what was found of them, and the belief without what is left of them."""
+    """Errors that all views share: what was found of them."""
 
-    #: mean, std, lower and upper of the belief as if no error was common to views, shape (4, M), metres.
-    without: FloatArray
     #: error of a hit along its beam, and to the left of it, at the mean range (metres), of the scale of the bearings
     #: (part), and of the stamps of the scans (seconds); shape (4,).
     value: FloatArray
@@ -160,39 +158,11 @@ class CommonErrors:
                 found.append(f"{what} {_rounded(unit * abs(value), unit * std)} {more if value > 0.0 else less}")
         return f"{' and '.join(found)}, by {self.views} views" if found else ""
 
-    @property
-    def rows(self) -> list[FloatArray]:
-        """What a message carries: :attr:`without`, and the numbers at its first points, NaN at the others."""
-        numbers = np.full(self.without.shape[1], np.nan)
-        numbers[:COMMON_NUMBERS] = self.numbers
-        return [*self.without, numbers]
-
-    @property
-    def numbers(self) -> FloatArray:
-        """Value, std and prior of all, and the number of views; shape (13,), read by :func:`common_from_rows`."""
-        return np.array([*self.value, *self.std, *self.prior, float(self.views)])
-
 
 def _rounded(value: float, std: float) -> str:
     """A value and its standard deviation, to the first digit of that."""
     digits = min(max(-math.floor(math.log10(std)), 0), _MOST_DIGITS) if std > 0.0 else _MOST_DIGITS
     return f"{value:.{digits}f} ± {std:.{digits}f}"
-
-
-COMMON_NUMBERS = 13
-"""How many numbers :attr:`CommonErrors.numbers` has."""
-
-
-def common_from_rows(without: FloatArray, numbers: FloatArray) -> CommonErrors:
-    """Common errors from the belief without them, shape (4, M), and their :attr:`CommonErrors.numbers`.
-
-    Raises:
-        MeasurementError: a value that none have.
-    """
-    if not (np.isfinite(without).all() and np.isfinite(numbers).all() and (numbers[4:] >= 0.0).all()):
-        raise MeasurementError("common errors: hold a value that is not allowed")
-    value, std, prior = numbers[:12].reshape(3, 4)
-    return CommonErrors(without, value, std, prior, int(numbers[12]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,14 +182,18 @@ class SurfaceBelief:
     checks: tuple[Check, ...] = ()  #: whether what the model assumes holds; empty where nobody checked.
     centre: tuple[float, float] = (0.0, 0.0)  #: about which its angles and radii are, in the object frame, metres.
     common: CommonErrors | None = None  #: errors common to views, which mean and band take into account; None if not.
+    #: mean, std, lower and upper as if no error was common to views, shape (4, M), metres; None where none are sought.
+    without: FloatArray | None = None
 
     @cached_property
     def by_noise(self) -> SurfaceBelief:
         """The belief as if no error was common to views: what a further view would change."""
-        if self.common is None:
+        if self.without is None:
             return self
-        mean, std, lower, upper = self.common.without
-        return dataclasses.replace(self, mean=mean, std=std, lower=lower, upper=upper, common=None)
+        mean, std, lower, upper = self.without
+        return dataclasses.replace(
+            self, mean=mean, std=std, lower=lower, upper=upper, common=None, without=None
+        )
 
     @property
     def common_std(self) -> FloatArray:
@@ -287,10 +261,9 @@ class SurfaceBelief:
         """
         names = ("angle", "mean", "std", "lower", "upper")
         rounded: dict[str, Any] = {n: np.asarray(getattr(self, n), dtype=np.float32).astype(float) for n in names}
-        evidence, common = self.evidence and self.evidence.rounded(), self.common
-        if common is not None:
-            common = dataclasses.replace(common, without=common.without.astype(np.float32).astype(float))
-        return dataclasses.replace(self, **rounded, evidence=evidence, common=common)
+        if self.without is not None:
+            rounded["without"] = self.without.astype(np.float32).astype(float)
+        return dataclasses.replace(self, **rounded, evidence=self.evidence and self.evidence.rounded())
 
 
 def contour_steps(belief: SurfaceBelief) -> FloatArray:

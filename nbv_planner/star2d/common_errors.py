@@ -235,12 +235,12 @@ def corrected(
     ])
     left = np.sqrt(np.einsum("ki,ij,kj->k", sums, covariance, sums))
     without = np.stack([belief.mean, belief.std, belief.lower, belief.upper])
-    found = CommonErrors(without, sums @ mean, left, np.sqrt((sums**2).sum(axis=1)), len(views))
+    found = CommonErrors(sums @ mean, left, np.sqrt((sums**2).sum(axis=1)), len(views))
     wide = np.sqrt(belief.std**2 + variance)
     wider = np.divide(wide, belief.std, out=np.ones_like(wide), where=belief.std > 0.0)
     lower, upper = (belief.mean + shift + wider * (bound - belief.mean) for bound in (belief.lower, belief.upper))
     return dataclasses.replace(
-        belief, mean=belief.mean + shift, std=wide, lower=lower, upper=upper, common=found
+        belief, mean=belief.mean + shift, std=wide, lower=lower, upper=upper, common=found, without=without
     )
 
 

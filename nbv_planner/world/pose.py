@@ -370,6 +370,14 @@ class PoseSettings(Settings):
         """Pose of the camera in the frame of its carrier."""
         return CameraPose(self.mount_x, self.mount_y, self.mount_yaw)
 
+    def mounted(self, x: float, y: float, yaw: float) -> PoseSettings:
+        """The same settings with this mount, metres and radians.
+
+        Raises:
+            SettingError: a value is out of range.
+        """
+        return replace(self, mount_x=x, mount_y=y, mount_yaw=yaw)
+
     def camera(self, carrier: CameraPose) -> CameraPose:
         """Pose of the camera on a carrier at `carrier`."""
         return carrier.then(self.mount)

@@ -153,6 +153,10 @@ class FoundScene:
         return mine == its
 
 
+SENSOR_NAMES = ("field_of_view", "range_min", "range_max")
+"""What the header of a scan says of the sensor."""
+
+
 def centre_of(found: FoundScene | None) -> tuple[float, float]:
     """Centre about which all is seen, metres."""
     return (0.0, 0.0) if found is None else (found.x, found.y)

@@ -84,7 +84,7 @@ def test_a_mapper_that_was_not_reset_still_knows_the_episode_before(tmp_path):
 
 def _hits(message):
     from nbv_planner.bags.reader import decode
-    from nbv_planner.episode.messages import belief_from_msg
+    from nbv_planner.clouds.surface_messages import belief_from_msg
 
     return int(np.sum(belief_from_msg(decode(message)).hits))
 

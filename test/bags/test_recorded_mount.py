@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
-from nbv_planner.bags.replay import Replayer
+from nbv_planner.bags.replayer import Replayer
 from nbv_planner.episode.log import EpisodeLog
 from nbv_planner.episode.messages import RUN_INFO, RecordedDecision
 from nbv_planner.episode.run_info import RunParameters
@@ -45,7 +45,7 @@ def test_a_replay_maps_from_where_the_camera_was():
     scan = SimulatedCamera(shape, Scene(), SensorSettings(num_beams=31, noise_std=0.0)).scan(camera, 1)
     mapper = {**MOUNT, "grid_size": 360, "noise_std": 0.01, "settle_time": 0.0, "scans_per_view": 1}
     replayer = Replayer(RunParameters({"surface_mapper": mapper, "nbv_planner": {}}))
-    replayer.send(RecordedDecision(1, 5 * MS, 0.7, 0.0, 0.0))
+    replayer.receive(5 * MS, RecordedDecision(1, 5 * MS, 0.7, 0.0, 0.0))
     replayer.take(10 * MS, POSES.carrier(camera))
     update = replayer.take(10 * MS, scan)
     seen = update.belief.hits > 0

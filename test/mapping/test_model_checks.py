@@ -278,13 +278,13 @@ def test_an_error_common_to_views_is_not_tested_while_one_beyond_the_limit_is_li
     mapping = mapped(World(), ROUND[:2])
     belief = mapping.model.belief()
     without = np.stack([belief.mean, belief.std, belief.lower, belief.upper])
-    common = CommonErrors(without, weight * views[0], left, prior, 9)
+    common = CommonErrors(weight * views[0], left, prior, 9)
     known = np.isfinite(views[1]) & (prior > 0.0)
     assert common.alone[1][known] == pytest.approx(views[1][known])
     assert common.alone[0][known] == pytest.approx(views[0][known])
     nothing = ~np.isfinite(views[1])
     assert (common.alone[1][nothing] > 1e4 * prior[nothing]).all()
-    judged = mapping.checks.judge(dataclasses.replace(belief, common=common))
+    judged = mapping.checks.judge(dataclasses.replace(belief, common=common, without=without))
     checks = {check.name: check for check in judged}
     assert checks["accuracy"].level is level
     assert math.isnan(checks["accuracy"].score) == (level is Level.UNTESTED)

@@ -9,11 +9,13 @@ from contextlib import suppress
 import numpy as np
 import pytest
 import yaml
+from beliefs import wavy_belief, with_common
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
+from nbv_planner.star2d.belief import CommonErrors
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.world.scan import RangeNoise
@@ -27,10 +29,14 @@ CHECKS = (
 INFO = SurfaceInfo(
     17, PriorSettings(smoothness="5/2", kernel_std=0.1 + 0.2), SurfaceInfo.sensor_of(Scene(range_max=9.0)),
     RangeNoise(0.2, 0.01), 1.7, FOUND, CHECKS,
+    CommonErrors(np.array([0.3, 0.0, 0.0, 0.0]), np.array([0.05, 0.1, 0.0, 0.0]), np.full(4, 0.2), 9), (0.3, 0.0, -0.1),
 )
 
 
-@pytest.mark.parametrize("info", [INFO, dataclasses.replace(INFO, scene=None, checks=())], ids=["all", "least"])
+LEAST = SurfaceInfo(17, INFO.prior, {}, INFO.declared)
+
+
+@pytest.mark.parametrize("info", [INFO, LEAST], ids=["all", "least"])
 def test_it_comes_back_the_same(info):
     assert repr(info_from_text(info.text)) == repr(info).replace("np.float64(1.5)", "1.5").replace(
         "np.float64(1.7)", "1.7"
@@ -51,7 +57,9 @@ def test_a_person_reads_what_is_wrong_and_what_to_do():
         (("version",), 1), (("sensor", "range_max"), -1.0), (("sensor", "range_max"), math.inf),
         (("noise", "factor"), math.nan), (("prior", "kernel_std"), 0.0), (("prior", "kernel"), "none"),
         (("scene", "view_distance"), -3.0), (("scene", "views"), "many"), (("checks",), [{"name": "noise"}]),
-        (("checks",), 3), (("stamp",), "soon"), (("prior",), None),
+        (("checks",), 3), (("stamp",), "soon"), (("prior",), None), (("mount",), None), (("mount", "x"), math.nan),
+        (("common_errors", "value"), [math.nan, 0.0, 0.0, 0.0]), (("common_errors", "std"), [-0.1, 0.0, 0.0, 0.0]),
+        (("common_errors", "prior"), [0.1]), (("common_errors", "views"), "many"), (("sensor",), 3),
     ],
 )
 def test_a_text_that_is_none_is_refused_in_one_line(place, value):
@@ -72,3 +80,12 @@ def test_rubbish_is_refused_and_nothing_else_happens(text, cut):
     for spoilt in (text, INFO.text[:cut] + text):
         with suppress(InputRejectedError):
             info_from_text(spoilt)
+
+
+def test_a_belief_gets_its_checks_its_centre_and_the_errors_common_to_views():
+    sent = with_common(wavy_belief(3, size=40), 0.1).as_transmitted()
+    belief = INFO.applied(dataclasses.replace(sent, common=None))
+    assert belief.checks == INFO.checks
+    assert belief.centre == (1.5, -2.0)
+    assert belief.common.words == "ranges are 0.32 ± 0.05 m long, by 9 views"
+    np.testing.assert_array_equal(belief.by_noise.mean, sent.without[0])

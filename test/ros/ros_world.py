@@ -21,15 +21,20 @@ from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import LaserScan, PointCloud2
-from std_msgs.msg import Header
+from std_msgs.msg import Header, String
 
-from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
+from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.system import python_command
 from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import RangeNoise
 
 # Far longer than anything takes: it ends a test that would hang, and says nothing about speed.
 PATIENCE = 120.0
@@ -137,6 +142,35 @@ class World:
         publisher = self.peer.create_publisher(kind, topic, profile or qos.reliable(100))
         self.spin_until(publisher.get_subscription_count, f"a subscriber of {topic}")
         return publisher.publish
+
+    def mapper(self) -> Callable[..., None]:
+        """Publisher of surfaces, each with what the mapper says of it: nothing learned, but for what is given."""
+        say = self.speaker(String, "surface_info", qos.latched())
+        send = self.speaker(PointCloud2, "surface", qos.latched())
+
+        def publish(cloud: PointCloud2, **known: Any) -> None:
+            nothing = {"prior": PriorSettings(), "sensor": {}, "declared": RangeNoise(0.2, 0.0)}
+            say(String(data=SurfaceInfo(to_nanoseconds(cloud.header.stamp), **{**nothing, **known}).text))
+            send(cloud)
+
+        return publish
+
+    def surfaces(self) -> Callable[[], SurfaceBelief]:
+        """The newest belief of a mapper, with what it says of it; waits for it."""
+        clouds, infos = self.listen(PointCloud2, "surface", qos.latched(10)), dict[int, SurfaceInfo]()
+        self.peer.create_subscription(
+            String, "surface_info", lambda msg: infos.update({(i := info_from_text(msg.data)).stamp: i}),
+            qos.latched(10),
+        )
+
+        def newest() -> SurfaceBelief:
+            def there() -> bool:
+                return bool(clouds) and to_nanoseconds(clouds[-1].header.stamp) in infos
+
+            self.spin_until(there, "a surface with its surface_info")
+            return infos[to_nanoseconds(clouds[-1].header.stamp)].applied(belief_from_msg(clouds[-1]))
+
+        return newest
 
     def result(self, future: Any, what: str) -> Any:
         self.spin_until(future.done, what)

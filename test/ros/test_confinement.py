@@ -11,10 +11,9 @@ pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or
 from beliefs import wavy_belief
 from geometry_msgs.msg import PoseStamped
 from ros_world import header, pose_msg, view_pose
-from sensor_msgs.msg import LaserScan, PointCloud2
+from sensor_msgs.msg import LaserScan
 from std_srvs.srv import Trigger
 
-from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
@@ -81,7 +80,7 @@ def test_names_in_messages_are_no_paths(world, opened):
     send_scan = world.speaker(LaserScan, "scan")
     send_pose = world.speaker(PoseStamped, "camera_pose")
     send_goal = world.speaker(PoseStamped, "goal_pose")
-    send_surface = world.speaker(PointCloud2, "surface", qos.latched())
+    send_surface = world.mapper()
     scan = Scan(-0.3, 0.01, [5.0] * 61, 0.05, 10.0)
 
     def everything(frame: str, number: int) -> None:

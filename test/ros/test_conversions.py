@@ -23,15 +23,14 @@ from ros_world import INF, NAN, bent, clockwise, header, malformed_poses, malfor
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
 
-from nbv_planner.episode.messages import belief_from_msg, candidates_from_msg, prior_from_msg, status_values
+from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.episode.messages import candidates_from_msg, status_values
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, angle_difference
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.conversions import pose_to_msg
-from nbv_planner.star2d.shapes.sampler import PriorSettings
-from nbv_planner.surface.checks import KINDS, Check, Level
 from nbv_planner.world.pose import CameraPose, PoseCovariance, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
@@ -289,74 +288,19 @@ def test_malformed_evidence_is_refused(name, value):
 
 
 @given(seed=st.integers(0, 1000), size=st.integers(16, 500))
-def test_common_errors_arrive_with_the_belief_without_them(seed, size):
-    accuracy = Check("accuracy", 1.5, 1.0, Level.FAILED)
-    belief = with_common(dataclasses.replace(wavy_belief(seed, size=size), checks=(accuracy,)), 0.1, 0.2)
+def test_the_belief_without_common_errors_arrives(seed, size):
+    belief = with_common(wavy_belief(seed, size=size), 0.1, 0.2)
     back = belief_from_msg(over_the_wire(conversions.belief_to_msg(belief, HEADER)))
     for name in ("mean", "std", "lower", "upper"):
         np.testing.assert_array_equal(getattr(back.by_noise, name), getattr(belief.as_transmitted().by_noise, name))
-    np.testing.assert_array_equal(back.common.numbers, belief.common.numbers)
-    # 0.30 with the prior of 0.2 in it; by the views alone 0.30 / (1 - (0.05 / 0.2)²).
-    assert back.checks[0].words.startswith("ranges are 0.32 ± 0.05 m long, by 9 views: 1.5 times what is declared")
 
 
-@pytest.mark.parametrize(("row", "value"), [(0, NAN), (4, -0.1), (8, INF), (12, -1.0)])
-def test_malformed_common_errors_are_refused(row, value):
+def test_a_belief_without_common_errors_that_is_not_finite_is_refused():
     belief = with_common(wavy_belief(3, size=40), 0.1)
-    msg = conversions.belief_to_msg(belief, HEADER)
-    offset = next(field.offset for field in msg.fields if field.name == "common")
-    data = bytearray(msg.data)
-    struct.pack_into("<d", data, row * msg.point_step + offset, value)
-    assert rejected(belief_from_msg, bent(msg, data=bytes(data))).reason == "common"
-
-
-@given(st.lists(st.sampled_from(KINDS), unique=True, max_size=len(KINDS)), st.integers(0, 100), st.integers(16, 60))
-def test_results_of_checks_arrive_with_what_was_not_made_or_not_known(kinds, seed, size):
-    rng = np.random.default_rng(seed)
-    made = tuple(
-        Check(kind.name, float(np.float32(rng.choice([rng.uniform(0.0, 9.0), NAN]))), 0.5, Level(int(rng.integers(3))))
-        for kind in KINDS if kind in kinds
-    )
-    belief = dataclasses.replace(wavy_belief(seed, size=size), checks=made)
-    assert repr(belief_from_msg(over_the_wire(conversions.belief_to_msg(belief, HEADER))).checks) == repr(made)
-
-
-@pytest.mark.parametrize(("row", "level"), [(0, 4.0), (0, 0.5), (0, -1.0), (0, INF), (len(KINDS), 1.0)])
-def test_results_of_checks_that_are_not_known_are_refused(row, level):
-    belief = dataclasses.replace(wavy_belief(3, size=40), checks=(Check("noise", 1.0, 1.3, Level.GOOD),))
-    msg = conversions.belief_to_msg(belief, HEADER)
-    offset = next(field.offset for field in msg.fields if field.name == "check_level")
-    data = bytearray(bytes(msg.data))
-    struct.pack_into("<f", data, row * msg.point_step + offset, level)
-    msg.data = array.array("B", bytes(data))
-    assert rejected(belief_from_msg, msg).reason == "checks"
-
-
-def test_the_prior_arrives_to_the_bit_beside_what_the_surface_rests_on():
-    prior = PriorSettings(smoothness="5/2", length_scale=0.1 + 0.2, kernel_std=1.0 / 3.0, prior_mean=math.pi)
-    belief = with_evidence(wavy_belief(3, size=16))
-    for one in (belief, dataclasses.replace(belief, evidence=None)):
-        msg = over_the_wire(conversions.belief_to_msg(one, HEADER, prior))
-        assert prior_from_msg(msg) == prior
-        np.testing.assert_array_equal(belief_from_msg(msg).mean, belief.as_transmitted().mean)
-        assert [f.name for f in msg.fields][-1] == "prior"
-        assert all(math.isnan(value) for value in read_cloud(msg)["prior"][10:])
-    assert prior_from_msg(over_the_wire(conversions.belief_to_msg(belief, HEADER))) is None
-
-
-@pytest.mark.parametrize("size", [16, 40])
-@pytest.mark.parametrize(("place", "value"), [(0, 2.0), (1, NAN), (3, -1.0), (5, 7.0), (6, 0.5), (7, INF)])
-def test_a_prior_that_cannot_be_is_refused(size, place, value):
-    msg = conversions.belief_to_msg(wavy_belief(3, size=size), HEADER, PriorSettings())
-    data = bytearray(msg.data)
-    struct.pack_into("<d", data, place * msg.point_step + msg.fields[-1].offset, value)
-    assert rejected(prior_from_msg, bent(msg, data=bytes(data))).reason == "prior"
-
-
-def test_a_cloud_with_fewer_points_than_a_prior_has_numbers_carries_none():
-    msg = conversions.belief_to_msg(wavy_belief(3, size=16), HEADER, PriorSettings())
-    short = bent(msg, width=9, data=bytes(msg.data)[: 9 * msg.point_step])
-    assert rejected(prior_from_msg, short).reason == "prior"
+    without = belief.without.copy()
+    without[2, 5] = NAN
+    msg = conversions.belief_to_msg(dataclasses.replace(belief, without=without), HEADER)
+    assert rejected(belief_from_msg, msg).reason == "not_finite"
 
 
 def test_belief_on_the_thesis_grid_with_both_0_and_2_pi_is_taken():

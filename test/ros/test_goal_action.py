@@ -14,7 +14,6 @@ from action_server import Robot, action_types, place, somebody_else
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from ros_world import header, pose_msg, view_pose
-from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
 from nbv_planner.episode.messages import status_values
@@ -173,7 +172,7 @@ class Partners:
         self.goals = world.listen(PoseStamped, "goal_pose")
         self.statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
         self.pose = world.speaker(PoseStamped, "camera_pose")
-        self.surface = world.speaker(PointCloud2, "surface", qos.latched())
+        self.surface = world.mapper()
         self.stand(view_pose(0.0))
         self.surface(conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0)))
 

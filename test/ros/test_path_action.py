@@ -15,12 +15,10 @@ pytest.importorskip("test_msgs", reason="needs test_msgs")
 from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionServer, GoalResponse
 from ros_world import header, pose_msg, view_pose
-from sensor_msgs.msg import PointCloud2
 from test_msgs.action import Fibonacci
 
 from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.errors import RosUnavailableError
-from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import PATH_ACTION
 from nbv_planner.ros.nodes import nbv_planner as planner_module
@@ -71,7 +69,7 @@ class Planning:
         now = world.peer.get_clock().now().nanoseconds
         world.speaker(PoseStamped, "camera_pose")(pose_msg(view_pose(0.0), now))
         surface = conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0))
-        world.speaker(PointCloud2, "surface", qos.latched())(surface)
+        world.mapper()(surface)
         world.spin_until(lambda: self.goals, "a goal")
         self.first = pose_from_msg(self.goals[0])
 

@@ -14,11 +14,14 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TransformStamped
 from ros_world import header, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
+from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.transforms import TransformPoses
@@ -164,7 +167,7 @@ def test_the_planner_takes_its_pose_from_transforms_and_sees_the_arrival(world):
     tree = Tree(world)
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))
     goals = world.listen(PoseStamped, "goal_pose")
-    surface = world.speaker(PointCloud2, "surface", qos.latched())
+    surface = world.mapper()
     surface(conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0)))
     world.spin_until(lambda: statuses, "a status")
     world.spin_some()
@@ -185,14 +188,15 @@ def test_the_planner_looks_up_where_the_camera_is_on_its_base_and_sends_that(wor
     planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **BASED)
     tree = Tree(world)
     goals = world.listen(PoseStamped, "goal_pose")
-    world.speaker(PointCloud2, "surface", qos.latched())(
+    world.mapper()(
         conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0))
     )
     tree.stands(world.peer.get_clock().now().nanoseconds, view_pose(0.0))
     world.spin_until(lambda: goals, "the first goal")
     camera = pose_from_msg(goals[0]).then(LASER_ON_BASE)
     assert close(camera, view_pose(camera.view_angle))
-    found = [planner.get_parameter(name).value for name in ("mount_x", "mount_y", "mount_yaw")]
+    found = [getattr(planner.poses, name) for name in ("mount_x", "mount_y", "mount_yaw")]
+    assert [planner.get_parameter(name).value for name in ("mount_x", "mount_y", "mount_yaw")] == [0.0, 0.0, 0.0]
     assert found == pytest.approx([LASER_ON_BASE.x, LASER_ON_BASE.y, LASER_ON_BASE.yaw])
     tree.stands(world.peer.get_clock().now().nanoseconds, camera)
     world.spin_until(lambda: planner.core.state.value == "MEASURING", "the arrival")
@@ -204,7 +208,7 @@ def test_the_planner_waits_for_the_mount_and_says_so(world):
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))
     goals = world.listen(PoseStamped, "goal_pose")
     tree = Tree(world)
-    world.speaker(PointCloud2, "surface", qos.latched())(
+    world.mapper()(
         conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0))
     )
     tree.stands(world.peer.get_clock().now().nanoseconds, view_pose(0.0))
@@ -214,7 +218,8 @@ def test_the_planner_waits_for_the_mount_and_says_so(world):
 
 
 def test_the_mapper_counts_scans_at_a_goal_of_the_base_that_came_before_the_transforms(world):
-    mapper = world.start(SurfaceMapperNode, grid_size=360, noise_std=0.01, **BASED)
+    world.start(SurfaceMapperNode, grid_size=360, noise_std=0.01, **BASED)
+    infos = world.listen(String, "surface_info", qos.latched())
     surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
     poses = world.listen(PoseStamped, "camera_pose")
     goal, send = world.speaker(PoseStamped, "goal_pose"), world.speaker(LaserScan, "scan")
@@ -228,7 +233,8 @@ def test_the_mapper_counts_scans_at_a_goal_of_the_base_that_came_before_the_tran
     send(conversions.scan_to_msg(CAMERA.scan(camera, 1), header("laser", START + 30 * MS)))
     world.spin_until(lambda: surfaces and to_nanoseconds(surfaces[-1].header.stamp) == START + 30 * MS, "the view")
     assert close(pose_from_msg(poses[-1]), base)
-    assert mapper.get_parameter("mount_x").value == pytest.approx(LASER_ON_BASE.x)
+    world.spin_until(lambda: infos, "what was learned")
+    assert info_from_text(infos[-1].data).mount == pytest.approx((LASER_ON_BASE.x, LASER_ON_BASE.y, LASER_ON_BASE.yaw))
 
 
 def test_a_base_frame_needs_transforms(world):

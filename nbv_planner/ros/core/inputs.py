@@ -196,7 +196,7 @@ _NAMESAKE_SECONDS = 3.0
 # The stage of a node at work, as in its diagnostics.
 _ACTIVE = "active"
 # Inputs for which the messages of two senders could not be distinguished.
-_OF_ONE_SOURCE = ("scan", "camera_pose", "goal_pose", "surface", "map")
+_OF_ONE_SOURCE = ("scan", "camera_pose", "goal_pose", "surface", "surface_info", "map")
 
 
 class Inputs:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import gc
 import inspect
@@ -16,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -44,9 +43,7 @@ from nbv_planner.ros.core.node_parameters import check_changes, declare_settings
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.io.conversions import status_message, to_stamp
 from nbv_planner.system import held_signals, ignored_after
-from nbv_planner.world.scale import derived_words
 
-T = TypeVar("T")
 REFUSALS = (NbvPlannerError, InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException)
 """What is wrong with parameters or names; anything else is an error of the program."""
 
@@ -102,8 +99,6 @@ class BaseNode(LifecycleNode):
         self._settings = tuple(settings)
         self._given = declare_settings(self, self._settings, IGNORED.get(name, ()), files)
         warn_of_overruled(self, [rule for flag, rule in words if flag in ("-p", "--param")], files)
-        self._derived: dict[str, Parameter] = {}  # with the value before
-        self._deriving = False
         self.add_on_set_parameters_callback(self.on_parameters)
         self.drops: Counter[str] = Counter()
         self._warned: dict[str, float] = {}
@@ -223,38 +218,11 @@ class BaseNode(LifecycleNode):
             for entity in list(getattr(self, f"{kind}s")):
                 if entity not in self._lasting:
                     getattr(self, f"destroy_{kind}")(entity)
-        self._set_derived(self._derived.values())
-        self._derived = {}
         self.forget()
-
-    def derive(self, settings: T, found: Mapping[str, float], words: str, *, quiet: bool = False) -> T:
-        """The settings with what was `found` where it differs; the parameters have these values until a clean-up.
-
-        It is logged unless `quiet`, with `words` on where it comes from. What does not fit the others is left out, with
-        a warning.
-        """
-        changes = {name: value for name, value in found.items() if value != getattr(settings, name)}
-        try:
-            derived = dataclasses.replace(settings, **changes)
-        except SettingError as error:
-            self.warn_now_and_then("derive", f"left out, {words}: {error}")
-            return settings
-        if changes:
-            self._derived = {**{name: self.get_parameter(name) for name in changes}, **self._derived}
-            self._set_derived(Parameter(name, value=value) for name, value in changes.items())
-            log = self.get_logger().debug if quiet else self.get_logger().info
-            log(derived_words(changes, self._settings, words))
-        return derived
 
     def not_given(self, found: Mapping[str, float]) -> dict[str, float]:
         """Those of the values found whose parameters were not given."""
         return {name: value for name, value in found.items() if name not in self._given}
-
-    def _set_derived(self, parameters: Iterable[Parameter]) -> None:
-        """Set parameters that are otherwise fixed while the node is configured."""
-        self._deriving = True
-        self.set_parameters(list(parameters))
-        self._deriving = False
 
     def look_around(self) -> None:
         """Check types and qualities of service, and publish diagnostics."""
@@ -362,8 +330,6 @@ class BaseNode(LifecycleNode):
 
         Until the node is configured every parameter may change; incompatible values are refused by the configuration.
         """
-        if self._deriving:
-            return SetParametersResult(successful=True)
         try:
             parameters = list(parameters)
             check_changes(self._settings, parameters, configured=self.configured)

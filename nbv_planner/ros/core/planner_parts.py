@@ -37,7 +37,7 @@ from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import Poses
-from nbv_planner.world.scale import at_found, rescaled
+from nbv_planner.world.scale import at_found, derived_words, rescaled
 from nbv_planner.world.scene import FoundScene, Scene, check_proportions
 
 T = TypeVar("T")
@@ -123,10 +123,18 @@ class Deciders:
 
     def use_sensor(self, sensor: Mapping[str, float]) -> None:
         """Switch to what the mapper knows of the sensor, where it was not given here."""
-        scene = self._node.derive(self.scene, self._node.not_given(sensor), "not given, so as the mapper says")
-        if scene != self.scene:
-            self.scene = scene
-            self._node.core.use(*self.build(self._node.core.episode.found))
+        found = self._node.not_given(sensor)
+        changes = {name: value for name, value in found.items() if value != getattr(self.scene, name)}
+        if not changes:
+            return
+        words = "not given, so as the mapper says"
+        try:
+            self.scene = dataclasses.replace(self.scene, **changes)
+        except SettingError as error:
+            self._node.warn_now_and_then("sensor", f"left out, {words}: {error}")
+            return
+        self._node.get_logger().info(derived_words(changes, [Scene], words))
+        self._node.core.use(*self.build(self._node.core.episode.found))
 
 
 class AskedViews:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import math
-from dataclasses import astuple
 from functools import lru_cache
 
 import numpy as np
@@ -14,15 +13,12 @@ from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped, TransformS
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
 
-from nbv_planner.episode import messages
+from nbv_planner.clouds import cloud_fields
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
 from nbv_planner.planning.planners import Decision
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.sampler import PriorSettings
-from nbv_planner.surface.checks import KINDS
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import FoundScene, Scene
 
 POSE_TYPES = {"pose": PoseStamped, "pose_with_covariance": PoseWithCovarianceStamped}
 """Type of the messages on `camera_pose` by the parameter `pose_type`."""
@@ -59,49 +55,20 @@ def transform_to_msg(pose: CameraPose, header: Header, frame: str) -> TransformS
     return msg
 
 
-def belief_to_msg(
-    belief: SurfaceBelief, header: Header, prior: PriorSettings | None = None, scene: Scene | None = None,
-    found: FoundScene | None = None,
-) -> PointCloud2:
-    """Build the `surface` cloud: one point per grid angle on the mean contour, with evidence, prior and sensor if any.
-
-    The scene that was `found` goes along, if any; the points are in the frame of the header.
-
-    Raises:
-        ValueError: the grid has fewer angles than the prior has numbers.
-    """
-    layout = messages.SURFACE_LAYOUT
+def belief_to_msg(belief: SurfaceBelief, header: Header) -> PointCloud2:
+    """Build the `surface` cloud: one point per grid angle on the mean contour, in the frame of the header."""
+    layout = cloud_fields.SURFACE_LAYOUT
     x, y = polar_to_cartesian(belief.angle, belief.mean)
     columns = {"x": x + belief.centre[0], "y": y + belief.centre[1], "hits": belief.hits}
     columns.update({name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper")})
     if belief.evidence is not None:
-        evidence, layout = belief.evidence, layout + messages.EVIDENCE_LAYOUT
-        columns.update({name: getattr(evidence, name.replace("evidence_", "")) for name, _ in messages.EVIDENCE_LAYOUT})
-    if belief.checks:
-        layout = layout + messages.CHECKS_LAYOUT
-        columns.update(zip((name for name, _ in messages.CHECKS_LAYOUT), _check_columns(belief), strict=True))
-    if belief.common is not None:
-        layout = layout + messages.COMMON_LAYOUT
-        columns.update(zip((name for name, _ in messages.COMMON_LAYOUT), belief.common.rows, strict=True))
-    if prior is not None:
-        columns["prior"], layout = np.full(len(belief.angle), np.nan), layout + messages.PRIOR_LAYOUT
-        columns["prior"][: len(prior.numbers)] = prior.numbers
-    if scene is not None:
-        columns["sensor"], layout = np.full(len(belief.angle), np.nan), layout + messages.SENSOR_LAYOUT
-        columns["sensor"][: len(messages.SENSOR_NAMES)] = [getattr(scene, name) for name in messages.SENSOR_NAMES]
-    if found is not None:
-        numbers = astuple(found)
-        columns["scene"], layout = np.full(len(belief.angle), np.nan), layout + messages.SCENE_LAYOUT
-        columns["scene"][: len(numbers)] = numbers
+        evidence, layout = belief.evidence, layout + cloud_fields.EVIDENCE_LAYOUT
+        for name, _ in cloud_fields.EVIDENCE_LAYOUT:
+            columns[name] = getattr(evidence, name.replace("evidence_", ""))
+    if belief.without is not None:
+        layout = layout + cloud_fields.OWN_LAYOUT
+        columns.update(zip((name for name, _ in cloud_fields.OWN_LAYOUT), belief.without, strict=True))
     return _cloud(layout, columns, header)
-
-
-def _check_columns(belief: SurfaceBelief) -> FloatArray:
-    """Score, limit and level of each check by its kind at the first grid angles, NaN elsewhere, shape (3, M)."""
-    columns = np.full((3, len(belief.angle)), np.nan)
-    for check in belief.checks:
-        columns[:, [kind.name for kind in KINDS].index(check.name)] = check.score, check.limit, check.level
-    return columns
 
 
 def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
@@ -109,7 +76,7 @@ def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
 
     It holds their turns where there are any.
     """
-    views, layout = decision.candidates, messages.CANDIDATES_LAYOUT + messages.EXCLUDED_LAYOUT
+    views, layout = decision.candidates, cloud_fields.CANDIDATES_LAYOUT + cloud_fields.EXCLUDED_LAYOUT
     x, y = views.position.T
     columns = {
         "x": x, "y": y, "angle": views.view_angle,
@@ -117,7 +84,7 @@ def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
         "feasible": decision.feasible, "excluded": decision.excluded,
     }
     if views.turn.any():
-        columns["turn"], layout = views.turn, layout + messages.TURN_LAYOUT
+        columns["turn"], layout = views.turn, layout + cloud_fields.TURN_LAYOUT
     return _cloud(layout, columns, header)
 
 
@@ -127,7 +94,7 @@ def contour_to_msg(
     """Build the `ground_truth/surface` cloud from polar angles and radii, shape (P,) each, about a `centre`, metres."""
     x, y = polar_to_cartesian(angle, radius)
     columns = {"x": x + centre[0], "y": y + centre[1]}
-    return _cloud(messages.CONTOUR_LAYOUT, {**columns, "angle": angle, "radius": radius}, header)
+    return _cloud(cloud_fields.CONTOUR_LAYOUT, {**columns, "angle": angle, "radius": radius}, header)
 
 
 def _cloud(layout: list[tuple[str, str]], columns: dict[str, np.ndarray], header: Header) -> PointCloud2:
@@ -147,7 +114,7 @@ def _fields(layout: tuple[tuple[str, str], ...]) -> tuple[np.dtype, tuple[PointF
     """Type of a point, and its fields as a message names them; the same for all clouds of a layout."""
     dtype = np.dtype(list(layout))
     return dtype, tuple(
-        PointField(name=name, offset=dtype.fields[name][1], datatype=messages.FIELD_TYPES[kind], count=1)
+        PointField(name=name, offset=dtype.fields[name][1], datatype=cloud_fields.FIELD_TYPES[kind], count=1)
         for name, kind in layout
     )
 

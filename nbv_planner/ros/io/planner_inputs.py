@@ -11,12 +11,14 @@ from typing import Any
 
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from sensor_msgs.msg import LaserScan, PointCloud2
+from std_msgs.msg import String
 
-from nbv_planner.episode.messages import belief_from_msg, found_from_msg, prior_from_msg, sensor_from_msg
+from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
+from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.planner_parts import caught
 from nbv_planner.ros.io.robot import PATH_ACTION, PathAction
@@ -24,11 +26,14 @@ from nbv_planner.ros.io.transforms import MapTopic, TransformPoses
 from nbv_planner.session import events, facts, targets
 from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
 from nbv_planner.session.state import SurfaceOrigin, Target
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.pose import CameraPose
 
 # Seconds after a surface for which a planner waits for the scan it was made of, a topic of its own.
 _SCAN_PATIENCE = 1.0
+# Seconds after a surface within which its surface_info comes, a topic of its own.
+_INFO_PATIENCE = 2.0
 
 
 class PlannerInputs:
@@ -41,6 +46,8 @@ class PlannerInputs:
         # For a planner that takes scans, each of them by itself.
         self._matcher = ScanMatcher(MatchingSettings(scans_per_view=1), arrival, transforms)
         self._scan_stamp, self._surface_came = 0, 0.0
+        self._surface: tuple[SurfaceBelief, int, str] | None = None  # with stamp and frame, until its info comes
+        self._info: SurfaceInfo | None = None  # until its surface comes
 
     def reset(self) -> None:
         """Forget the scans."""
@@ -57,28 +64,51 @@ class PlannerInputs:
             self.hear()
 
     def on_surface(self, msg: PointCloud2) -> None:
-        """Receive a surface belief."""
+        """Receive a surface belief; it is used with what the mapper says of it, which may come before or after it."""
         check_frame(msg.header, self._node.parameters.object_frame)
+        belief = belief_from_msg(msg)
+        if self._draws_shapes and belief.evidence is None:
+            raise InputRejectedError("evidence", "the surface has no evidence, which EMC, rollout and certify need")
+        self._surface_came = time.monotonic()
+        self._surface = belief, to_nanoseconds(msg.header.stamp), msg.header.frame_id
+        self._pair()
+
+    def on_info(self, msg: String) -> None:
+        """Receive what the mapper has learned with a surface."""
+        self._info = info_from_text(msg.data)
+        try:
+            self._pair()
+        except InputRejectedError as error:  # of the surface
+            self._node.inputs.refuse("surface", str(error))
+            self._node.drop(f"surface.{error.reason}", str(error))
+
+    @property
+    def _draws_shapes(self) -> bool:
         core = self._node.core
-        belief, stamp, sensor = belief_from_msg(msg), to_nanoseconds(msg.header.stamp), sensor_from_msg(msg)
-        origin, found = SurfaceOrigin(msg.header.frame_id, len(belief.angle), prior_from_msg(msg)), found_from_msg(msg)
-        draws_shapes = core.planner.settings.draws_shapes or core.monitor.certificate is not None
-        if draws_shapes and (belief.evidence is None or origin.prior is None):
-            lacking = "evidence" if belief.evidence is None else "prior"
-            raise InputRejectedError("evidence", f"the surface has no {lacking}, which EMC, rollout and certify need")
+        return core.planner.settings.draws_shapes or core.monitor.certificate is not None
+
+    def _pair(self) -> None:
+        """Take a surface once both messages with its stamp are there."""
+        if self._surface is None or self._info is None or self._surface[1] != self._info.stamp:
+            return
+        (belief, stamp, frame), info = self._surface, self._info
+        self._surface = self._info = None
+        self._take_surface(info.applied(belief), stamp, frame, info)
+
+    def _take_surface(self, belief: SurfaceBelief, stamp: int, frame: str, info: SurfaceInfo) -> None:
+        core, found = self._node.core, info.scene
         if found is not None and not self._node.deciders.views.on_circle:
             raise InputRejectedError("scene", "an unknown scene needs view_space: circle, and no view_poses")
         if found != core.episode.found:
             if found is None and core.episode.visited:
                 raise InputRejectedError("scene", "the surface is of a mapper that takes the scene for known")
             if core.episode.origin is not None:  # the prior is in proportion to what was found
-                core.note(facts.Sourced(dataclasses.replace(core.episode.origin, prior=origin.prior)))
-            self._node.deciders.prior = origin.prior or self._node.deciders.prior
+                core.note(facts.Sourced(dataclasses.replace(core.episode.origin, prior=info.prior)))
+            self._node.deciders.prior = info.prior
             self._node.deciders.refer(found)
-        self._surface_came = time.monotonic()
-        lost = events.take_surface(core, belief, stamp, origin)
+        lost = events.take_surface(core, belief, stamp, SurfaceOrigin(frame, len(belief.angle), info.prior))
         self._node.deciders.use_prior()
-        self._node.deciders.use_sensor(sensor)
+        self._node.deciders.use_sensor(info.sensor)
         if lost:
             self._node.drop("view.lost", f"{lost} views that had counted are not in the surface any more", lost)
         self._node.advance()
@@ -134,7 +164,7 @@ class PlannerInputs:
             self._take_pose(found[1], stamp)
 
     def look(self) -> None:
-        """Who listens to the goals, where the camera is, what is known of the ground."""
+        """Who listens to the goals, where the camera is, what is known of the ground, what a surface lacks."""
         inputs, recorder = self._node.core.inputs, self._node.core.settings.recorder
         inputs.subscribers = self._node.goals.subscribers()
         inputs.unrecorded = () if self._node.core.episode.visited or not recorder else self._node.inputs.unheard_by(
@@ -145,6 +175,9 @@ class PlannerInputs:
         if self.map is not None:
             self.map.place()
             inputs.mapped = self.map.usable
+        if self._surface is not None and time.monotonic() - self._surface_came > _INFO_PATIENCE:
+            stamp, self._surface = self._surface[1], None
+            self._node.drop("surface.no_info", f"the surface at {stamp} ns has no surface_info with its stamp")
 
     @property
     def scan_to_come(self) -> bool:

@@ -37,7 +37,7 @@ from nbv_planner.thesis.regret import PROVED
 from nbv_planner.versions import versions
 
 # Topics of mapper and robot: a problem there stops the episode.
-_PARTNERS = ("surface", "camera_pose", "goal_pose")
+_PARTNERS = ("surface", "surface_info", "camera_pose", "goal_pose")
 _END_LEVELS = {
     TerminationReason.FAILED: DiagnosticStatus.ERROR, TerminationReason.DOUBTFUL: DiagnosticStatus.WARN,
 }
@@ -48,7 +48,6 @@ _PASSING = {State.PLANNING, State.MEASURING}
 _LATE = 1.0
 # Seconds between two log lines about views: each costs half a millisecond.
 _LINE_PERIOD = 0.5
-_HINTS = {"surface": " (surface_mapper does once its own inputs are alive)"}
 
 
 def status_words(core: PlannerCore, inputs: Inputs, now: int) -> tuple[bytes, str]:
@@ -85,10 +84,18 @@ def _awaited(core: PlannerCore, inputs: Inputs) -> str:
     if not core.episode.started:
         return "waiting for the service ~/start"
     words = [
-        _too_few(core, inputs) if topic == "goal_pose" else "; ".join(inputs.missing(topic)) + _HINTS.get(topic, "")
+        _too_few(core, inputs) if topic == "goal_pose" else _not_received(inputs, topic)
         for topic in core.missing()
     ]
     return "waiting for " + ("; ".join(words) or "poses enough to check before the first goal")
+
+
+def _not_received(inputs: Inputs, topic: str) -> str:
+    """What is missing of an input of the planner; a surface takes two topics."""
+    if topic != "surface":
+        return "; ".join(inputs.missing(topic))
+    missing = inputs.missing("surface", "surface_info") or ["a surface and a surface_info with the same stamp"]
+    return f"{'; '.join(missing)} (surface_mapper publishes both once its own inputs are alive)"
 
 
 def _too_few(core: PlannerCore, inputs: Inputs) -> str:

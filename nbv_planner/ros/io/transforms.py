@@ -12,13 +12,14 @@ from rclpy.node import Node
 from rclpy.time import Time
 
 from nbv_planner.episode.sensor_messages import check_frame, map_from_msg, pose_from_msg, to_nanoseconds
-from nbv_planner.errors import InputRejectedError, RosUnavailableError
+from nbv_planner.errors import InputRejectedError, RosUnavailableError, SettingError
 from nbv_planner.mapping.arrival import PoseTrack
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.io.conversions import pose_to_msg
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.scale import derived_words
 
 # Times of the newest transforms that are remembered: ten seconds, as many as tf2 keeps, at 100 Hz.
 _REMEMBERED = 1000
@@ -118,9 +119,16 @@ class TransformPoses:
         newest = self._newest(poses.base_frame, frame)
         if newest is None:
             return None
-        self._mounted, mount = True, newest[1]
+        mount = newest[1]
         found = {"mount_x": mount.x, "mount_y": mount.y, "mount_yaw": mount.yaw}
-        return node.derive(poses, found, f"looked up, {frame} on {poses.base_frame}")
+        words = f"looked up, {frame} on {poses.base_frame}"
+        try:
+            poses = poses.mounted(mount.x, mount.y, mount.yaw)
+        except SettingError as error:
+            raise InputRejectedError("mount", f"not usable, {words}: {error}") from error
+        self._mounted = True
+        node.get_logger().info(derived_words(found, [PoseSettings], words))
+        return poses
 
     def during(self, first: int, last: int, frame: str) -> list[tuple[int, CameraPose]]:
         """Stamps and poses of `frame` as :class:`.PoseTrack` gives them; that of one that never moves."""

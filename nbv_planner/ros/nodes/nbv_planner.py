@@ -11,7 +11,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseArray, PoseStamped
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan, PointCloud2
-from std_msgs.msg import Float64MultiArray
+from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
@@ -119,6 +119,7 @@ class NbvPlannerNode(BaseNode):
         self.listen(Float64MultiArray, "~/rank", self._asked.on_rank, qos.reliable())
         self.listen(PoseArray, "~/view_poses", self._asked.on_view_poses, qos.reliable())
         self.listen(PointCloud2, "surface", self.incoming.on_surface, qos.latched())
+        self.listen(String, "surface_info", self.incoming.on_info, qos.latched())
         self.ground, ground = GroundOutput(self, frame), self.core.planner.views.ground
         if isinstance(ground, GridGround) and self.deciders.shows_map:
             self.ground.publish(ground.map)

@@ -15,7 +15,7 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 
-from nbv_planner.episode.messages import INPUT_TROUBLE, SENSOR_NAMES
+from nbv_planner.episode.messages import INPUT_TROUBLE
 from nbv_planner.episode.parameters import GROUPS, NODE_SETTINGS, EpisodeConfig, MapFile, SurfaceMapperParameters
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
 from nbv_planner.episode.wiring import mapper_core
@@ -35,7 +35,7 @@ from nbv_planner.session.surface_map import KIND, SurfaceMap, map_from_records
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import told
 from nbv_planner.world.ground.grid_ground import ground_of
-from nbv_planner.world.pose import PoseSettings
+from nbv_planner.world.pose import CameraPose, PoseSettings
 from nbv_planner.world.scene import Scene, check_proportions
 
 
@@ -49,16 +49,15 @@ class Result:
     unsaved: StateFileError | None
 
 
-def _made(job: MapJob, keeper: JournalKeeper, frame: str, setup: MapperSetup) -> Result:
+def _made(job: MapJob, keeper: JournalKeeper, frame: str, setup: MapperSetup, mount: CameraPose) -> Result:
     """The result of a job in `frame`, on the disk before it is published: a restarted mapper never has fewer views."""
     update = job()
     records, anew = update.records()
     keeper.note(records, anew=anew)
     unsaved = keeper.write() if keeper.autosave else None
     header = Header(stamp=conversions.to_stamp(update.known.progress.stamp), frame_id=frame)
-    info = update.info(setup)
-    cloud = conversions.belief_to_msg(update.belief, header, info.prior, job.scene, info.scene)
-    return Result(update, cloud, String(data=info.text), unsaved)
+    info = update.info(setup, (mount.x, mount.y, mount.yaw))
+    return Result(update, conversions.belief_to_msg(update.belief, header), String(data=info.text), unsaved)
 
 
 class SurfaceMapperNode(BaseNode):
@@ -255,7 +254,8 @@ class SurfaceMapperNode(BaseNode):
         job = self.core.job() if idle else None
         if job is not None:
             like = None if self._keeper.autosave else job.alike(self.config.measurement)
-            made = partial(_made, job, self._keeper, self.parameters.object_frame, self.core.setup)
+            frame, mount = self.parameters.object_frame, self.poses.mount
+            made = partial(_made, job, self._keeper, frame, self.core.setup, mount)
             self.worker.submit(made, self._take, like=like)
 
     def _take(self, result: Result) -> None:
@@ -303,9 +303,8 @@ class SurfaceMapperNode(BaseNode):
             else:
                 self.get_logger().info(words.text)
         if self.core.scene is not self._shown:
-            sensor = {name: getattr(self.core.scene, name) for name in SENSOR_NAMES}
-            self._shown = self.derive(self._shown, sensor, "not given, so as the scans say", quiet=True)
-            self.markers.show(scene=self.core.scene)
+            self._shown = self.core.scene
+            self.markers.show(scene=self._shown)
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Which input is missing, what was dropped, how long an update took."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol
@@ -13,18 +11,13 @@ import numpy as np
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray, wrap_angle
 from nbv_planner.gp.kernels import (
-    KERNEL_PLUGINS,
-    KERNELS,
-    PERIODISATIONS,
     Kernel,
     KernelSettings,
     PeriodicMatern,
-    smoothness_text,
-    smoothness_value,
 )
 from nbv_planner.gp.learned_prior import LearnedPriorSettings
 from nbv_planner.gp.posterior import Posterior, posterior_on, trusted
-from nbv_planner.settings import setting, value_of
+from nbv_planner.settings import setting
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief, nearest_cell, uniform_grid
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.surface.coverage import TargetSettings
@@ -100,7 +93,7 @@ _PRIOR_VERSION = 1.0
 
 @dataclass(frozen=True)
 class PriorSettings(KernelSettings):
-    """The mapper's prior by the names of its parameters; each surface carries it to the planner as :attr:`numbers`.
+    """The mapper's prior by the names of its parameters.
 
     Raises:
         SettingError: a value is out of range, or the periodisation does not exist for the kernel.
@@ -113,45 +106,6 @@ class PriorSettings(KernelSettings):
     def prior(self) -> Prior:
         """Build the prior."""
         return Prior(self.build(), self.prior_mean)
-
-    @property
-    def numbers(self) -> tuple[float, ...]:
-        """Layout version, prior_mean, kernel_std, length_scale, ν, codes of kernel and periodisation, kappa, cut_*.
-
-        Then the settings of the kernel itself, if it is that of another package.
-        """
-        own = KERNEL_PLUGINS.named(self.kernel).settings() if self.kernel not in KERNELS else ()
-        return (
-            _PRIOR_VERSION, self.prior_mean, self.kernel_std, self.length_scale, smoothness_value(self.smoothness),
-            _kernel_code(self.kernel), float(PERIODISATIONS.index(self.periodisation)), float(self.kappa),
-            self.cut_start, self.cut_end, *(float(value_of(self, parameter, default)) for parameter, default, _ in own),
-        )
-
-    @classmethod
-    def from_numbers(cls, numbers: Sequence[float]) -> PriorSettings:
-        """The settings whose :attr:`numbers` come first; ν is written as a fraction where it is half an odd integer.
-
-        Raises:
-            SettingError: they are no prior, or of another layout.
-        """
-        version, mean, std, length, nu, kernel, periodisation, kappa, cut_start, cut_end, *own = numbers
-        if version != _PRIOR_VERSION:
-            raise SettingError(f"the prior has layout {version:g}, this package reads {_PRIOR_VERSION:g}")
-        names = {_kernel_code(name): name for name in (*KERNELS, *KERNEL_PLUGINS.names)}
-        if kernel not in names or periodisation not in range(len(PERIODISATIONS)) or kappa % 1.0 != 0.0:
-            raise SettingError(f"no prior has kernel {kernel:g}, periodisation {periodisation:g} and kappa {kappa:g}")
-        plugin = KERNEL_PLUGINS.named(names[kernel]) if names[kernel] not in KERNELS else None
-        kinds = {name: type(default) for name, default, _ in plugin.settings()} if plugin else {}
-        return cls(
-            names[kernel], smoothness_text(nu), length, std, PERIODISATIONS[int(periodisation)], int(kappa),
-            cut_start, cut_end, mean,
-            sections=tuple((name, kind(own[place])) for place, (name, kind) in enumerate(kinds.items())),
-        )
-
-
-def _kernel_code(name: str) -> float:
-    """Place of a kernel among :data:`KERNELS`; above these, a number that the name of any other one gives."""
-    return float(KERNELS.index(name) if name in KERNELS else 2**32 + zlib.crc32(name.encode()))
 
 
 @dataclass(frozen=True, eq=False)

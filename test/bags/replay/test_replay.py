@@ -20,14 +20,16 @@ from simulated_bags import surface_bytes, text_bytes
 
 from nbv_planner.bags.analysis import analyse, analysis_tables
 from nbv_planner.bags.reader import Bag, decode
-from nbv_planner.bags.replay import Replayer, replay, with_prior
+from nbv_planner.bags.replay import replay
+from nbv_planner.bags.replayer import Replayer, with_prior
 from nbv_planner.cli.replay import replay_table
-from nbv_planner.episode.messages import belief_from_msg
+from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import BagError
 from nbv_planner.gp.kernels import KernelSettings
+from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
 from nbv_planner.planning.planners import rollout as rollout_module
 from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings
 from nbv_planner.star2d.mapper import MapperSettings
@@ -103,7 +105,8 @@ def test_the_prior_of_the_shapes_is_found_where_the_mapper_has_none_recorded(tmp
         planner_named(config.planner, config.scene, views, prior=p) for p in (PriorSettings(**prior).prior(), Prior())
     )
     belief = SIMULATION.judge.steps[0].belief
-    assert replayer.planner.decide(belief).utility == recorded.decide(belief).utility != default.decide(belief).utility
+    own = replayer.core.planner.decide(belief).utility
+    assert own == recorded.decide(belief).utility != default.decide(belief).utility
 
 
 def _told(message, prior, carried):
@@ -117,25 +120,34 @@ def _told(message, prior, carried):
             nodes["surface_mapper"].update(dataclasses.asdict(KernelSettings()), prior_mean=5.0)
             nodes["nbv_planner"].update(prior)
         return message._replace(data=text_bytes(yaml.safe_dump(info)))
-    if message.topic.name == "/surface":
-        belief = belief_from_msg(decode(message))
-        told = PriorSettings(**prior) if carried == "by the surface" else None
-        return message._replace(data=surface_bytes(belief, to_nanoseconds(decode(message).header.stamp), told))
+    if message.topic.name == "/surface_info":
+        told = PriorSettings(**prior) if carried == "by the surface" else PriorSettings()
+        return message._replace(data=text_bytes(dataclasses.replace(told_in(message), prior=told).text))
     return message
 
 
-def test_each_decision_is_replayed_with_the_sensor_that_the_mapper_knew_then(tmp_path):
+def told_in(message) -> SurfaceInfo:
+    """What a message of the topic `surface_info` says."""
+    return info_from_text(decode(message).data)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_each_decision_is_replayed_with_the_sensor_that_the_mapper_knew_then(tmp_path, version):
     """A driver whose first header says 6.5 m, and a later one 10 m, which is what run_info has at the end."""
-    declared = [CONFIG.scene.field_of_view, CONFIG.scene.range_min, CONFIG.scene.range_max]
+    declared = SurfaceInfo.sensor_of(CONFIG.scene)
+
+    def sensor(number, until, far):
+        return {**declared, "range_max": far} if number < until else declared
 
     def told(name, until, far):
         number, found = 0, []
-        for message in messages():
-            if message.topic.name == "/surface":
-                stamp, sensor = to_nanoseconds(decode(message).header.stamp), [*declared[:2], far]
-                data = surface_bytes(
-                    belief_from_msg(decode(message)), stamp, sensor=sensor if number < until else declared
-                )
+        for message in messages(version=version):
+            if version == 2 and message.topic.name == "/surface_info":
+                info = dataclasses.replace(told_in(message), sensor=sensor(number, until, far))
+                message, number = message._replace(data=text_bytes(info.text)), number + 1
+            elif version == 1 and message.topic.name == "/surface":
+                stamp, old = to_nanoseconds(decode(message).header.stamp), [*sensor(number, until, far).values()]
+                data = surface_bytes(belief_from_msg(decode(message)), stamp, {"sensor": old})
                 message, number = message._replace(data=data), number + 1
             found.append(message)
         return write(tmp_path / name, found)

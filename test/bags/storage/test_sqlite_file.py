@@ -75,7 +75,7 @@ def test_rows_that_are_no_messages_are_left_out(file):
     found, remarks = read(file)
     assert found == RECORDED
     text = "bag.db3: a message has no usable time or content, or is too long: left out"
-    assert remarks == [f"{text} (2 times, first at message 83)"]
+    assert remarks == [f"{text} (2 times, first at message {len(RECORDED) + 1})"]
 
 
 def test_pages_that_refer_to_each_other_in_a_circle_end(tmp_path):

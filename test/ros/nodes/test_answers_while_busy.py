@@ -16,7 +16,8 @@ from ros_world import as_received, header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.planning.planners import Planner
@@ -222,7 +223,7 @@ class Inputs:
         world.listen(PoseStamped, "goal_pose")
         self.statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
         send_pose = world.speaker(PoseStamped, "camera_pose")
-        send_surface = world.speaker(PointCloud2, "surface", qos.latched())
+        send_surface = world.mapper()
         send_pose(pose_msg(view_pose(0.0), 1))
         send_surface(conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0)))
 

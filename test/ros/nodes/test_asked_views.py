@@ -28,7 +28,6 @@ from nbv_planner.episode.wiring import planner_named
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
-from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene, Scene
 
@@ -144,7 +143,7 @@ def test_poses_by_message_are_the_candidates_and_bad_ones_are_dropped_with_the_r
     assert drops["~/view_poses.inside"] == drops["~/view_poses.not_finite"] == drops["~/view_poses.quaternion"] == 1
     assert list(planner.get_parameter("view_poses").value) == pytest.approx(np.ravel(GOOD))
     robot = Robot(world).begin()
-    robot.send_surface(robot.surface(MEASURED, 0))
+    robot.send(MEASURED, 0)
     assert world.call(Trigger, "nbv_planner/start").success
     goal = pose_from_msg(robot.goal(1))
     assert min(math.dist((goal.x, goal.y), place[:2]) for place in GOOD) < 1e-9
@@ -170,7 +169,7 @@ def test_poses_that_leave_none_change_nothing_and_are_counted(world, poses, fram
 def test_during_an_episode_poses_are_refused(world):
     planner = world.start(NbvPlannerNode, **{**ENDLESS, "planner": "rollout"})
     robot = Robot(world, drives=False).begin()
-    robot.send_surface(robot.surface(MEASURED, 0))
+    robot.send(MEASURED, 0)
     robot.goal(1)
     poses_told(world, planner, [pose(*GOOD[0])])
     assert world.drops(planner)["~/view_poses.refused"] == 1
@@ -182,7 +181,7 @@ def test_a_restarted_planner_goes_on_with_the_poses_of_its_episode(world, tmp_pa
     planner = world.start(NbvPlannerNode, **{**IDLE, "planner": "rollout"}, state_file=str(file))
     poses_told(world, planner, [pose(*place) for place in GOOD])
     robot = Robot(world, drives=False).begin()
-    robot.send_surface(robot.surface(MEASURED, 0))
+    robot.send(MEASURED, 0)
     world.call(Trigger, "nbv_planner/start")
     first = pose_from_msg(robot.goal(1))
     world.end(planner)
@@ -195,7 +194,7 @@ def test_a_restarted_planner_goes_on_with_the_poses_of_its_episode(world, tmp_pa
 def test_in_an_annulus_words_and_numbers_name_distance_and_turn(world):
     planner = world.start(NbvPlannerNode, **SMALL_ANNULUS)
     robot = Robot(world, drives=False).begin()
-    robot.send_surface(robot.surface(MEASURED, 0))
+    robot.send(MEASURED, 0)
     world.spin_until(lambda: planner.core.inputs.belief, "the surface")
     once = world.call(Trigger, "nbv_planner/plan_once").message
     assert " m, turned by " in once
@@ -216,9 +215,9 @@ def test_in_an_annulus_words_and_numbers_name_distance_and_turn(world):
 def test_an_unknown_scene_is_refused_off_the_circle(world):
     planner = world.start(NbvPlannerNode, **SMALL_ANNULUS)
     robot = Robot(world, drives=False).begin()
-    robot.send_surface(conversions.belief_to_msg(
-        MEASURED, header("object", 0), PriorSettings(), found=FoundScene(1.0, 0.5, 2.0, 6.0, 9.0)
-    ))
+    robot.send_surface(
+        conversions.belief_to_msg(MEASURED, header("object", 0)), scene=FoundScene(1.0, 0.5, 2.0, 6.0, 9.0)
+    )
     world.spin_until(lambda: world.drops(planner).get("surface.scene"), "the refusal")
     assert planner.core.episode.found is None
 
@@ -301,7 +300,7 @@ def test_a_restarted_planner_goes_on_with_the_list_of_its_episode(world, tmp_pat
     assert list(other.get_parameter("view_angles").value) == LIST
     assert other.core.planner.views.angles.tolist() == LIST
     robot = Robot(world)
-    robot.send_surface(robot.surface(PRIOR, 0))
+    robot.send(PRIOR, 0)
     assert sorted(dict.fromkeys(taken(robot, 3))) == LIST
     assert taken(robot, 1) == first
 

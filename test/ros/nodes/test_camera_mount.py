@@ -15,7 +15,7 @@ from geometry_msgs.msg import PoseStamped
 from ros_world import header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 
-from nbv_planner.episode.messages import belief_from_msg
+from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import RosUnavailableError
 from nbv_planner.ros.core import qos
@@ -58,6 +58,7 @@ def test_the_mapper_maps_from_where_the_camera_is_and_counts_scans_at_the_carrie
 def test_a_carrier_that_climbs_from_view_to_view_is_doubted(world, second, level):
     """The pose of each scan is interpolated, and that of the camera on its carrier."""
     world.start(SurfaceMapperNode, grid_size=360, noise_std=0.01, integrate="always", **MOUNT)
+    newest = world.surfaces()
     surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
     scan, pose = world.speaker(LaserScan, "scan"), world.speaker(PoseStamped, "camera_pose")
     for number, height in enumerate((0.4, second), start=1):
@@ -69,7 +70,7 @@ def test_a_carrier_that_climbs_from_view_to_view_is_doubted(world, second, level
             lambda stamp=1000 * number: surfaces and surfaces[-1].header.stamp == conversions.to_stamp(stamp * MS),
             f"view {number}",
         )
-    checks = {check.name: check for check in belief_from_msg(surfaces[-1]).checks}
+    checks = {check.name: check for check in newest().checks}
     assert checks["plane"].level is level
     assert checks["plane"].score == pytest.approx(second / Scene().view_distance, abs=1e-6)
 
@@ -78,7 +79,7 @@ def test_the_planner_sends_the_carrier_and_sees_the_camera_arrive(world):
     planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **MOUNT)
     goals = world.listen(PoseStamped, "goal_pose")
     pose = world.speaker(PoseStamped, "camera_pose")
-    surface = world.speaker(PointCloud2, "surface", qos.latched())
+    surface = world.mapper()
 
     def now() -> int:
         return world.peer.get_clock().now().nanoseconds

@@ -104,7 +104,7 @@ def test_a_mapper_that_is_reset_between_a_view_and_its_decision_ends_nothing(wor
     planner.decisions.under_way = True  # as if a decision were under way elsewhere: the window is open
     robot.map()
     world.spin_until(lambda: planner.core.episode.visited, "the view")
-    robot.send_surface(robot.surface(PRIOR, 0))
+    robot.send(PRIOR, 0)
     world.spin_until(lambda: planner.core.episode.lost_views, "the loss")
     planner.decisions.under_way = False
     robot.goal(2)

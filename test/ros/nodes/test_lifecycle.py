@@ -21,7 +21,8 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
 import nbv_planner
-from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.ros.core import qos
@@ -288,7 +289,7 @@ class Robot:
         world.listen(PoseStamped, "goal_pose")
         self.statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
         self.send_pose = world.speaker(PoseStamped, "camera_pose")
-        self.send_surface = world.speaker(PointCloud2, "surface", qos.latched())
+        self.send_surface = world.mapper()
 
     def now(self) -> int:
         return self.world.peer.get_clock().now().nanoseconds

@@ -16,7 +16,6 @@ pytest.importorskip("nav_msgs", reason="needs nav_msgs")
 from geometry_msgs.msg import PoseStamped, TransformStamped
 from nav_msgs.msg import OccupancyGrid
 from ros_world import header, pose_msg, view_pose
-from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
 from nbv_planner.episode.sensor_messages import map_from_msg, pose_from_msg
@@ -57,7 +56,7 @@ class Scene:
         if "pose_source" not in parameters:
             world.speaker(PoseStamped, "camera_pose")(pose_msg(view_pose(0.0), self.now()))
         surface = conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0))
-        world.speaker(PointCloud2, "surface", qos.latched())(surface)
+        world.mapper()(surface)
 
     def now(self) -> int:
         return self.world.peer.get_clock().now().nanoseconds

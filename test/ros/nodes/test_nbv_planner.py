@@ -21,9 +21,11 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.node import Node
 from ros_world import header, malformed_poses, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
+from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.episode.messages import STATUS_KEYS, belief_from_msg, candidates_from_msg, status_values
+from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.episode.messages import STATUS_KEYS, candidates_from_msg, status_values
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.episode.wiring import planner_named
@@ -61,7 +63,7 @@ class Robot:
         self.world = world
         self.drives = drives
         self.belief = belief or (lambda views: wavy_belief(views, size=200))
-        self.prior: PriorSettings | None = PriorSettings()
+        self.prior = PriorSettings()
         self.views = 0
         self.goals: list[PoseStamped] = []
         self.statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
@@ -70,7 +72,7 @@ class Robot:
         world.listen(PoseStamped, "goal_pose")
         world.peer.create_subscription(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
         self.send_pose = world.speaker(PoseStamped, "camera_pose")
-        self.send_surface = world.speaker(PointCloud2, "surface", qos.latched())
+        self.send_surface = world.mapper()
 
     def now(self) -> int:
         return self.world.peer.get_clock().now().nanoseconds
@@ -78,7 +80,7 @@ class Robot:
     def begin(self, prior: SurfaceBelief = PRIOR) -> Robot:
         """Send the first pose and the prior."""
         self.send_pose(pose_msg(view_pose(0.0), self.now()))
-        self.send_surface(self.surface(prior, 0))
+        self.send(prior, 0)
         return self
 
     def on_goal(self, msg: PoseStamped) -> None:
@@ -94,11 +96,12 @@ class Robot:
     def map(self) -> None:
         """Publish a surface with a scan taken now."""
         self.views += 1
-        self.send_surface(self.surface(self.belief(self.views), self.now()))
+        self.send(self.belief(self.views), self.now())
 
-    def surface(self, belief: SurfaceBelief, stamp: int) -> PointCloud2:
-        """The belief as the mapper of this robot would publish it; with its prior where it hands on evidence."""
-        return conversions.belief_to_msg(belief, header("object", stamp), self.prior if belief.evidence else None)
+    def send(self, belief: SurfaceBelief, stamp: int) -> None:
+        """Publish a belief as the mapper of this robot would."""
+        known = {"prior": self.prior, "checks": belief.checks, "common": belief.common}
+        self.send_surface(conversions.belief_to_msg(belief, header("object", stamp)), **known)
 
     def goal(self, number: int) -> PoseStamped:
         """Wait for that many goals; gives the last."""
@@ -188,7 +191,7 @@ def test_while_waiting_only_what_is_missing_is_named(world):
         "/goal_pose (geometry_msgs/msg/PoseStamped; reliable, volatile): 0 of 2 subscribers (mapper and robot)"
         in statuses[-1].message
     )
-    world.speaker(PointCloud2, "surface", qos.latched())(conversions.belief_to_msg(PRIOR, header("object")))
+    world.mapper()(conversions.belief_to_msg(PRIOR, header("object")))
     world.spin_until(lambda: "/surface" not in statuses[-1].message, "the surface to be heard")
     world.listen(PoseStamped, "goal_pose")
     world.spin_some()
@@ -456,10 +459,9 @@ def test_a_surface_without_evidence_is_refused_where_shapes_are_drawn(world):
     robot = Robot(world, drives=False)
     robot.send_surface(conversions.belief_to_msg(PRIOR, header("object", 1)))
     world.spin_until(lambda: planner.drops["surface.evidence"] == 1, "the count")
-    robot.prior = None
-    robot.send_surface(robot.surface(MEASURED, 1))
-    world.spin_until(lambda: planner.drops["surface.evidence"] == 2, "the count")
     assert planner.core.inputs.belief is None
+    robot.send(MEASURED, 2)
+    world.spin_until(lambda: planner.core.inputs.belief, "the surface")
 
 
 FIXED = {**ENDLESS, "objective": "EMC", "shape_prior": "fixed", "shapes": 8, "shape_grid": 90}
@@ -498,6 +500,7 @@ def test_it_decides_by_the_prior_of_the_mapper_that_runs_beside_it(world):
     both = {"allow_several_publishers": True}  # the robot could publish what the camera and the mapper do
     world.start(SurfaceMapperNode, **both, grid_size=200, length_scale=0.6, kernel_std=0.5, prior_mean=4.0)
     surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
+    world.listen(String, "surface_info", qos.latched())  # whom the robot's publisher finds
     robot = Robot(world, drives=False)
     world.start(NbvPlannerNode, **{**FIXED, **both, "max_views": 1})
     world.spin_until(lambda: robot.iterations, "the reasons")
@@ -520,7 +523,7 @@ def test_a_surface_of_another_mapper_is_refused_and_said_until_a_reset(world, re
     robot.goal(1)
     other = with_evidence(belief_of(4.0, 6.0, size=size, hits=1))
     robot.prior = prior
-    robot.send_surface(robot.surface(other, robot.now()))
+    robot.send(other, robot.now())
     world.spin_until(lambda: planner.drops[f"surface.{reason}"] == 1, "the count")
     assert len(planner.core.inputs.belief.angle) == 200
     world.spin_until(lambda: robot.statuses[-1].level == DiagnosticStatus.WARN, "the warning")
@@ -764,9 +767,9 @@ def test_views_that_come_fast_are_not_a_line_each(world, monkeypatch):
     assert lines == ["MOVING after 0.0", "MOVING after 0.6", "DONE after 0.7"]
 
 
-def found_surface(found: FoundScene) -> PointCloud2:
+def send_found(robot: Robot, found: FoundScene) -> None:
     belief = dataclasses.replace(PRIOR, centre=(found.x, found.y))
-    return conversions.belief_to_msg(belief, header("object", 0), PriorSettings(), found=found)
+    robot.send_surface(conversions.belief_to_msg(belief, header("object", 0)), scene=found)
 
 
 def test_a_goal_is_sent_though_the_centre_moved_while_it_was_saved(world, tmp_path, monkeypatch):
@@ -780,9 +783,9 @@ def test_a_goal_is_sent_though_the_centre_moved_while_it_was_saved(world, tmp_pa
     planner = world.start(NbvPlannerNode, **{**SMALL, "goal_subscribers": 0}, state_file=str(tmp_path / "s.jsonl"))
     robot, found = Robot(world, drives=False), FoundScene(0.0, 0.0, 2.0, 8.0, 10.0, views=1)
     robot.send_pose(pose_msg(view_pose(0.0), robot.now()))
-    robot.send_surface(found_surface(found))
+    send_found(robot, found)
     world.spin_until(lambda: planner.core.episode.goal, "the goal")
-    robot.send_surface(found_surface(dataclasses.replace(found, x=1.0, views=2)))
+    send_found(robot, dataclasses.replace(found, x=1.0, views=2))
     world.spin_until(lambda: planner.core.episode.found.x == 1.0, "the other centre")
     assert not robot.goals
     saving.set()
@@ -794,11 +797,11 @@ def test_a_length_that_is_changed_in_a_found_scene_stays_in_proportion(world):
     planner = world.start(NbvPlannerNode, **{**SMALL, "goal_subscribers": 0})
     robot, found = Robot(world, drives=False), FoundScene(0.0, 0.0, 1.0, 4.0, 5.0, views=1)
     robot.send_pose(pose_msg(view_pose(0.0), robot.now()))
-    robot.send_surface(found_surface(found))
+    send_found(robot, found)
     world.spin_until(lambda: planner.core.episode.found, "the scene")
     assert planner.core.monitor.settings.band_tolerance == pytest.approx(0.005)
     assert planner.set_parameters([rclpy.parameter.Parameter("band_tolerance", value=0.6)])[0].successful
     assert planner.core.monitor.settings.band_tolerance == pytest.approx(0.3)
-    robot.send_surface(found_surface(dataclasses.replace(found, x=1.0)))
+    send_found(robot, dataclasses.replace(found, x=1.0))
     world.spin_until(lambda: planner.core.episode.found.x == 1.0, "the other centre")
     assert planner.core.monitor.settings.band_tolerance == pytest.approx(0.3)

@@ -11,7 +11,7 @@ pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or
 
 from geometry_msgs.msg import PoseStamped
 from ros_world import header, pose_msg, view_pose
-from sensor_msgs.msg import LaserScan, PointCloud2
+from sensor_msgs.msg import LaserScan
 
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.ros.core import qos
@@ -57,7 +57,7 @@ def test_a_planner_that_takes_scans_waits_a_moment_for_the_newest_one_in_the_sur
     node = world.start(NbvPlannerNode, planner="volumetric", certify=False, num_views=12)
     goals = world.listen(PoseStamped, "goal_pose")
     pose, scan = world.speaker(PoseStamped, "camera_pose"), world.speaker(LaserScan, "scan")
-    surface = world.speaker(PointCloud2, "surface", qos.latched())
+    surface = world.mapper()
     world.peer.create_subscription(PoseStamped, "goal_pose", lambda msg: None, qos.reliable())
     start = world.peer.get_clock().now().nanoseconds
     pose(pose_msg(view_pose(0.3), start))

@@ -18,7 +18,7 @@ from nav_msgs.msg import OccupancyGrid
 from std_srvs.srv import Trigger
 from test_surface_mapper import GRID, HERE, MS, SCENE, THERE, Feed, stamp_of
 
-from nbv_planner.episode.messages import belief_from_msg
+from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.report.take_home import FREE, OCCUPIED, UNKNOWN, Outline
 from nbv_planner.ros.core import qos

@@ -24,7 +24,7 @@ POSE = view_pose(0.3)
 def heard(world, planner, poses, age: float = 0.0) -> Robot:
     """A robot that stands, or seems to, and a mapper."""
     robot = Robot(world)
-    robot.send_surface(robot.surface(PRIOR, 0))
+    robot.send(PRIOR, 0)
     for number, pose in enumerate(poses, start=1):
         robot.send_pose(pose_msg(pose, robot.now() - round(age * 1e9)))
         world.spin_until(lambda n=number: len(planner.operator.before._heard) == n, f"pose {number}")
@@ -113,7 +113,7 @@ def test_a_start_before_the_first_pose_is_checked_once_the_robot_appears(world, 
         world.end(planner)
         planner = world.start(NbvPlannerNode, **given)
         assert planner.core.episode.started
-    robot.send_surface(robot.surface(PRIOR, 0))
+    robot.send(PRIOR, 0)
     appears(world, robot, pose, age, lambda: planner.core.episode.refusal)
     told = f"waiting for the service ~/start; not started: {words}"
     world.spin_until(lambda: robot.statuses[-1].message.startswith(told), "the status")
@@ -131,7 +131,7 @@ def test_a_start_before_the_first_pose_goes_on_by_itself_where_the_robot_appears
     planner = world.start(NbvPlannerNode, **IDLE)
     robot = Robot(world, drives=False)
     assert world.call(Trigger, "nbv_planner/start").success
-    robot.send_surface(robot.surface(PRIOR, 0))
+    robot.send(PRIOR, 0)
     robot.send_pose(pose_msg(POSE, robot.now()))
     world.spin_until(lambda: planner.core.inputs.pose is not None, "the first pose")
     words = "waiting for poses enough to check before the first goal"

@@ -30,7 +30,7 @@ def until_done(world, robot: Robot, *, off: float = 0.0, stands=None) -> list[Di
 def test_a_robot_that_does_not_move_stays_at_warn_and_ends_the_episode_by_its_reason(world, capfd):
     world.start(NbvPlannerNode, **IMPATIENT)
     robot = Robot(world, drives=False)
-    robot.send_surface(robot.surface(robot.belief(0), 0))
+    robot.send(robot.belief(0), 0)
     statuses = until_done(world, robot)
     words = "the pose has not changed since goal 1"
     first = next(number for number, status in enumerate(statuses) if words in status.message)
@@ -45,7 +45,7 @@ def test_a_robot_that_does_not_move_stays_at_warn_and_ends_the_episode_by_its_re
 def test_a_clock_that_steps_back_is_named_at_once_and_no_view_is_given_up(world):
     planner = world.start(NbvPlannerNode, **IMPATIENT)
     robot = Robot(world, drives=False)
-    robot.send_surface(robot.surface(robot.belief(0), 0))
+    robot.send(robot.belief(0), 0)
     stands = view_pose(0.07)
     robot.send_pose(pose_msg(stands, robot.now()))
     robot.goal(1)

@@ -14,7 +14,7 @@ from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from ros_world import World, header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 
-from nbv_planner.episode.messages import belief_from_msg
+from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
@@ -70,7 +70,7 @@ def test_outliers_and_a_biased_pose_are_told_on_diagnostics(world):
 def test_an_object_with_two_surfaces_is_doubted_and_mapped_all_the_same(world):
     """Cameras that are far from where they say: at most angles there are two surfaces."""
     mapper = world.start(SurfaceMapperNode, robust=True, grid_size=300)
-    surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
+    surfaces, newest = world.listen(PointCloud2, "surface", qos.latched(100)), world.surfaces()
     scan, pose, goal = (
         world.speaker(t, n) for t, n in ((LaserScan, "scan"), (PoseStamped, "camera_pose"), (PoseStamped, "goal_pose"))
     )
@@ -83,7 +83,7 @@ def test_an_object_with_two_surfaces_is_doubted_and_mapped_all_the_same(world):
         world.spin_until(lambda n=number: int(world.diagnosis(mapper).values["views"]) == n + 1, "a mapped view")
     assert world.diagnosis(mapper).level == DiagnosticStatus.WARN
     world.spin_until(lambda: to_nanoseconds(surfaces[-1].header.stamp) == stamp, "the newest surface")
-    assert failed(belief_from_msg(surfaces[-1]).checks)
+    assert failed(newest().checks)
 
 
 def test_the_covariance_of_the_pose_widens_the_band(world):

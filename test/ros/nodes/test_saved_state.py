@@ -189,7 +189,7 @@ def test_the_journal_is_compacted_where_scans_are_mapped_on_the_way(world, map_f
     last = bytes(feed.surfaces[-1].data)
     world.end(mapper)
     mapper = start_mapper(world, map_file, integrate="always")
-    again = conversions.belief_to_msg(mapper.core.known.belief, header("object"), PriorSettings(), mapper.scene)
+    again = conversions.belief_to_msg(mapper.core.known.belief, header("object"))
     assert bytes(again.data) == last
 
 
@@ -341,7 +341,7 @@ def test_a_planner_that_is_started_again_still_knows_which_mapper_its_episode_is
     prior = robot.prior
     world.end(planner)
     robot.prior = PriorSettings()
-    robot.send_surface(robot.surface(with_evidence(PRIOR), robot.now()))
+    robot.send(with_evidence(PRIOR), robot.now())
     again = start_planner(world, session_file, **settings)
     assert again.core.episode.origin.prior == prior
     world.spin_until(lambda: again.drops["surface.other_prior"] == 1, "the count")

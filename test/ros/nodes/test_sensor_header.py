@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,14 +11,16 @@ from beliefs import wavy_belief
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
+from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from rcl_interfaces.msg import Log
 from rclpy.lifecycle import TransitionCallbackReturn
 from ros_world import bent, header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
+from simulated_bags import info_of
+from std_msgs.msg import String
 
-from nbv_planner.episode.messages import sensor_from_msg
-from nbv_planner.errors import InputRejectedError
+from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
@@ -28,6 +31,7 @@ from nbv_planner.world.scene import Scene
 MS = 1_000_000
 NAMES = ("field_of_view", "range_min", "range_max")
 BELIEF = wavy_belief(0, size=200)
+SURFACE = conversions.belief_to_msg(BELIEF, header("object"))
 
 
 def scan_msg(half: float = 0.45, *, stamp: int = 10, **fields) -> LaserScan:
@@ -36,32 +40,38 @@ def scan_msg(half: float = 0.45, *, stamp: int = 10, **fields) -> LaserScan:
 
 
 def values(node) -> list[float]:
+    """The sensor that the node uses: what it has learned is no parameter."""
+    return [getattr(node.scene, name) for name in NAMES]
+
+
+def parameters(node) -> list[float]:
     return [node.get_parameter(name).value for name in NAMES]
 
 
 @pytest.fixture
 def mapper(world):
-    """Return a function that starts a mapper, has it map scans at one pose, and gives it with its surfaces."""
+    """Return a function that starts a mapper, has it map scans at one pose, and gives it with what it says then."""
 
     def start(*scans: LaserScan, **parameters):
         node = world.start(SurfaceMapperNode, grid_size=100, **parameters)
-        surfaces = world.listen(PointCloud2, "surface", qos.latched(10))
+        infos = world.listen(String, "surface_info", qos.latched(10))
         pose, scan = world.speaker(PoseStamped, "camera_pose"), world.speaker(LaserScan, "scan")
         for stamp in (0, 100):
             pose(pose_msg(view_pose(0.3), stamp * MS))
         for msg in scans:
             scan(msg)
-        world.spin_until(lambda: surfaces, "the surface")
-        return node, surfaces
+        world.spin_until(lambda: infos, "what was learned")
+        return node, lambda: info_from_text(infos[-1].data).sensor
 
     return start
 
 
 def test_the_mapper_has_the_sensor_of_the_first_scan_and_says_so(world, mapper):
     logs = world.listen(Log, "/rosout", qos.latched(100))
-    node, surfaces = mapper(scan_msg(), scan_msg(0.3, stamp=20))
+    node, sensor = mapper(scan_msg(), scan_msg(0.3, stamp=20))
     assert values(node) == pytest.approx([0.9, 0.2, 14.0])
-    assert sensor_from_msg(surfaces[-1]) == dict(zip(NAMES, values(node), strict=True))
+    assert sensor() == dict(zip(NAMES, values(node), strict=True))
+    assert parameters(node) == [Scene().field_of_view, 0.05, 10.0]
     assert node.scene == Scene(field_of_view=0.9, range_min=0.2, range_max=14.0)
     words = "not given, so as the scans say: field_of_view 0.9 rad, range_min 0.2 m, range_max 14 m"
     world.spin_until(lambda: any(log.msg == words for log in logs), "the line in the log")
@@ -70,9 +80,9 @@ def test_the_mapper_has_the_sensor_of_the_first_scan_and_says_so(world, mapper):
 
 
 def test_a_later_header_that_sees_more_widens_and_one_that_sees_less_does_not(mapper):
-    node, surfaces = mapper(scan_msg(0.2, range_max=3.69), scan_msg(0.3, stamp=20, range_max=9.0, range_min=0.1))
+    node, sensor = mapper(scan_msg(0.2, range_max=3.69), scan_msg(0.3, stamp=20, range_max=9.0, range_min=0.1))
     assert values(node) == pytest.approx([0.6, 0.1, 9.0])
-    assert sensor_from_msg(surfaces[-1])["range_max"] == 9.0
+    assert sensor()["range_max"] == 9.0
     node.on_scan(scan_msg(0.25, stamp=30, range_max=5.0))
     assert values(node) == pytest.approx([0.6, 0.1, 9.0])
 
@@ -116,9 +126,9 @@ def test_returns_beyond_the_range_of_the_first_header_are_mapped(world):
 
 
 def test_what_was_given_wins(mapper):
-    node, surfaces = mapper(scan_msg(), field_of_view=0.6, range_max=9.0)
+    node, sensor = mapper(scan_msg(), field_of_view=0.6, range_max=9.0)
     assert values(node) == pytest.approx([0.6, 0.2, 9.0])
-    assert sensor_from_msg(surfaces[-1])["range_max"] == 9.0
+    assert sensor()["range_max"] == 9.0
 
 
 def test_what_the_header_does_not_tell_stays_and_is_named(mapper, capfd):
@@ -141,12 +151,10 @@ def test_a_lidar_that_sees_all_around_counts_as_a_cone_that_holds_the_object(map
 
 def test_a_clean_up_forgets_what_the_scans_said(mapper):
     node, _ = mapper(scan_msg())
+    assert values(node)[0] == 0.9
     assert node.trigger_deactivate() == node.trigger_cleanup() == TransitionCallbackReturn.SUCCESS
+    assert node.trigger_configure() == TransitionCallbackReturn.SUCCESS
     assert values(node) == pytest.approx([Scene().field_of_view, 0.05, 10.0])
-
-
-def surface(**sensor) -> PointCloud2:
-    return conversions.belief_to_msg(BELIEF, header("object"), scene=Scene(**sensor))
 
 
 @pytest.mark.parametrize(("given", "expected"), [
@@ -157,28 +165,38 @@ def test_the_planner_plans_with_the_sensor_of_the_mapper(world, given, expected)
     node = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **given)
     goals = world.listen(PoseStamped, "goal_pose")
     pose = world.speaker(PoseStamped, "camera_pose")
-    send = world.speaker(PointCloud2, "surface", qos.latched())
+    send = world.mapper()
     pose(pose_msg(view_pose(0.3), 10 * MS))
-    send(surface(field_of_view=1.0, range_min=0.3, range_max=12.0))
+    before = parameters(node)
+    send(SURFACE, sensor={"field_of_view": 1.0, "range_min": 0.3, "range_max": 12.0})
     world.spin_until(lambda: goals, "the first goal")
     assert values(node) == pytest.approx(expected)
+    assert parameters(node) == before
     assert node.core.planner._scene == node.scene
-    assert [getattr(node.scene, name) for name in NAMES] == pytest.approx(expected)
 
 
-def test_a_surface_without_a_sensor_changes_nothing_and_one_that_is_none_is_dropped(world):
-    assert sensor_from_msg(conversions.belief_to_msg(BELIEF, header("object"))) == {}
+def test_a_surface_waits_for_what_is_said_of_it_in_either_order_and_no_text_is_dropped(world):
     node = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20)
+    statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))
+    say = world.speaker(String, "surface_info", qos.latched())
     send = world.speaker(PointCloud2, "surface", qos.latched())
-    wrong = surface()
-    offset = next(field.offset for field in wrong.fields if field.name == "sensor")
-    wrong.data[offset : offset + 8] = wrong.data[:0].__class__("B", np.float64(-1.0).tobytes())
-    with pytest.raises(InputRejectedError, match="no usable sensor"):
-        sensor_from_msg(wrong)
-    send(wrong)
-    world.spin_until(lambda: world.drops(node), "the drop")
-    assert world.drops(node) == {"surface.sensor": 1}
-    assert node.core.inputs.belief is None
+    send(SURFACE)
+    world.spin_until(lambda: statuses and "/surface_info (std_msgs/msg/String" in statuses[-1].message, "the status")
+    info = info_of(BELIEF, 0, sensor={"range_max": 12.0})
+    for text, dropped in (("rubbish", True), (dataclasses.replace(info, stamp=1).text, False)):
+        say(String(data=text))
+        world.spin_until(lambda d=dropped: world.drops(node).get("surface_info.surface_info", 0) == 1 or not d, "it")
+        assert node.core.inputs.belief is None
+    say(String(data=info.text))
+    world.spin_until(lambda: node.core.inputs.belief, "the surface")
+    assert values(node)[2] == 12.0
+    send(conversions.belief_to_msg(BELIEF, header("object", 5 * MS)))
+    world.spin_some()
+    assert node.core.inputs.belief_stamp == 0
+    world.spin_until(lambda: world.drops(node).get("surface.no_info"), "the drop")
+    say(String(data=dataclasses.replace(info, stamp=7 * MS).text))
+    send(conversions.belief_to_msg(BELIEF, header("object", 7 * MS)))
+    world.spin_until(lambda: node.core.inputs.belief_stamp == 7 * MS, "the surface after it")
 
 
 @pytest.mark.parametrize(("half", "named"), [(0.44, 0), (0.2, 1)])

@@ -16,7 +16,8 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
-from nbv_planner.episode.messages import SENSOR_NAMES, belief_from_msg
+from nbv_planner.clouds.cloud_fields import EVIDENCE_LAYOUT, OWN_LAYOUT, SURFACE_LAYOUT
+from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.matching import MatchedScan
@@ -27,12 +28,11 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.model_checks import ModelChecks
-from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import Scene
+from nbv_planner.world.scene import SENSOR_NAMES, Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 SCENE = Scene()
@@ -90,7 +90,7 @@ def surface_of(*taken: tuple[CameraPose, int], per_view: int = 1) -> bytes:
         scans = [(scan_at(pose, number), as_received(pose)) for pose, number in taken[first : first + per_view]]
         mapping.add([MatchedScan(0, scan, pose, view) for scan, pose in scans], view - 1)
         belief = mapping.belief()
-    return bytes(conversions.belief_to_msg(belief, header("object"), PriorSettings(), Scene()).data)
+    return bytes(conversions.belief_to_msg(belief, header("object")).data)
 
 
 def stamp_of(msg) -> int:
@@ -126,7 +126,9 @@ def test_what_was_learned_comes_with_the_stamp_of_its_surface(world):
     known = mapper.core.known.belief.checks
     assert [(check.name, check.level) for check in info.checks] == [(check.name, check.level) for check in known]
     np.testing.assert_array_equal([check.score for check in info.checks], [check.score for check in known])
-    assert [check.name for check in info.checks] == [check.name for check in belief_from_msg(last).checks]
+    assert info.checks
+    layout = [*SURFACE_LAYOUT, *EVIDENCE_LAYOUT, *OWN_LAYOUT]
+    assert {field.name for field in last.fields} <= {name for name, _ in layout}  # no settings in a column
     assert (info.prior.kernel_std, info.noise_factor, info.scene) == (1.25, 1.0, None)
     assert info.sensor == {name: getattr(mapper.scene, name) for name in SENSOR_NAMES}
     late = world.listen(String, "surface_info", qos.latched())

@@ -14,7 +14,8 @@ from ros_world import NAN, header, pose_msg, view_pose
 from sensor_msgs.msg import JointState, LaserScan, PointCloud2
 from std_msgs.msg import Float64MultiArray
 
-from nbv_planner.episode.messages import belief_from_msg, status_values
+from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions

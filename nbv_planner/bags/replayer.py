@@ -1,0 +1,241 @@
+"""Mapper and planner of a recording, fed with what was recorded."""
+
+from __future__ import annotations
+
+import dataclasses
+import heapq
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+
+from nbv_planner.bags.reader import Bag, decode, definition_problem
+from nbv_planner.bags.recording import TopicMap, check_length
+from nbv_planner.clouds.version_1 import prior_from_msg, sensor_from_msg
+from nbv_planner.episode import sensor_messages
+from nbv_planner.episode.log import READERS
+from nbv_planner.episode.messages import (
+    CAMERA_POSE,
+    GROUND,
+    SCAN,
+    SURFACE,
+    SURFACE_INFO,
+    RecordedDecision,
+)
+from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.episode.wiring import mapper_core, planner_core, planner_named, termination_monitor, view_space
+from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchingSettings
+from nbv_planner.mapping.surface_info import SurfaceInfo
+from nbv_planner.planning.termination import TerminationSettings
+from nbv_planner.planning.view_space import put_on_ground
+from nbv_planner.session.questions import SessionSettings
+from nbv_planner.settings import from_mapping, plain_settings
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.world.ground.occupancy_map import OccupancyMap
+from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.scan import Scan
+from nbv_planner.world.scene import SENSOR_NAMES
+
+# A decision may have been made from a belief some updates older than the newest one.
+_KEPT = 50
+# Seconds for a decision.
+_PATIENCE = 3600.0
+MOUNT = ("mount_x", "mount_y", "mount_yaw")
+"""Settings of the mount of the camera, by the names of their parameters."""
+# Scans that may wait for a recorded surface.
+_MANY = 10**6
+
+
+@dataclass(frozen=True, eq=False)
+class Update:
+    """A belief, and the time of the newest scan in it (nanoseconds; 0 for the prior)."""
+
+    stamp: int
+    belief: SurfaceBelief
+
+
+Received = Scan | CameraPose | RecordedDecision | SurfaceBelief | OccupancyMap | dict[str, float]
+
+
+class Replayer:
+    """Mapper and planner of one set of parameters, on the recorded path of the camera.
+
+    The camera stands where the recorded planner sent it, so scans count at the recorded goals. Nobody waits for the
+    decisions: the `deadline` of the recorded planner does not hold, lest they depend on how busy this machine is.
+    """
+
+    def __init__(
+        self, parameters: RunParameters, surface_stamps: Sequence[int] = (), map: OccupancyMap | None = None
+    ) -> None:
+        """Build mapper and planner; a recorded `map` takes the place of the file that the parameters name.
+
+        Where every scan counts, the stamps of the recorded surfaces say which scans were mapped together.
+
+        Raises:
+            NbvPlannerError: a value is not allowed.
+        """
+        mapper, planner = (parameters.nodes.get(name, {}) for name in ("surface_mapper", "nbv_planner"))
+        config = parameters.config()
+        if config.search.unknown:
+            raise SettingError("scene: unknown cannot be replayed: other views would have found another centre")
+        self.scene = config.scene
+        matching = from_mapping(MatchingSettings, mapper)
+        self._poses = from_mapping(PoseSettings, mapper)
+        self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
+        # Earlier versions of the planner had their own parameters for the prior.
+        prior = from_mapping(PriorSettings, {**mapper, **planner})
+        self._mapper = mapper_core(
+            config, matching, from_mapping(ArrivalSettings, mapper), prior, SENSOR_NAMES, map=map
+        )
+        # What was mapped is recorded: nothing that waits for its surface is dropped here.
+        self._mapper.setup = dataclasses.replace(self._mapper.setup, queue_size=_MANY)
+        settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
+        space, self._ground = view_space(config.views, self.scene, config.ground, map=map), config.ground
+        self._planner_for = partial(planner_named, settings, views=space, prior=prior.prior())
+        chooser = self._planner_for(self.scene)
+        monitor = termination_monitor(TerminationSettings(certify=False), settings, self.scene, prior.prior())
+        self.core = planner_core(chooser, monitor)  #: the planner's side.
+        self.session = from_mapping(SessionSettings, planner)  #: as recorded.
+        self.heard: tuple[tuple[Scan, CameraPose], ...] = ()  #: scans for a planner that takes them.
+        self.pose: CameraPose | None = None  #: the newest.
+        self._updates: deque[Update] = deque([self._update(0)], maxlen=_KEPT)
+
+    def receive(self, stamp: int, what: Received) -> None:
+        """Process what was recorded at `stamp` (nanoseconds)."""
+        if isinstance(what, SurfaceBelief):
+            self.forget(stamp)
+        elif isinstance(what, OccupancyMap):
+            put_on_ground(self.core.planner.views, self._ground, map=what)
+        elif isinstance(what, dict):
+            self._sense(what)
+        elif isinstance(what, RecordedDecision):
+            self._mapper.goal(what.goal_stamp, what.view(self.scene.view_distance))
+        else:
+            self.take(stamp, what)
+
+    def take(self, stamp: int, what: Scan | CameraPose) -> Update | None:
+        """Receive a scan or a pose; returns the resulting update of the surface, if any."""
+        mapper, before = self._mapper, len(self._mapper.waiting)
+        if isinstance(what, Scan):
+            mapper.scan(stamp, what, "")
+        else:
+            self.pose = self._poses.camera(what)
+            mapper.pose(stamp, self.pose)
+        taken = list(mapper.waiting)[before:]
+        self.heard += tuple((match.scan, match.pose) for match in taken)
+        # Where every scan counts, the recorded surfaces say up to which one they were mapped together.
+        if not taken or (self._ends and taken[-1].stamp < self._ends[0]):
+            return None
+        while (job := mapper.job()) is not None:
+            mapper.take(job())
+        return self._updated(mapper.known.progress.stamp)
+
+    def _sense(self, known: Mapping[str, float]) -> None:
+        """Use what the recorded mapper knew of the sensor, by the headers of the scans so far, and of its mount."""
+        sensor, mount = ({name: known[name] for name in of if name in known} for of in (SENSOR_NAMES, MOUNT))
+        with suppress(SettingError):  # none that a mapper can have had
+            self._poses = dataclasses.replace(self._poses, **mount)  # type: ignore[arg-type]
+            self.scene = dataclasses.replace(self.scene, **sensor)
+        self._mapper.scene = self.scene
+        self.core.use(self._planner_for(self.scene), self.core.monitor)
+
+    def forget(self, stamp: int) -> None:
+        """Discard all measurements and the goal, as the mapper did at `stamp` (nanoseconds)."""
+        self._mapper.reset()
+        self.heard = ()
+        self._updated(stamp)
+
+    def _updated(self, stamp: int) -> Update:
+        while self._ends and self._ends[0] <= stamp:
+            self._ends.popleft()
+        self._updates.append(self._update(stamp))
+        return self._updates[-1]
+
+    def _update(self, stamp: int) -> Update:
+        return Update(stamp, self._mapper.known.mapper.belief().as_transmitted())
+
+    @property
+    def newest(self) -> Update:
+        """The newest update."""
+        return self._updates[-1]
+
+    def update_for(self, decision: RecordedDecision) -> Update:
+        """The newest update that the recorded planner can have received when it decided."""
+        until = decision.goal_stamp if decision.surface_stamp is None else decision.surface_stamp
+        return next((update for update in reversed(self._updates) if update.stamp <= until), self._updates[0])
+
+
+# Messages that wait for earlier ones: topics reach a recorder at different times, by some milliseconds.
+_WAITING = 500
+
+
+Event = tuple[int, Received]
+"""Time (nanoseconds), and what was made then: a scan, pose, decision or map, the surface of a reset mapper, or what the
+mapper knew of the sensor and its mount from then on, by the names of the parameters."""
+
+
+def recorded_events(bag: Bag, topics: TopicMap, decisions: Sequence[RecordedDecision]) -> Iterator[Event]:
+    """Yield the inputs of mapper and planner, and the decisions, in order of the stamps.
+
+    A decision follows everything with the same stamp. Unusable messages are skipped, as by the nodes.
+    """
+    by_stamp = itemgetter(0)
+    coming: list[Event] = [(decision.goal_stamp, decision) for decision in decisions]
+    return heapq.merge(_in_order(_inputs(bag, topics)), sorted(coming, key=by_stamp), key=by_stamp)
+
+
+def _inputs(bag: Bag, topics: TopicMap) -> Iterator[Event]:
+    names = {
+        topic: name for topic, name in topics.names.items()
+        if name in (SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, GROUND) and definition_problem(topic) is None
+    }
+    known: dict[str, float] = {}
+    for message in bag.messages(names.__contains__):
+        name = names[message.topic]
+        try:
+            check_length(name, message)
+            msg = decode(message)
+            what = READERS[name](msg)
+            stamp = what.stamp if name == SURFACE_INFO else sensor_messages.to_nanoseconds(msg.header.stamp)
+            told = sensor_from_msg(msg) if name == SURFACE else {}
+        except InputRejectedError:
+            continue
+        if isinstance(what, SurfaceInfo):
+            told = {**what.sensor, **dict(zip(MOUNT, what.mount, strict=True))}
+        if not told.items() <= known.items():  # known before the scan of this stamp was mapped
+            known.update(told)
+            yield stamp - 1, dict(known)
+        # Of the surfaces only those without a hit matter: a mapper was reset. Stamp 0 is the initial prior.
+        if name not in (SURFACE, SURFACE_INFO) or (name == SURFACE and stamp != 0 and not what.hits.any()):
+            yield stamp, what
+
+
+def _in_order(events: Iterator[Event]) -> Iterator[Event]:
+    """Sort by stamp within a buffer of some hundred events."""
+    waiting: list[tuple[int, int, Event]] = []
+    for number, event in enumerate(events):
+        heapq.heappush(waiting, (event[0], number, event))
+        if len(waiting) > _WAITING:
+            yield heapq.heappop(waiting)[2]
+    yield from (event for _, _, event in sorted(waiting))
+
+
+def with_prior(parameters: RunParameters, bag: Bag, topics: TopicMap) -> RunParameters:
+    """The parameters; where none of the mapper were recorded, with the prior of the first message that says it."""
+    if parameters.nodes.get("surface_mapper"):
+        return parameters
+    telling = {topic for topic, name in topics.names.items() if name in (SURFACE, SURFACE_INFO)}
+    for message in bag.messages(lambda topic: topic in telling and definition_problem(topic) is None):
+        with suppress(InputRejectedError):
+            msg = decode(message)
+            info = READERS[SURFACE_INFO](msg) if topics.names[message.topic] == SURFACE_INFO else None
+            if prior := prior_from_msg(msg) if info is None else info.prior:
+                planner = parameters.nodes.get("nbv_planner", {})
+                nodes = {**parameters.nodes, "surface_mapper": {**planner, **plain_settings(prior)}}
+                return dataclasses.replace(parameters, nodes=nodes)
+    return parameters

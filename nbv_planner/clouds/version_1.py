@@ -1,0 +1,138 @@
+"""Recordings of version 1: their `surface` clouds carry what the topic `surface_info` says now.
+
+Columns whose first values are numbers, NaN at the other points: of the prior, of the sensor, of the scene that was
+found, of the checks and of errors common to views.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import zlib
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from nbv_planner.clouds.cloud_fields import Layout, columns_of, has_fields, table_of
+from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.gp.kernels import KERNEL_PLUGINS, KERNELS, PERIODISATIONS, smoothness_text
+from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.checks import KINDS, Check, Level
+from nbv_planner.world.scene import SENSOR_NAMES, FoundScene, centre_of
+
+PRIOR_LAYOUT: Layout = [("prior", "f8")]
+SENSOR_LAYOUT: Layout = [("sensor", "f8")]
+SCENE_LAYOUT: Layout = [("scene", "f8")]
+CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_level")]
+COMMON_LAYOUT: Layout = [("common", "f8")]
+PRIOR_VERSION = 1.0
+"""First of the numbers of a prior."""
+
+
+def recorded_belief(msg: Any) -> SurfaceBelief:
+    """The belief of a recorded `surface` cloud of any version, with what a cloud of version 1 says itself.
+
+    Raises:
+        InputRejectedError: as :func:`~nbv_planner.clouds.surface_messages.belief_from_msg`, and `checks`, `common`,
+            `scene` or `layout`.
+    """
+    belief, common = belief_from_msg(msg), _common(msg)
+    if not any(has_fields(msg, layout) for layout in (SCENE_LAYOUT, CHECKS_LAYOUT, COMMON_LAYOUT)):
+        return belief
+    checks = _checks(msg, "" if common is None else common.words)
+    return dataclasses.replace(belief, checks=checks, centre=centre_of(_found(msg)), common=common)
+
+
+def _common(msg: Any) -> CommonErrors | None:
+    """Values, standard deviations and priors of four errors, then the number of views."""
+    if not has_fields(msg, COMMON_LAYOUT):
+        return None
+    numbers = table_of(msg, COMMON_LAYOUT)["common"][:13].astype(float)
+    if len(numbers) < 13 or not np.isfinite(numbers).all() or not (numbers[4:] >= 0.0).all():
+        raise InputRejectedError("common", f"the surface carries no usable common errors: {numbers.tolist()}")
+    value, std, prior = numbers[:12].reshape(3, 4)
+    return CommonErrors(value, std, prior, int(numbers[12]))
+
+
+def _checks(msg: Any, common: str) -> tuple[Check, ...]:
+    """The checks; the words of what is `common` to views go with that of the accuracy."""
+    if not has_fields(msg, CHECKS_LAYOUT):
+        return ()
+    rows = np.stack(columns_of(table_of(msg, CHECKS_LAYOUT), *(name for name, _ in CHECKS_LAYOUT)), axis=1)
+    made = np.flatnonzero(~np.isnan(rows[:, 2]))
+    if (made >= len(KINDS)).any() or not np.isin(rows[made, 2], list(Level)).all():
+        raise InputRejectedError("checks", "the surface carries results of checks that are not known here")
+    return tuple(
+        Check(name, float(score), float(limit), Level(int(level)), common if name == "accuracy" else "")
+        for name, (score, limit, level) in ((KINDS[kind].name, rows[kind]) for kind in made)
+    )
+
+
+def prior_from_msg(msg: Any) -> PriorSettings | None:
+    """Read the prior that a `surface` cloud carries; None without one.
+
+    Raises:
+        InputRejectedError: `prior` (no prior that could be built, or of another layout) or `layout`.
+    """
+    if not has_fields(msg, PRIOR_LAYOUT):
+        return None
+    numbers = table_of(msg, PRIOR_LAYOUT)["prior"].tolist()
+    try:
+        return _prior(numbers)
+    except ValueError as error:  # also fewer points than a prior has numbers
+        raise InputRejectedError("prior", f"the surface carries no usable prior: {error}") from error
+
+
+def sensor_from_msg(msg: Any) -> dict[str, float]:
+    """Read the sensor that a `surface` cloud carries, by :data:`SENSOR_NAMES`; nothing without one.
+
+    Raises:
+        InputRejectedError: `sensor` (no positive numbers) or `layout`.
+    """
+    if not has_fields(msg, SENSOR_LAYOUT):
+        return {}
+    numbers = table_of(msg, SENSOR_LAYOUT)["sensor"][: len(SENSOR_NAMES)].tolist()
+    if len(numbers) < len(SENSOR_NAMES) or not all(0.0 <= number < math.inf for number in numbers):
+        raise InputRejectedError("sensor", f"the surface carries no usable sensor: {numbers}")
+    return dict(zip(SENSOR_NAMES, numbers, strict=True))
+
+
+def _found(msg: Any) -> FoundScene | None:
+    """Read the scene that a `surface` cloud of an unknown one carries; None without one.
+
+    Raises:
+        InputRejectedError: `scene` (no scene that could be) or `layout`.
+    """
+    if not has_fields(msg, SCENE_LAYOUT):
+        return None
+    numbers = table_of(msg, SCENE_LAYOUT)["scene"][: len(fields(FoundScene))].tolist()
+    try:
+        return FoundScene.of(numbers)
+    except ValueError as error:  # also fewer points than numbers, and a NaN for the views
+        raise InputRejectedError("scene", f"the surface carries no usable scene: {error}") from error
+
+
+def _prior(numbers: Sequence[float]) -> PriorSettings:
+    """The settings whose numbers come first; ν is written as a fraction where it is half an odd integer."""
+    version, mean, std, length, nu, kernel, periodisation, kappa, cut_start, cut_end, *own = numbers
+    if version != PRIOR_VERSION:
+        raise SettingError(f"the prior has layout {version:g}, this package reads {PRIOR_VERSION:g}")
+    names = {kernel_code(name): name for name in (*KERNELS, *KERNEL_PLUGINS.names)}
+    if kernel not in names or periodisation not in range(len(PERIODISATIONS)) or kappa % 1.0 != 0.0:
+        raise SettingError(f"no prior has kernel {kernel:g}, periodisation {periodisation:g} and kappa {kappa:g}")
+    plugin = KERNEL_PLUGINS.named(names[kernel]) if names[kernel] not in KERNELS else None
+    kinds = {name: type(default) for name, default, _ in plugin.settings()} if plugin else {}
+    return PriorSettings(
+        names[kernel], smoothness_text(nu), length, std, PERIODISATIONS[int(periodisation)], int(kappa),
+        cut_start, cut_end, mean,
+        sections=tuple((name, kind(own[place])) for place, (name, kind) in enumerate(kinds.items())),
+    )
+
+
+def kernel_code(name: str) -> float:
+    """Place of a kernel among :data:`KERNELS`; above these, a number that the name of any other one gives."""
+    return float(KERNELS.index(name) if name in KERNELS else 2**32 + zlib.crc32(name.encode()))

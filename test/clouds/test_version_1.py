@@ -1,0 +1,147 @@
+"""Recordings of version 1, whose clouds carry in columns what `surface_info` says now: read, and refused, as then."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import struct
+
+import numpy as np
+import pytest
+from beliefs import wavy_belief, with_common
+from hypothesis import given
+from hypothesis import strategies as st
+from simulated_bags import prior_numbers, surface_bytes
+
+from nbv_planner.bags.reader import typestore
+from nbv_planner.clouds.version_1 import prior_from_msg, recorded_belief, sensor_from_msg
+from nbv_planner.errors import InputRejectedError
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.checks import KINDS, Check, Level
+from nbv_planner.world.scene import FoundScene
+
+NAN, INF = math.nan, math.inf
+FOUND = FoundScene(1.5, -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
+LINE = ("warp", "approximate", "truncate", "none")
+SMOOTHNESS = st.one_of(
+    st.integers(0, 40).map(lambda p: f"{2 * p + 1}/2"), st.sampled_from(["0.8", "7/3", "1e-3", "49.99", "1.5"])
+)
+PRIORS = st.builds(
+    PriorSettings,
+    kernel=st.sampled_from(["matern", "rbf"]), smoothness=SMOOTHNESS, length_scale=st.floats(1e-3, 100.0),
+    kernel_std=st.floats(1e-6, 1e3), periodisation=st.sampled_from(LINE), kappa=st.integers(0, 1000),
+    cut_start=st.floats(0.0, 3.0), cut_end=st.floats(3.1, 1000.0), prior_mean=st.floats(1e-6, 1e3),
+)
+SUMMED = st.builds(
+    PriorSettings, smoothness=st.sampled_from(["1/2", "3/2", "1.5", "5/2", "7/2"]), length_scale=st.floats(0.05, 2.0)
+)
+NUMBERS = prior_numbers(PriorSettings())
+
+
+def cloud(belief=None, **old):
+    """A cloud of version 1 with these columns."""
+    data = surface_bytes(wavy_belief(3, size=40) if belief is None else belief, 7, old)
+    return typestore().deserialize_cdr(data, "sensor_msgs/msg/PointCloud2")
+
+
+def refused(read, msg) -> str:
+    with pytest.raises(InputRejectedError) as caught:
+        read(msg)
+    return caught.value.reason
+
+
+def bits(numbers) -> bytes:
+    return struct.pack(f"{len(numbers)}d", *numbers)
+
+
+@given(prior=st.one_of(PRIORS, SUMMED))
+def test_a_prior_is_read_to_the_bit(prior):
+    again = prior_from_msg(cloud(prior=prior_numbers(prior)))
+    assert bits(prior_numbers(again)) == bits(prior_numbers(prior))
+    angles = np.linspace(0.0, 2.0 * math.pi, 7)
+    np.testing.assert_array_equal(again.build()(angles), prior.build()(angles))
+
+
+def test_the_default_comes_back_as_it_is_written():
+    assert prior_from_msg(cloud(prior=NUMBERS)) == PriorSettings()
+    assert prior_from_msg(cloud()) is None
+
+
+@pytest.mark.parametrize("place", range(len(NUMBERS)))
+@pytest.mark.parametrize("value", [NAN, INF, -1.5, 1e9])
+def test_numbers_that_are_no_prior_are_refused(place, value):
+    spoilt = cloud(prior=[*NUMBERS[:place], value, *NUMBERS[place + 1 :]])
+    if place in (1, 2) and value == 1e9:  # a length, however large
+        assert prior_numbers(prior_from_msg(spoilt))[place] == value
+        return
+    assert refused(prior_from_msg, spoilt) == "prior"
+
+
+def test_a_cloud_with_fewer_points_than_a_prior_has_numbers_carries_none():
+    belief = wavy_belief(3, size=9)
+    assert refused(prior_from_msg, cloud(belief, prior=NUMBERS[:9])) == "prior"
+
+
+def test_the_sensor_is_read_and_one_that_is_none_is_refused():
+    assert sensor_from_msg(cloud()) == {}
+    expected = {"field_of_view": 1.0, "range_min": 0.3, "range_max": 12.0}
+    assert sensor_from_msg(cloud(sensor=list(expected.values()))) == expected
+    assert refused(sensor_from_msg, cloud(sensor=[-1.0, 0.3, 12.0])) == "sensor"
+
+
+def test_the_centre_of_the_scene_that_was_found_is_read():
+    assert recorded_belief(cloud(scene=dataclasses.astuple(FOUND))).centre == (1.5, -2.0)
+    assert recorded_belief(cloud()).centre == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("value", [NAN, INF, -1.0])
+def test_a_scene_that_cannot_be_is_refused(value):
+    numbers = [*dataclasses.astuple(FOUND)[:2], value, *dataclasses.astuple(FOUND)[3:]]
+    assert refused(recorded_belief, cloud(scene=numbers)) == "scene"
+
+
+def common_numbers(belief) -> list[float]:
+    common = belief.common
+    return [*common.value, *common.std, *common.prior, float(common.views)]
+
+
+@given(seed=st.integers(0, 1000), size=st.integers(16, 500))
+def test_common_errors_are_read_with_the_belief_without_them(seed, size):
+    accuracy = Check("accuracy", 1.5, 1.0, Level.FAILED)
+    belief = with_common(dataclasses.replace(wavy_belief(seed, size=size), checks=(accuracy,)), 0.1, 0.2)
+    back = recorded_belief(cloud(belief, common=common_numbers(belief)))
+    for name in ("mean", "std", "lower", "upper"):
+        np.testing.assert_array_equal(getattr(back.by_noise, name), getattr(belief.as_transmitted().by_noise, name))
+    assert common_numbers(back) == common_numbers(belief)
+    # 0.30 with the prior of 0.2 in it; by the views alone 0.30 / (1 - (0.05 / 0.2)²).
+    assert back.checks[0].words.startswith("ranges are 0.32 ± 0.05 m long, by 9 views: 1.5 times what is declared")
+
+
+@pytest.mark.parametrize(("row", "value"), [(0, NAN), (4, -0.1), (8, INF), (12, -1.0)])
+def test_malformed_common_errors_are_refused(row, value):
+    belief = with_common(wavy_belief(3, size=40), 0.1)
+    numbers = common_numbers(belief)
+    numbers[row] = value
+    assert refused(recorded_belief, cloud(belief, common=numbers)) == "common"
+
+
+@given(st.lists(st.sampled_from(KINDS), unique=True, max_size=len(KINDS)), st.integers(0, 100), st.integers(16, 60))
+def test_results_of_checks_are_read_with_what_was_not_made_or_not_known(kinds, seed, size):
+    rng = np.random.default_rng(seed)
+    made = tuple(
+        Check(kind.name, float(np.float32(rng.choice([rng.uniform(0.0, 9.0), NAN]))), 0.5, Level(int(rng.integers(3))))
+        for kind in KINDS if kind in kinds
+    )
+    belief = dataclasses.replace(wavy_belief(seed, size=size), checks=made)
+    assert repr(recorded_belief(cloud(belief)).checks) == repr(made)
+
+
+@pytest.mark.parametrize(("row", "level"), [(0, 4.0), (0, 0.5), (0, -1.0), (0, INF), (len(KINDS), 1.0)])
+def test_results_of_checks_that_are_not_known_are_refused(row, level):
+    belief = dataclasses.replace(wavy_belief(3, size=40), checks=(Check("noise", 1.0, 1.3, Level.GOOD),))
+    msg = cloud(belief)
+    offset = next(field.offset for field in msg.fields if field.name == "check_level")
+    data = bytearray(bytes(msg.data))
+    struct.pack_into("<f", data, row * msg.point_step + offset, level)
+    msg.data = np.frombuffer(bytes(data), dtype=np.uint8)
+    assert refused(recorded_belief, msg) == "checks"
