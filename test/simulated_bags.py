@@ -21,7 +21,7 @@ from nbv_planner.clouds.cloud_fields import (
     SURFACE_LAYOUT,
     TURN_LAYOUT,
 )
-from nbv_planner.clouds.version_1 import CHECKS_LAYOUT, kernel_code
+from nbv_planner.clouds.version_1 import CHECKS_LAYOUT
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
     CANDIDATES,
@@ -47,10 +47,10 @@ from nbv_planner.episode.messages import (
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
-from nbv_planner.gp.kernels import KERNEL_PLUGINS, KERNELS, PERIODISATIONS, smoothness_value
+from nbv_planner.gp.kernels import KERNELS, PERIODISATIONS, smoothness_value
 from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.planning.termination import Termination
-from nbv_planner.settings import settings_of, value_of
+from nbv_planner.settings import settings_of
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import KINDS
@@ -124,11 +124,10 @@ def surface_bytes(belief: SurfaceBelief, stamp: int, old: Mapping[str, Sequence[
 
 def prior_numbers(prior: PriorSettings) -> list[float]:
     """The numbers by which version 1 sent a prior."""
-    own = KERNEL_PLUGINS.named(prior.kernel).settings() if prior.kernel not in KERNELS else ()
     return [
         1.0, prior.prior_mean, prior.kernel_std, prior.length_scale, smoothness_value(prior.smoothness),
-        kernel_code(prior.kernel), float(PERIODISATIONS.index(prior.periodisation)), float(prior.kappa),
-        prior.cut_start, prior.cut_end, *(float(value_of(prior, name, default)) for name, default, _ in own),
+        float(KERNELS.index(prior.kernel)), float(PERIODISATIONS.index(prior.periodisation)), float(prior.kappa),
+        prior.cut_start, prior.cut_end,
     ]
 
 

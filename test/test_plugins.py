@@ -19,11 +19,10 @@ import pytest
 import yaml
 from beliefs import wavy_belief
 from programs import main
-from simulated_bags import info_of, prior_numbers, surface_bytes
+from simulated_bags import info_of
 
 import nbv_planner
-from nbv_planner.bags.reader import Bag, decode, typestore
-from nbv_planner.clouds.version_1 import prior_from_msg
+from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, configure, recorded_config
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import planner_named
@@ -305,10 +304,6 @@ def test_a_kernel_travels_with_the_surface_with_its_settings():
     assert prior.build()(0.0) == 3.5
     info = info_of(wavy_belief(0), 7, prior=prior)
     assert info_from_text(info.text).prior == prior
-    old = typestore().deserialize_cdr(
-        surface_bytes(wavy_belief(0), 7, {"prior": prior_numbers(prior)}), "sensor_msgs/msg/PointCloud2"
-    )
-    assert prior_from_msg(old) == prior
     assert KernelSettings().build().variance == 2.25
 
 

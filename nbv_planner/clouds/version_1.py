@@ -1,14 +1,13 @@
 """Recordings of version 1: their `surface` clouds carry what the topic `surface_info` says now.
 
 Columns whose first values are numbers, NaN at the other points: of the prior, of the sensor, of the scene that was
-found, of the checks and of errors common to views.
+found and of the checks.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-import zlib
 from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
@@ -18,8 +17,8 @@ import numpy as np
 from nbv_planner.clouds.cloud_fields import Layout, columns_of, has_fields, table_of
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
-from nbv_planner.gp.kernels import KERNEL_PLUGINS, KERNELS, PERIODISATIONS, smoothness_text
-from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief
+from nbv_planner.gp.kernels import KERNELS, PERIODISATIONS, smoothness_text
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import KINDS, Check, Level
 from nbv_planner.world.scene import SENSOR_NAMES, FoundScene, centre_of
@@ -28,7 +27,6 @@ PRIOR_LAYOUT: Layout = [("prior", "f8")]
 SENSOR_LAYOUT: Layout = [("sensor", "f8")]
 SCENE_LAYOUT: Layout = [("scene", "f8")]
 CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_level")]
-COMMON_LAYOUT: Layout = [("common", "f8")]
 PRIOR_VERSION = 1.0
 """First of the numbers of a prior."""
 
@@ -37,29 +35,13 @@ def recorded_belief(msg: Any) -> SurfaceBelief:
     """The belief of a recorded `surface` cloud of any version, with what a cloud of version 1 says itself.
 
     Raises:
-        InputRejectedError: as :func:`~nbv_planner.clouds.surface_messages.belief_from_msg`, and `checks`, `common`,
-            `scene` or `layout`.
+        InputRejectedError: as :func:`~nbv_planner.clouds.surface_messages.belief_from_msg`, and `checks`, `scene`
+            or `layout`.
     """
-    belief, common = belief_from_msg(msg), _common(msg)
-    if not any(has_fields(msg, layout) for layout in (SCENE_LAYOUT, CHECKS_LAYOUT, COMMON_LAYOUT)):
-        return belief
-    checks = _checks(msg, "" if common is None else common.words)
-    return dataclasses.replace(belief, checks=checks, centre=centre_of(_found(msg)), common=common)
+    return dataclasses.replace(belief_from_msg(msg), checks=_checks(msg), centre=centre_of(_found(msg)))
 
 
-def _common(msg: Any) -> CommonErrors | None:
-    """Values, standard deviations and priors of four errors, then the number of views."""
-    if not has_fields(msg, COMMON_LAYOUT):
-        return None
-    numbers = table_of(msg, COMMON_LAYOUT)["common"][:13].astype(float)
-    if len(numbers) < 13 or not np.isfinite(numbers).all() or not (numbers[4:] >= 0.0).all():
-        raise InputRejectedError("common", f"the surface carries no usable common errors: {numbers.tolist()}")
-    value, std, prior = numbers[:12].reshape(3, 4)
-    return CommonErrors(value, std, prior, int(numbers[12]))
-
-
-def _checks(msg: Any, common: str) -> tuple[Check, ...]:
-    """The checks; the words of what is `common` to views go with that of the accuracy."""
+def _checks(msg: Any) -> tuple[Check, ...]:
     if not has_fields(msg, CHECKS_LAYOUT):
         return ()
     rows = np.stack(columns_of(table_of(msg, CHECKS_LAYOUT), *(name for name, _ in CHECKS_LAYOUT)), axis=1)
@@ -67,8 +49,8 @@ def _checks(msg: Any, common: str) -> tuple[Check, ...]:
     if (made >= len(KINDS)).any() or not np.isin(rows[made, 2], list(Level)).all():
         raise InputRejectedError("checks", "the surface carries results of checks that are not known here")
     return tuple(
-        Check(name, float(score), float(limit), Level(int(level)), common if name == "accuracy" else "")
-        for name, (score, limit, level) in ((KINDS[kind].name, rows[kind]) for kind in made)
+        Check(KINDS[kind].name, float(score), float(limit), Level(int(level)))
+        for kind, (score, limit, level) in zip(made.tolist(), rows[made], strict=True)
     )
 
 
@@ -118,21 +100,12 @@ def _found(msg: Any) -> FoundScene | None:
 
 def _prior(numbers: Sequence[float]) -> PriorSettings:
     """The settings whose numbers come first; ν is written as a fraction where it is half an odd integer."""
-    version, mean, std, length, nu, kernel, periodisation, kappa, cut_start, cut_end, *own = numbers
+    version, mean, std, length, nu, kernel, periodisation, kappa, cut_start, cut_end = numbers[:10]
     if version != PRIOR_VERSION:
         raise SettingError(f"the prior has layout {version:g}, this package reads {PRIOR_VERSION:g}")
-    names = {kernel_code(name): name for name in (*KERNELS, *KERNEL_PLUGINS.names)}
-    if kernel not in names or periodisation not in range(len(PERIODISATIONS)) or kappa % 1.0 != 0.0:
+    if kernel not in range(len(KERNELS)) or periodisation not in range(len(PERIODISATIONS)) or kappa % 1.0 != 0.0:
         raise SettingError(f"no prior has kernel {kernel:g}, periodisation {periodisation:g} and kappa {kappa:g}")
-    plugin = KERNEL_PLUGINS.named(names[kernel]) if names[kernel] not in KERNELS else None
-    kinds = {name: type(default) for name, default, _ in plugin.settings()} if plugin else {}
     return PriorSettings(
-        names[kernel], smoothness_text(nu), length, std, PERIODISATIONS[int(periodisation)], int(kappa),
+        KERNELS[int(kernel)], smoothness_text(nu), length, std, PERIODISATIONS[int(periodisation)], int(kappa),
         cut_start, cut_end, mean,
-        sections=tuple((name, kind(own[place])) for place, (name, kind) in enumerate(kinds.items())),
     )
-
-
-def kernel_code(name: str) -> float:
-    """Place of a kernel among :data:`KERNELS`; above these, a number that the name of any other one gives."""
-    return float(KERNELS.index(name) if name in KERNELS else 2**32 + zlib.crc32(name.encode()))
