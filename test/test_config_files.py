@@ -11,7 +11,6 @@ import yaml
 from nbv_planner.episode.parameter_files import (
     check_sections,
     dump_parameters,
-    ignored_parameters,
     lay_over,
     load_parameters,
     sections_of_others,
@@ -82,8 +81,8 @@ def test_shared_section_goes_to_all_nodes_and_the_nodes_own_wins(write):
 
 
 def test_shared_section_may_hold_what_only_some_nodes_have(write):
-    """Also the table, which is no node of the demo, and what older versions had."""
-    names = {"num_beams": 9, "planner": "hybrid", "noise_std": 0.1, TABLE: 0.1, "misfit_limit": 2.0}
+    """Also the table, which is no node of the demo."""
+    names = {"num_beams": 9, "planner": "hybrid", "noise_std": 0.1, TABLE: 0.1}
     assert load_parameters(write(yaml.safe_dump({"/**": {"ros__parameters": names}}))) == {
         "depth_camera": {"num_beams": 9, "noise_std": 0.1}, "surface_mapper": {"noise_std": 0.1},
         "nbv_planner": {"planner": "hybrid", "noise_std": 0.1},
@@ -150,7 +149,7 @@ def test_a_change_leaves_out_nodes_that_are_not_there():
         set_parameters(parameters, ["num_beams=3"])
 
 
-@pytest.mark.parametrize("name", ["use_sim_time", "misfit_limit", "surface_mapper.misfit_limit", TABLE])
+@pytest.mark.parametrize("name", ["use_sim_time", "misfit_limit", TABLE])
 def test_a_change_that_would_have_no_effect_is_refused(name):
     with pytest.raises(ConfigFileError, match=f"--set {name}=1: unknown parameter"):
         set_parameters(shipped(), [f"{name}=1"])
@@ -180,14 +179,6 @@ def test_the_clock_is_left_to_who_starts_the_nodes(write):
     assert not takes_simulated_time(write(text.replace("true", "false")))
     assert not takes_simulated_time(write("depth_camera: {ros__parameters: {seed: 3}}\n"))
 
-
-def test_the_prior_in_the_section_of_the_planner_is_ignored_and_named(write):
-    """Files of before gave it to the planner, too; under `/**` it is meant for the mapper."""
-    text = "/a/nbv_planner: {ros__parameters: {kernel_std: 0.5, smoothness: 5/2, max_views: 3}}\n"
-    file = write(text + "surface_mapper: {ros__parameters: {kernel_std: 0.5}}\n")
-    assert load_parameters(file)["nbv_planner"] == {"max_views": 3}
-    assert ignored_parameters(file) == ["kernel_std", "smoothness"]
-    assert ignored_parameters(write("/**: {ros__parameters: {kernel_std: 0.5}}\n")) == []
 
 
 def test_overrides_of_the_quality_of_service_keep_their_full_names(write):

@@ -52,15 +52,8 @@ SUBCOMMANDS = {
     )
 }
 """The subcommands in the order of the help; those with two words are called by both."""
-_RENAMED = {
-    "objectives": ["show", "objectives"], "parameters": ["show", "parameters"],
-    **{name.rpartition(" ")[2]: name.split() for name in SUBCOMMANDS if " " in name},
-}
-_REMOVED = {
-    "faults": "python -m campaigns faults", "fuzz": "python -m campaigns fuzz",
-    "security-policy": "ros2 security generate_policy", "compare": "nbv-bench report",
-    **{name: f"nbv-bench {name}" for name in ("bench", "experiment", "report", "optimum", "explain")},
-}
+_RENAMED = {name.rpartition(" ")[2]: name.split() for name in SUBCOMMANDS if " " in name}
+_MOVED = ("bench", "experiment", "report", "optimum", "explain")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -81,9 +74,8 @@ def with_signals(run: Callable[[Sequence[str]], int], argv: Sequence[str] | None
 def _main(argv: Sequence[str]) -> int:
     given = list(argv)
     old = given[0] if given else ""
-    if old in _REMOVED:
-        where = " in the checkout" if _REMOVED[old].startswith("python") else ""
-        print(f"nbv-planner {old}: error: no longer a subcommand; use {_REMOVED[old]}{where}", file=sys.stderr)
+    if old in _MOVED:
+        print(f"nbv-planner {old}: error: no longer a subcommand; use nbv-bench {old}", file=sys.stderr)
         return EXIT_BAD_INPUT
     if old in _RENAMED:
         print(f"note: {old} is now {' '.join(_RENAMED[old])}", file=sys.stderr)

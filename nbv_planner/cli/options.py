@@ -174,8 +174,6 @@ def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters
             print(f"note: {file}: use_sim_time is ignored; time is the machine's", file=sys.stderr)
         if others := parameter_files.sections_of_others(file):
             print(f"note: {others}", file=sys.stderr)
-        if ignored := parameter_files.ignored_parameters(file):
-            print(f"note: {file}: nbv_planner: {parameter_files.ignored_words(ignored)}", file=sys.stderr)
     parameter_files.set_parameters(parameters, arguments.set)
     explicit = {"nbv_planner": (*PLANNER_CHOICE, "first_candidate"), "depth_camera": ("object", "seed")}
     parameter_files.lay_over(parameters, {node: given_values(arguments, names) for node, names in explicit.items()})

@@ -6,8 +6,7 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from nbv_planner.errors import ConfigFileError, UnknownNameError, cut, did_you_m
 from nbv_planner.files.located_yaml import Located, dumped, located, read_located
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
 from nbv_planner.settings import Setting, check_value, renamed, settings_of
-from nbv_planner.star2d.shapes.sampler import PriorSettings
 
 Parameters = dict[str, dict[str, Any]]
 """Parameter values by node name and parameter name."""
@@ -27,21 +25,6 @@ _NODES = {**NODE_SETTINGS, **BESIDE}
 _LONGEST_NAME = 200
 _ALL = ("**", "*")
 """Names of sections that hold for any node."""
-
-
-_OLD_CHECKS = ("misfit_limit", "misfit_views", "centre_offset_limit", "second_surface_limit")
-IGNORED: dict[str, tuple[str, ...]] = {
-    "nbv_planner": tuple(one.name for one in fields(PriorSettings) if one.name != "sections"),
-    "surface_mapper": _OLD_CHECKS,
-}
-"""By node: parameters that older files hold for it. The prior comes with each surface; the checks have other limits."""
-
-
-def ignored_words(names: Sequence[str]) -> str:
-    """Message that :data:`IGNORED` parameters were given."""
-    if set(names) <= set(_OLD_CHECKS):
-        return f"{', '.join(names)}: replaced by overlap_limit, bias_limit, centre_limit and star_limit; ignored"
-    return f"{', '.join(names)}: belongs to surface_mapper, which publishes it with the surface; ignored"
 
 
 def load_parameters(path: str | Path) -> Parameters:
@@ -97,8 +80,8 @@ def set_parameters(parameters: Parameters, changes: Iterable[str]) -> None:
 
 
 def names_of_all() -> set[str]:
-    """Every name that may stand under `/**`: parameters of any node, also of older versions."""
-    return set[str]().union(*map(_known, _NODES), *IGNORED.values())
+    """Every name that may stand under `/**`: parameters of any node."""
+    return set[str]().union(*map(_known, _NODES))
 
 
 @cache
@@ -109,6 +92,8 @@ def _known(node: str) -> dict[str, tuple[Any, Setting]]:
 def _unknown(name: str, known: Collection[str]) -> str:
     if now := renamed(known).get(name):
         return f"{name} is now {now}"
+    if owners := [node for node in NODE_SETTINGS if name in _known(node)]:
+        return f"unknown parameter {shown(name)}: it is one of {' and '.join(owners)}"
     return f"unknown parameter {shown(name)}; docs/reference/parameters.md lists all{did_you_mean(name, known)}"
 
 
@@ -166,19 +151,6 @@ def _unknown_sections(names: Mapping[str, str], *own: str) -> dict[str, str]:
 def _of_others(path: str | Path, unknown: Mapping[str, str]) -> str:
     words = [f"{shown(name)}" + (f" (did you mean {meant}?)" if meant else "") for name, meant in unknown.items()]
     return f"{path}: of no node of this package, and not used: {', '.join(words)}" if words else ""
-
-
-def ignored_parameters(path: str | Path) -> list[str]:
-    """Names of :data:`IGNORED` parameters in the own sections of a node; under `/**` they are meant for the mapper.
-
-    Raises:
-        ConfigFileError: the file cannot be read.
-    """
-    own = [
-        name for section, values in _sections(path) if _last(section) not in _ALL
-        for node in _nodes_of(section, values) for name, _ in values.entries() if name in IGNORED.get(node, ())
-    ]
-    return list(dict.fromkeys(own))
 
 
 def shared_parameters(path: str | Path) -> set[str]:
@@ -241,7 +213,7 @@ def _checked(node: str, values: Iterable[tuple[str, Located]], others: Collectio
     """The values that the node takes; those of `others` are for other nodes."""
     known, checked = _known(node), {}
     for key, entry in values:
-        if key == "use_sim_time" or key in IGNORED.get(node, ()):  # the former is set by who starts the nodes
+        if key == "use_sim_time":  # it is set by who starts the nodes
             continue
         if key.partition(".")[0] == _QOS:
             checked.update(_flat(key, entry.plain()))

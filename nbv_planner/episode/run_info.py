@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.episode.messages import MOST_CONTOUR_POINTS
-from nbv_planner.episode.parameter_files import IGNORED, Parameters, load_parameters
+from nbv_planner.episode.parameter_files import Parameters, load_parameters
 from nbv_planner.episode.parameters import (
     NODE_SETTINGS,
     OLD_ACCURACY,
@@ -85,8 +85,8 @@ def parameters_from_msg(msg: Any) -> RunParameters:
         nodes, versions = content["nodes"], content.get("versions", {})
         known = {}
         for node in (name for name in NODE_SETTINGS if name in nodes):
-            # Parameters of ROS itself are left out; what is ignored now had an effect in older versions.
-            names = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)} | {*IGNORED.get(node, ())}
+            # Parameters of ROS itself are left out.
+            names = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)}
             known[node] = {name: value for name, value in nodes[node].items() if name in names}
         for node in known.keys() & {"surface_mapper", "nbv_planner"}:
             known[node] = {**OLD_ARRIVAL, **known[node]}

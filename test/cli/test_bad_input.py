@@ -202,11 +202,3 @@ def test_simulated_time_in_the_file_is_said_to_be_ignored(tmp_path, capsys):
     file.write_text("nbv_planner: {ros__parameters: {use_sim_time: true, max_views: 1, num_views: 8}}\n")
     assert main(["simulate", "--params-file", str(file), "--out", str(tmp_path / "out")]) == 0
     assert f"note: {file}: use_sim_time is ignored; time is the machine's" in capsys.readouterr().err
-
-
-def test_the_prior_in_the_section_of_the_planner_is_said_to_be_ignored(tmp_path, capsys):
-    file = tmp_path / "p.yaml"
-    file.write_text("nbv_planner: {ros__parameters: {kernel_std: 0.5, max_views: 1, num_views: 8}}\n")
-    assert main(["simulate", "--params-file", str(file), "--out", str(tmp_path / "out")]) == 0
-    words = "nbv_planner: kernel_std: belongs to surface_mapper, which publishes it with the surface; ignored"
-    assert capsys.readouterr().err.count(f"note: {file}: {words}\n") == 1

@@ -246,8 +246,6 @@ def test_report_puts_bags_episodes_and_sweeps_beside_each_other(here, bag, capsy
     assert "<img " in (here / "out" / "comparison.html").read_text(encoding="utf-8")
     assert main(["report", bag, "sim", "--out", "out", "--force", "--no-figures"]) == 0
     assert not list((here / "out").rglob("*.png"))
-    assert main(["compare", bag, "sim"]) == 2
-    assert "no longer a subcommand; use nbv-bench report" in capsys.readouterr().err
 
 
 def test_reindex_makes_a_whole_bag_of_a_cut_one(here, bag, capsys):

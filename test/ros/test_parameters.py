@@ -10,8 +10,6 @@ import pytest
 
 pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
 
-from rcl_interfaces.msg import Log
-from rclpy.logging import LoggingSeverity
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 from rclpy.qos import ReliabilityPolicy
@@ -20,7 +18,6 @@ from ros_world import PATIENCE
 from nbv_planner.episode.parameter_files import dump_parameters, shared_file
 from nbv_planner.episode.parameters import NODE_SETTINGS
 from nbv_planner.errors import NbvPlannerError, SettingError
-from nbv_planner.ros.core import qos
 from nbv_planner.ros.node_processes import isolated_environment
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
@@ -247,37 +244,14 @@ def test_the_planner_of_a_robot_waits_for_its_start_however_it_was_started(world
         world.end(planner)
 
 
-def test_the_prior_of_the_mapper_is_left_out_of_the_planner_and_said(world, tmp_path):
-    """Files of before gave it to both nodes."""
-    file = tmp_path / "p.yaml"
-    file.write_text("nbv_planner:\n  ros__parameters:\n    kernel_std: 0.5\n    prior_mean: 4.0\n")
-    logs = world.listen(Log, "/rosout", qos.latched(100))  # what was logged before this was heard, too
-    planner = world.start(NbvPlannerNode, cli_args=["--ros-args", "--params-file", str(file)])
-    words = "kernel_std, prior_mean: belongs to surface_mapper, which publishes it with the surface; ignored"
-    world.spin_until(lambda: words in [log.msg for log in logs if log.level == LoggingSeverity.WARN], "the warning")
-    assert not planner.has_parameter("kernel_std")
-
-
-def test_the_prior_of_the_mapper_for_all_nodes_is_left_out_of_the_planner_in_silence(world, tmp_path, monkeypatch):
-    file = tmp_path / "p.yaml"
-    file.write_text("/**:\n  ros__parameters:\n    kernel_std: 0.5\n    kappa: 2\n")
-    arguments = ["--ros-args", "--params-file", str(file), "-p", "prior_mean:=4.0"]
-    monkeypatch.setattr(sys, "argv", ["nbv_planner", *arguments])
-    logs = world.listen(Log, "/rosout", qos.latched(100))
-    planner, mapper = (world.start(cls, cli_args=arguments) for cls in (NbvPlannerNode, SurfaceMapperNode))
-    words = "prior_mean: belongs to surface_mapper, which publishes it with the surface; ignored"
-    world.spin_until(lambda: logs and words in [log.msg for log in logs], "the warning of what is not in the file")
-    assert (planner.has_parameter("kappa"), mapper.get_parameter("kernel_std").value) == (False, 0.5)
-
-
 def test_what_is_there_for_all_nodes_is_taken_by_those_that_have_it(world, tmp_path):
     file = tmp_path / "p.yaml"
-    file.write_text("/**:\n  ros__parameters:\n    num_beams: 9\n    grid_size: 99\n    misfit_limit: 1.0\n")
+    file.write_text("/**:\n  ros__parameters:\n    num_beams: 9\n    grid_size: 99\n")
     arguments = ["--ros-args", "--params-file", str(file)]
     camera, mapper, planner = (world.start(cls, cli_args=arguments) for cls in NODES.values())
     assert (camera.get_parameter("num_beams").value, mapper.get_parameter("grid_size").value) == (9, 99)
-    names = ("num_beams", "grid_size", "misfit_limit")
-    assert [name for node in (camera, mapper, planner) for name in names if node.has_parameter(name)] == list(names[:2])
+    names = ("num_beams", "grid_size")
+    assert [name for node in (camera, mapper, planner) for name in names if node.has_parameter(name)] == list(names)
 
 
 @pytest.mark.parametrize("section", ["surface_mapper", "/**"])

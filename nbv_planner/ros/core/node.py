@@ -34,7 +34,7 @@ from rclpy.qos_overriding_options import QoSOverridingOptions
 from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Header
 
-from nbv_planner.episode.parameter_files import IGNORED, check_sections
+from nbv_planner.episode.parameter_files import check_sections
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, RosUnavailableError, SettingError
 from nbv_planner.mapping.matching import ScanMatcher
 from nbv_planner.ros.core import qos
@@ -97,7 +97,7 @@ class BaseNode(LifecycleNode):
             if unused := check_sections(file, self.get_fully_qualified_name()):
                 self.get_logger().warning(unused)
         self._settings = tuple(settings)
-        self._given = declare_settings(self, self._settings, IGNORED.get(name, ()), files)
+        self._given = declare_settings(self, self._settings, files)
         warn_of_overruled(self, [rule for flag, rule in words if flag in ("-p", "--param")], files)
         self.add_on_set_parameters_callback(self.on_parameters)
         self.drops: Counter[str] = Counter()

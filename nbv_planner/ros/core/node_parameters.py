@@ -10,7 +10,7 @@ from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescri
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from nbv_planner.episode.parameter_files import ignored_words, names_of_all, shared_parameters, values_for
+from nbv_planner.episode.parameter_files import names_of_all, shared_parameters, values_for
 from nbv_planner.episode.parameters import derived
 from nbv_planner.errors import ConfigFileError, SettingError
 from nbv_planner.files.located_yaml import located
@@ -24,12 +24,11 @@ _FAR, _INT_MAX = 1e300, 2**63 - 1
 FIXED = "fixed while the node is configured"
 
 
-def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str], files: Iterable[str]) -> set[str]:
+def declare_settings(node: Node, classes: Sequence[type], files: Iterable[str]) -> set[str]:
     """Declare every setting of `classes` as a parameter of `node`, with the values given at its start.
 
     The node must have been created with `automatically_declare_parameters_from_overrides=True`, so that unknown
-    values can be found and refused. Left out are those that are under `/**` of the parameter `files` for other nodes,
-    and, with a warning unless they are there, those of `ignored`.
+    values can be found and refused. Left out are those that are under `/**` of the parameter `files` for other nodes.
 
     Returns:
         The names that were given.
@@ -39,7 +38,9 @@ def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str]
             allowed.
     """
     others = names_of_all() - {name for cls in classes for name, _, _ in settings_of(cls)}
-    _leave_out(node, set(ignored), others & set[str]().union(*map(shared_parameters, files)))
+    for name in others & set[str]().union(*map(shared_parameters, files)):
+        if node.has_parameter(name):
+            node.undeclare_parameter(name)
     given = {name: parameter.value for name, parameter in node.get_parameters_by_prefix("").items()}
     own = {name for name in given if name in _ROS_OWN or name.startswith(qos.OVERRIDES)}
     refuse_unknown((name for name in given if name not in own), classes, node.get_name())
@@ -60,15 +61,6 @@ def declare_settings(node: Node, classes: Sequence[type], ignored: Iterable[str]
         return set(given)
     except SettingError as error:
         raise SettingError(f"{node.get_name()}: {error}") from error
-
-
-def _leave_out(node: Node, ignored: set[str], shared: set[str]) -> None:
-    """Forget parameters, with a warning for the `ignored` ones that are not `shared`."""
-    names = [name for name in sorted(ignored | shared) if node.has_parameter(name)]
-    for name in names:
-        node.undeclare_parameter(name)
-    if told := [name for name in names if name not in shared]:
-        node.get_logger().warning(ignored_words(told))
 
 
 def warn_of_overruled(node: Node, rules: Iterable[str], files: Sequence[str]) -> None:
