@@ -47,7 +47,6 @@ from nbv_planner.episode.messages import (
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
-from nbv_planner.gp.kernels import KERNELS, PERIODISATIONS, smoothness_value
 from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.planning.termination import Termination
 from nbv_planner.settings import settings_of
@@ -120,15 +119,6 @@ def surface_bytes(belief: SurfaceBelief, stamp: int, old: Mapping[str, Sequence[
         layout.append((name, "f8"))
         columns[name] = [*values, *[math.nan] * (len(x) - len(values))]
     return _cloud(layout, columns, stamp)
-
-
-def prior_numbers(prior: PriorSettings) -> list[float]:
-    """The numbers by which version 1 sent a prior."""
-    return [
-        1.0, prior.prior_mean, prior.kernel_std, prior.length_scale, smoothness_value(prior.smoothness),
-        float(KERNELS.index(prior.kernel)), float(PERIODISATIONS.index(prior.periodisation)), float(prior.kappa),
-        prior.cut_start, prior.cut_end,
-    ]
 
 
 def info_of(belief: SurfaceBelief, stamp: int, **known: Any) -> SurfaceInfo:
@@ -310,13 +300,13 @@ class Timeline:
                 yield from self._mapped(step.belief, stamp)
 
     def _mapped(self, belief: SurfaceBelief, stamp: int) -> Iterator[RawMessage]:
-        """What the mapper says of a scan; in version 1 with the prior in a column."""
+        """What the mapper says of a scan; in version 1 with the sensor in a column."""
         config, now = self._config, stamp + _MILLISECOND
-        prior = PriorSettings(**vars(config.kernel), prior_mean=config.mapper.prior_mean)
         if self._version == 1:
-            old = {"prior": prior_numbers(prior)}
+            old = {"sensor": [*SurfaceInfo.sensor_of(config.scene).values()]}
             yield self._message(SURFACE, now, surface_bytes(belief, stamp, old))
             return
+        prior = PriorSettings(**vars(config.kernel), prior_mean=config.mapper.prior_mean)
         info = info_of(belief, stamp, prior=prior, sensor=SurfaceInfo.sensor_of(config.scene))
         yield self._message(SURFACE_INFO, now, text_bytes(info.text))
         yield self._message(SURFACE, now, surface_bytes(belief, stamp))

@@ -12,7 +12,7 @@ import numpy as np
 
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.bags.reader import Bag
-from nbv_planner.bags.replayer import MOUNT, Event, Replayer, recorded_events, with_prior
+from nbv_planner.bags.replayer import MOUNT, Event, Replayer, recorded_events
 from nbv_planner.episode.log import LoggedView
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
@@ -87,8 +87,10 @@ def replay(
     if lacking:
         raise BagError(f"{bag.path} cannot be replayed: {', '.join(lacking)} is not in it")
     log = analysis.recording.log
+    if not parameters.nodes.get("surface_mapper"):
+        raise BagError("run_info does not hold the parameters of surface_mapper: give them with --params-file")
     kept = _unchanged(parameters, log.parameters)
-    replayer = Replayer(with_prior(parameters, bag, topics), sorted(log.surface_stamps), log.map)
+    replayer = Replayer(parameters, sorted(log.surface_stamps), log.map)
     decisions = [*log.earlier, *(view.decision for view in log.views)]
     world = RecordedWorld(replayer, analysis, recorded_events(bag, topics, decisions), kept)
     for number, _ in enumerate(views(replayer.core, world, world.choose), start=1):
@@ -166,7 +168,7 @@ class RecordedWorld:
 
     def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
         """The belief from which the next decision was made; the newest one behind the last decision."""
-        return self._replayer.newest.belief if self._next is None else self._replayer.update_for(self._next).belief
+        return self._replayer.update_for(self._next).belief
 
     def choose(self, question: Question | EndQuestion) -> Answer | Verdict:
         """Decide, and answer with the recorded view; the episode ends behind the last recorded decision."""

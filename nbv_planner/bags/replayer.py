@@ -13,7 +13,7 @@ from operator import itemgetter
 
 from nbv_planner.bags.reader import Bag, decode, definition_problem
 from nbv_planner.bags.recording import TopicMap, check_length
-from nbv_planner.clouds.version_1 import prior_from_msg, sensor_from_msg
+from nbv_planner.clouds.version_1 import sensor_from_msg
 from nbv_planner.episode import sensor_messages
 from nbv_planner.episode.log import READERS
 from nbv_planner.episode.messages import (
@@ -33,7 +33,7 @@ from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import put_on_ground
 from nbv_planner.session.questions import SessionSettings
-from nbv_planner.settings import from_mapping, plain_settings
+from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
@@ -87,8 +87,7 @@ class Replayer:
         matching = from_mapping(MatchingSettings, mapper)
         self._poses = from_mapping(PoseSettings, mapper)
         self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
-        # Earlier versions of the planner had their own parameters for the prior.
-        prior = from_mapping(PriorSettings, {**mapper, **planner})
+        prior = from_mapping(PriorSettings, mapper)
         self._mapper = mapper_core(
             config, matching, from_mapping(ArrivalSettings, mapper), prior, SENSOR_NAMES, map=map
         )
@@ -159,13 +158,10 @@ class Replayer:
     def _update(self, stamp: int) -> Update:
         return Update(stamp, self._mapper.known.mapper.belief().as_transmitted())
 
-    @property
-    def newest(self) -> Update:
-        """The newest update."""
-        return self._updates[-1]
-
-    def update_for(self, decision: RecordedDecision) -> Update:
-        """The newest update that the recorded planner can have received when it decided."""
+    def update_for(self, decision: RecordedDecision | None) -> Update:
+        """The newest update that the recorded planner can have received when it decided, or of all."""
+        if decision is None:
+            return self._updates[-1]
         until = decision.goal_stamp if decision.surface_stamp is None else decision.surface_stamp
         return next((update for update in reversed(self._updates) if update.stamp <= until), self._updates[0])
 
@@ -223,19 +219,3 @@ def _in_order(events: Iterator[Event]) -> Iterator[Event]:
         if len(waiting) > _WAITING:
             yield heapq.heappop(waiting)[2]
     yield from (event for _, _, event in sorted(waiting))
-
-
-def with_prior(parameters: RunParameters, bag: Bag, topics: TopicMap) -> RunParameters:
-    """The parameters; where none of the mapper were recorded, with the prior of the first message that says it."""
-    if parameters.nodes.get("surface_mapper"):
-        return parameters
-    telling = {topic for topic, name in topics.names.items() if name in (SURFACE, SURFACE_INFO)}
-    for message in bag.messages(lambda topic: topic in telling and definition_problem(topic) is None):
-        with suppress(InputRejectedError):
-            msg = decode(message)
-            info = READERS[SURFACE_INFO](msg) if topics.names[message.topic] == SURFACE_INFO else None
-            if prior := prior_from_msg(msg) if info is None else info.prior:
-                planner = parameters.nodes.get("nbv_planner", {})
-                nodes = {**parameters.nodes, "surface_mapper": {**planner, **plain_settings(prior)}}
-                return dataclasses.replace(parameters, nodes=nodes)
-    return parameters

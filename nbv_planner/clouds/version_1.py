@@ -1,34 +1,27 @@
 """Recordings of version 1: their `surface` clouds carry what the topic `surface_info` says now.
 
-Columns whose first values are numbers, NaN at the other points: of the prior, of the sensor, of the scene that was
-found and of the checks.
+Columns whose first values are numbers, NaN at the other points: of the sensor, of the scene that was found and of the
+checks. The numbers of the prior are in `run_info`, too.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
-from dataclasses import fields
 from typing import Any
 
 import numpy as np
 
 from nbv_planner.clouds.cloud_fields import Layout, columns_of, has_fields, table_of
 from nbv_planner.clouds.surface_messages import belief_from_msg
-from nbv_planner.errors import InputRejectedError, SettingError
-from nbv_planner.gp.kernels import KERNELS, PERIODISATIONS, smoothness_text
+from nbv_planner.errors import InputRejectedError
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import KINDS, Check, Level
 from nbv_planner.world.scene import SENSOR_NAMES, FoundScene, centre_of
 
-PRIOR_LAYOUT: Layout = [("prior", "f8")]
 SENSOR_LAYOUT: Layout = [("sensor", "f8")]
 SCENE_LAYOUT: Layout = [("scene", "f8")]
 CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_level")]
-PRIOR_VERSION = 1.0
-"""First of the numbers of a prior."""
 
 
 def recorded_belief(msg: Any) -> SurfaceBelief:
@@ -54,21 +47,6 @@ def _checks(msg: Any) -> tuple[Check, ...]:
     )
 
 
-def prior_from_msg(msg: Any) -> PriorSettings | None:
-    """Read the prior that a `surface` cloud carries; None without one.
-
-    Raises:
-        InputRejectedError: `prior` (no prior that could be built, or of another layout) or `layout`.
-    """
-    if not has_fields(msg, PRIOR_LAYOUT):
-        return None
-    numbers = table_of(msg, PRIOR_LAYOUT)["prior"].tolist()
-    try:
-        return _prior(numbers)
-    except ValueError as error:  # also fewer points than a prior has numbers
-        raise InputRejectedError("prior", f"the surface carries no usable prior: {error}") from error
-
-
 def sensor_from_msg(msg: Any) -> dict[str, float]:
     """Read the sensor that a `surface` cloud carries, by :data:`SENSOR_NAMES`; nothing without one.
 
@@ -91,21 +69,9 @@ def _found(msg: Any) -> FoundScene | None:
     """
     if not has_fields(msg, SCENE_LAYOUT):
         return None
-    numbers = table_of(msg, SCENE_LAYOUT)["scene"][: len(fields(FoundScene))].tolist()
+    numbers = table_of(msg, SCENE_LAYOUT)["scene"][:9].tolist()
     try:
-        return FoundScene.of(numbers)
+        x, y, low, high, distance, start, end, views, turn = numbers
+        return FoundScene(x, y, low, high, distance, start, end, int(views), turn)
     except ValueError as error:  # also fewer points than numbers, and a NaN for the views
         raise InputRejectedError("scene", f"the surface carries no usable scene: {error}") from error
-
-
-def _prior(numbers: Sequence[float]) -> PriorSettings:
-    """The settings whose numbers come first; ν is written as a fraction where it is half an odd integer."""
-    version, mean, std, length, nu, kernel, periodisation, kappa, cut_start, cut_end = numbers[:10]
-    if version != PRIOR_VERSION:
-        raise SettingError(f"the prior has layout {version:g}, this package reads {PRIOR_VERSION:g}")
-    if kernel not in range(len(KERNELS)) or periodisation not in range(len(PERIODISATIONS)) or kappa % 1.0 != 0.0:
-        raise SettingError(f"no prior has kernel {kernel:g}, periodisation {periodisation:g} and kappa {kappa:g}")
-    return PriorSettings(
-        KERNELS[int(kernel)], smoothness_text(nu), length, std, PERIODISATIONS[int(periodisation)], int(kappa),
-        cut_start, cut_end, mean,
-    )

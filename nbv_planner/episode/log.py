@@ -185,6 +185,7 @@ class EpisodeLog:
         self.diagnostics: dict[str, dict[str, str]] = {}  #: newest values of each node on /diagnostics, by full name.
         self._candidates: _Recent[Candidates] = _Recent()
         self._surfaces: _Recent[SurfaceBelief] = _Recent()
+        self._held: _Recent[SurfaceBelief] = _Recent()  # until their infos come
         self._infos: _Recent[SurfaceInfo] = _Recent()
         self._scans: _Recent[Scan] = _Recent()
         self._poses: deque[tuple[int, CameraPose]] = deque(maxlen=_KEPT)
@@ -296,33 +297,35 @@ class EpisodeLog:
             view.candidates = candidates
 
     def _surface(self, belief: SurfaceBelief, stamp: int) -> None:
+        """Take a surface, once it is known what the mapper says of it; one of version 1 says that itself."""
         info = self._infos.entries.get(stamp)
-        self.belief = belief if info is None else info.applied(belief)
-        if len(self.surface_stamps) < _MOST_SURFACES:
-            self.surface_stamps.append(stamp)
-        self._surfaces.keep(stamp, self.belief)
-        self._offer_surface(self.belief, stamp)
-        self._want(stamp)
+        if info is None and self.info is not None:
+            self._held.keep(stamp, belief)
+        else:
+            self._believe(belief if info is None else info.applied(belief), stamp)
 
     def _inform(self, info: SurfaceInfo, _: int) -> None:
-        """Follow what the mapper has learned; a surface that came before it is completed."""
+        """Follow what the mapper has learned."""
         self._infos.keep(info.stamp, info)
         self._learn(info)
-        known = self._surfaces.entries.get(info.stamp)
-        if known is not None:
-            belief = info.applied(known)
-            self.belief = belief if self.belief is known else self.belief
-            self._surfaces.keep(info.stamp, belief)
-            for view in self.views:
-                view.belief = belief if view.belief is known else view.belief
+        if (held := self._held.entries.get(info.stamp)) is not None:
+            self._believe(info.applied(held), info.stamp)
+
+    def _believe(self, belief: SurfaceBelief, stamp: int) -> None:
+        self.belief = belief
+        if len(self.surface_stamps) < _MOST_SURFACES:
+            self.surface_stamps.append(stamp)
+        self._surfaces.keep(stamp, belief)
+        self._offer_surface(belief, stamp)
+        self._want(stamp)
 
     def _learn(self, info: SurfaceInfo) -> None:
         """Use what the mapper knows of the sensor and its mount."""
         self.info = info
         with suppress(SettingError):
             self.scene = replace(self.scene, **info.sensor)  # type: ignore[arg-type]
-            if info.mount != (self._mount.mount_x, self._mount.mount_y, self._mount.mount_yaw):
-                self._mount = self._mount.mounted(*info.mount)
+            if (mount := self._mount.mounted(*info.mount)) != self._mount:
+                self._mount = mount
                 self._track_again()
 
     def _offer_surface(self, belief: SurfaceBelief, stamp: int) -> None:

@@ -24,6 +24,7 @@ _LONGEST = 2**16
 _FOUND = [one.name for one in fields(FoundScene) if one.name != "views"]
 _COMMON = ("value", "std", "prior")
 _MOUNT = ("x", "y", "yaw")
+_MOST = 1e9
 
 
 @dataclass(frozen=True)
@@ -36,10 +37,15 @@ class SurfaceInfo:
     declared: RangeNoise  #: noise of the ranges as declared.
     noise_factor: float = 1.0  #: by which the mapper multiplies it, as the scans show; 1 where they do not.
     scene: FoundScene | None = None  #: where the object was to be found: what was found of it.
+    #: x, y (metres) and yaw (radians) of the camera on the carrier whose poses are published.
+    mount: tuple[float, ...] = (0.0, 0.0, 0.0)
     checks: tuple[Check, ...] = ()  #: whether what mapper and planner assume holds.
     common: CommonErrors | None = None  #: errors common to views that were found; None where none are sought.
-    #: x, y (metres) and yaw (radians) of the camera on the carrier whose poses are published.
-    mount: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+    @classmethod
+    def about(cls, belief: Any, **known: Any) -> SurfaceInfo:
+        """What is said with a belief: what is found in it, and what is known besides."""
+        return cls(checks=belief.checks, common=belief.common, **known)
 
     @classmethod
     def sensor_of(cls, scene: Scene) -> dict[str, float]:
@@ -103,27 +109,24 @@ def _info(content: dict[str, Any]) -> SurfaceInfo:
         int(content["stamp"]), from_mapping(PriorSettings, content["prior"]), sensor,
         RangeNoise(**{name: _number(value, name) for name, value in noise.items()}), factor,
         None if scene is None else FoundScene(views=int(scene["views"]), **{n: float(scene[n]) for n in _FOUND}),
+        tuple(_number(mount[name], name, -_MOST) for name in _MOUNT),
         tuple(_check(row) for row in content["checks"]), common and _common(common),
-        (_finite(mount["x"], "x"), _finite(mount["y"], "y"), _finite(mount["yaw"], "yaw")),
     )
 
 
 def _common(content: dict[str, Any]) -> CommonErrors:
-    value, std, prior = (np.array([_finite(one, name) for one in content[name]]) for name in _COMMON)
-    if not len(value) == len(std) == len(prior) == 4 or min(std.min(), prior.min()) < 0.0:
-        raise ValueError("common_errors: value, std and prior must have 4 numbers each, those of std and prior >= 0")
+    value, std, prior = (
+        np.array([_number(one, name, least) for one in content[name]])
+        for name, least in zip(_COMMON, (-_MOST, 0.0, 0.0), strict=True)
+    )
+    if not len(value) == len(std) == len(prior) == 4:
+        raise ValueError(f"common_errors: {', '.join(_COMMON)} must have 4 numbers each")
     return CommonErrors(value, std, prior, int(content["views"]))
 
 
-def _finite(value: Any, name: str) -> float:
-    if not math.isfinite(float(value)):
-        raise ValueError(f"{name} is {value!r}, must be finite")
-    return float(value)
-
-
-def _number(value: Any, name: str) -> float:
-    if not 0.0 <= float(value) < math.inf:
-        raise ValueError(f"{name} is {value!r}, must be >= 0")
+def _number(value: Any, name: str, least: float = 0.0) -> float:
+    if not least <= float(value) < math.inf:
+        raise ValueError(f"{name} is {value!r}, must be finite and >= {least:g}")
     return float(value)
 
 

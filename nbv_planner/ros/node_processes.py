@@ -23,7 +23,16 @@ from std_srvs.srv import Trigger
 
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.episode.log import EpisodeLog, incomplete
-from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, GROUND_TRUTH, RECORDED_TOPICS, SCAN, STATUS, SURFACE
+from nbv_planner.episode.messages import (
+    CAMERA_POSE,
+    GOAL_POSE,
+    GROUND_TRUTH,
+    RECORDED_TOPICS,
+    SCAN,
+    STATUS,
+    SURFACE,
+    SURFACE_INFO,
+)
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.errors import NbvPlannerError
@@ -249,7 +258,7 @@ class EpisodeMonitor(EpisodeListener):
 
     def start_when_ready(self) -> None:
         """Start the episode once, as soon as every node is connected."""
-        heard = {SCAN, CAMERA_POSE, SURFACE, STATUS} <= self.log.heard
+        heard = {SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, STATUS} <= self.log.heard
         if heard and not self._asked_to_start and self._start.service_is_ready():
             self._asked_to_start = True
             self._start.call_async(Trigger.Request())

@@ -11,31 +11,16 @@ import pytest
 from beliefs import wavy_belief, with_common
 from hypothesis import given
 from hypothesis import strategies as st
-from simulated_bags import prior_numbers, surface_bytes
+from simulated_bags import surface_bytes
 
 from nbv_planner.bags.reader import typestore
-from nbv_planner.clouds.version_1 import prior_from_msg, recorded_belief, sensor_from_msg
+from nbv_planner.clouds.version_1 import recorded_belief, sensor_from_msg
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import KINDS, Check, Level
 from nbv_planner.world.scene import FoundScene
 
 NAN, INF = math.nan, math.inf
 FOUND = FoundScene(1.5, -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
-LINE = ("warp", "approximate", "truncate", "none")
-SMOOTHNESS = st.one_of(
-    st.integers(0, 40).map(lambda p: f"{2 * p + 1}/2"), st.sampled_from(["0.8", "7/3", "1e-3", "49.99", "1.5"])
-)
-PRIORS = st.builds(
-    PriorSettings,
-    kernel=st.sampled_from(["matern", "rbf"]), smoothness=SMOOTHNESS, length_scale=st.floats(1e-3, 100.0),
-    kernel_std=st.floats(1e-6, 1e3), periodisation=st.sampled_from(LINE), kappa=st.integers(0, 1000),
-    cut_start=st.floats(0.0, 3.0), cut_end=st.floats(3.1, 1000.0), prior_mean=st.floats(1e-6, 1e3),
-)
-SUMMED = st.builds(
-    PriorSettings, smoothness=st.sampled_from(["1/2", "3/2", "1.5", "5/2", "7/2"]), length_scale=st.floats(0.05, 2.0)
-)
-NUMBERS = prior_numbers(PriorSettings())
 
 
 def cloud(belief=None, **old):
@@ -48,38 +33,6 @@ def refused(read, msg) -> str:
     with pytest.raises(InputRejectedError) as caught:
         read(msg)
     return caught.value.reason
-
-
-def bits(numbers) -> bytes:
-    return struct.pack(f"{len(numbers)}d", *numbers)
-
-
-@given(prior=st.one_of(PRIORS, SUMMED))
-def test_a_prior_is_read_to_the_bit(prior):
-    again = prior_from_msg(cloud(prior=prior_numbers(prior)))
-    assert bits(prior_numbers(again)) == bits(prior_numbers(prior))
-    angles = np.linspace(0.0, 2.0 * math.pi, 7)
-    np.testing.assert_array_equal(again.build()(angles), prior.build()(angles))
-
-
-def test_the_default_comes_back_as_it_is_written():
-    assert prior_from_msg(cloud(prior=NUMBERS)) == PriorSettings()
-    assert prior_from_msg(cloud()) is None
-
-
-@pytest.mark.parametrize("place", range(len(NUMBERS)))
-@pytest.mark.parametrize("value", [NAN, INF, -1.5, 1e9])
-def test_numbers_that_are_no_prior_are_refused(place, value):
-    spoilt = cloud(prior=[*NUMBERS[:place], value, *NUMBERS[place + 1 :]])
-    if place in (1, 2) and value == 1e9:  # a length, however large
-        assert prior_numbers(prior_from_msg(spoilt))[place] == value
-        return
-    assert refused(prior_from_msg, spoilt) == "prior"
-
-
-def test_a_cloud_with_fewer_points_than_a_prior_has_numbers_carries_none():
-    belief = wavy_belief(3, size=9)
-    assert refused(prior_from_msg, cloud(belief, prior=NUMBERS[:9])) == "prior"
 
 
 def test_the_sensor_is_read_and_one_that_is_none_is_refused():

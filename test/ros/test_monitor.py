@@ -15,6 +15,8 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.executors import SingleThreadedExecutor
 from ros_world import header, malformed_poses, malformed_scans, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
+from simulated_bags import info_of
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from nbv_planner.mapping.scans import MeasurementSettings
@@ -48,6 +50,7 @@ class Nodes:
             "iteration": make(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100)),
             "candidates": make(PointCloud2, "nbv_planner/candidates", qos.latched()),
             "surface": make(PointCloud2, "surface", qos.latched()),
+            "info": make(String, "surface_info", qos.latched()),
             "scan": make(LaserScan, "scan", qos.reliable()),
             "pose": make(PoseStamped, "camera_pose", qos.reliable()),
         }
@@ -56,7 +59,8 @@ class Nodes:
             at(1.0), 0.3, 0.3, 2.0, 0.1, Poses.on_circle(angle, 10.0), np.sin(angle), cost, cost != 0.0
         )
         self.say("status", conversions.status_message("s", DiagnosticStatus.OK, "m", {"state": "MOVING", "views": 0}))
-        while self.monitor.state != ("MOVING", "m"):
+        self.say("info", String(data=info_of(wavy_belief(1, size=50), 0).text))  # of the prior
+        while self.monitor.state != ("MOVING", "m") or self.monitor.log.info is None:
             self.executor.spin_once(timeout_sec=0.1)
 
     def say(self, topic: str, msg) -> None:
@@ -78,6 +82,7 @@ class Nodes:
             "iteration": lambda: self.iteration(number, stamp),
             "candidates": lambda: conversions.candidates_to_msg(self.decision, header("object", stamp)),
             "surface": lambda: conversions.belief_to_msg(wavy_belief(1, size=50), header("object", stamp + 5)),
+            "info": lambda: String(data=info_of(wavy_belief(1, size=50), stamp + 5).text),
             "scan": lambda: conversions.scan_to_msg(CAMERA.scan(HERE, number), header("camera", stamp + 5)),
             "pose": lambda: pose_msg(HERE, stamp + 5),
         }
@@ -96,9 +101,9 @@ def nodes(monkeypatch):
 
 
 ORDERS = [
-    ("iteration", "candidates", "scan", "pose", "surface"),
-    ("surface", "pose", "scan", "candidates", "iteration"),
-    ("scan", "surface", "iteration", "pose", "candidates"),
+    ("iteration", "candidates", "info", "scan", "pose", "surface"),
+    ("surface", "pose", "info", "scan", "candidates", "iteration"),
+    ("scan", "surface", "iteration", "pose", "candidates", "info"),
 ]
 
 
@@ -120,7 +125,7 @@ def test_a_surface_that_was_replaced_before_it_was_found_is_stood_for_by_the_nex
     nodes.say("iteration", nodes.iteration(2, 200, surface_stamp=105))
     nodes.say("candidates", nodes.message("candidates", 2, 200))
     assert nodes.monitor.steps == []
-    for topic in ("scan", "pose", "surface"):
+    for topic in ("scan", "pose", "info", "surface"):
         nodes.say(topic, nodes.message(topic, 2, 200))
     first, second = nodes.monitor.steps
     assert first.belief is second.belief
@@ -173,6 +178,7 @@ def test_it_starts_the_planner_once_it_hears_all_nodes_and_only_then(nodes):
     for _ in range(10):
         go_on()
     assert calls == []
+    nodes.say("info", nodes.message("info", 1, 100))
     nodes.say("surface", nodes.message("surface", 1, 100))
     while not calls:
         go_on()
@@ -187,6 +193,7 @@ def test_malformed_messages_do_not_stop_it(nodes):
         nodes.say("pose", msg)
     cloud = nodes.message("surface", 1, 100)
     cloud.data = cloud.data[:-1]
+    nodes.say("info", nodes.message("info", 1, 100))
     nodes.say("surface", cloud)
     nodes.say("candidates", cloud)
     assert nodes.monitor.steps == []

@@ -11,7 +11,7 @@ import sys
 import numpy as np
 import pytest
 import yaml
-from views import at, circle
+from views import at
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
@@ -21,19 +21,16 @@ from simulated_bags import surface_bytes, text_bytes
 from nbv_planner.bags.analysis import analyse, analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.replay import replay
-from nbv_planner.bags.replayer import Replayer, with_prior
 from nbv_planner.cli.replay import replay_table
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.sensor_messages import to_nanoseconds
-from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import BagError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
 from nbv_planner.planning.planners import rollout as rollout_module
 from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings
 from nbv_planner.star2d.mapper import MapperSettings
-from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings
 
 SIMULATION, _ = finished()
 
@@ -89,41 +86,17 @@ def test_every_planner_is_replayed_to_the_same_decisions(tmp_path, name):
     assert not any(one.choice.differs for one in decisions)
 
 
-@pytest.mark.parametrize("carried", ["by the planner's own parameters", "by the surface"])
-def test_the_prior_of_the_shapes_is_found_where_the_mapper_has_none_recorded(tmp_path, carried):
-    """Bags of before, and those in which the parameters of the mapper were not found."""
-    config = CONFIGS["prior"]
-    prior = {**dataclasses.asdict(config.kernel), "prior_mean": config.mapper.prior_mean}
-    path = tmp_path / "bag"
-    bag = Bag(write(path, [_told(message, prior, carried) for message in messages(config)]))
-    analysis = analyse(bag)
-    parameters = analysis.recording.log.parameters
-    assert ("surface_mapper" in parameters.nodes) is (carried != "by the surface")
-    replayer = Replayer(with_prior(parameters, bag, analysis.recording.topics))
-    views = circle(config.views)
-    recorded, default = (
-        planner_named(config.planner, config.scene, views, prior=p) for p in (PriorSettings(**prior).prior(), Prior())
-    )
-    belief = SIMULATION.judge.steps[0].belief
-    own = replayer.core.planner.decide(belief).utility
-    assert own == recorded.decide(belief).utility != default.decide(belief).utility
-
-
-def _told(message, prior, carried):
-    """The message of a bag in which the prior is known from elsewhere than the parameters of the mapper."""
-    if message.topic.name == "/run_info":
+def test_a_bag_without_the_parameters_of_the_mapper_asks_for_them(tmp_path):
+    def forgotten(message):
+        if message.topic.name != "/run_info":
+            return message
         info = yaml.safe_load(decode(message).data)
-        nodes = info["nodes"]
-        if carried == "by the surface":
-            del nodes["surface_mapper"]
-        else:
-            nodes["surface_mapper"].update(dataclasses.asdict(KernelSettings()), prior_mean=5.0)
-            nodes["nbv_planner"].update(prior)
+        del info["nodes"]["surface_mapper"]
         return message._replace(data=text_bytes(yaml.safe_dump(info)))
-    if message.topic.name == "/surface_info":
-        told = PriorSettings(**prior) if carried == "by the surface" else PriorSettings()
-        return message._replace(data=text_bytes(dataclasses.replace(told_in(message), prior=told).text))
-    return message
+
+    path = write(tmp_path / "bag", [forgotten(message) for message in messages()])
+    with pytest.raises(BagError, match="does not hold the parameters of surface_mapper: give them with --params-file"):
+        replayed(path)
 
 
 def told_in(message) -> SurfaceInfo:
