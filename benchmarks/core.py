@@ -41,6 +41,7 @@ from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.rays import unseen_beyond
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
 from nbv_planner.star2d.shapes.sampler import Prior, Shapes
@@ -55,7 +56,7 @@ from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SimulatedCamera
-from nbv_planner.world.visibility import observe, unseen_beyond
+from nbv_planner.world.visibility import observe
 
 _SCAN = 50
 """Measurements that one update adds."""

@@ -110,12 +110,9 @@ def test_planning_knows_no_member_of_the_surface(path):
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) == "session"], ids=identity)
-def test_an_episode_of_the_planner_knows_no_member_of_the_surface(path):
-    """But for the mapper's side, and the prior by which surfaces of another mapper are told apart."""
-    names = {one for one in imported(path) if one.startswith(f"{PACKAGE}.star2d")}
-    allowed = {"mapper_core": {"SurfaceBelief", "PriorSettings"}, "surface_map": {"SurfaceBelief"},
-               "state": {"PriorSettings"}}  # fmt: skip
-    assert {name.rpartition(".")[2] for name in names} == allowed.get(path.stem, set())
+def test_the_session_knows_no_member_of_the_surface(path):
+    members = ("star2d", "volume")
+    assert not [name for name in imported(path) if name.startswith(tuple(f"{PACKAGE}.{room}" for room in members))]
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if LAYER[part_of(p)] > LAYER["star2d"]], ids=identity)

@@ -16,7 +16,7 @@ from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.star_surface import StarSurface, star2d
 from nbv_planner.surface.coverage import CoverageTarget, ShapeCoverage
 from nbv_planner.surface.seam import coverage_of
@@ -79,7 +79,7 @@ def coverage_after(scan: Scan, pose: CameraPose, memory: Memory, shapes: int) ->
     mapper = SurfaceMapper(
         reader.prior.kernel, MapperSettings(reader.prior.mean, grid_size=reader.settings.shape_grid)
     )
-    mapper.add(polar(found.hits), free=[found.free])
+    mapper.take(found.hits, [found.free])
     surface, aim = StarSurface(mapper.belief(), reader), CoverageTarget.of(settings)
     drawn = surface.hypotheses(aim, shapes, memory.seed)
     return coverage_of(surface, drawn, aim, Poses.of([pose]), memory.candidates, scene)

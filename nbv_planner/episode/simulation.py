@@ -25,7 +25,6 @@ from nbv_planner.session.loop import views
 from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
 from nbv_planner.session.state import Goal
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.robust import SurfaceModel
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis import TrueOutline, TrueSurface, protocol
@@ -45,7 +44,7 @@ class Simulation:
     config: EpisodeConfig  #: the configuration it was built from.
     shape: PolarObject | None = None  #: the true object; None takes that of the configuration.
     judge: EpisodeJudge = dataclasses.field(init=False)  #: keeps the steps and judges them against the true object.
-    mapper: SurfaceModel = dataclasses.field(init=False)  #: the surface model.
+    mapper: Any = dataclasses.field(init=False)  #: the surface model of the member in use.
     #: coverage by the posterior shapes after the newest view; None without `certify`.
     estimate: CoverageEstimate | None = dataclasses.field(init=False, default=None)
     #: why it ended, None before; FAILED after an error.

@@ -25,9 +25,8 @@ from nbv_planner.mapping.object_fit import (
 )
 from nbv_planner.mapping.scans import MappedScans, ScanMapping
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.model_checks import ModelChecks
-from nbv_planner.star2d.robust import SurfaceModel
+from nbv_planner.surface.seam import SurfaceModel
 from nbv_planner.world.scale import at_found
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import AROUND, FoundScene, Scene
@@ -364,7 +363,7 @@ class SearchingMapping:
             for match, mask in zip(scans, background, strict=True)
         ]
 
-    def belief(self) -> SurfaceBelief:
+    def belief(self) -> Any:
         """The model's belief, about the centre that was found."""
         return dataclasses.replace(self._mapping.belief(), centre=(self.found.x, self.found.y))
 

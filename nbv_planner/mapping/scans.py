@@ -14,15 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nbv_planner.geometry import BoolArray, FloatArray, IntArray, angle_difference, wrap_angle
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray, angle_difference
 from nbv_planner.mapping.arrival import offset
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.mapper import polar
 from nbv_planner.star2d.model_checks import ModelChecks
-from nbv_planner.star2d.robust import SurfaceModel
-from nbv_planner.surface.seam import Hits
+from nbv_planner.surface.seam import Hits, SurfaceModel
 from nbv_planner.world.ground.grid_ground import KnownObstacles
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan, SensorModel
@@ -99,9 +96,8 @@ def scan_to_hits(
     points, number = points[inside], int(hit.sum())
     spread = np.zeros((number, 2, 2)) if pose.covariance is None else pose.covariance.hit_spread(beam[inside])
     hits = Hits(points, std[of_hit], np.tile(at, (number, 1)), np.full(number, view), spread)
-    aside = angle_difference(pose.yaw + scan.bearings[free], wrap_angle(pose.view_angle + np.pi))
-    clear = np.maximum(length - _NOISE_MARGIN * std, 0.0)
-    rays = FreeRays(pose.view_angle, math.hypot(pose.x, pose.y), aside, clear, of_hit)
+    heading, clear = pose.yaw + scan.bearings[free], np.maximum(length - _NOISE_MARGIN * std, 0.0)
+    rays = FreeRays(at, np.stack([np.cos(heading), np.sin(heading)], axis=1), clear, of_hit)
     return ScanHits(hits, rays, {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()})
 
 
@@ -315,7 +311,7 @@ class ScanMapping:
             apart += unlike(together, self._settings.noise)
             new = Hits.together([one.hits for one in found])
             free, final = [one.free for one in found], last and number == len(groups)
-            self.model.add(polar(new), same_view=view <= newest_view, free=free, last=final)
+            self.model.take(new, free, same_view=view <= newest_view, last=final)
             hits.append(new)
             views += view > newest_view
             for one in found:
@@ -349,10 +345,9 @@ class ScanMapping:
         background[met] |= self._obstacles.hold(*places, _NOISE_MARGIN * std)
         return dataclasses.replace(match, background=background)
 
-    def belief(self) -> SurfaceBelief:
+    def belief(self) -> Any:
         """The model's belief with what errors common to views leave open, and whether what it assumes holds."""
-        belief = self.checks.corrected(self.model.belief())
-        return dataclasses.replace(belief, checks=self.checks.judge(belief))
+        return self.checks.judged(self.model.belief())
 
     def use(self, scene: Scene) -> None:
         """Take the sensor of this scene from now on."""

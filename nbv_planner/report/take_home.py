@@ -17,6 +17,7 @@ from nbv_planner.geometry import (
     CircleInterpolation,
     FloatArray,
     IntArray,
+    angle_difference,
     cartesian_to_polar,
     polar_to_cartesian,
 )
@@ -180,13 +181,16 @@ class MapGrid:
     def swept(self, rays: FreeRays, increment: float) -> BoolArray:
         """Cells whose centre lies on the free stretch of a ray, or within half an `increment` (radians) beside it.
 
-        The view of the rays is about the centre of the map.
+        The rays are about the centre of the map.
         """
-        bearing, distance = rays.bearing_of(*(v - c for v, c in zip(self.centres, self.centre, strict=True)))
-        if not len(rays.bearing):
-            return np.zeros(distance.shape, dtype=bool)
-        order = np.argsort(rays.bearing)
-        known, length = rays.bearing[order], rays.length[order]
+        x, y = (v - c - o for v, c, o in zip(self.centres, self.centre, rays.origin, strict=True))
+        if not len(rays.direction):
+            return np.zeros(x.shape, dtype=bool)
+        ahead, distance = np.arctan2(*-rays.origin[::-1]), np.hypot(x, y)
+        bearing = angle_difference(np.arctan2(y, x), ahead)
+        own = angle_difference(np.arctan2(rays.direction[:, 1], rays.direction[:, 0]), ahead)
+        order = np.argsort(own)
+        known, length = own[order], rays.length[order]
         nearest = np.searchsorted(0.5 * (known[1:] + known[:-1]), bearing)
         return np.asarray((np.abs(known[nearest] - bearing) <= 0.5 * increment) & (distance <= length[nearest]))
 

@@ -22,12 +22,13 @@ from nbv_planner.session.surface_map import (
     map_record,
     progress_record,
 )
-from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.seam import Mapped
 from nbv_planner.world.pose import CameraPose
-from nbv_planner.world.scale import SensorHeader, SensorHeaders, at_found, derived_words, rescaled
+from nbv_planner.world.scale import SensorHeader, SensorHeaders, adopted, at_found, rescaled
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
+
+_SOURCE = "not given, so as the scans say"
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class MapperSetup:
     search: SearchSettings
     queue_size: int  #: scans that may wait for an update.
     given: frozenset[str]  #: names of the values that were given, which no header of a scan replaces.
-    prior: PriorSettings  #: of the radius, for the scene as declared.
+    prior: Any  #: settings of the model's prior, for the scene as declared.
     build: Callable[[], ViewMapping]  #: gives a mapping without a scan.
 
 
@@ -62,7 +63,7 @@ class Update:
 
     job: MapJob
     known: SurfaceMap  #: what is known after it.
-    belief: SurfaceBelief
+    belief: Mapped
     mapped: MappedScans  #: what was new.
     milliseconds: float
 
@@ -71,11 +72,11 @@ class Update:
 
         The lengths of the prior are in proportion to the scene that was found.
         """
-        mapper, noise = self.known.mapper, setup.measurement.noise
-        return SurfaceInfo(
-            self.known.progress.stamp, rescaled(setup.prior, setup.scene, self.scene),
-            SurfaceInfo.sensor_of(self.job.scene), noise, mapper.checks.noise_factor, mapper.found, self.belief.checks,
-            self.belief.common, mount,
+        mapper = self.known.mapper
+        return SurfaceInfo.about(
+            self.belief, stamp=self.known.progress.stamp, prior=rescaled(setup.prior, setup.scene, self.scene),
+            sensor=SurfaceInfo.sensor_of(self.job.scene), declared=setup.measurement.noise,
+            noise_factor=mapper.checks.noise_factor, scene=mapper.found, mount=mount,
         )
 
     def records(self) -> tuple[list[dict[str, Any]], bool]:
@@ -294,16 +295,12 @@ class MapperCore:
         search, scene = self.setup.search, self.scene
         outer = at_found(scene, first_guess(search, scene)) if search.unknown else scene
         found, unknown = self.headers.widest.in_scene(outer)
-        changes = {
-            name: value for name, value in found.items()
-            if name not in self.setup.given and value != getattr(scene, name)
-        }
-        words = "not given, so as the scans say"
+        given = {name: value for name, value in found.items() if name not in self.setup.given}
         try:
-            self.scene = dataclasses.replace(scene, **changes)
+            self.scene, words = adopted(scene, given, _SOURCE)
         except SettingError as error:
-            self._warn("derive", f"left out, {words}: {error}")
+            self._warn("derive", f"left out, {_SOURCE}: {error}")
             return unknown
-        if changes and not self.headers.changing:
-            self.words.append(Words(derived_words(changes, [Scene], words)))
+        if words and not self.headers.changing:
+            self.words.append(Words(words))
         return unknown

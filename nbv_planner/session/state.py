@@ -11,8 +11,6 @@ from nbv_planner.mapping.arrival import SPEED_TIME, ArrivalSettings
 from nbv_planner.planning.motion import Leg
 from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.termination import Termination
-from nbv_planner.settings import plain_settings
-from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis.regret import Round
 from nbv_planner.world.pose import CameraPose
@@ -210,23 +208,21 @@ def _accepting(off: float, tolerance: float) -> float:
 
 @dataclass(frozen=True)
 class SurfaceOrigin:
-    """What the surfaces of an episode have in common, as plain data: frame, number of grid angles, prior, if given."""
+    """What the surfaces of an episode have in common: frame, number of grid angles, settings of the prior, if given."""
 
     frame: str
     size: int
-    prior: PriorSettings | None
+    prior: Mapping[str, Any] | None
 
     def refusal_of(self, other: SurfaceOrigin) -> tuple[str, str]:
         """Reason for refusing a surface of another origin, and the words for it with both values."""
-        mine, its = self._plain(), other._plain()
+        mine: Mapping[str, Any] = vars(self)
+        its: Mapping[str, Any] = vars(other)
         reason = "other_prior" if (self.frame, self.size) == (other.frame, other.size) else "other_grid"
         if self.prior and other.prior and reason == "other_prior":
-            mine, its = mine["prior"], its["prior"]
+            mine, its = self.prior, other.prior
         differing = [f"{name} {its[name]} (the episode's: {mine[name]})" for name in mine if mine[name] != its[name]]
         return reason, f"a surface was refused: it has {', '.join(differing)}"
-
-    def _plain(self) -> dict[str, Any]:
-        return {**vars(self), "prior": self.prior and plain_settings(self.prior)}
 
 
 LeftOut = tuple[CameraPose, float]

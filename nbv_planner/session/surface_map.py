@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.errors import StateFileError
@@ -20,7 +19,7 @@ from nbv_planner.mapping.matching import MatchedScan, check_state
 from nbv_planner.mapping.object_search import SearchingMapping, ViewMapping
 from nbv_planner.mapping.scans import ScanMapping
 from nbv_planner.session.journal import from_plain, to_plain
-from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.seam import Mapped
 from nbv_planner.world.scale import SensorHeader
 from nbv_planner.world.scene import FoundScene, Scene
 
@@ -56,7 +55,7 @@ class SurfaceMap:
 
     mapper: ViewMapping  #: the mapping; must not be added to, but copied.
     progress: Progress  #: what is counted and learned beside it.
-    belief: SurfaceBelief | None = None  #: that of the mapper, once it has been computed.
+    belief: Mapped | None = None  #: that of the mapper, once it has been computed.
     batches: int = 0  #: those in the journal.
 
     @property
@@ -73,7 +72,7 @@ class Batch:
     scans: tuple[MatchedScan, ...]
     progress: Progress  #: after them.
     found: FoundScene | None  #: scene after them, where it was searched.
-    through: tuple[float, ...]  #: what the checks remember of the views before, see :attr:`ModelChecks.through`.
+    through: tuple[float, ...]  #: what the checks remember of each view before, as it was judged then.
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +136,7 @@ def map_from_records(records: Iterable[Mapping[str, Any]], blank: ViewMapping, m
             blank.add(batch.scans, before, last=last)
         before = batch.progress.newest_view
     belief = blank.belief()
-    if not (np.isfinite(belief.mean).all() and np.isfinite(belief.std).all()):
+    if not belief.finite:
         raise StateFileError("content", "its surface is not finite")
     return SurfaceMap(blank, progress, belief, len(batches))
 

@@ -215,6 +215,11 @@ class SurfaceBelief:
         """Number of measurements that it depends on."""
         return int(self.hits.sum())
 
+    @property
+    def finite(self) -> bool:
+        """Whether mean and standard deviation are finite."""
+        return bool(np.isfinite(self.mean).all() and np.isfinite(self.std).all())
+
     def band(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Polar angle, lower and upper bound, see :class:`~nbv_planner.surface.seam.Banded`."""
         return self.angle, self.lower, self.upper

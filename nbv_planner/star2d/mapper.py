@@ -40,6 +40,7 @@ from nbv_planner.star2d.belief import (
     slope_on_grid,
     uniform_grid,
 )
+from nbv_planner.star2d.rays import PolarRays
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.scan import FreeRays
 
@@ -225,6 +226,11 @@ class SurfaceMapper:
         """Number of standard normals that one sample takes."""
         return self._trusted.normals_per_sample
 
+    @property
+    def points(self) -> FloatArray:
+        """Where the :attr:`measurements` are, shape (n, 2), metres."""
+        return self.measurements.points
+
     def reset(self) -> None:
         """Forget all measurements."""
         self._posterior = posterior_on(self._grid, self._kernel, self._settings.prior_mean, self._settings.solver)
@@ -264,8 +270,14 @@ class SurfaceMapper:
         """Round t of the thesis that the belief is for: one more than the views conditioned on."""
         return self._views + 1
 
+    def take(
+        self, hits: Hits, free: Iterable[FreeRays] = (), *, same_view: bool = False, last: bool = True
+    ) -> None:
+        """Add hits and free space, see :class:`~nbv_planner.surface.seam.SurfaceModel`."""
+        self.add(polar(hits), same_view=same_view, free=[PolarRays.of(rays) for rays in free], last=last)
+
     def add(
-        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = (), last: bool = True
+        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[PolarRays] = (), last: bool = True
     ) -> None:
         """Condition on more measurements.
 

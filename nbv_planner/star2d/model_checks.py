@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -238,9 +239,13 @@ class ModelChecks:
         results = [*self._results(belief.by_noise), self._accuracy_check(belief.common)]
         return tuple(check for check in results if check.limit > 0.0)
 
-    def corrected(self, belief: SurfaceBelief) -> SurfaceBelief:
-        """The `belief` with what the views say of errors common to all of them, see :func:`common.corrected`."""
-        return corrected(belief, self._views, self.noise_factor * self._declared_std, self.accuracy)
+    def judged(self, belief: SurfaceBelief) -> SurfaceBelief:
+        """The `belief` with what the views say of errors common to all of them, and with the results.
+
+        See :func:`~nbv_planner.star2d.common_errors.corrected`.
+        """
+        belief = corrected(belief, self._views, self.noise_factor * self._declared_std, self.accuracy)
+        return dataclasses.replace(belief, checks=self.judge(belief))
 
     def _accuracy_check(self, common: CommonErrors | None) -> Check:
         """Whether an error common to all views was found, and how it compares with what was declared.

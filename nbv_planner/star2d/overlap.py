@@ -69,7 +69,7 @@ class ViewData:
     def of(cls, pose: CameraPose, hits: Hits, free: FreeRays, rate: Sequence[float]) -> ViewData:
         """Thin out what a scan from `pose`, which changed at a `rate`, measured."""
         some = slice(None, None, max(1, math.ceil(len(hits) / _BEAMS)))
-        direction = math.atan2(-pose.y, -pose.x) + free.bearing
+        direction = np.arctan2(free.direction[:, 1], free.direction[:, 0])
         every = slice(None, None, max(1, math.ceil(len(direction) / _BEAMS)))
         return cls(
             np.array([pose.x, pose.y, pose.yaw]), np.vstack([hits.points[some].T, hits.sigma[some]]),

@@ -1,4 +1,4 @@
-"""The robust mapper, the interface of all mappers, and the one that the settings select.
+"""The robust mapper, and the one that the settings select.
 
 The robust one weights measurements by how well they fit with the others.
 """
@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +20,8 @@ from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.posterior import Posterior, posterior_from_state, posterior_state, saved_array
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief, evidence_from_rows
 from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.rays import PolarRays
 from nbv_planner.star2d.robust_fit import Beams, Linearised, RobustFit, RobustSettings, fit
-from nbv_planner.world.scan import FreeRays
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -44,7 +44,7 @@ def beams_from(rows: FloatArray) -> Beams:
     return Beams(Measurements(*[*rows[:5], rows[5:8].T]), scan, view)
 
 
-def ray_rows(rays: Mapping[int, FreeRays]) -> FloatArray:
+def ray_rows(rays: Mapping[int, PolarRays]) -> FloatArray:
     """Free rays as rows: scan, view angle and distance of the camera, bearing, length, of a hit; shape (6, n)."""
     parts = [np.empty((6, 0))]
     for scan, one in rays.items():
@@ -53,7 +53,7 @@ def ray_rows(rays: Mapping[int, FreeRays]) -> FloatArray:
     return np.concatenate(parts, axis=1)
 
 
-def rays_from(rows: FloatArray, beams: Beams) -> dict[int, FreeRays]:
+def rays_from(rows: FloatArray, beams: Beams) -> dict[int, PolarRays]:
     """The rays that :func:`ray_rows` described, by scan.
 
     Raises:
@@ -62,7 +62,7 @@ def rays_from(rows: FloatArray, beams: Beams) -> dict[int, FreeRays]:
     found = {}
     for scan in np.unique(rows[0]):
         _, view, distance, bearing, length, of_hit = rows[:, rows[0] == scan]
-        found[int(scan)] = FreeRays(float(view[0]), float(distance[0]), bearing, length, of_hit > 0.5)
+        found[int(scan)] = PolarRays(float(view[0]), float(distance[0]), bearing, length, of_hit > 0.5)
         if (length < 0.0).any() or found[int(scan)].hits != int((beams.scan == scan).sum()):
             raise MeasurementError(f"rays: those of scan {int(scan)} do not fit its beams")
     return found
@@ -101,7 +101,7 @@ class RobustMapper(SurfaceMapper):
         super().reset()
         self._base = _Base(self._posterior, self._hits, self._evidence, np.full(len(self._grid), np.inf))
         self.beams = Beams.none()  #: the measurements that are refitted.
-        self._rays, self._scans = dict[int, FreeRays](), 0
+        self._rays, self._scans = dict[int, PolarRays](), 0
         self.last_fit: RobustFit | None = None
 
     @property
@@ -115,7 +115,7 @@ class RobustMapper(SurfaceMapper):
         return np.zeros(0, dtype=bool) if self.last_fit is None else np.asarray(self.last_fit.weight < _DOUBTED)
 
     def add(
-        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = (), last: bool = True
+        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[PolarRays] = (), last: bool = True
     ) -> None:
         """Add measurements and fit, unless they are not the last and the window holds them; see the base class."""
         self._views += not same_view
@@ -219,57 +219,9 @@ def bounded(belief: SurfaceBelief, free: FloatArray) -> SurfaceBelief:
     return dataclasses.replace(belief, upper=upper, mean=np.minimum(belief.mean, upper))
 
 
-class SurfaceModel(Protocol):
-    """Turns measurements into a belief; the interface that mapper node, simulation and replay use."""
-
-    solver: str  #: how the newest belief was computed, one word for the diagnostics.
-
-    @property
-    def count(self) -> int:
-        """Number of measurements so far."""
-
-    @property
-    def measurements(self) -> Measurements:
-        """What the belief depends on, for display; repeats may be merged."""
-
-    @property
-    def refits_all(self) -> bool:
-        """Whether an update depends on the measurements alone, and on no fit before it."""
-
-    def add(
-        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[FreeRays] = (), last: bool = True
-    ) -> None:
-        """Add measurements and free space; one more view, unless they are of the `same_view` as the last.
-
-        What depends on all of them together may be left to the `last` of several calls.
-        """
-
-    def belief(self) -> SurfaceBelief:
-        """Belief given everything so far; it never changes afterwards."""
-
-    def stays_fast(self, information: float) -> bool:
-        """Whether an update takes linear time that adds at most `information`, the sum of 1/σ² (1/m²)."""
-
-    def copy(self) -> SurfaceModel:
-        """An independent copy."""
-
-    def reset(self) -> None:
-        """Forget all measurements."""
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that the model holds, as arrays by name."""
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the :meth:`state` of another model of the same settings: the same belief, bit for bit.
-
-        Raises:
-            MeasurementError: it is no such state; nothing is changed.
-        """
-
-
 def mapper_for(
     kernel: Kernel, settings: MapperSettings, robust: RobustSettings, *, grid: FloatArray | None = None
-) -> SurfaceModel:
+) -> SurfaceMapper:
     """Build the mapper that the settings select."""
     if robust.robust:
         return RobustMapper(kernel, settings, robust, grid=grid)

@@ -14,6 +14,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
 from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
 from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper, polar
+from nbv_planner.star2d.rays import PolarRays
 from nbv_planner.star2d.shapes.completeness import covered_cells, near_part
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
 from nbv_planner.star2d.shapes.sampler import Prior, Shapes, ShapeSampler, ShapeSettings, evidence_of
@@ -112,7 +113,8 @@ class StarSurface:
         )
         before = evidence_of(belief)
         mapper.add(Measurements(*before.measured))
-        mapper.add(polar(hits, belief.centre), same_view=same_view, free=free)
+        rays = [PolarRays.of(one, belief.centre) for one in free]
+        mapper.add(polar(hits, belief.centre), same_view=same_view, free=rays)
         found = mapper.belief()
         assert found.evidence is not None
         return StarSurface(dataclasses.replace(

@@ -6,11 +6,12 @@ the object may be (:class:`Surface`). Two notions are enough: what a pose makes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
@@ -162,6 +163,64 @@ class Surface(Believed, Protocol):
         self, hypotheses: Hypotheses, poses: Poses, scene: Scene, ground: Ground | None = None
     ) -> BoolArray:
         """Which elements each pose sees, past the obstacles of a `ground`, shape (S, V, M)."""
+
+
+class Mapped(Believed, Protocol):
+    """The belief of a mapping, before it is published."""
+
+    @property
+    def finite(self) -> bool:
+        """Whether its numbers are."""
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """Point about which its numbers are, in the object frame, metres."""
+
+
+class SurfaceModel(Protocol):
+    """What a mapping conditions on measurements: a model of the surface of any member."""
+
+    solver: str  #: how the newest belief was computed, one word for the diagnostics.
+
+    @property
+    def count(self) -> int:
+        """Number of measurements so far."""
+
+    @property
+    def points(self) -> FloatArray:
+        """Where what the belief depends on is, for display, shape (n, D), metres; repeats may be merged."""
+
+    @property
+    def refits_all(self) -> bool:
+        """Whether an update depends on the measurements alone, and on no fit before it."""
+
+    def take(self, hits: Hits, free: Iterable[FreeRays] = (), *, same_view: bool = False, last: bool = True) -> None:
+        """Add hits and free space; one more view, unless they are of the `same_view` as the last.
+
+        What depends on all of them together may be left to the `last` of several calls.
+        """
+
+    def belief(self) -> Any:
+        """The :class:`Mapped` given everything so far; it never changes afterwards."""
+
+    def stays_fast(self, information: float) -> bool:
+        """Whether an update takes linear time that adds at most `information`, the sum of 1/σ² (1/m²)."""
+
+    def copy(self) -> SurfaceModel:
+        """An independent copy."""
+
+    def reset(self) -> None:
+        """Forget all measurements."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that the model holds, as arrays by name."""
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the :meth:`state` of another model of the same settings: the same belief, bit for bit.
+
+        Raises:
+            MeasurementError: it is no such state; nothing is changed.
+        """
 
 
 Reader = Callable[[Any], Surface]

@@ -17,16 +17,15 @@ from nbv_planner.planning.planners import Decision, DecisionSettings, Planner
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpace, ViewSpaceSettings, view_space_for
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.mapper import Measurements
-from nbv_planner.star2d.robust import SurfaceModel
+from nbv_planner.star2d.mapper import Measurements, SurfaceMapper
+from nbv_planner.star2d.rays import PolarRays, unseen_beyond
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scan import FreeRays
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import WorldSettings
-from nbv_planner.world.visibility import observe, unseen_beyond
+from nbv_planner.world.visibility import observe
 
 PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26, "CSN-U": 26}
 """First views of the thesis's published runs by label: its flat prior makes rounding decide them.
@@ -118,8 +117,8 @@ class Observation:
 
 
 def map_radii(
-    mapper: SurfaceModel, angle: FloatArray, radius: FloatArray, std: float, view: CameraPose,
-    free: Sequence[FreeRays] = (),
+    mapper: SurfaceMapper, angle: FloatArray, radius: FloatArray, std: float, view: CameraPose,
+    free: Sequence[PolarRays] = (),
 ) -> Hits:
     """Map radii at polar angles, shape (n,), of a view, all with the deviation `std` (metres); returns them as hits."""
     data = Measurements(angle, radius, np.full(len(angle), std))
@@ -129,7 +128,7 @@ def map_radii(
 
 
 def observations(
-    planner: Planner, mapper: SurfaceModel, points: SurfacePoints, scene: Scene, noise_std: float, observer: Observer,
+    planner: Planner, mapper: SurfaceMapper, points: SurfacePoints, scene: Scene, noise_std: float, observer: Observer,
     visited: Callable[[], Sequence[CameraPose]],
 ) -> Generator[Observation, None, Termination]:
     """Take view after view until all surface points have been seen, or the next view would show no new one.

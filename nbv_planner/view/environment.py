@@ -106,7 +106,7 @@ class _Agent:
         """Begin an episode."""
         self._setup, self._camera, self._mapping = setup, camera, setup.blank.copy()
         self._action, self._now = 0, 0
-        self.belief = self._mapping.belief()  #: the newest one.
+        self.belief: SurfaceBelief = self._mapping.belief()  #: the newest one.
         self.taken = list[tuple[CameraPose, SurfaceBelief, Hits]]()  #: views, the belief after each, and its hits.
         self._core = planner_core(setup.planner, setup.monitor)
         self._core.inputs.pose = start

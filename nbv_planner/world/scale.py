@@ -180,6 +180,17 @@ def derived_words(
     return f"{source}: " + (", ".join(words) or "nothing")
 
 
+def adopted(settings: T, found: Mapping[str, Any], source: str) -> tuple[T, str]:
+    """The settings with what was `found` where it differs, and that in words for a log, empty where nothing does.
+
+    Raises:
+        SettingError: it does not fit the others.
+    """
+    changes = {name: value for name, value in found.items() if value != getattr(settings, name)}
+    words = derived_words(changes, [type(settings)], source) if changes else ""
+    return replace(settings, **changes), words  # type: ignore[type-var]
+
+
 def proportion(default: Any, meta: Setting) -> str:
     """How a setting with a scale follows from the scene, for tables: `0.0125 radius_max`."""
     return f"{_plain(_times(default, 1.0 / _length(meta.scale, _DEFAULTS)))} {meta.scale}"

@@ -10,63 +10,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, cartesian_to_polar, world_to_camera, wrap_angle
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
 
 
 @dataclass(frozen=True, eq=False)
 class FreeRays:
-    """Stretches of rays from one camera on which there is no surface."""
+    """Stretches of rays from one camera on which there is no surface, in the object frame."""
 
-    camera_angle: float  #: polar angle of the camera, radians.
-    distance: float  #: its distance from the centre, metres.
-    bearing: FloatArray  #: direction of each ray against that to the centre, counter-clockwise, shape (B,), radians.
+    origin: FloatArray  #: where the camera stood, shape (D,), metres.
+    direction: FloatArray  #: unit vector of each ray, shape (B, D).
     length: FloatArray  #: free stretch from the camera on, shape (B,), metres, not negative.
     of_hit: BoolArray  #: whether each ray is that of a hit, in the order of the hits of its scan, shape (B,).
-
-    @property
-    def hits(self) -> int:
-        """Number of rays that are those of hits."""
-        return int(self.of_hit.sum())
-
-    def bearing_of(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bearing, as of the rays, and distance from the camera of points about the centre, metres."""
-        return world_to_camera(*cartesian_to_polar(x, y), self.camera_angle, self.distance)
-
-    @property
-    def misses(self) -> FreeRays:
-        """The rays that met nothing at all."""
-        return self.without_hits(np.ones(self.hits, dtype=bool))
-
-    def without_hits(self, doubtful: BoolArray) -> FreeRays:
-        """The same without the rays of `doubtful` hits, a mask over the hits of the scan; misses stay."""
-        kept = np.ones(len(self.bearing), dtype=bool)
-        kept[np.flatnonzero(self.of_hit)[doubtful]] = False
-        return FreeRays(self.camera_angle, self.distance, self.bearing[kept], self.length[kept], self.of_hit[kept])
-
-    def bound(self, angle: FloatArray) -> FloatArray:
-        r"""Least radius at each polar `angle` (radians) at which a ray is free, shape (M,), metres; +inf where none is.
-
-        A ray at bearing β passes the polar angles up to :math:`δ` from the camera's with
-        :math:`δ = \operatorname{atan2}(L\sin|β|, d - L\cosβ)`, at the radius
-        :math:`d \sin|β| / \sin(|β| + δ)` (eq. camera-ray), which grows with |β|. So of the rays that reach an angle
-        the one with the least |β| counts. A star-shaped object that has a free point lies inside of it.
-        """
-        aside, ray, around = np.abs(self.bearing), np.full(len(angle), -1), np.zeros(len(angle))
-        ahead = self.distance - self.length * np.cos(aside)  # of the end of a ray; behind the centre below 0
-        reach = np.arctan2(self.length * np.sin(aside), ahead)
-        for turn in (1.0, -1.0):  # a rising bearing sweeps a falling polar angle
-            rays, offset = np.flatnonzero(turn * self.bearing <= 0.0), wrap_angle(turn * (angle - self.camera_angle))
-            rays = rays[np.argsort(aside[rays], kind="stable")]
-            # The angle of a ray's own end must not move to the next ray by rounding.
-            place = np.where(offset < TWO_PI - 1e-9, offset, 0.0) - 1e-12
-            first = np.append(rays, -1)[np.searchsorted(np.maximum.accumulate(reach[rays]), place)]
-            ray, around = np.where(first < 0, ray, first), np.where(first < 0, around, offset)
-        found, bound = np.flatnonzero(ray >= 0), np.full(len(angle), np.inf)
-        ray = ray[found]
-        along = np.sin(aside[ray] + around[found])
-        radius = np.divide(self.distance * np.sin(aside[ray]), along, out=ahead[ray], where=along > 1e-9)
-        bound[found] = np.maximum(radius, 0.0)
-        return bound
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -132,12 +131,6 @@ class FoundScene:
         inside = _LEAST < self.radius_min < self.radius_max < self.view_distance
         if not all(abs(number) < 10.0 * _MOST for number in numbers) or not inside or self.views < 0:
             raise SettingError(f"no scene is found with the numbers {numbers}")
-
-    @classmethod
-    def of(cls, numbers: Sequence[float]) -> FoundScene:
-        """The scene whose fields are these, in their order; a ValueError if there is none."""
-        x, y, low, high, distance, start, end, views, turn = numbers
-        return cls(x, y, low, high, distance, start, end, int(views), turn)
 
     @property
     def words(self) -> str:

@@ -27,8 +27,8 @@ from nbv_planner.geometry import (
     world_to_camera,
     wrap_angle,
 )
-from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scan import ConeSensor, FreeRays
+from nbv_planner.world.pose import Poses
+from nbv_planner.world.scan import ConeSensor
 from nbv_planner.world.scene import Scene
 
 # Steps of the first try: most walks soon leave the cone.
@@ -197,23 +197,3 @@ def discretise(angle: FloatArray, radius: FloatArray, pixel_size: float) -> NDAr
     column, row = pixel_index(*polar_to_cartesian(angle, radius), pixel_size)
     _, first = np.unique(column * (1 << 32) + row, return_index=True)
     return np.asarray(np.sort(first))
-
-
-def unseen_beyond(angle: FloatArray, radius: FloatArray, view: CameraPose, scene: Scene) -> FreeRays:
-    r"""Free space if these are all points that :func:`observe` finds from a view.
-
-    The ray to each of these n > 0 points (polar angles, radians, and radii, metres), and on either side, beside the
-    outermost one, the rest of the cone: its rays met nothing. Points represent the surface in one pixel each and are
-    :math:`\sqrt2 h` apart at most, so a ray counts only that far beside the outermost point, and only if the next point
-    would still be inside the cone, had there been one.
-    """
-    bearing, distance = world_to_camera(angle, radius, view.view_angle, view.distance)
-    sensor, spacing = scene.sensor, np.sqrt(2.0) * scene.pixel_size
-    sides = (bearing.argmin(), -1.0, -sensor.bearing_min), (bearing.argmax(), 1.0, sensor.bearing_max)
-    empty = [
-        bearing[last] + sign * spacing / distance[last]
-        for last, sign, edge in sides if sign * (bearing[last] - view.turn) + 2.0 * spacing / distance[last] <= edge
-    ]
-    length = np.concatenate([distance, np.full(len(empty), sensor.range_max)])
-    of_hit = np.arange(len(length)) < len(distance)
-    return FreeRays(view.view_angle, view.distance, np.concatenate([bearing, empty]), length, of_hit)

@@ -10,7 +10,7 @@ import pytest
 
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper, polar
+from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
 from nbv_planner.star2d.robust import RobustMapper, bounded, mapper_for
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.surface.seam import Hits
@@ -45,14 +45,14 @@ def scan_data(view: float, number: int, shape=SHAPE, sensor=DIRTY):
 def feed(target: SurfaceMapper, views=VIEWS, *, first: int = 1, shape=SHAPE, sensor=DIRTY) -> SurfaceMapper:
     for number, view in enumerate(views, start=first):
         data = scan_data(view, number, shape, sensor)
-        target.add(polar(data.hits), free=[data.free])
+        target.take(data.hits, [data.free])
     return target
 
 
 def feed_at_once(target: SurfaceMapper, views=VIEWS, *, shape=SHAPE, sensor=DIRTY) -> SurfaceMapper:
     """The same scans in one view, so that there is one fit."""
     data = [scan_data(view, number, shape, sensor) for number, view in enumerate(views, start=1)]
-    target.add(polar(Hits.together([one.hits for one in data])), free=[one.free for one in data])
+    target.take(Hits.together([one.hits for one in data]), [one.free for one in data])
     return target
 
 
@@ -103,9 +103,9 @@ def test_the_order_of_the_views_does_not_matter():
     forward, backward = robust(), robust()
     data = [scan_data(view, number) for number, view in enumerate(VIEWS[:4], start=1)]
     for one in data:
-        forward.add(polar(one.hits), free=[one.free])
+        forward.take(one.hits, [one.free])
     for one in reversed(data):
-        backward.add(polar(one.hits), free=[one.free])
+        backward.take(one.hits, [one.free])
     np.testing.assert_allclose(forward.belief().mean, backward.belief().mean, atol=1e-6)
 
 
@@ -199,8 +199,8 @@ def test_misses_that_left_the_window_still_bound_the_band():
 def test_rays_that_do_not_fit_the_measurements_are_left_out():
     fitted, data = robust(), scan_data(0.0, 1)
     rays = data.free
-    for strange in ([dataclasses.replace(rays, of_hit=np.zeros(len(rays.bearing), dtype=bool))], []):
-        fitted.add(polar(data.hits), free=strange)
+    for strange in ([dataclasses.replace(rays, of_hit=np.zeros(len(rays.length), dtype=bool))], []):
+        fitted.take(data.hits, strange)
     assert np.isinf(fitted.belief().evidence.free).all()
 
 
@@ -215,7 +215,7 @@ def test_every_combination_of_ingredients_gives_a_finite_belief():
         ("gaussian", "student_t", "contaminated"), (True, False), (True, False), (True, False)
     ):
         fitted = robust(noise_model=model, isolated_beams=isolated, along_beam=along, free_space_bound=bound)
-        fitted.add(polar(data.hits), free=[data.free])
+        fitted.take(data.hits, [data.free])
         belief = fitted.belief()
         assert np.isfinite(belief.mean).all()
         assert (belief.std > 0.0).all()

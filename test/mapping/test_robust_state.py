@@ -10,7 +10,7 @@ import pytest
 from nbv_planner.errors import MeasurementError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
-from nbv_planner.star2d.mapper import MapperSettings, polar
+from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.star2d.robust import RobustMapper
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.world.objects import parse_object
@@ -33,7 +33,7 @@ def feed(target: RobustMapper, first: int, last: int) -> RobustMapper:
     for number in range(first, last):
         pose = CameraPose.from_polar(0.7 * number, SCENE.view_distance)
         data = scan_to_hits(CAMERA.scan(pose, number), pose, SCENE, MeasurementSettings())
-        target.add(polar(data.hits), free=[data.free])
+        target.take(data.hits, [data.free])
     return target
 
 

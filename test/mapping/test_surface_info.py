@@ -28,8 +28,8 @@ CHECKS = (
 )
 INFO = SurfaceInfo(
     17, PriorSettings(smoothness="5/2", kernel_std=0.1 + 0.2), SurfaceInfo.sensor_of(Scene(range_max=9.0)),
-    RangeNoise(0.2, 0.01), 1.7, FOUND, CHECKS,
-    CommonErrors(np.array([0.3, 0.0, 0.0, 0.0]), np.array([0.05, 0.1, 0.0, 0.0]), np.full(4, 0.2), 9), (0.3, 0.0, -0.1),
+    RangeNoise(0.2, 0.01), 1.7, FOUND, (0.3, 0.0, -0.1), CHECKS,
+    CommonErrors(np.array([0.3, 0.0, 0.0, 0.0]), np.array([0.05, 0.1, 0.0, 0.0]), np.full(4, 0.2), 9),
 )
 
 

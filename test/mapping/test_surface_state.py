@@ -11,7 +11,7 @@ from measurement_sets import KINDS, sample
 from nbv_planner.errors import MeasurementError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
-from nbv_planner.world.scan import FreeRays
+from nbv_planner.star2d.rays import PolarRays
 
 KERNELS = {
     "matern 1/2": KernelSettings(smoothness="1/2"),
@@ -20,7 +20,7 @@ KERNELS = {
     "matern 7/2": KernelSettings(smoothness="7/2", length_scale=0.5),
     "rbf": KernelSettings(kernel="rbf", periodisation="warp", length_scale=0.5),
 }
-RAYS = [FreeRays(1.0, 10.0, np.array([-0.3, 0.3]), np.array([10.0, 9.0]), np.array([False, False]))]
+RAYS = [PolarRays(1.0, 10.0, np.array([-0.3, 0.3]), np.array([10.0, 9.0]), np.array([False, False]))]
 
 
 def mapper_for(kernel: str = "matern 3/2", solver: str = "auto") -> SurfaceMapper:

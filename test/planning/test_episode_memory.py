@@ -24,6 +24,7 @@ from nbv_planner.session.journal import Journal, to_plain
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import State
 from nbv_planner.session.state import EpisodeState, SurfaceOrigin
+from nbv_planner.settings import plain_settings
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.world.pose import CameraPose
@@ -236,13 +237,14 @@ def test_damaged_facts_of_an_episode_never_lead_to_another_error():
 
 
 DOUBT = Check("overlap", 7.0, 5.0, Level.FAILED)
-MAPPER = SurfaceOrigin("object", 100, PriorSettings())
+MAPPER = SurfaceOrigin("object", 100, plain_settings(PriorSettings()))
+OTHER_PRIOR = plain_settings(PriorSettings(kappa=2))
 
 
 @pytest.mark.parametrize(
     ("other", "reason", "words"),
     [
-        (dataclasses.replace(MAPPER, prior=PriorSettings(kappa=2)), "other_prior", "it has kappa 2 (the episode's: 1)"),
+        (dataclasses.replace(MAPPER, prior=OTHER_PRIOR), "other_prior", "it has kappa 2 (the episode's: 1)"),
         (dataclasses.replace(MAPPER, prior=None), "other_prior", "it has prior None (the episode's: {'kernel': "),
         (dataclasses.replace(MAPPER, size=50), "other_grid", "it has size 50 (the episode's: 100)"),
         (dataclasses.replace(MAPPER, frame="map"), "other_grid", "it has frame map (the episode's: object)"),

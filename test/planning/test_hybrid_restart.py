@@ -22,11 +22,12 @@ from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.rays import unseen_beyond
 from nbv_planner.thesis.regret import RegretLedger, Round
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.visibility import observe, unseen_beyond
+from nbv_planner.world.visibility import observe
 
 SCENE, SECOND, VIEWS = Scene(), 1_000_000_000, 9
 TIGHT = {"hybrid_factor": 1.0, "hybrid_share": 1.0, "shapes": 2, "shape_grid": 90, "shape_prior": "fixed"}

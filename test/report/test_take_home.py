@@ -217,7 +217,7 @@ def test_a_band_narrower_than_a_cell_leaves_no_hole():
 
 def test_no_ray_sweeps_nothing():
     free, increment = rays_at(0.3)
-    none = type(free)(free.camera_angle, free.distance, free.bearing[:0], free.length[:0], free.of_hit[:0])
+    none = type(free)(free.origin, free.direction[:0], free.length[:0], free.of_hit[:0])
     assert not GRID.swept(none, increment).any()
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.star2d.mapper import polar
+from nbv_planner.star2d.rays import PolarRays
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
@@ -126,7 +127,7 @@ def test_whatever_the_ranges_nothing_raises_every_beam_is_accounted_for_and_no_n
     assert np.isfinite(data.angle).all()
     assert np.isfinite(data.std).all()
     assert ((data.radius >= 1.0 - 1e-9) & (data.radius <= 9.0 + 1e-9)).all()
-    assert len(result.free.bearing) >= len(data) + misses
+    assert len(result.free.length) >= len(data) + misses
     assert set(result.dropped) <= {"nan", "too_close", "not_positive", "too_far", "outside_bounds"}
 
 
@@ -148,7 +149,7 @@ def test_whatever_the_ranges_nothing_raises_every_beam_is_accounted_for_and_no_n
 def test_each_beam_left_out_is_counted_under_its_reason(value, reason):
     result = one_beam(value)
     assert len(result.hits) == 0
-    assert len(result.free.misses.bearing) == 0
+    assert result.free.of_hit.all()
     assert {k: v for k, v in result.dropped.items() if v} == {reason: 1}
 
 
@@ -176,7 +177,7 @@ def test_the_scene_gates_hold_also_where_the_sensor_claims_more():
 
 def test_a_miss_is_kept_as_free_space_evidence_with_its_bearing():
     result = scan_to_hits(scan_of([5.0, math.inf, 5.0, math.inf]), FRONT, SCENE, ASSUMED)
-    np.testing.assert_allclose(result.free.misses.bearing, [-0.05, 0.05])
+    np.testing.assert_allclose(PolarRays.of(result.free).misses.bearing, [-0.05, 0.05])
     assert len(result.hits) == 2
     assert sum(result.dropped.values()) == 0
 

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.star2d.belief import uniform_grid
+from nbv_planner.star2d.rays import PolarRays, unseen_beyond
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose
-from nbv_planner.world.scan import FreeRays
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
-from nbv_planner.world.visibility import observe, unseen_beyond
+from nbv_planner.world.visibility import observe
 
 SCENE = Scene()
 OBJECTS = ["ellipse:a=8,b=2", "flower:frequency=5,amplitude=2", "square:width=4", "polygon:star", "polygon:concave"]
@@ -31,7 +31,7 @@ def test_the_bound_is_the_nearest_crossing_of_any_free_ray(rays, view, distance)
     rays = [(bearing, length) for bearing, length in rays if abs(bearing) > 1e-3]
     bearing, length = np.array(rays).reshape(-1, 2).T
     grid = uniform_grid(40) + 0.003
-    bound = FreeRays(view, distance, bearing, length, np.zeros(len(bearing), dtype=bool)).bound(grid)
+    bound = PolarRays(view, distance, bearing, length, np.zeros(len(bearing), dtype=bool)).bound(grid)
     for phi, found in zip(grid, bound, strict=True):
         crossed = []
         for beta, reach in rays:
@@ -45,14 +45,14 @@ def test_the_bound_is_the_nearest_crossing_of_any_free_ray(rays, view, distance)
 
 
 def test_a_ray_through_the_middle_bounds_at_its_end():
-    bound = FreeRays(0.0, 10.0, np.array([0.0]), np.array([4.0]), np.array([False])).bound(uniform_grid(8))
+    bound = PolarRays(0.0, 10.0, np.array([0.0]), np.array([4.0]), np.array([False])).bound(uniform_grid(8))
     np.testing.assert_allclose(bound, [6.0, *[np.inf] * 7])
 
 
 @pytest.mark.parametrize("behind", [-math.pi, math.pi])
 def test_a_ray_that_leads_away_bounds_nothing_nearer_than_the_camera(behind):
     """Of a lidar that sees all around, it may be the only one on its side."""
-    bound = FreeRays(0.0, 10.0, np.array([behind]), np.array([4.0]), np.array([False])).bound(uniform_grid(8))
+    bound = PolarRays(0.0, 10.0, np.array([behind]), np.array([4.0]), np.array([False])).bound(uniform_grid(8))
     assert bound.min() >= 10.0
 
 
@@ -82,11 +82,11 @@ def test_no_object_contradicts_the_beams_of_the_camera(text, noise):
         pose = CameraPose.from_polar(view, SCENE.view_distance)
         scan = camera.scan(pose, view_number=number)
         found = scan_to_hits(scan, pose, SCENE, MeasurementSettings())
-        bound = found.free.bound(grid)
+        bound = PolarRays.of(found.free).bound(grid)
         contradicted.append((bound < shape.radius(grid) - 1e-3).mean())
         missed = int(np.isposinf(scan.ranges).sum())
         misses += missed
-        assert len(found.free.bearing) == missed + len(found.hits)
+        assert len(found.free.direction) == missed + len(found.hits)
     # Three standard deviations are exceeded by one beam in 740.
     assert np.mean(contradicted) <= (0.0 if noise == 0.0 else 0.01)
     assert (misses > 0) == (text in ("ellipse:a=8,b=2", "square:width=4"))  # the others fill the cone
@@ -97,11 +97,12 @@ def test_without_the_rays_of_hits_those_of_misses_and_of_other_hits_stay():
     pose = CameraPose.from_polar(0.3, SCENE.view_distance)
     scan = SimulatedCamera(shape, SCENE, SensorSettings(noise_std=0.0)).scan(pose, view_number=0)
     found = scan_to_hits(scan, pose, SCENE, MeasurementSettings())
-    assert found.free.hits == len(found.hits)
-    doubtful = np.zeros(found.free.hits, dtype=bool)
+    rays = PolarRays.of(found.free)
+    assert rays.hits == len(found.hits)
+    doubtful = np.zeros(rays.hits, dtype=bool)
     doubtful[[0, 5]] = True
-    less = found.free.without_hits(doubtful)
-    assert less.hits == found.free.hits - 2
+    less = rays.without_hits(doubtful)
+    assert less.hits == rays.hits - 2
     assert len(less.bearing) - less.hits == np.isposinf(scan.ranges).sum()
-    gone = np.setdiff1d(found.free.bearing, less.bearing)
-    np.testing.assert_allclose(gone, np.sort(found.free.bearing[found.free.of_hit][doubtful]), atol=1e-9)
+    gone = np.setdiff1d(rays.bearing, less.bearing)
+    np.testing.assert_allclose(gone, np.sort(rays.bearing[rays.of_hit][doubtful]), atol=1e-9)

@@ -15,6 +15,7 @@ from nbv_planner.errors import ConfigFileError
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.star2d.mapper import polar
+from nbv_planner.star2d.rays import PolarRays
 from nbv_planner.world.ground.zones import GroundSettings, path_length
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
@@ -97,9 +98,10 @@ def test_a_wall_behind_the_object_proves_as_much_as_empty_space_as_far_as_it(roo
     _, empty = measured(WorldSettings())
     _, walled = measured(room("room:\n- wall: [[-15, -30], [-15, 30]]\n"))
     angle = np.linspace(0.0, 2.0 * math.pi, 200)
-    reach = empty.free.bound(angle) < 8.0  # the bound of the object, which the wall is behind
+    reach = PolarRays.of(empty.free).bound(angle) < 8.0  # the bound of the object, which the wall is behind
     assert reach.any()
-    np.testing.assert_allclose(walled.free.bound(angle)[reach], empty.free.bound(angle)[reach])
+    bounds = (PolarRays.of(found.free).bound(angle)[reach] for found in (walled, empty))
+    np.testing.assert_allclose(*bounds)
     assert walled.dropped["outside_bounds"] > 5
     np.testing.assert_array_equal(polar(walled.hits).radius, polar(empty.hits).radius)
 
@@ -107,7 +109,7 @@ def test_a_wall_behind_the_object_proves_as_much_as_empty_space_as_far_as_it(roo
 def test_nothing_is_known_behind_an_obstacle_in_front_of_the_object(room):
     _, found = measured(room("room:\n- wall: [[9.5, -3], [9.5, 3]]\n"))
     assert len(found.hits) == 0
-    assert not np.isfinite(found.free.bound(np.linspace(0.0, 2.0 * math.pi, 100))).any()
+    assert not np.isfinite(PolarRays.of(found.free).bound(np.linspace(0.0, 2.0 * math.pi, 100))).any()
 
 
 def test_one_far_return_alone_among_hits_is_an_outlier_and_proves_nothing():
@@ -118,8 +120,9 @@ def test_one_far_return_alone_among_hits_is_an_outlier_and_proves_nothing():
     scan = Scan(camera().bearings[0], float(np.diff(camera().bearings)[0]), ranges.astype(np.float32), 0.05, 40.0)
     found = scan_to_hits(scan, view, SCENE, MeasurementSettings(noise_std=0.01))
     assert found.dropped == {"outside_bounds": 1}
-    assert not (found.free.length > 20.0).any() or (found.free.bearing[found.free.length > 20.0] != 0.0).all()
-    assert found.free.bound(np.array([0.0]))[0] > 3.9
+    rays = PolarRays.of(found.free)
+    assert not (rays.length > 20.0).any() or (np.abs(rays.bearing[rays.length > 20.0]) > 1e-9).all()
+    assert rays.bound(np.array([0.0]))[0] > 3.9
 
 
 def test_the_robot_drives_around_the_object_and_arrives():

@@ -121,13 +121,13 @@ def test_the_mapper_assumes_the_noise_of_the_sensor_and_learns_nothing_from_a_mi
     scan = Scan(-0.1, 0.1, np.array([5.0, 5.0, 5.0, 5.0, np.inf]), 0.05, 20.0)
     settings = MeasurementSettings(noise_std=0.1)
     found = scan_to_hits(scan, VIEW, LEFT, settings)
-    assert (found.dropped, len(found.free.misses.bearing), found.free.hits) == ({"no_return": 1}, 0, 4)
-    assert len(found.free.bearing) == 4
+    assert (found.dropped, int((~found.free.of_hit).sum()), int(found.free.of_hit.sum())) == ({"no_return": 1}, 0, 4)
+    assert len(found.free.length) == 4
     tilt = np.abs(np.abs(polar(found.hits).tilt) - math.pi)
     np.testing.assert_allclose(found.hits.sigma, 0.1 / np.cos(tilt))
     np.testing.assert_allclose(found.free.length, 5.0 - 0.3 / np.cos(tilt))
     plain = scan_to_hits(scan, VIEW, Scene(), settings)
-    assert (plain.dropped, plain.free.hits, len(plain.free.bearing)) == ({}, 4, 5)
+    assert (plain.dropped, int(plain.free.of_hit.sum()), len(plain.free.length)) == ({}, 4, 5)
 
 
 @pytest.mark.parametrize("objective", ["IOA", "I", "CSW"])
@@ -141,7 +141,7 @@ def test_an_episode_runs_with_the_other_sensor(objective):
         visited.append(decision.view)
         pose = decision.view
         found = scan_to_hits(camera.scan(pose, number), pose, LEFT, MeasurementSettings(noise_std=0.02))
-        mapper.add(polar(found.hits), free=[found.free])
+        mapper.take(found.hits, [found.free])
     belief = mapper.belief()
     assert np.abs(belief.mean - shape.radius(belief.angle)).mean() < 0.15
 

@@ -150,7 +150,7 @@ def test_dropped_beams_are_dropped_by_the_mapper_as_nan_and_not_as_misses():
     scan = camera(dropout_probability=1.0, num_beams=9).scan(FRONT, 0)
     result = scan_to_hits(scan, FRONT, SCENE, MeasurementSettings())
     assert result.dropped["nan"] == 9
-    assert len(result.free.misses.bearing) == 0
+    assert result.free.of_hit.all()
 
 
 def test_outliers_come_at_their_rate_and_are_spread_over_the_whole_range():

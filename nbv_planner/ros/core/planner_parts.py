@@ -33,16 +33,18 @@ from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.session import events, facts, targets
 from nbv_planner.session.questions import Ranking
 from nbv_planner.session.state import EpisodeState, Target
+from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import Poses
-from nbv_planner.world.scale import at_found, derived_words, rescaled
+from nbv_planner.world.scale import adopted, at_found, rescaled
 from nbv_planner.world.scene import FoundScene, Scene, check_proportions
 
 T = TypeVar("T")
 LISTS = ("view_angles", "view_poses")
 """Parameters that list candidates; they may change between two episodes."""
+_SOURCE = "not given, so as the mapper says"
 
 
 class Deciders:
@@ -107,8 +109,9 @@ class Deciders:
     def use_prior(self) -> None:
         """Switch to the mapper's prior once a surface message contains it."""
         origin = self._node.core.episode.origin
-        if origin is not None and origin.prior is not None and origin.prior != self.prior:
-            self.prior = origin.prior
+        prior = None if origin is None or origin.prior is None else from_mapping(PriorSettings, origin.prior)
+        if prior not in (None, self.prior):
+            self.prior = prior
             self._node.core.use(*self.build(self._node.core.episode.found))
 
     def use_views(self, views: ViewSpaceSettings) -> None:
@@ -123,18 +126,14 @@ class Deciders:
 
     def use_sensor(self, sensor: Mapping[str, float]) -> None:
         """Switch to what the mapper knows of the sensor, where it was not given here."""
-        found = self._node.not_given(sensor)
-        changes = {name: value for name, value in found.items() if value != getattr(self.scene, name)}
-        if not changes:
-            return
-        words = "not given, so as the mapper says"
         try:
-            self.scene = dataclasses.replace(self.scene, **changes)
+            self.scene, words = adopted(self.scene, self._node.not_given(sensor), _SOURCE)
         except SettingError as error:
-            self._node.warn_now_and_then("sensor", f"left out, {words}: {error}")
+            self._node.warn_now_and_then("sensor", f"left out, {_SOURCE}: {error}")
             return
-        self._node.get_logger().info(derived_words(changes, [Scene], words))
-        self._node.core.use(*self.build(self._node.core.episode.found))
+        if words:
+            self._node.get_logger().info(words)
+            self._node.core.use(*self.build(self._node.core.episode.found))
 
 
 class AskedViews:

@@ -26,6 +26,7 @@ from nbv_planner.ros.io.transforms import MapTopic, TransformPoses
 from nbv_planner.session import events, facts, targets
 from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
 from nbv_planner.session.state import SurfaceOrigin, Target
+from nbv_planner.settings import plain_settings
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.pose import CameraPose
@@ -66,8 +67,9 @@ class PlannerInputs:
     def on_surface(self, msg: PointCloud2) -> None:
         """Receive a surface belief; it is used with what the mapper says of it, which may come before or after it."""
         check_frame(msg.header, self._node.parameters.object_frame)
-        belief = belief_from_msg(msg)
-        if self._draws_shapes and belief.evidence is None:
+        belief, core = belief_from_msg(msg), self._node.core
+        draws_shapes = core.planner.settings.draws_shapes or core.monitor.certificate is not None
+        if draws_shapes and belief.evidence is None:
             raise InputRejectedError("evidence", "the surface has no evidence, which EMC, rollout and certify need")
         self._surface_came = time.monotonic()
         self._surface = belief, to_nanoseconds(msg.header.stamp), msg.header.frame_id
@@ -81,11 +83,6 @@ class PlannerInputs:
         except InputRejectedError as error:  # of the surface
             self._node.inputs.refuse("surface", str(error))
             self._node.drop(f"surface.{error.reason}", str(error))
-
-    @property
-    def _draws_shapes(self) -> bool:
-        core = self._node.core
-        return core.planner.settings.draws_shapes or core.monitor.certificate is not None
 
     def _pair(self) -> None:
         """Take a surface once both messages with its stamp are there."""
@@ -103,10 +100,11 @@ class PlannerInputs:
             if found is None and core.episode.visited:
                 raise InputRejectedError("scene", "the surface is of a mapper that takes the scene for known")
             if core.episode.origin is not None:  # the prior is in proportion to what was found
-                core.note(facts.Sourced(dataclasses.replace(core.episode.origin, prior=info.prior)))
+                core.note(facts.Sourced(dataclasses.replace(core.episode.origin, prior=plain_settings(info.prior))))
             self._node.deciders.prior = info.prior
             self._node.deciders.refer(found)
-        lost = events.take_surface(core, belief, stamp, SurfaceOrigin(frame, len(belief.angle), info.prior))
+        origin = SurfaceOrigin(frame, len(belief.angle), plain_settings(info.prior))
+        lost = events.take_surface(core, belief, stamp, origin)
         self._node.deciders.use_prior()
         self._node.deciders.use_sensor(info.sensor)
         if lost:

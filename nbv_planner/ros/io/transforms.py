@@ -19,7 +19,7 @@ from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.io.conversions import pose_to_msg
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.pose import CameraPose, PoseSettings
-from nbv_planner.world.scale import derived_words
+from nbv_planner.world.scale import adopted
 
 # Times of the newest transforms that are remembered: ten seconds, as many as tf2 keeps, at 100 Hz.
 _REMEMBERED = 1000
@@ -119,15 +119,14 @@ class TransformPoses:
         newest = self._newest(poses.base_frame, frame)
         if newest is None:
             return None
-        mount = newest[1]
-        found = {"mount_x": mount.x, "mount_y": mount.y, "mount_yaw": mount.yaw}
-        words = f"looked up, {frame} on {poses.base_frame}"
+        mount, source = newest[1], f"looked up, {frame} on {poses.base_frame}"
         try:
-            poses = poses.mounted(mount.x, mount.y, mount.yaw)
+            found = {"mount_x": mount.x, "mount_y": mount.y, "mount_yaw": mount.yaw}
+            poses, words = adopted(poses, found, source)
         except SettingError as error:
-            raise InputRejectedError("mount", f"not usable, {words}: {error}") from error
+            raise InputRejectedError("mount", f"not usable, {source}: {error}") from error
         self._mounted = True
-        node.get_logger().info(derived_words(found, [PoseSettings], words))
+        node.get_logger().info(words or source)
         return poses
 
     def during(self, first: int, last: int, frame: str) -> list[tuple[int, CameraPose]]:

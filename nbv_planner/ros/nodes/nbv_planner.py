@@ -38,8 +38,6 @@ from nbv_planner.world.scene import Scene
 _LINGER = 2.0
 # Seconds beyond input_timeout without /diagnostics of the mapper, which publishes them every second.
 _GRACE = 2.0
-# Seconds after a surface for which a planner waits for the scan it was made of, a topic of its own.
-_SCAN_PATIENCE = 1.0
 
 
 class NbvPlannerNode(BaseNode):

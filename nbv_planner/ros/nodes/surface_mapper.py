@@ -164,7 +164,7 @@ class SurfaceMapperNode(BaseNode):
         self.markers.reset()
         self.outline.reset()
         self._hits_about = known.belief.centre
-        self.markers.add_hits(known.mapper.model.measurements.points + self._hits_about)
+        self.markers.add_hits(known.mapper.model.points + self._hits_about)
         self._say()
 
     def on_scan(self, msg: LaserScan) -> None:

@@ -19,6 +19,7 @@ from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.rays import unseen_beyond
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import POINTS
 from nbv_planner.thesis import Uncertainty
@@ -26,7 +27,7 @@ from nbv_planner.thesis.hybrid import HybridPlanner, measured_points, most_point
 from nbv_planner.thesis.regret import RegretLedger, Round
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.visibility import observe, unseen_beyond
+from nbv_planner.world.visibility import observe
 
 SCENE = Scene()
 CHEAP = {"planner": "hybrid", "revisit_radius": 0.0, "shapes": 1, "shape_grid": 90, "shape_prior": "fixed"}

@@ -38,6 +38,7 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.settings import plain_settings
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings
 from nbv_planner.world.ground.grid_ground import ground_of
@@ -531,7 +532,7 @@ def test_a_surface_of_another_mapper_is_refused_and_said_until_a_reset(world, re
     assert world.call(Trigger, "nbv_planner/reset").success
     world.spin_until(lambda: len(robot.goals) == 2 and robot.statuses[-1].level == DiagnosticStatus.OK, "a new episode")
     assert len(planner.core.inputs.belief.angle) == size
-    assert planner.core.episode.origin.prior == prior
+    assert planner.core.episode.origin.prior == plain_settings(prior)
     assert world.drops(planner) == {f"surface.{reason}": 1}
 
 

@@ -31,6 +31,7 @@ from nbv_planner.session import surface_map
 from nbv_planner.session.facts import from_records
 from nbv_planner.session.journal import Journal
 from nbv_planner.session.surface_map import KIND
+from nbv_planner.settings import plain_settings
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.scene import Scene
 
@@ -343,7 +344,7 @@ def test_a_planner_that_is_started_again_still_knows_which_mapper_its_episode_is
     robot.prior = PriorSettings()
     robot.send(with_evidence(PRIOR), robot.now())
     again = start_planner(world, session_file, **settings)
-    assert again.core.episode.origin.prior == prior
+    assert again.core.episode.origin.prior == plain_settings(prior)
     world.spin_until(lambda: again.drops["surface.other_prior"] == 1, "the count")
     assert again.core.episode.goal is not None
 
