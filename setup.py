@@ -116,8 +116,8 @@ setup(
             "nbclient>=0.6", "nbformat>=5.2", "ipykernel>=6.9",  # the notebooks, as a reader runs them
             "build>=1", "setuptools>=64", "wheel", "catkin_pkg>=1",  # the release, as the tools of both worlds see it
         ],
-        # nbv_bench: sweeps in parallel, and their pictures.
-        "bench": ["joblib>=1.3", "matplotlib>=3.5", "pillow>=9.0"],
+        # nbv_bench: sweeps in parallel, their tables and pictures.
+        "bench": ["joblib>=1.3", "pandas>=1.4", "matplotlib>=3.5", "pillow>=9.0"],
         # What python -m benchmarks compares with.
         "benchmarks": ["scikit-learn>=1.0", "pytest-benchmark>=4"],
         # Linters are tests: bounded, so that a new rule of a new release cannot break an old commit.

@@ -1,4 +1,4 @@
-"""Statistics over episodes: confidence intervals, paired differences, ranks, coverage curves, landscapes.
+"""Statistics over episodes: confidence intervals, paired differences, ranks, coverage curves.
 
 In :func:`mean_interval` the unit of replication is the seed: repeating an episode means drawing the noise again on the
 same object. The objects are a fixed set, not a sample of all objects, so an interval bounds the error of the mean over
@@ -8,27 +8,22 @@ same object. The objects are a fixed set, not a sample of all objects, so an int
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
+from scipy.stats import sem
 from scipy.stats import t as student_t
 
-from nbv_planner.episode.records import Metric, Step
-from nbv_planner.episode.wiring import objective_named
+from nbv_planner.episode.records import Metric
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.objectives import OMNISCIENT, Situation
-from nbv_planner.report.tables import CoverageBand, Landscape, MeanInterval
-from nbv_planner.star2d.star_surface import StarReader
-from nbv_planner.thesis import TrueSurface
-from nbv_planner.world.pose import Poses
-from nbv_planner.world.scene import Scene
+from nbv_planner.report.tables import CoverageBand, MeanInterval
 
-Cases = Mapping[tuple[Hashable, Hashable], float]
-"""One value per (object, seed)."""
-_LEVEL, _TAIL = 0.95, 0.1
+Cases: TypeAlias = "Mapping[tuple[Hashable, Hashable], float] | pd.Series"
+"""One value per (object, seed), which are the index of a series."""
+_TRIAL, _LEVEL, _TAIL = ("object", "seed"), 0.95, 0.1
 FEWEST = {"seed": 3, "object": 4}
 """Least number of seeds, or of objects, that give an interval: with two it is 12.7 standard errors to each side."""
 
@@ -52,20 +47,27 @@ def mean_interval(cases: Cases) -> MeanInterval:
     Raises:
         SettingError: a value is not finite.
     """
-    if not cases:
+    series = _series(cases)
+    (objects, names), (seeds, _) = map(pd.factorize, series.index.codes)
+    values = series.to_numpy()
+    for (name, seed), value in series[~np.isfinite(values)].items():
+        raise SettingError(f"value of object {name}, seed {seed}: {value} is not finite; leave the case out")
+    if not len(values):
         return MeanInterval(math.nan, math.nan, math.nan, 0)
-    means, values = object_means(cases), Counter(name for name, _ in cases)
-    share: dict[Hashable, float] = defaultdict(float)
-    for (name, seed), value in cases.items():
-        if not math.isfinite(value):
-            raise SettingError(f"value of object {name}, seed {seed}: {value} is not finite; leave the case out")
-        share[seed] += (value - means[name]) / (values[name] * len(means))
-    mean, count = float(np.mean(list(means.values()))), len(share)
-    if min(values.values()) < 2 or count < FEWEST["seed"]:
-        return MeanInterval(mean, math.nan, math.nan, len(cases))
-    error = math.sqrt(count / (count - 1) * sum(u**2 for u in share.values()))
-    half = _student(count) * error
-    return MeanInterval(mean, mean - half, mean + half, len(cases))
+    number = np.bincount(objects)
+    means = np.bincount(objects, values) / number
+    share = np.bincount(seeds, (values - means[objects]) / (number[objects] * len(names)))
+    mean, count = float(np.mean(means)), len(share)
+    if number.min() < 2 or count < FEWEST["seed"]:
+        return MeanInterval(mean, math.nan, math.nan, len(values))
+    half = _student(count) * math.sqrt(count / (count - 1) * np.sum(share**2))
+    return MeanInterval(mean, mean - half, mean + half, len(values))
+
+
+def _series(cases: Cases) -> pd.Series:
+    if isinstance(cases, pd.Series):
+        return cases
+    return pd.Series(list(cases.values()), pd.MultiIndex.from_tuples(cases, names=_TRIAL), dtype=float)
 
 
 def _student(count: int) -> float:
@@ -75,10 +77,8 @@ def _student(count: int) -> float:
 
 def object_means(cases: Cases) -> dict[Hashable, float]:
     """Mean over the seeds of each object."""
-    values: dict[Hashable, list[float]] = defaultdict(list)
-    for (name, _), value in cases.items():
-        values[name].append(value)
-    return {name: float(np.mean(of_object)) for name, of_object in values.items()}
+    means: dict[Hashable, float] = _series(cases).groupby("object", sort=False).mean().to_dict()
+    return means
 
 
 def object_interval(cases: Cases) -> MeanInterval:
@@ -87,12 +87,8 @@ def object_interval(cases: Cases) -> MeanInterval:
     It says where the mean over all objects of the kind lies, if these are a sample of them: the spread between objects
     holds that between seeds. With fewer than four objects there is none.
     """
-    mean, means = mean_interval(cases), object_means(cases)
-    count = len(means)
-    if count < FEWEST["object"]:
-        return MeanInterval(mean.mean, math.nan, math.nan, mean.cases)
-    spread = float(np.std(list(means.values()), ddof=1))
-    half = _student(count) * spread / math.sqrt(count)
+    mean, means = mean_interval(cases), list(object_means(cases).values())
+    half = _student(len(means)) * float(sem(means)) if len(means) >= FEWEST["object"] else math.nan
     return MeanInterval(mean.mean, mean.mean - half, mean.mean + half, mean.cases)
 
 
@@ -104,39 +100,26 @@ def paired_difference(
     Pairing removes the common effect of an object and its noise. The interval is that of :func:`mean_interval` or
     :func:`object_interval`, which also say what is refused.
     """
-    both = {case: value - second[case] for case, value in first.items() if case in second}
-    return PairedDifference(interval(both), len(set(first) ^ set(second)))
+    own, other = _series(first), _series(second)
+    both = own.index.intersection(other.index, sort=False)
+    return PairedDifference(interval(own.reindex(both) - other.reindex(both)), len(own) + len(other) - 2 * len(both))
 
 
-Metrics = Mapping[str, Any]
-"""Metrics of an episode as :func:`nbv_planner.episode.records.episode_metrics` gives them."""
+def ranks(cases: pd.DataFrame, within: Sequence[str]) -> pd.DataFrame:
+    """`rank_rec` and `rank_nbv`, the thesis's `#REC` and `#NBV`, of the cases that reach 95 %, by their index.
 
-
-def reconstruction_ranks(episodes: Sequence[Metrics]) -> list[int | None]:
-    """`#REC` of all planners on one object (and seed): dense ranks by T95, then T, then the greater coverage.
-
-    None below 95 %.
+    Dense ranks (equal ones share one, and the next follows at once) among the cases that are equal in the columns
+    `within`. `#REC` is by T95, then T, then the greater coverage; `#NBV` by mean individual regret, then as `#REC`. The
+    thesis does not say that `#NBV` leaves out those below 95 % too, but its tables do: the six planners and the greedy
+    one would share out 28 ranks on a flower, and in table 7.2 they sum to 26.7.
     """
-    return _dense(episodes, Metric.T95, Metric.T)
-
-
-def decision_ranks(episodes: Sequence[Metrics]) -> list[int | None]:
-    """`#NBV`: dense ranks by mean individual regret, then as :func:`reconstruction_ranks`.
-
-    The thesis does not say that this ranking leaves out those below 95 % too, but its tables do: the six planners and
-    the greedy one would share out 28 ranks on a flower, and in table 7.2 they sum to 26.7.
-    """
-    return _dense(episodes, Metric.mean_individual_regret, Metric.T95, Metric.T)
-
-
-def _dense(episodes: Sequence[Metrics], *by: Metric) -> list[int | None]:
-    """Equal ones share a rank and the next one follows immediately; last counts the coverage."""
-    keys = [
-        None if Metric.T95.of(metrics) is None else (*(one.of(metrics) for one in by), -Metric.rec.of(metrics))
-        for metrics in episodes
-    ]
-    place = {key: rank for rank, key in enumerate(sorted({key for key in keys if key is not None}), start=1)}
-    return [None if key is None else place[key] for key in keys]
+    reached = cases.dropna(subset=[Metric.T95.name]).assign(less=-cases[Metric.rec.name])
+    by = [Metric.T95.name, Metric.T.name, "less"]
+    orders = {"rank_rec": by, "rank_nbv": [Metric.mean_individual_regret.name, *by]}
+    trials = [reached[name] for name in within]
+    return pd.DataFrame({
+        name: reached.groupby(keys).ngroup().groupby(trials).rank("dense") for name, keys in orders.items()
+    })
 
 
 def coverage_band(coverages: Sequence[Sequence[float]], views: int) -> CoverageBand:
@@ -151,22 +134,3 @@ def coverage_band(coverages: Sequence[Sequence[float]], views: int) -> CoverageB
         row[len(known):] = known[-1]
     low, high = np.quantile(held, [_TAIL, 1.0 - _TAIL], axis=0)
     return CoverageBand(held.mean(axis=0), low, high)
-
-
-def objective_landscapes(
-    steps: Sequence[Step], objectives: Sequence[str], decision: int, truth: TrueSurface, scene: Scene
-) -> list[Landscape]:
-    """Evaluate objectives, by their ids, on the belief on which the view number `decision` was chosen.
-
-    That is 2 to the number of steps, the views of an episode: before the first the belief is flat. `seen` of the truth
-    is set to what the earlier views had seen.
-    """
-    earlier, candidates = steps[: decision - 1], steps[decision - 1].candidates
-    taken = Poses.of([step.view for step in earlier])
-    truth.seen = np.asarray(truth.observed(taken, scene).any(axis=0))
-    situation = Situation(StarReader(scene)(earlier[-1].belief), scene, candidates, taken)
-    gain = objective_named(OMNISCIENT, truth).evaluate(situation)
-    return [
-        Landscape(name, decision, candidates.polar[:, 0], objective_named(name, truth).evaluate(situation), gain)
-        for name in objectives
-    ]

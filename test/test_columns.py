@@ -25,7 +25,7 @@ VIEW = ViewRecord(1, 0.5, 10, 0.25, 12, 3.5, 1.25)
 EVERYDAY = {"accuracy", "angle", "completeness", "coverage", "distance", "number", "seconds", "surface_points", "turn"}
 NAMES = {*ViewColumn.__members__, *Metric.__members__} - {"T"}  # that of a TypeVar
 # They show or keep what is known of views and episodes.
-TAKERS = ("get", "getattr", "Column", "Merit")
+TAKERS = ("get", "getattr", "Column")
 ROOMS = ("nbv_planner/episode", "nbv_planner/report", "nbv_planner/bags", "nbv_planner/cli", "nbv_bench")
 
 

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGE, BENCH = ROOT / "nbv_planner", ROOT / "nbv_bench"
 # What writes and unpacks bags is not known to rosdep but by pip; where ROS is, `ros2 bag` writes them.
 # nav2_msgs: goals as an action, where Nav2 is installed.
-# pandas: in notebooks.
+# pandas: in notebooks, and for the tables of nbv_bench.
 OPTIONAL = {"backports", "compression", "distributed", "gymnasium", "lz4", "nav2_msgs", "pandas", "rosbags"}
 NO_WHEELS = {"launch", "launch_ros", "tf2_msgs"}  # only on machines with ROS
 ROSDEP = {
@@ -156,6 +156,13 @@ def test_mypy_is_told_of_no_library_that_is_not_imported():
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8").replace('"nbv_planner.', "").replace('"nbv_bench.', "")
     told = set(re.findall(r'"(\w+)\.\*"', text)) - set(sys.stdlib_module_names)  # compression: since Python 3.14
     assert told - imports(PACKAGE) - imports(BENCH) == set()
+
+
+def test_the_study_says_which_extra_its_tables_need():
+    without = "import sys; sys.modules['pandas'] = None; from nbv_bench.cli.main import main"
+    code = f"{without}; sys.exit(main(['report', 'a']))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, f"nbv-bench: error: cannot import pandas: {remedy('bench')}\n")
 
 
 def test_extras_that_the_readme_promises(distribution):

@@ -6,7 +6,8 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 
-from nbv_planner.cli.main import Subcommand, run_program, with_signals
+from nbv_planner.cli.main import EXIT_BAD_INPUT, Subcommand, run_program, with_signals
+from nbv_planner.errors import remedy
 
 SUBCOMMANDS = {
     name: Subcommand("study", text, f"nbv_bench.cli.{name}")
@@ -24,7 +25,13 @@ SUBCOMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a subcommand; returns its exit code, see :func:`nbv_planner.cli.main.run_program`."""
     about = "Judge next-best-view planners: sweeps, frozen objects, rivals and the optimum."
-    return with_signals(partial(run_program, "nbv-bench", about, SUBCOMMANDS), argv)
+    try:
+        return with_signals(partial(run_program, "nbv-bench", about, SUBCOMMANDS), argv)
+    except ModuleNotFoundError as error:
+        if error.name != "pandas":
+            raise
+        print(f"nbv-bench: error: cannot import pandas: {remedy('bench')}", file=sys.stderr)
+        return EXIT_BAD_INPUT
 
 
 if __name__ == "__main__":

@@ -11,13 +11,13 @@ from pathlib import Path
 from nbv_bench.experiments.folder import MANIFEST_FILE, read_episodes
 from nbv_bench.experiments.summary import contents
 from nbv_bench.experiments.summary.bench import bench_rows, bench_tables, mean_curves
-from nbv_bench.experiments.summary.runs import ComparedRun, compared_runs, paired_runs_table, runs_table, short_names
+from nbv_bench.experiments.summary.runs import all_runs, paired_runs_table, runs_table
 from nbv_bench.experiments.summary.sweep_report import SweepReport, sweep_report
 from nbv_bench.experiments.summary.sweep_tables import summary_table
 from nbv_bench.optimum.optimum_problem import Optimum
 from nbv_planner.cli.options import add_bag_options, add_figures, add_out, named_analysis, results_folder
 from nbv_planner.cli.output import ProgressLine, drawn, print_files
-from nbv_planner.errors import NbvPlannerError, ResultsError, SettingError
+from nbv_planner.errors import NbvPlannerError, ResultsError
 from nbv_planner.report.page import Picture, Section, render_page, write_json, write_pictures, write_tables
 from nbv_planner.report.tables import Table
 from nbv_planner.system import found_below
@@ -88,9 +88,8 @@ def print_summary(report: SweepReport) -> None:
     """Print what the tables cannot say, and the figures to begin with."""
     for note in report.notes:
         print(f"note: {note}")
-    if report.cases:
-        cases = [case for name in report.detailed for case in report.of_protocol(name)]
-        print(summary_table(cases).to_markdown(), flush=True)
+    if len(report.cases):
+        print(summary_table(report.of_protocol(*report.detailed)).to_markdown(), flush=True)
 
 
 def _optima(report: SweepReport) -> dict[contents.Place, Optimum]:
@@ -111,7 +110,7 @@ def _pictures(report: SweepReport) -> list[Picture]:
 
 def _compare(arguments: argparse.Namespace) -> int:
     with results_folder(arguments, "comparison", JSON_FILE) as results:
-        runs = _runs(arguments)
+        runs = all_runs(arguments.runs, lambda path: named_analysis(path, arguments))
         tables = [runs_table(runs), paired_runs_table(runs)]
         kinds = {run.label: "" if run.coverage_kind == "true" else " (estimated)" for run in runs}
         curves = {f"{run.label}{kinds[run.label]}": run.mean_coverage for run in runs}
@@ -127,16 +126,6 @@ def _compare(arguments: argparse.Namespace) -> int:
         print(table.to_markdown())
     print_files(results)
     return 0
-
-
-def _runs(arguments: argparse.Namespace) -> list[ComparedRun]:
-    named = zip(arguments.runs, short_names(arguments.runs), strict=True)
-    found = [run for path, name in named for run in compared_runs(path, name, lambda p: named_analysis(p, arguments))]
-    labels = [run.label for run in found]
-    twice = sorted({label for label in labels if labels.count(label) > 1})
-    if twice:
-        raise SettingError(f"{twice[0]} is named twice")
-    return found
 
 
 _MEAN = "Mean over objects and seeds, where an episode that has ended keeps its coverage."

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 
 from nbv_bench.optimum.best_sets import Optimality, optimality, optimum_for
 from nbv_bench.optimum.optimum_problem import (
@@ -27,7 +28,7 @@ from nbv_bench.optimum.optimum_problem import (
 )
 from nbv_bench.statistics import object_interval
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
-from nbv_planner.report.tables import Cell, Column, Table, table_of
+from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.world.objects import SurfacePoints, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import BeamScene, Scene
@@ -189,38 +190,36 @@ def least_tables(rows: Sequence[LeastRow], name: str, unit: str, digits: int, re
     a sample of their kind, see :func:`object_interval`.
     """
     methods = list(rows[0].costs)
-    found = {method: [own for row in rows if (own := row.costs[method]) is not None] for method in methods}
-
-    def percents(method: str) -> list[float | None]:
-        other = reference if reference in methods else f"{method.partition(',')[0]}, {reference}"
-        return [row.percent(method, other) for row in rows]
-
-    def mean(values: Sequence[float | None]) -> Cell:
-        return object_interval({(number, 0): value for number, value in enumerate(values) if value is not None})
-
-    def cost(method: str) -> Callable[[LeastRow], float | None]:
-        return lambda row: None if (own := row.costs[method]) is None else float(own.cost)
-
-    means = [
-        (Column("method", "method"), lambda m: m),
-        (Column(unit, f"{unit} to 95 %", 2, interval=True), lambda m: mean([own.cost for own in found[m]])),
-        (Column("percent", f"% of {reference}", 1, interval=True), lambda m: mean(percents(m))),
-        (Column("greatest_percent", "greatest %", 1),
-         lambda m: max((percent for percent in percents(m) if percent is not None), default=None)),
-        (Column("objects", "objects"), lambda m: len(found[m])),
-        (Column("proved", "proved"),
-         lambda m: sum(own.proved for own in found[m]) if any(own.bound for own in found[m]) else None),
-        (Column("bound", "proved bound", 2, interval=True),
-         lambda m: mean([own.bound for own in found[m] if own.bound])),
-    ]  # fmt: skip
-    single = [
-        (Column("object", "object"), lambda row: row.object),
-        (Column("surface_points", "surface points"), lambda row: row.surface_points),
-        *((Column(method.replace(", ", "_").replace(" ", ""), method, digits), cost(method)) for method in methods),
-    ]
+    beside = {m: reference if reference in methods else f"{m.partition(',')[0]}, {reference}" for m in methods}
+    costs = pd.DataFrame(
+        [
+            (number, 0, method, own.cost, row.percent(method, beside[method]), own.bound, own.proved)
+            for number, row in enumerate(rows) for method, own in row.costs.items() if own is not None
+        ],
+        columns=["object", "seed", "method", "cost", "percent", "bound", "proved"],
+    ).astype({"percent": float})
+    means = list[tuple[Cell, ...]]()
+    for method in methods:
+        own = costs[costs["method"] == method].set_index(["object", "seed"])
+        bound = own["bound"][own["bound"] > 0.0]
+        cost, percent, least = map(object_interval, (own["cost"], own["percent"].dropna(), bound))
+        proved = int(own["proved"].sum()) if len(bound) else None
+        means.append((method, cost, percent, own["percent"].max(), len(own), proved, least))
+    columns = (
+        Column("method", "method"), Column(unit, f"{unit} to 95 %", 2, interval=True),
+        Column("percent", f"% of {reference}", 1, interval=True), Column("greatest_percent", "greatest %", 1),
+        Column("objects", "objects"), Column("proved", "proved"), Column("bound", "proved bound", 2, interval=True),
+    )
+    single = (Column("object", "object"), Column("surface_points", "surface points"), *(
+        Column(method.replace(", ", "_").replace(" ", ""), method, digits) for method in methods
+    ))  # fmt: skip
+    each = (
+        (row.object, row.surface_points, *(None if own is None else float(own.cost) for own in row.costs.values()))
+        for row in rows
+    )
     return [
-        table_of(name, f"{unit} to 95 % of the surface points", "", means, methods),
-        table_of(f"{name}_objects", "Single objects", "", single, rows),
+        Table(name, f"{unit} to 95 % of the surface points", "", columns, tuple(means)),
+        Table(f"{name}_objects", "Single objects", "", single, tuple(each)),
     ]
 
 

@@ -9,24 +9,24 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import yaml
 
 from nbv_bench.experiments.summary.contents import Place, place_of
-from nbv_bench.experiments.summary.sweep_report import Episode, SweepReport
+from nbv_bench.experiments.summary.sweep_report import Episode, SweepReport, difference, figures, relative
 from nbv_bench.experiments.summary.sweep_tables import EPISODES, NOT_REACHED
 from nbv_bench.experiments.sweep import Sweep
 from nbv_bench.experiments.sweep_file import sweep_of
 from nbv_bench.optimum.best_sets import DEFAULT_TIME_LIMIT
 from nbv_bench.optimum.least import LeastTimeCase
 from nbv_bench.optimum.optimum_problem import Optimum
-from nbv_bench.statistics import Cases, coverage_band, object_interval, object_means, paired_difference
+from nbv_bench.statistics import coverage_band, object_interval
 from nbv_planner.episode.parameter_files import shared_file
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.records import Metric, Quantity, ViewColumn
@@ -45,8 +45,6 @@ OPTIMUM = "optimum"
 """Name of the row that is computed."""
 OWN = "own"
 """Name of a split that is given by its objects."""
-_Trial = tuple[Hashable, Hashable]
-"""Object and seed."""
 _ANGLES, _MICROMETRES, _DIGITS, _ROUNDING = 360, 1e6, 12, 1e-9
 
 
@@ -197,21 +195,6 @@ class BenchFigure(Quantity):
     regret = "regret", "mean individual regret to 95 %, or to the end", "points", 2
 
 
-@dataclass(frozen=True)
-class Row:
-    """One row of the table: figures of merit, each by object and seed, where it exists."""
-
-    label: str
-    figures: Mapping[BenchFigure, Cases]
-    curves: Mapping[_Trial, Sequence[float]]  #: coverage after each view by object and seed.
-    raised: Sequence[str] = ()  #: errors of the cases that ended in one.
-
-    @property
-    def not_reached(self) -> int:
-        """Number of episodes that stay below 95 %."""
-        return len(self.curves) - len(self.figures[BenchFigure.t95])
-
-
 def episode_figures(episode: Episode, views: int) -> dict[BenchFigure, float]:
     """Figures of merit of an episode, but those relative to others; K is the number of `views`."""
     taken, number = episode["views"], Metric.T95.of(episode["metrics"])
@@ -235,36 +218,30 @@ _GREED = "omniscient greed"
 _PLANNER = Column("planner", "planner")
 
 
-def bench_rows(report: SweepReport, optima: Mapping[Place, Optimum]) -> list[Row]:
-    """Rows of the table: the planners of the sweep in its order, and the optimum if it is known."""
-    bench = report.manifest["bench"]
-    figures: dict[str, dict[BenchFigure, dict[_Trial, float]]] = defaultdict(lambda: defaultdict(dict))
-    curves: dict[str, dict[_Trial, list[float]]] = defaultdict(dict)
-    raised: dict[str, list[str]] = defaultdict(list)
-    for episode in report.episodes:
-        case = episode["case"]
-        trial = case["object"], case["seed"]
-        curves[case["planner"]][trial] = ViewColumn.coverage.each(episode["views"])
-        for figure, value in episode_figures(episode, bench["views"]).items():
-            figures[case["planner"]][figure][trial] = value
-    for failure in report.failures:
-        raised[failure["case"]["planner"]].append(failure["error"])
+def bench_rows(report: SweepReport, optima: Mapping[Place, Optimum]) -> dict[str, pd.DataFrame]:
+    """Rows of the table by label: the planners of the sweep in its order, and the optimum if it is known.
+
+    Each is a frame with a row per episode: `object`, `seed`, `curve` (coverage after each view), and the members of
+    :class:`BenchFigure` by name, NaN where there is none.
+    """
+    bench, names = report.manifest["bench"], [figure.name for figure in BenchFigure]
+    rows = [
+        {**episode["case"], "curve": ViewColumn.coverage.each(episode["views"])}
+        | {figure.name: value for figure, value in episode_figures(episode, bench["views"]).items()}
+        for episode in report.episodes
+    ]
     greedy = _of_greed(report)
+    least = _least_seconds(greedy) if bench["least_time"] and optima and greedy else {}
     for (text, seed), episode in greedy.items() if optima else ():
-        trial, best = (text, seed), optima[place_of(episode)]
+        best = optima[place_of(episode)]
         most = [best.coverage_by(number) / best.surface_points for number in range(1, bench["views"] + 1)]
-        curves[OPTIMUM][trial], figures[OPTIMUM][BenchFigure.area][trial] = most, _area(most, bench["views"])
-        if best.views_95 is not None:
-            figures[OPTIMUM][BenchFigure.t95][trial] = float(best.views_95)
-    if bench["least_time"] and optima and greedy:
-        figures[OPTIMUM][BenchFigure.seconds] = _least_seconds(greedy)
-    base = figures[_GREED][BenchFigure.t95]
-    for own in figures.values():
-        own[BenchFigure.relative] = {
-            trial: 100.0 * t95 / base[trial] for trial, t95 in own[BenchFigure.t95].items() if trial in base
-        }
+        own = {"curve": most, "area": _area(most, bench["views"]), "t95": best.views_95}
+        rows.append({"planner": OPTIMUM, "object": text, "seed": seed, "seconds": least.get((text, seed))} | own)
+    cases = pd.DataFrame(rows, columns=["planner", "object", "seed", "curve", *names])
+    cases = cases.astype(dict.fromkeys(names, float))
+    cases["relative"] = relative(cases, "t95", _GREED, ["object", "seed"])
     labels = [*report.sweep["planners"], *([OPTIMUM] if optima else [])]
-    return [Row(label, figures[label], curves[label], raised[label]) for label in labels]
+    return {label: cases[cases["planner"] == label] for label in labels}
 
 
 def _of_greed(report: SweepReport) -> dict[tuple[str, int], Episode]:
@@ -275,7 +252,7 @@ def _of_greed(report: SweepReport) -> dict[tuple[str, int], Episode]:
     }
 
 
-def _least_seconds(episodes: Mapping[tuple[str, int], Episode]) -> dict[_Trial, float]:
+def _least_seconds(episodes: Mapping[tuple[str, int], Episode]) -> dict[tuple[str, int], float]:
     """Least time to 95 % by the cost model of the episodes, by object and seed, without noise; see the optimum."""
     config = recorded_config(next(iter(episodes.values()))["config"])
     circle, pace = view_space_for(config.views, config.scene).candidates, config.planner
@@ -295,7 +272,9 @@ _NOTE = (
 )
 
 
-def bench_tables(report: SweepReport, rows: Sequence[Row], optima: Mapping[Place, Optimum]) -> list[Table]:
+def bench_tables(
+    report: SweepReport, rows: Mapping[str, pd.DataFrame], optima: Mapping[Place, Optimum]
+) -> list[Table]:
     """The table of a bench, without anything that depends on the machine, and that of differences to its first row."""
     bench, sweep = report.manifest["bench"], report.sweep
     best = {text: optima[place_of(episode)] for (text, _), episode in _of_greed(report).items() if optima}
@@ -303,58 +282,53 @@ def bench_tables(report: SweepReport, rows: Sequence[Row], optima: Mapping[Place
     known = f" Optimum: the best sets of as many views, without noise, proved for {proved} of {len(best)} objects."
     objects = f"{len(sweep['objects'])} objects, hash {bench['hash']}"
     note = f"{_NOTE} K = {bench['views']}; {objects}; seeds: {len(sweep['seeds'])}.{known if best else ''}"
-    failed = any(row.raised for row in rows)
     columns = [_PLANNER, EPISODES, dataclasses.replace(NOT_REACHED, title="below 95 %")]
-    columns += [Column("raised", "raised"), Column("error", "error")] if failed else []
+    columns += [Column("raised", "raised"), Column("error", "error")] if report.failures else []
     cells = list[tuple[Cell, ...]]()
-    for row in rows:
-        errors = (len(row.raised), row.raised[0] if row.raised else "") if failed else ()
-        means = (object_interval(row.figures[figure]) for figure in BenchFigure)
-        cells.append((row.label, len(row.curves), row.not_reached, *errors, *means))
+    for label, own in rows.items():
+        raised = [failure["error"] for failure in report.failures if failure["case"]["planner"] == label]
+        errors = (len(raised), raised[0] if raised else "") if report.failures else ()
+        means = (object_interval(figures(own, figure.name)) for figure in BenchFigure)
+        cells.append((label, len(own), int(own["t95"].isna().sum()), *errors, *means))
     columns += [Column.of(figure, interval=True) for figure in BenchFigure]
     title = f"Split {bench['split']}, protocol {bench['protocol']}"
     return [Table("bench", title, note, tuple(columns), tuple(cells)), _paired(rows)]
 
 
-def _paired(rows: Sequence[Row]) -> Table:
+def _paired(rows: Mapping[str, pd.DataFrame]) -> Table:
     """Differences of each row to the first one on the same objects and seeds."""
-    first, *others = rows
+    label, *others = rows
     shown = BenchFigure.t95, BenchFigure.area, BenchFigure.seconds
     cells = list[tuple[Cell, ...]]()
-    for row in others:
-        pairs = (
-            paired_difference(row.figures[figure], first.figures[figure], interval=object_interval)
-            for figure in shown
-        )
-        ahead, even, behind = _score(*(one.figures[BenchFigure.t95] for one in (first, row)))
-        cells.append((row.label, ahead, even, behind, *(one.difference for one in pairs)))
+    for other in others:
+        pairs = (difference(rows[other], rows[label], figure.name, object_interval) for figure in shown)
+        cells.append((other, *_score(rows[label], rows[other]), *(pair.difference for pair in pairs)))
     columns = (
-        _PLANNER, Column("ahead", f"{first.label} ahead"), Column("even", "even"),
-        Column("behind", f"{first.label} behind"),
+        _PLANNER, Column("ahead", f"{label} ahead"), Column("even", "even"), Column("behind", f"{label} behind"),
         *(
             dataclasses.replace(Column.of(figure, interval=True), title=f"difference, {figure.heading}")
             for figure in shown
         ),
     )
     note = (
-        f"Each row less {first.label}, on the same objects and seeds, where both have a value; intervals as above. "
-        f"Ahead, even, behind: objects on which {first.label} takes fewer views to 95 %, as many, or more, by the mean "
+        f"Each row less {label}, on the same objects and seeds, where both have a value; intervals as above. "
+        f"Ahead, even, behind: objects on which {label} takes fewer views to 95 %, as many, or more, by the mean "
         "over the seeds; an object on which one of both never gets there counts for the other."
     )
-    return Table("bench_paired", f"Differences to {first.label}", note, columns, tuple(cells))
+    return Table("bench_paired", f"Differences to {label}", note, columns, tuple(cells))
 
 
-def _score(first: Cases, other: Cases) -> tuple[int, int, int]:
+def _score(first: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int, int]:
     """On how many objects the first takes fewer views than the other, as many, and more."""
-    own, others = object_means(first), object_means(other)
-    more = [others.get(name, np.inf) - own.get(name, np.inf) for name in {*own, *others}]
-    ahead, behind = sum(views > _ROUNDING for views in more), sum(views < -_ROUNDING for views in more)
+    own, others = (cases.dropna(subset=["t95"]).groupby("object")["t95"].mean() for cases in (first, other))
+    more = others.sub(own, fill_value=np.inf)
+    ahead, behind = int((more > _ROUNDING).sum()), int((more < -_ROUNDING).sum())
     return ahead, len(more) - ahead - behind, behind
 
 
-def mean_curves(rows: Sequence[Row], views: int) -> dict[str, list[float]]:
+def mean_curves(rows: Mapping[str, pd.DataFrame], views: int) -> dict[str, list[float]]:
     """Mean coverage of each row after each of the first `views` views, 0 to 1."""
     return {
-        row.label: [float(value) for value in coverage_band(list(row.curves.values()), views).mean[1:]]
-        for row in rows if row.curves
+        label: [float(value) for value in coverage_band(list(own["curve"]), views).mean[1:]]
+        for label, own in rows.items() if len(own)
     }

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import tempfile
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from nbv_bench.experiments.folder import MANIFEST_FILE
 from nbv_bench.experiments.summary import sweep_tables
 from nbv_bench.experiments.summary.sensitivity import sensitivity_tables
-from nbv_bench.experiments.summary.sweep_report import Episode, SweepReport, Trial, distinct, trial_of
-from nbv_bench.experiments.summary.sweep_tables import EPISODES, NOT_REACHED, PLANNER, T95_OPTIMUM
+from nbv_bench.experiments.summary.sweep_report import Episode, SweepReport, by_planner, distinct
+from nbv_bench.experiments.summary.sweep_tables import NOT_REACHED, NUMBER, PLANNER, T95_OPTIMUM, grouped, mean_of
 from nbv_bench.experiments.summary.thesis_tables import compared_with_thesis, table_7_1, table_7_2
 from nbv_bench.experiments.summary.time_tables import time_table
 from nbv_bench.experiments.sweep import variants
-from nbv_bench.optimum.best_sets import Optimality, optimality, optimum_for
+from nbv_bench.optimum.best_sets import optimality, optimum_for
 from nbv_bench.optimum.optimum_problem import Optimum
-from nbv_bench.statistics import mean_interval
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.episode.simulation import Simulation
@@ -37,7 +39,7 @@ from nbv_planner.report.page import (
     write_pictures,
     write_tables,
 )
-from nbv_planner.report.tables import Cell, Column, Table, table_of
+from nbv_planner.report.tables import Column, Table
 from nbv_planner.system import open_regular
 from nbv_planner.world.objects import sets_within
 
@@ -77,46 +79,31 @@ def place_of(episode: Episode) -> Place:
     return episode["case"]["protocol"], episode["case"]["object"], candidates
 
 
-_Measured = tuple[str, dict[tuple[str, int], Optimality]]
-"""A planner, and the gap to the optimum of each of its episodes, by object and seed."""
-
-
-def optimum_table(episodes: Sequence[Episode], optima: Mapping[Place, Optimum], name: str) -> Table:
+def optimum_table(episodes: Iterable[Episode], optima: Mapping[Place, Optimum], name: str) -> Table:
     """Average over the episodes of one protocol, in the order in which planners occur in them."""
-    measured: dict[str, dict[tuple[str, int], Optimality]] = defaultdict(dict)
+    rows = []
     for episode in (e for e in episodes if e["views"]):
-        case = episode["case"]
         gap = optimality(ViewColumn.new_points.each(episode["views"]), optima[place_of(episode)])
-        measured[case["planner"]][case["object"], case["seed"]] = gap
-
-    def mean(figure: Callable[[Optimality], float | None]) -> Callable[[_Measured], Cell]:
-        return lambda g: mean_interval({
-            key: value for key, gap in g[1].items() if (value := figure(gap)) is not None
+        rows.append(episode["case"] | {
+            T95_OPTIMUM.name: 100.0 * (gap.views_95_relative or math.nan), "true_regret": gap.regret[-1],
+            "approximation_ratio": gap.approximation_ratio[-1], "least_ratio": min(gap.approximation_ratio),
+            "proved": gap.proved,
         })  # fmt: skip
-
-    columns = [
-        (PLANNER, lambda g: g[0]),
-        (T95_OPTIMUM,
-         mean(lambda o: None if o.views_95_relative is None else 100.0 * o.views_95_relative)),
-        (NOT_REACHED, lambda g: sum(gap.views_95_relative is None for gap in g[1].values())),
-        (Column("true_regret", "R(T) (points)", 1, interval=True), mean(lambda o: o.regret[-1])),
-        (Column("approximation_ratio", "ratio at the end", 4, interval=True),
-         mean(lambda o: o.approximation_ratio[-1])),
-        (Column("least_ratio", "least ratio", 4, interval=True), mean(lambda o: min(o.approximation_ratio))),
-        (EPISODES, lambda g: len(g[1])),
-        (Column("proved", "proved"), lambda g: sum(gap.proved for gap in g[1].values())),
-    ]  # fmt: skip
-    return table_of(name, "Relative to the optimum", _OPTIMUM_NOTE, columns, measured.items())
+    cells: sweep_tables.Cells = [
+        mean_of(T95_OPTIMUM), (NOT_REACHED, lambda own: int(own[T95_OPTIMUM.name].isna().sum())),
+        mean_of(Column("true_regret", "R(T) (points)", 1, interval=True)),
+        mean_of(Column("approximation_ratio", "ratio at the end", 4, interval=True)),
+        mean_of(Column("least_ratio", "least ratio", 4, interval=True)), *NUMBER,
+        (Column("proved", "proved"), lambda own: int(own["proved"].sum())),
+    ]
+    groups = [((planner,), own) for planner, own in by_planner(pd.DataFrame(rows))] if rows else []
+    return grouped(name, "Relative to the optimum", _OPTIMUM_NOTE, [PLANNER], cells, groups)
 
 
-def optimum_percent(episodes: Sequence[Episode], optima: Mapping[Place, Optimum]) -> dict[tuple[str, Trial], float]:
-    """T95 over the least possible one, per cent, by planner and trial; episodes below 95 % are left out."""
-    found = {}
-    for episode in episodes:
-        least, own = optima[place_of(episode)].views_95, Metric.T95.of(episode["metrics"])
-        if least is not None and own is not None:
-            found[episode["case"]["planner"], trial_of(episode)] = 100.0 * own / least
-    return found
+def with_optimum(cases: pd.DataFrame, optima: Mapping[Place, Optimum]) -> pd.DataFrame:
+    """The cases with T95 over the least possible one, per cent; NaN below 95 %."""
+    least = [optima[place_of(episode)].views_95 for episode in cases["episode"]]
+    return cases.assign(**{T95_OPTIMUM.name: 100.0 * cases[Metric.T95.name] / np.array(least, dtype=float)})
 
 
 def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = None) -> list[Table]:
@@ -125,24 +112,24 @@ def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = 
     for protocol in report.protocols:
         cases, suffix = report.of_protocol(protocol), report.suffix(protocol)
         tables += [table_7_1(cases, f"table_7_1{suffix}"), table_7_2(cases, f"table_7_2{suffix}")]
-    if report.cases:
+    if len(report.cases):
         tables += [
             compared_with_thesis(report.of_protocol("thesis")),
-            sweep_tables.summary_table([c for name in report.detailed for c in report.of_protocol(name)]),
-            sweep_tables.planner_table([*report.cases, *report.sweeps_in_hindsight]),
-            sweep_tables.paired_table(report.cases), sweep_tables.certificate_table(report.episodes),
-            sweep_tables.timing_table(report.episodes, report.cases),
+            sweep_tables.summary_table(report.of_protocol(*report.detailed)),
+            sweep_tables.planner_table(pd.concat([report.cases, report.sweeps_in_hindsight])),
+            sweep_tables.paired_table(report.cases), sweep_tables.certificate_table(report.cases),
+            sweep_tables.timing_table(report.cases),
         ]
     if report.theory:
         tables.append(sweep_tables.theory_table(report.theory, report.sweep["settings"]["mapper"]["delta"]))
     tables.append(sweep_tables.failure_table(report.failures))
-    percent = optimum_percent(report.episodes, optima) if optima else {}
+    every = with_optimum(report.cases, optima) if optima else report.cases
     for protocol in report.protocols:
-        cases, suffix = report.of_protocol(protocol), report.suffix(protocol)
+        cases, suffix = every[every["protocol"] == protocol], report.suffix(protocol)
         if optima:
-            tables.append(optimum_table(report.episodes_of(protocol), optima, f"table_7_1_optimum{suffix}"))
+            tables.append(optimum_table(cases["episode"], optima, f"table_7_1_optimum{suffix}"))
         tables += [
-            sweep_tables.object_table(cases, percent, f"objects{suffix}"),
+            sweep_tables.object_table(cases, f"objects{suffix}"),
             sweep_tables.paired_object_table(cases, f"paired_objects{suffix}"),
             time_table(report, protocol),
         ]
@@ -158,7 +145,7 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
     sections = [_protocol_section(report, protocol, tables, pictures) for protocol in report.protocols]
     once = ("sensitivity", "bench", "theory")
     drawn = {name: [picture for picture in pictures if picture.name == name] for name in once}
-    if report.cases:
+    if len(report.cases):
         sections.insert(0, Section("summary", "Summary", [named["summary"]]))
     if "sensitivity" in named:
         blocks: list[Block] = [named["sensitivity_findings"], *drawn["sensitivity"], named["sensitivity"]]
@@ -169,7 +156,7 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
     if report.theory:
         blocks = [named["theory"], *drawn["theory"]]
         sections.append(Section("theory", "Regret on surfaces drawn from the prior", blocks))
-    if report.cases:
+    if len(report.cases):
         shown = [named[name] for name in ("planners", "certificate") if name in named]
         sections.append(Section("planners", "All figures of merit", [*shown, Folded(named["paired"])]))
     settings = {key: value for key, value in report.sweep.items() if key != "name"}

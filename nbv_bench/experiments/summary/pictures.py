@@ -7,21 +7,20 @@ import itertools
 import json
 import math
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
+import pandas as pd
 
 from nbv_bench import statistics
 from nbv_bench.experiments.summary.sensitivity import sensitivities
 from nbv_bench.experiments.summary.sweep_report import (
-    ComparedCase,
-    Group,
     SweepReport,
     average,
     by_planner,
     distinct,
     figures,
+    not_reached,
 )
 from nbv_bench.experiments.summary.sweep_tables import (
     PLANNER,
@@ -29,23 +28,28 @@ from nbv_bench.experiments.summary.sweep_tables import (
     REGRET,
     T95,
     VIEWS_95,
-    Merit,
-    theory_groups,
+    mean_of,
+    theory_runs,
     timing_table,
 )
 from nbv_bench.experiments.summary.thesis_tables import PRINTED_REGRET, published_means
 from nbv_bench.experiments.summary.time_tables import races
-from nbv_bench.experiments.summary.view_pictures import landscape_picture, view_pictures
+from nbv_bench.experiments.summary.view_pictures import (
+    calibration_picture,
+    coverage_picture,
+    landscape_picture,
+    view_pictures,
+)
 from nbv_bench.figures import sweep_figures as draw
 from nbv_bench.figures.sweep_figures import Dot, DotPanel, TradeOff
-from nbv_planner.episode.records import ViewColumn
+from nbv_planner.episode.records import Metric
 from nbv_planner.errors import NbvPlannerError
-from nbv_planner.geometry import FloatArray
-from nbv_planner.report.figures.recorded_figure import draw_calibration
 from nbv_planner.report.figures.style import picture, planner_styles
 from nbv_planner.report.page import Picture
-from nbv_planner.report.tables import MeanInterval
+from nbv_planner.report.tables import Column, MeanInterval
 
+_Own = tuple[str, pd.DataFrame]
+"""A planner and its cases."""
 _INTERVALS = (
     "Bars: 95 % confidence intervals over the seeds, for these objects; without bars there are too few seeds. "
     "Light dots: single objects."
@@ -57,17 +61,13 @@ _MOST_FOR_ALL_PAIRS = 8
 def planner_picture(report: SweepReport, protocol: str) -> Picture:
     """T95 relative to the reference and mean individual regret of each planner."""
     cases = report.of_protocol(protocol)
-    planners = distinct(c.planner for c in cases)
     panels, relative = [], _views_merit(cases) is T95
     first = (T95, 100.0, T95.name) if relative else (VIEWS_95, None, "")
     for merit, line, published in (first, (REGRET, 0.0, PRINTED_REGRET.name)):
         dots = []
-        for planner, _, own in by_planner(cases):
-            values = figures(own, merit.of)
-            missing = len(own) - len(values)
-            note = f"{missing} of {len(own)} N/A" if missing else ""
-            points = list(statistics.object_means(values).values())
-            dots.append(Dot(planner, statistics.mean_interval(values), note, points))
+        for planner, own in by_planner(cases):
+            values = figures(own, merit.name)
+            dots.append(_dot(planner, values, len(own) - len(values), f"of {len(own)} N/A"))
         panels.append(DotPanel(merit.title, dots, line, published_means(cases, published)))
     caption = (
         f"Left: views to 95 %{' relative to the omniscient greedy planner (100 %)' if relative else ''}. Right: mean "
@@ -76,13 +76,19 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
     )
     if panels[0].marks:
         caption += " Hollow triangles: the values printed in the thesis."
-    figure = draw.draw_dots(panels, planner_styles(planners, report.reference))
+    figure = draw.draw_dots(panels, planner_styles(list(cases["planner"].unique()), report.reference))
     return picture(f"planners{report.suffix(protocol)}", "Planners beside each other", caption, figure)
 
 
-def _views_merit(cases: Sequence[ComparedCase]) -> Merit:
+def _dot(label: str, values: pd.Series, missing: int, words: str) -> Dot:
+    """The mean of values by object and seed, of which some are missing."""
+    points = list(statistics.object_means(values).values())
+    return Dot(label, statistics.mean_interval(values), f"{missing} {words}" if missing else "", points)
+
+
+def _views_merit(cases: pd.DataFrame) -> Column:
     """Views to 95 %: relative to the reference if any case can be compared with it, else their number."""
-    return T95 if any(c.t95_percent is not None for c in cases) else VIEWS_95
+    return T95 if cases[T95.name].notna().any() else VIEWS_95
 
 
 def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
@@ -94,13 +100,9 @@ def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
     panels = []
     for merit in (_views_merit(cases), REGRET):
         dots = []
-        for first, second in pairs:
-            own, other = figures(first.cases, merit.of), figures(second.cases, merit.of)
-            pair = statistics.paired_difference(own, other)
-            values = {key: value - other[key] for key, value in own.items() if key in other}
-            note = f"{pair.unpaired} left out" if pair.unpaired else ""
-            points = list(statistics.object_means(values).values())
-            dots.append(Dot(f"{first.planner} − {second.planner}", pair.difference, note, points))
+        for (first, own), (second, others) in pairs:
+            values = figures(own, merit.name) - figures(others, merit.name)
+            dots.append(_dot(f"{first} − {second}", values.dropna(), int(values.isna().sum()), "left out"))
         panels.append(DotPanel(f"difference in {merit.title}", dots, line=0.0))
     caption = (
         "Mean difference on the same objects and seeds: left of the line the first planner needs fewer views or has "
@@ -110,57 +112,14 @@ def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
     return picture(f"paired{report.suffix(protocol)}", "Differences between planners", caption, draw.draw_dots(panels))
 
 
-def _pairs(cases: Sequence[ComparedCase], reference: str | None) -> list[tuple[Group, Group]]:
+def _pairs(cases: pd.DataFrame, reference: str | None) -> list[tuple[_Own, _Own]]:
     """Pairs of planners without the reference: all of them, or of many planners each one with the best."""
-    planners = [group for group in by_planner(cases) if group.planner != reference]
+    planners = by_planner(cases[cases["planner"] != reference])
     if len(planners) <= _MOST_FOR_ALL_PAIRS:
         return list(itertools.combinations(planners, 2))
     # Less is better: how often 95 % is not reached, then how late it is.
-    best = min(planners, key=lambda group: (group.not_reached, average(group.cases, T95.of)))
-    return [(group, best) for group in planners if group is not best]
-
-
-def coverage_picture(report: SweepReport, protocol: str) -> Picture:
-    """Coverage over the number of views, one panel per planner."""
-    curves = {
-        planner: [ViewColumn.coverage.each(episode["views"]) for episode in own]
-        for planner, own in report.by_planner(protocol).items()
-    }
-    views = max(len(curve) for own in curves.values() for curve in own)
-    bands = {planner: statistics.coverage_band(own, views) for planner, own in curves.items()}
-    caption = (
-        "True coverage over the number of views. Line: mean over objects and seeds; band: where 80 % of the episodes "
-        "lie (quantiles 10 % to 90 %). An episode that has ended keeps its coverage."
-    )
-    figure = draw.draw_coverage_curves(bands, report.reference)
-    return picture(f"coverage{report.suffix(protocol)}", "Coverage over the number of views", caption, figure)
-
-
-def calibration_picture(report: SweepReport, protocol: str) -> Picture | None:
-    """Measured over nominal frequencies, and by angle; None if no episode has any."""
-    found = {
-        planner: known for planner, own in report.by_planner(protocol).items()
-        if (known := [episode["calibration"] for episode in own if episode.get("calibration")])
-    }
-    if not found:
-        return None
-    planners = distinct(c.planner for c in report.of_protocol(protocol))
-    levels = next(iter(found.values()))[0]["levels"]
-    inside = {label: _mean([c["inside"] for c in many]) for label, many in found.items()}
-    by_angle = {label: _mean([c["inside_by_angle"] for c in many]) for label, many in found.items()}
-    caption = (
-        "How often the true radius lies in intervals around the mean, at the end of the episodes, averaged over "
-        "objects and seeds. Left: measured over nominal frequency; above the diagonal the belief is too cautious, "
-        "below it too sure. Right: how often it lies between the bounds, by polar angle. Angles "
-        "are not independent of each other."
-    )
-    figure = draw_calibration(levels, inside, by_angle, planner_styles(planners, report.reference))
-    return picture(f"calibration{report.suffix(protocol)}", "Calibration of the band", caption, figure)
-
-
-def _mean(rows: Sequence[Sequence[float | None]]) -> FloatArray:
-    """Mean over episodes, None left out; NaN where nothing is left."""
-    return np.asarray(np.ma.masked_invalid(np.array(rows, dtype=float)).mean(axis=0).filled(math.nan))
+    best = min(planners, key=lambda one: (not_reached(one[1]), average(one[1], T95.name)))
+    return [(one, best) for one in planners if one is not best]
 
 
 _SHORT = {"line_of_sight": "line of sight", "surface_points": "all seen"}
@@ -168,16 +127,18 @@ _SHORT = {"line_of_sight": "line of sight", "surface_points": "all seen"}
 
 def theory_picture(report: SweepReport) -> Picture | None:
     """Individual regret and sum of the objective, each as a percentage of the bound; None without such measures."""
-    groups = theory_groups(report.theory)
-    if not groups:
+    if not report.theory:
         return None
+    groups = list(theory_runs(report.theory).groupby(["measurement", "planner"], sort=False))
 
     def dots(name: str) -> list[Dot]:
-        values = [(group, [100.0 * row[name] / row["bound_spectral"] for row in group.rows]) for group in groups]
-        means = [MeanInterval(float(np.mean(own)), math.nan, math.nan, len(own)) for _, own in values]
+        values = [(*names, 100.0 * own[name] / own["bound_spectral"]) for names, own in groups]
         return [
-            Dot(f"{group.planner}, {_SHORT[group.measurement]}", mean, points=own)
-            for (group, own), mean in zip(values, means, strict=True)
+            Dot(
+                f"{planner}, {_SHORT[measurement]}",
+                MeanInterval(float(own.mean()), math.nan, math.nan, len(own)), points=own.tolist(),
+            )
+            for measurement, planner, own in values
         ]
 
     panels = [
@@ -196,8 +157,8 @@ def time_picture(report: SweepReport, protocol: str) -> Picture | None:
     contents = {}
     for race in races(report, protocol):
         means = {
-            label: (statistics.mean_interval(own.views), statistics.mean_interval(own.seconds))
-            for label, own in race.tallies.items() if own.seconds
+            label: (mean_of(VIEWS_95)[1](own), mean_of(Column.of(Metric.time95))[1](own))
+            for label, own in by_planner(race.cases) if own["t95"].notna().any()
         }
         contents[race.pace.time_words] = means
     labels = distinct(label for means in contents.values() for label in means)
@@ -222,7 +183,7 @@ def sensitivity_picture(report: SweepReport) -> Picture | None:
     for one in found:
         missing = {planner: one.missing(planner) for planner in one.planners}
         lines[f"{one.title}{f', {one.protocol}' if several else ''}"] = {
-            planner: list(zip(one.by_value, one.means[planner], missing[planner], strict=True))
+            planner: list(zip(one.values, one.means[planner], missing[planner], strict=True))
             for planner in one.planners
         }
     caption = (
@@ -314,7 +275,7 @@ def tradeoff_pictures(report: SweepReport, protocol: str) -> list[Picture]:
 
 def _points(report: SweepReport, protocol: str) -> dict[str, TradeOff]:
     """Points by planner, without the reference and planners that never reach 95 %."""
-    rows: list[dict[str, Any]] = [*timing_table(report.episodes, report.cases).records()]
+    rows: list[dict[str, Any]] = [*timing_table(report.cases).records()]
     points = {}
     for row in rows:
         label, quality = row[PLANNER.name], row[T95.name]

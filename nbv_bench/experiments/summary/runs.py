@@ -4,61 +4,63 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import pandas as pd
 
 from nbv_bench.experiments.folder import MANIFEST_FILE, read_episodes
+from nbv_bench.experiments.summary.sweep_report import difference, figures
 from nbv_bench.experiments.summary.sweep_tables import EPISODES, PAIRS, UNPAIRED
 from nbv_bench.experiments.sweep import setting_words
-from nbv_bench.statistics import Cases, coverage_band, mean_interval, paired_difference
+from nbv_bench.statistics import coverage_band, mean_interval
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.episode.records import Metric, ViewColumn, checked_episode
-from nbv_planner.errors import ResultsError
+from nbv_planner.errors import ResultsError, SettingError
 from nbv_planner.files.results_folder import RECORD_FILE, read_json
 from nbv_planner.report.tables import Cell, Column, Table
 
-Case = tuple[str, int]
-"""Object and seed: what two runs must have in common to be compared."""
+_AT_END = (ViewColumn.chamfer, ViewColumn.travelled, ViewColumn.seconds)
+_COLUMNS = tuple(
+    Column.of(quantity, interval=True)
+    for quantity in (
+        Metric.T, Metric.T95, Metric.C95, Metric.rec, Metric.completeness, Metric.accuracy,
+        Metric.mean_individual_regret, *_AT_END, Metric.time95,
+    )
+)
 
 
-@dataclass(frozen=True)
-class ComparedEpisode:
-    """One episode: coverage after each view, 0 to 1, and whether that is the true one, not the estimated one.
+class ComparedRun(NamedTuple):
+    """One planner's episodes, and what it is called.
 
-    The figures are those that are known of the columns of :func:`runs_table`.
+    A row per episode: `object` and `seed`, which two runs must have in common to be compared; `curve`, the coverage
+    after each view, 0 to 1; `true`, whether that is the true one, not the estimated one; and the columns of
+    :func:`runs_table`, NaN where nothing is known.
     """
 
-    coverage: Sequence[float]
-    true: bool
-    figures: Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class ComparedRun:
-    """One planner's episodes by object and seed, and what it is called."""
-
     label: str
-    episodes: Mapping[Case, ComparedEpisode]
-
-    def figures(self, name: str) -> Cases:
-        """A value of the episodes that have it, by object and seed."""
-        return {case: episode.figures[name] for case, episode in self.episodes.items() if name in episode.figures}
+    episodes: pd.DataFrame
 
     @property
     def coverage_kind(self) -> str:
         """`true`, `estimated` or `mixed`."""
-        kinds = {episode.true for episode in self.episodes.values()}
-        return "mixed" if len(kinds) > 1 else "true" if True in kinds else "estimated"
+        kinds = self.episodes["true"]
+        return "true" if kinds.all() else "mixed" if kinds.any() else "estimated"
 
     @property
     def mean_coverage(self) -> list[float]:
         """Mean over the episodes after each view; one that has ended keeps its coverage."""
-        coverages = [episode.coverage for episode in self.episodes.values()]
-        mean = coverage_band(coverages, max(len(coverage) for coverage in coverages)).mean
+        curves = list(self.episodes["curve"])
+        mean = coverage_band(curves, max(len(curve) for curve in curves)).mean
         return [float(value) for value in mean[1:]]
+
+
+def compared_episodes(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Episodes of a :class:`ComparedRun`, given what is known of each by the name of its column."""
+    numbers = dict.fromkeys((column.name for column in _COLUMNS), float)
+    return pd.DataFrame(rows, columns=["run", "object", "seed", "curve", "true", *numbers]).astype(numbers)
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
@@ -82,47 +84,48 @@ def compared_runs(path: str, name: str, analyse_bag: Callable[[str], Analysis]) 
     if (folder / RECORD_FILE).is_file():
         episode = checked_episode(read_json(folder / RECORD_FILE), folder / RECORD_FILE, (ViewColumn.coverage,), ())
         seed = episode.get("seed")
-        case = str(episode["config"].get("object")), seed if isinstance(seed, int) else 0
-        return [ComparedRun(name, {case: _of_record(episode)})]
+        case = {"object": str(episode["config"].get("object")), "seed": seed if isinstance(seed, int) else 0}
+        return [ComparedRun(name, compared_episodes([case | _of_record(episode)]))]
     analysis = analyse_bag(path)
-    case = (f"object of {name}", 0)  # a bag without true object is a separate case
+    case = {"object": f"object of {name}", "seed": 0}  # a bag without true object is a separate case
     if analysis.truth is not None and analysis.config is not None:
-        case = (analysis.config.object, analysis.config.sensor.seed)
+        case = {"object": analysis.config.object, "seed": analysis.config.sensor.seed}
+    known = {"curve": analysis.coverage, "true": False, Metric.T.name: len(analysis.views)}
     if analysis.record is not None:
-        return [ComparedRun(name, {case: _of_record(analysis.record.to_json())})]
-    figures = {Metric.T.name: float(len(analysis.views))}
-    return [ComparedRun(name, {case: ComparedEpisode(analysis.coverage, False, figures)})]
+        known = _of_record(analysis.record.to_json())
+    return [ComparedRun(name, compared_episodes([case | known]))]
+
+
+def all_runs(paths: Sequence[str], analyse_bag: Callable[[str], Analysis]) -> list[ComparedRun]:
+    """The runs of several paths, see :func:`compared_runs`.
+
+    Raises:
+        NbvPlannerError: one cannot be read, or two have the same label.
+    """
+    named = zip(paths, short_names(paths), strict=True)
+    runs = [run for path, name in named for run in compared_runs(path, name, analyse_bag)]
+    labels = Counter(run.label for run in runs)
+    if twice := [label for label, number in labels.items() if number > 1]:
+        raise SettingError(f"{min(twice)} is named twice")
+    return runs
 
 
 def _runs_of_sweep(folder: Path) -> list[ComparedRun]:
-    results = read_episodes(folder)
-    by_planner: dict[str, dict[Case, ComparedEpisode]] = defaultdict(dict)
-    for episode in results.episodes:
+    rows = []
+    for episode in read_episodes(folder).episodes:
         case = episode["case"]
-        label = f"{case['planner']} ({setting_words(case)}, {folder.name})"
-        by_planner[label][case["object"], case["seed"]] = _of_record(episode)
-    if not by_planner:
+        rows.append({**case, "run": f"{case['planner']} ({setting_words(case)}, {folder.name})", **_of_record(episode)})
+    if not rows:
         raise ResultsError(f"{folder}: no episode of the sweep is finished")
-    return [ComparedRun(label, episodes) for label, episodes in by_planner.items()]
+    return [ComparedRun(label, own) for label, own in compared_episodes(rows).groupby("run", sort=False)]
 
 
-def _of_record(episode: Mapping[str, Any]) -> ComparedEpisode:
-    views, metrics = episode["views"], episode["metrics"]
-    figures = {name: float(value) for name, value in metrics.items() if value is not None}
-    for column in _AT_END if views else ():
-        if (value := column.of(views[-1])) is not None:
-            figures[column.name] = float(value)
-    return ComparedEpisode([float(ViewColumn.coverage.of(view)) for view in views], True, figures)
+def _of_record(episode: Mapping[str, Any]) -> dict[str, Any]:
+    views = episode["views"]
+    last = {column.name: column.of(views[-1]) for column in _AT_END} if views else {}
+    return {**episode["metrics"], **last, "curve": ViewColumn.coverage.each(views), "true": True}
 
 
-_AT_END = (ViewColumn.chamfer, ViewColumn.travelled, ViewColumn.seconds)
-_COLUMNS = tuple(
-    Column.of(quantity, interval=True)
-    for quantity in (
-        Metric.T, Metric.T95, Metric.C95, Metric.rec, Metric.completeness, Metric.accuracy,
-        Metric.mean_individual_regret, *_AT_END, Metric.time95,
-    )
-)
 _MOST_RUNS = 8
 
 
@@ -135,7 +138,7 @@ def runs_table(runs: Sequence[ComparedRun]) -> Table:
     )
     rows = list[tuple[Cell, ...]]()
     for run in runs:
-        means = (mean_interval(run.figures(column.name)) for column in _COLUMNS)
+        means = (mean_interval(figures(run.episodes, column.name)) for column in _COLUMNS)
         rows.append((run.label, len(run.episodes), run.coverage_kind, *means))
     return Table("runs", "Runs", note, columns, tuple(rows))
 
@@ -150,7 +153,8 @@ def paired_runs_table(runs: Sequence[ComparedRun]) -> Table:
     pairs = list(itertools.combinations(runs, 2)) if len(runs) <= _MOST_RUNS else [(runs[0], run) for run in runs[1:]]
     rows = list[tuple[Cell, ...]]()
     for first, second in pairs:
-        own, others = set(first.episodes), set(second.episodes)
-        found = (paired_difference(first.figures(c.name), second.figures(c.name)).difference for c in _COLUMNS)
-        rows.append((f"{first.label} − {second.label}", len(own & others), len(own ^ others), *found))
+        own, others = first.episodes, second.episodes
+        both = len(own.merge(others, on=["object", "seed"]))
+        found = (difference(own, others, column.name).difference for column in _COLUMNS)
+        rows.append((f"{first.label} − {second.label}", both, len(own) + len(others) - 2 * both, *found))
     return Table("paired", "Differences", note, columns, tuple(rows))

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import numpy as np
+import pandas as pd
 from scipy.stats import spearmanr
 
-from nbv_bench.experiments.summary.sweep_report import ComparedCase, SweepReport, distinct, figures, of_planner
+from nbv_bench.experiments.summary.sweep_report import SweepReport, difference, distinct, figures
 from nbv_bench.experiments.summary.sweep_tables import NOT_REACHED, PROTOCOL, T95, VIEWS_95
 from nbv_bench.experiments.sweep import setting_words, variant_label
-from nbv_bench.statistics import FEWEST, mean_interval, paired_difference
+from nbv_bench.statistics import FEWEST, mean_interval
 from nbv_planner.report.tables import Cell, Column, MeanInterval, Table
 
 
@@ -25,56 +25,67 @@ class Sensitivity:
     protocol: str
     title: str  #: the settings that vary, joined by `with`; the values are those of the first.
     planners: Sequence[str]  #: their labels, without the reference.
-    by_value: Mapping[float, Sequence[ComparedCase]]  #: by value, rising; the reference is that of the same value.
+    cases: pd.DataFrame  #: with the column `value`; the reference is that of the same value.
+
+    @cached_property
+    def values(self) -> list[float]:
+        """The values, rising."""
+        return sorted(self.cases["value"].unique().tolist())
+
+    def at(self, planner: str, value: float) -> pd.DataFrame:
+        """The cases of a planner at a value."""
+        return self.cases[(self.cases["planner"] == planner) & (self.cases["value"] == value)]
 
     @cached_property
     def means(self) -> dict[str, list[MeanInterval]]:
         """T95 relative to the reference by planner, per cent, at each value; N/A left out."""
         return {
-            planner: [mean_interval(figures(of_planner(cases, planner), T95.of)) for cases in self.by_value.values()]
+            planner: [mean_interval(figures(self.at(planner, value), T95.name)) for value in self.values]
             for planner in self.planners
         }
 
+    @property
+    def _mean(self) -> pd.DataFrame:
+        """The means alone, a row per value and a column per planner."""
+        return pd.DataFrame({name: [one.mean for one in own] for name, own in self.means.items()}, self.values)
+
     def missing(self, planner: str) -> list[int]:
         """Number of episodes at each value that never reach 95 %, or whose reference does not."""
-        own = [of_planner(cases, planner) for cases in self.by_value.values()]
-        return [sum(c.t95_percent is None for c in cases) for cases in own]
+        return [int(self.at(planner, value)[T95.name].isna().sum()) for value in self.values]
 
     def trend(self, planner: str) -> str:
         """How T95 changes with the value: its ends, its rank correlation (Spearman's), whether it is monotone."""
-        known = [(value, m.mean) for value, m in zip(self.by_value, self.means[planner], strict=True) if m.cases]
+        known = self._mean[planner].dropna()
         if len(known) < 2:
             return "too few values"
-        values, means = zip(*known, strict=True)
+        values, means = known.index, known.to_numpy()
         ends = f"{means[0]:.1f} % at {values[0]:g}, {means[-1]:.1f} % at {values[-1]:g}"
-        if len(set(means)) == 1:
+        if known.nunique() == 1:
             return f"{ends}: the same at every value"
-        correlation, steps = float(spearmanr(values, means)[0]), np.diff(means)
-        kind = "rises" if (steps >= 0.0).all() else "falls" if (steps <= 0.0).all() else "not monotone"
-        return f"{ends}: {kind}, rank correlation {correlation:.2f}"
+        rises, falls = known.is_monotonic_increasing, known.is_monotonic_decreasing
+        kind = "rises" if rises else "falls" if falls else "not monotone"
+        return f"{ends}: {kind}, rank correlation {spearmanr(values, means)[0]:.2f}"
 
     def order(self) -> str:
         """Planners by mean T95, least first, and for which values."""
         places: dict[str, list[str]] = {}
-        for number, value in enumerate(self.by_value):
-            known = [planner for planner in self.planners if self.means[planner][number].cases]
-            words = " < ".join(sorted(known, key=lambda planner: self.means[planner][number].mean))
+        for value, means in self._mean.iterrows():
+            words = " < ".join(means.dropna().sort_values(kind="stable").index)
             places.setdefault(words, []).append(f"{value:g}")
         said = "; ".join(f"{words} at {', '.join(values)}" for words, values in places.items())
         return f"{'unchanged' if len(places) == 1 else 'changes'}: {said}"
 
     def reversals(self) -> str:
         """Pairs whose paired differences have opposite signs at two values, both beyond their 95 % intervals."""
-        if len({c.trial.seed for cases in self.by_value.values() for c in cases}) < FEWEST["seed"]:
+        if self.cases["seed"].nunique() < FEWEST["seed"]:
             return f"fewer than {FEWEST['seed']} seeds give no intervals"
         found = []
         for first, second in itertools.combinations(self.planners, 2):
             signs: dict[float, list[str]] = {}
-            for value, cases in self.by_value.items():
-                own, other = (figures(of_planner(cases, planner), T95.of) for planner in (first, second))
-                difference = paired_difference(own, other).difference
-                if difference.low > 0.0 or difference.high < 0.0:
-                    signs.setdefault(math.copysign(1.0, difference.mean), []).append(f"{value:g}")
+            for value in self.values:
+                pair = difference(self.at(first, value), self.at(second, value), T95.name).difference
+                if pair.low > 0.0 or pair.high < 0.0:
+                    signs.setdefault(math.copysign(1.0, pair.mean), []).append(f"{value:g}")
             if len(signs) == 2:
                 found.append(f"{first} takes fewer than {second} at {', '.join(signs[-1.0])}, more at "
                              f"{', '.join(signs[1.0])}")
@@ -85,13 +96,13 @@ def sensitivities(report: SweepReport) -> Iterator[Sensitivity]:
     """Each variation of a sweep in each protocol, as far as it has episodes."""
     planners = [label for label in report.sweep["planners"] if label != report.reference]
     for variation, protocol in itertools.product(report.sweep.get("vary", ()), report.sweep["protocols"]):
-        finished: dict[float, Sequence[ComparedCase]] = {}
+        cases = []
         for numbers in zip(*variation.values(), strict=True):
             label = variant_label(dict(zip(variation, numbers, strict=True)), report.sweep["settings"])
-            if cases := report.of_protocol(setting_words({"protocol": protocol, "variant": label})):
-                finished[numbers[0]] = cases
-        if finished:
-            yield Sensitivity(protocol, " with ".join(variation), planners, dict(sorted(finished.items())))
+            of_label = report.of_protocol(setting_words({"protocol": protocol, "variant": label}))
+            cases.append(of_label.assign(value=numbers[0]))
+        if len(found := pd.concat(cases)):
+            yield Sensitivity(protocol, " with ".join(variation), planners, found)
 
 
 def sensitivity_tables(report: SweepReport) -> list[Table]:
@@ -109,8 +120,8 @@ def sensitivity_tables(report: SweepReport) -> list[Table]:
     rows = list[tuple[Cell, ...]]()
     findings = list[tuple[Cell, ...]]()
     for one in found:
-        for number, (value, cases) in enumerate(one.by_value.items()):
-            views = figures(of_planner(cases, report.reference), VIEWS_95.of)
+        for number, value in enumerate(one.values):
+            views = figures(one.at(report.reference, value), VIEWS_95.name)
             lacking = {planner: one.missing(planner)[number] for planner in one.planners}
             said = ", ".join(f"{planner} {missing}" for planner, missing in lacking.items() if missing)
             means = (one.means[planner][number] for planner in planners)

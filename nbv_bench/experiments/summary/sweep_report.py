@@ -2,71 +2,44 @@
 
 from __future__ import annotations
 
-import dataclasses
+import itertools
 import re
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
+
+import numpy as np
+import pandas as pd
 
 from nbv_bench.experiments.cases import THEORY_MEASURES
 from nbv_bench.experiments.folder import SweepResults
 from nbv_bench.experiments.sweep import EPISODE, setting_words, variants
-from nbv_bench.statistics import Cases, decision_ranks, mean_interval, reconstruction_ranks
-from nbv_planner.episode.records import Metric, Quantity
+from nbv_bench.statistics import (
+    Cases,
+    PairedDifference,
+    mean_interval,
+    paired_difference,
+    ranks,
+)
+from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.planning.objectives import OMNISCIENT
 from nbv_planner.planning.termination import SUCCESSES, TerminationReason
+from nbv_planner.report.tables import MeanInterval
 
 Episode = Mapping[str, Any]
 """An episode as it was written to its file."""
-
-
-class Trial(NamedTuple):
-    """What planners are compared on: the same object (as text), protocol and seed; and the class of the object.
-
-    Where scene or sensor vary, another variant of a protocol counts as another protocol.
-    """
-
-    protocol: str
-    object: str
-    object_class: str
-    seed: int
-
-
-@dataclass(frozen=True)
-class ComparedCase:
-    """One episode in numbers, and its comparison with the others (thesis ch. 7.1.3)."""
-
-    trial: Trial  #: object, protocol and seed.
-    planner: str  #: label of the planner.
-    metrics: Mapping[str, Any]  #: values of :class:`Metric` by name, as far as its version had them.
-    last: Mapping[str, Any]  #: those of :class:`ViewColumn` at the last view; empty without views.
-    t95_percent: float | None  #: T95/T95*, per cent; None where one of both is missing.
-    t_percent: float | None  #: T/T*, likewise.
-    c95_percent: float | None  #: C95/C95*, per cent, to the planner that knows the object and has that target.
-    #: `#REC` among all planners, see :mod:`nbv_bench.statistics`; None below 95 %, or where a planner
-    #: that has run elsewhere has no episode.
-    rank_rec: int | None
-    rank_nbv: int | None  #: `#NBV`, likewise.
-
-    def __getitem__(self, quantity: Quantity) -> Any:
-        """A metric, or a column of the last view; None where it is not known."""
-        return quantity.of(self.metrics if isinstance(quantity, Metric) else self.last)
-
-
+TRIAL = ["protocol", "object", "seed"]
+"""What planners are compared on. Where scene or sensor vary, another variant of a protocol counts as another one."""
+_CASE = [*TRIAL, "object_class", "planner"]
+AT_END = (
+    ViewColumn.rmse, ViewColumn.hausdorff, ViewColumn.chamfer, ViewColumn.iou, ViewColumn.band_coverage,
+    ViewColumn.travelled, ViewColumn.seconds,
+)
+"""Columns of the last view that are compared."""
 UNIFORM = "uniform"
 """Name of the planner that sweeps in equal steps."""
 HINDSIGHT = "uniform, best step of each object"
 """What stands for all sweeps with equal steps: on each object the best of them, which is known in hindsight only."""
-Figure = Callable[[ComparedCase], float | None]
-"""A number of a compared case, None where it has none."""
-Ranks = Mapping[tuple[Trial, str], tuple[int | None, int | None]]
-"""`#REC` and `#NBV` of a planner on a trial."""
-
-
-def trial_of(episode: Episode) -> Trial:
-    """Object, protocol and seed of an episode."""
-    return Trial(*(episode["case"][name] for name in Trial._fields))
 
 
 def distinct(values: Iterable[Any]) -> list[Any]:
@@ -74,116 +47,121 @@ def distinct(values: Iterable[Any]) -> list[Any]:
     return list(dict.fromkeys(values))
 
 
-def compare_cases(
-    episodes: Sequence[Episode], reference: str | None, complete: str | None = None
-) -> list[ComparedCase]:
-    """Compare each of the `episodes` with those on the same trial, in their order.
+def compare_cases(episodes: Sequence[Episode], reference: str | None, complete: str | None = None) -> pd.DataFrame:
+    """Compare each of the `episodes` with those on the same trial (thesis ch. 7.1.3), in their order.
 
     The `reference` is the label of the omniscient greedy planner, None if the sweep has none; `complete` that for the
     completeness.
+
+    Returns:
+        A row per episode, NaN where a value is missing: `protocol`, `object` (as text), `seed`, `object_class`,
+        `planner` (its label), the metrics, the columns :data:`AT_END`, and
+
+        * `t95_rel_percent`, `t_rel_percent`, `c95_rel_percent`: T95, T and C95 over those of the reference, per cent;
+        * `rec_percent`, `completeness_percent`, `accuracy_percent`: these metrics, per cent;
+        * `t95`, `regret`: T95 and the mean individual regret;
+        * `rank_rec`, `rank_nbv`: `#REC` and `#NBV` among all planners, see :mod:`nbv_bench.statistics`; NaN below 95 %,
+          or where a planner that has run elsewhere has no episode;
+        * `reason`, `episode`: why it ended, and the episode itself.
     """
-    trials: dict[Trial, dict[str, Mapping[str, Any]]] = defaultdict(dict)
-    planners: dict[str, dict[str, None]] = defaultdict(dict)
-    for episode in episodes:
-        planner = episode["case"]["planner"]
-        trials[trial_of(episode)][planner] = episode["metrics"]
-        planners[episode["case"]["protocol"]][planner] = None
-    ranks: dict[tuple[Trial, str], tuple[int | None, int | None]] = {}
-    for trial, metrics in trials.items():
-        order = list(planners[trial.protocol])
-        if metrics.keys() >= set(order):  # while a planner is missing, the others would be ranked too well
-            own = [metrics[planner] for planner in order]
-            found = zip(reconstruction_ranks(own), decision_ranks(own), strict=True)
-            ranks |= {(trial, planner): both for planner, both in zip(order, found, strict=True)}
-    return [
-        _compared(episode, ranks, *(trials[trial_of(episode)].get(label or "", {}) for label in (reference, complete)))
-        for episode in episodes
-    ]
+    names = [one.name for one in (*Metric, *AT_END)]
+    frame = pd.DataFrame([_row(episode) for episode in episodes], columns=[*_CASE, "reason", "episode", *names])
+    frame = frame.astype(dict.fromkeys(names, float))
+    for count, label in ((Metric.T95, reference), (Metric.T, reference), (Metric.C95, complete)):
+        frame[f"{count.name.lower()}_rel_percent"] = relative(frame, count.name, label, TRIAL)
+    for part in (Metric.rec, Metric.completeness, Metric.accuracy):
+        frame[f"{part.name}_percent"] = 100.0 * frame[part.name]
+    frame = frame.assign(t95=frame[Metric.T95.name], regret=frame[Metric.mean_individual_regret.name])
+    planners, there = (frame.groupby(names)["planner"].transform("nunique") for names in ("protocol", TRIAL))
+    return frame.join(ranks(frame[there == planners], TRIAL))  # else the others would be ranked too well
 
 
-def _compared(
-    episode: Episode, ranks: Ranks, reference: Mapping[str, Any], complete: Mapping[str, Any]
-) -> ComparedCase:
-    metrics, planner = episode["metrics"], episode["case"]["planner"]
-    return ComparedCase(
-        trial_of(episode), planner, metrics, episode["views"][-1] if episode["views"] else {},
-        _percent(Metric.T95, metrics, reference), _percent(Metric.T, metrics, reference),
-        _percent(Metric.C95, metrics, complete), *ranks.get((trial_of(episode), planner), (None, None)),
-    )
+def _row(episode: Episode) -> dict[str, Any]:
+    last = episode["views"][-1] if episode["views"] else {}
+    known = {one.name: one.of(last) for one in AT_END} | {one.name: one.of(episode["metrics"]) for one in Metric}
+    return {**episode["case"], **known, "reason": episode["termination"]["reason"], "episode": episode}
 
 
-def _percent(count: Metric, metrics: Mapping[str, Any], reference: Mapping[str, Any]) -> float | None:
-    """Ratio in per cent, None if either is missing or the reference took no view."""
-    value, other = count.of(metrics), count.of(reference)
-    return 100.0 * value / other if value is not None and other else None
+def relative(cases: pd.DataFrame, name: str, planner: str | None, within: Sequence[str]) -> pd.Series:
+    """One column over that of a planner in the cases equal in the columns `within`, per cent."""
+    base = cases[name].where((cases["planner"] == planner) & (cases[name] > 0))
+    return 100.0 * cases[name] / base.groupby([cases[one] for one in within]).transform("max")
 
 
-def figures(cases: Sequence[ComparedCase], figure: Figure) -> Cases:
-    """One value of the cases of one planner and protocol, by object and seed; N/A is excluded."""
-    values = {(c.trial.object, c.trial.seed): figure(c) for c in cases}
-    return {key: float(value) for key, value in values.items() if value is not None}
+def figures(cases: pd.DataFrame, name: str) -> pd.Series:
+    """One column of the cases of one planner and protocol, by object and seed; N/A is excluded."""
+    return cases.set_index(["object", "seed"])[name].dropna()
 
 
-def average(cases: Sequence[ComparedCase], figure: Figure) -> float:
+def average(cases: pd.DataFrame, name: str) -> float:
     """Mean over objects of the mean over seeds, N/A left out; NaN if nothing is left."""
-    return mean_interval(figures(cases, figure)).mean
+    return mean_interval(figures(cases, name)).mean
 
 
-def of_planner(cases: Sequence[ComparedCase], planner: str) -> list[ComparedCase]:
-    """The cases of one planner."""
-    return [c for c in cases if c.planner == planner]
+def difference(
+    first: pd.DataFrame, second: pd.DataFrame, name: str, interval: Callable[[Cases], MeanInterval] = mean_interval
+) -> PairedDifference:
+    """Compare one column of the cases of two planners, see :func:`nbv_bench.statistics.paired_difference`."""
+    return paired_difference(figures(first, name), figures(second, name), interval)
 
 
-def in_hindsight(cases: Sequence[ComparedCase]) -> list[ComparedCase]:
+def pairs(
+    cases: pd.DataFrame, name: str, interval: Callable[[Cases], MeanInterval] = mean_interval
+) -> Iterator[tuple[str, str, PairedDifference]]:
+    """Compare one column of each two planners, as :func:`difference` does."""
+    wide = cases.pivot(index=["object", "seed"], columns="planner", values=name)
+    wide = wide.reindex(pd.MultiIndex.from_frame(cases[["object", "seed"]].drop_duplicates()))  # in their order
+    for first, second in itertools.combinations(cases["planner"].unique(), 2):
+        both, alone = wide[first] - wide[second], wide[first].isna() != wide[second].isna()
+        yield first, second, PairedDifference(interval(both.dropna()), int(alone.sum()))
+
+
+def in_hindsight(cases: pd.DataFrame, by: str) -> pd.DataFrame:
     """Of the cases of several planners, on each object those of one, as cases of :data:`HINDSIGHT`.
 
-    It is the one with the fewest episodes below 95 %, then with the least mean T95 over the seeds. No decision of
-    it depends on the object; only which planner counts is known in hindsight.
+    It is the one with the most cases that have a value in the column `by` (the others are below 95 %), then with the
+    least mean of it over the seeds. No decision of it depends on the object; only which planner counts is known in
+    hindsight.
     """
-    found = []
-    for protocol, name in distinct((c.trial.protocol, c.trial.object) for c in cases):
-        there = [c for c in cases if (c.trial.protocol, c.trial.object) == (protocol, name)]
-        best = min(by_planner(there), key=lambda g: (g.not_reached, average(g.cases, lambda c: c[Metric.T95])))
-        found += [dataclasses.replace(c, planner=HINDSIGHT, rank_rec=None, rank_nbv=None) for c in best.cases]
-    return found
+    names = ["object", "planner"]
+    known = cases.groupby(names, sort=False)[by].agg(["count", "mean"])
+    order = known.sort_values(["count", "mean"], ascending=[False, True], kind="stable")
+    best = order.groupby("object").head(1).index
+    return cases[cases.set_index(names).index.isin(best)].assign(planner=HINDSIGHT)
 
 
-def reference_hint(cases: Sequence[ComparedCase]) -> list[str]:
+def reference_hint(cases: pd.DataFrame) -> list[str]:
     """What to add where no case can be compared with the omniscient greedy planner."""
     add = "add greedy_oracle: {objective: OSM, target: points} to the planners of the sweep."
     none = f"There is no episode of the omniscient greedy planner, so that all relative to it is N/A: {add}"
-    return [none] if all(c.t_percent is None for c in cases) else []
+    return [none] if cases["t_rel_percent"].isna().all() else []
 
 
-class Group(NamedTuple):
-    """Cases that a row of a table is about: those of one planner, on one class of objects or on `all`."""
-
-    planner: str
-    family: str
-    cases: Sequence[ComparedCase]
-
-    @property
-    def not_reached(self) -> int:
-        """Number of cases in which the planner itself stays below 95 %."""
-        return sum(c[Metric.T95] is None for c in self.cases)
-
-    @property
-    def not_complete(self) -> int | None:
-        """The same of the completeness; None where it was not measured."""
-        known = [c for c in self.cases if c[Metric.completeness] is not None]
-        return sum(c[Metric.C95] is None for c in known) if known else None
+def not_reached(cases: pd.DataFrame) -> int:
+    """Number of cases in which the planner itself stays below 95 %."""
+    return int(cases[Metric.T95.name].isna().sum())
 
 
-def by_planner(cases: Sequence[ComparedCase]) -> list[Group]:
-    """All cases of each planner."""
-    return [Group(planner, "all", of_planner(cases, planner)) for planner in distinct(c.planner for c in cases)]
+def not_complete(cases: pd.DataFrame) -> int | None:
+    """The same of the completeness; None where it was not measured."""
+    known = cases[cases[Metric.completeness.name].notna()]
+    return int(known[Metric.C95.name].isna().sum()) if len(known) else None
 
 
-def by_class(cases: Sequence[ComparedCase]) -> Iterator[Group]:
-    """Cases of each planner by class of objects."""
-    classes = distinct(c.trial.object_class for c in cases)
-    for planner, _, own in by_planner(cases):
-        yield from (Group(planner, name, [c for c in own if c.trial.object_class == name]) for name in classes)
+Groups = Iterable[tuple[tuple[str, ...], pd.DataFrame]]
+"""Cases with the names of what they have in common."""
+
+
+def by_planner(cases: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The cases of each planner."""
+    return list(cases.groupby("planner", sort=False))
+
+
+def by_class(cases: pd.DataFrame) -> Groups:
+    """The cases of each planner by class of objects."""
+    for planner, own in by_planner(cases):
+        for name in cases["object_class"].unique():
+            yield (planner, name), own[own["object_class"] == name]
 
 
 @dataclass(frozen=True)
@@ -195,7 +173,7 @@ class SweepReport:
     theory: Sequence[Mapping[str, Any]]  #: the runs against the regret bound, in the order of the sweep.
     failures: Sequence[Mapping[str, Any]]  #: the failed cases.
     finished: int  #: number of finished cases, whatever was measured in them.
-    cases: Sequence[ComparedCase]  #: the finished episodes in numbers, compared with each other, in the same order.
+    cases: pd.DataFrame  #: the finished episodes in numbers, in the same order, see :func:`compare_cases`.
     reference: str | None  #: label of the omniscient greedy planner, None if the sweep has none.
     missing_shards: Sequence[int] = ()  #: those that have not run, or not to their end.
 
@@ -208,24 +186,21 @@ class SweepReport:
     @property
     def protocols(self) -> list[str]:
         """Protocols of the finished episodes."""
-        return distinct(c.trial.protocol for c in self.cases)
+        return list(self.cases["protocol"].unique())
 
     @property
     def notes(self) -> list[str]:
         """What the tables cannot say: how many episodes ended before what is counted, and what the reference is not."""
         counted, words = _counted(self.sweep)
         reference = _omniscient(self.sweep["planners"], _TARGETS[counted])
-        early = [
-            e for e in self.episodes
-            if counted.of(e["metrics"]) is None and e["termination"]["reason"] in [end.value for end in _OWN_ENDS]
-        ]
-        if not early:
+        early = self.cases[self.cases[counted.name].isna() & self.cases["reason"].isin(_OWN_ENDS)]
+        if early.empty:
             return _target_notes(self.sweep)
-        reasons = ", ".join(distinct(e["termination"]["reason"] for e in early))
-        missing, own = ([e for e in some if e["case"]["planner"] == reference] for some in (early, self.episodes))
-        among = f", among them {len(missing)} of {len(own)} of the reference {reference}" if missing else ""
+        reasons = ", ".join(early["reason"].unique())
+        missing, own = (int((cases["planner"] == reference).sum()) for cases in (early, self.cases))
+        among = f", among them {missing} of {own} of the reference {reference}" if missing else ""
         return [
-            f"{len(early)} of {len(self.episodes)} episodes ended ({reasons}) before reaching {words}{among}: they "
+            f"{len(early)} of {len(self.cases)} episodes ended ({reasons}) before reaching {words}{among}: they "
             f"have no {counted.name} (N/A), and means over the others compare little. {_REMEDY}",
             *_target_notes(self.sweep),
         ]
@@ -235,26 +210,21 @@ class SweepReport:
         """Those that are shown with all pictures: with the settings of the sweep, without its other variants."""
         return [name for name in self.protocols if name in self.sweep["protocols"]] or self.protocols[:1]
 
-    def of_protocol(self, protocol: str) -> list[ComparedCase]:
-        """The cases of one protocol."""
-        return [c for c in self.cases if c.trial.protocol == protocol]
+    def of_protocol(self, *protocols: str) -> pd.DataFrame:
+        """The cases of these protocols."""
+        return self.cases[self.cases["protocol"].isin(protocols)]
 
     @property
-    def sweeps_in_hindsight(self) -> list[ComparedCase]:
+    def sweeps_in_hindsight(self) -> pd.DataFrame:
         """The cases of all planners with equal steps as those of one, :func:`in_hindsight`; none of fewer than two."""
-        sweeps = [label for label, settings in self.sweep["planners"].items() if settings.get("planner") == UNIFORM]
-        return in_hindsight([c for c in self.cases if c.planner in sweeps]) if len(sweeps) > 1 else []
-
-    def episodes_of(self, protocol: str) -> list[Episode]:
-        """The episodes of one protocol."""
-        return [e for e in self.episodes if e["case"]["protocol"] == protocol]
+        labels = [label for label, settings in self.sweep["planners"].items() if settings.get("planner") == UNIFORM]
+        sweeps = self.cases[self.cases["planner"].isin(labels if len(labels) > 1 else ())]
+        found = [in_hindsight(within, Metric.T95.name) for _, within in sweeps.groupby("protocol", sort=False)]
+        return pd.concat(found or [sweeps]).assign(rank_rec=np.nan, rank_nbv=np.nan)
 
     def by_planner(self, protocol: str) -> dict[str, list[Episode]]:
         """The episodes of one protocol by the label of their planner."""
-        found: dict[str, list[Episode]] = defaultdict(list)
-        for episode in self.episodes_of(protocol):
-            found[episode["case"]["planner"]].append(episode)
-        return dict(found)
+        return {planner: list(own["episode"]) for planner, own in by_planner(self.of_protocol(protocol))}
 
     def suffix(self, protocol: str) -> str:
         """Suffix of the names of files for one protocol: none if there is no other one."""
@@ -299,7 +269,7 @@ def sweep_report(results: SweepResults) -> SweepReport:
 
 _TARGETS = {Metric.T95: "points", Metric.C95: "completeness"}
 """What the reference of each count has to see."""
-_OWN_ENDS = (*SUCCESSES, TerminationReason.DOUBTFUL, TerminationReason.STALLED)
+_OWN_ENDS = [end.value for end in (*SUCCESSES, TerminationReason.DOUBTFUL, TerminationReason.STALLED)]
 """Ends by what the planner believes; the others are limits that are given, or depend on the true object."""
 _NEVER_NARROW = 1e-6, 0.01
 """Width of a band that no measurement reaches: metres, and in standard deviations of the noise."""

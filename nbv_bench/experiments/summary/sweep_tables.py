@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from scipy.stats import beta, binomtest
+import pandas as pd
+from scipy.stats import binomtest
 
 from nbv_bench.experiments.summary.sweep_report import (
-    ComparedCase,
+    AT_END,
     Episode,
-    Figure,
-    Group,
-    Trial,
+    Groups,
     by_class,
     by_planner,
-    distinct,
     figures,
+    not_complete,
+    not_reached,
+    pairs,
     reference_hint,
 )
-from nbv_bench.statistics import FEWEST, Cases, mean_interval, object_interval, paired_difference
+from nbv_bench.statistics import FEWEST, Cases, mean_interval, object_interval
 from nbv_planner.episode.parameters import PlannerSettings
-from nbv_planner.episode.records import Metric, Quantity, ViewColumn, views_to
+from nbv_planner.episode.records import Metric, ViewColumn, views_to
 from nbv_planner.planning.termination import TerminationReason
-from nbv_planner.report.tables import Cell, Column, MeanInterval, Table, table_of
+from nbv_planner.report.tables import Cell, Column, MeanInterval, Table
 from nbv_planner.settings import settings_of
 
-Columns = list[tuple[Column, Callable[[Group], Cell]]]
+Cells = Sequence[tuple[Column, Callable[[pd.DataFrame], Cell]]]
+"""Columns with what they show of a group of cases."""
 PROTOCOL, PLANNER = Column("protocol", "protocol"), Column("algorithm", "planner")
 OBJECT_CLASS, EPISODES = Column("object_class", "objects"), Column("episodes", "episodes")
 NOT_REACHED = Column("not_reached", "N/A: below 95 %")
@@ -39,59 +40,36 @@ OTHER, PAIRS, UNPAIRED = Column("other", "minus"), Column("pairs", "pairs"), Col
 T95_OPTIMUM = Column("t95_optimum_percent", "T95 / least T95 (%)", 1, interval=True)
 
 
-class Merit(NamedTuple):
-    """A figure of merit: its name in CSV, its title and decimals for people, and its value in a case."""
-
-    name: str
-    title: str
-    digits: int
-    of: Figure
-
-    @classmethod
-    def at_end(cls, quantity: Quantity) -> Merit:
-        """A metric, or a column of the last view."""
-        return cls(quantity.name, quantity.heading, quantity.digits, lambda case: case[quantity])
-
-    @classmethod
-    def percent(cls, part: Metric, title: str) -> Merit:
-        """A metric that is a part, per cent."""
-        return cls(f"{part.name}_percent", f"{title} (%)", 1, lambda c: None if c[part] is None else 100.0 * c[part])
-
-    @property
-    def column(self) -> Column:
-        """Its means with their intervals."""
-        return replace(self.plain, interval=True)
-
-    @property
-    def plain(self) -> Column:
-        """Its values or means alone."""
-        return Column(self.name, self.title, self.digits)
-
-    @property
-    def difference(self) -> Column:
-        """Differences of its means with their intervals."""
-        return replace(self.column, title=f"difference in {self.title}")
-
-    def over(self, interval: Callable[[Cases], MeanInterval]) -> Callable[[Group], MeanInterval]:
-        """Its mean in a group, with that `interval`."""
-        return lambda group: interval(figures(group.cases, self.of))
-
-
 MERITS = (
-    Merit("t95_rel_percent", "T95 / T95* (%)", 1, lambda c: c.t95_percent),
-    Merit("regret", "mean individual regret", 2, lambda c: c[Metric.mean_individual_regret]),
-    Merit.percent(Metric.rec, "coverage"),
-    Merit("c95_rel_percent", "C95 / C95* (%)", 1, lambda c: c.c95_percent),
-    Merit.percent(Metric.completeness, "completeness"),
-    Merit.percent(Metric.accuracy, "accuracy"),
-    *map(Merit.at_end, (
-        ViewColumn.rmse, ViewColumn.hausdorff, ViewColumn.chamfer, ViewColumn.iou, ViewColumn.band_coverage,
-        ViewColumn.travelled, ViewColumn.seconds, Metric.time95,
-    )),
+    Column("t95_rel_percent", "T95 / T95* (%)", 1, interval=True),
+    Column("regret", "mean individual regret", 2, interval=True),
+    Column("rec_percent", "coverage (%)", 1, interval=True),
+    Column("c95_rel_percent", "C95 / C95* (%)", 1, interval=True),
+    Column("completeness_percent", "completeness (%)", 1, interval=True),
+    Column("accuracy_percent", "accuracy (%)", 1, interval=True),
+    *(Column.of(quantity, interval=True) for quantity in (*AT_END, Metric.time95)),
 )
-"""The figures of merit of the comparison."""
+"""The figures of merit of the comparison, columns of :func:`compare_cases` too."""
 T95, REGRET, COVERAGE, C95, COMPLETENESS = MERITS[:5]
-VIEWS_95 = Merit("t95", "T95 (views)", 2, lambda c: c[Metric.T95])
+VIEWS_95 = Column("t95", "T95 (views)", 2, interval=True)
+
+
+def grouped(name: str, title: str, note: str, by: Sequence[Column], cells: Cells, groups: Groups) -> Table:
+    """A table with a row per group: its names in the columns `by`, then the cells."""
+    rows = tuple((*names, *(cell(own) for _, cell in cells)) for names, own in groups)
+    return Table(name, title, note, (*by, *(column for column, _ in cells)), rows)
+
+
+def mean_of(
+    merit: Column, interval: Callable[[Cases], MeanInterval] = mean_interval
+) -> tuple[Column, Callable[[pd.DataFrame], MeanInterval]]:
+    """The column with the mean of a figure of merit in a group, with that `interval`."""
+    return merit, lambda own: interval(figures(own, merit.name))
+
+
+NUMBER: Cells = [(EPISODES, len)]
+BELOW_95: Cells = [(NOT_REACHED, not_reached)]
+_INCOMPLETE: Cells = [(NO_C95, not_complete)]
 
 
 _NOTE = (
@@ -100,49 +78,34 @@ _NOTE = (
 )
 
 
-def _note(text: str, cases: Sequence[ComparedCase], over: str) -> str:
+def _note(text: str, cases: pd.DataFrame, over: str) -> str:
     """Add what is missing in the cases: the reference, or a second `seed` or `object`, over which intervals are."""
-    number = len({getattr(c.trial, over) for c in cases})
+    number = cases[over].nunique()
     said = f"One {over} is" if number == 1 else f"{number} {over}s are"
     hint = f"{said} too few for an interval: give more{', for example seeds: 10' if over == 'seed' else ''}."
     return " ".join([text, *reference_hint(cases), *([hint] if number < FEWEST[over] else [])])
 
 
-_HEAD: Columns = [
-    (PROTOCOL, lambda g: g.cases[0].trial.protocol), (PLANNER, lambda g: g.planner), (EPISODES, lambda g: len(g.cases)),
-]
-
-
-def summary_table(cases: Sequence[ComparedCase]) -> Table:
+def summary_table(cases: pd.DataFrame) -> Table:
     """The figures to begin with, one row per protocol and planner."""
-    columns: Columns = [
-        *_HEAD, *((merit.column, merit.over(mean_interval)) for merit in (VIEWS_95, T95)),
-        (NOT_REACHED, lambda g: g.not_reached),
-        *((merit.column, merit.over(mean_interval)) for merit in (REGRET, COVERAGE, COMPLETENESS)),
-    ]
+    merits = map(mean_of, (REGRET, COVERAGE, COMPLETENESS))
+    cells = [*NUMBER, mean_of(VIEWS_95), mean_of(T95), *BELOW_95, *merits]
     note = f"T95: views to 95 % of the surface points, T95*: those of the planner that knows the object. {_NOTE}"
-    return table_of("summary", "Summary", _note(note, cases, "seed"), columns, _groups(cases))
+    return grouped("summary", "Summary", _note(note, cases, "seed"), (PROTOCOL, PLANNER), cells, _groups(cases))
 
 
-def planner_table(cases: Sequence[ComparedCase]) -> Table:
+def planner_table(cases: pd.DataFrame) -> Table:
     """Mean and interval of each figure of merit, one row per protocol and planner."""
-    columns: Columns = [
-        *_HEAD, (NOT_REACHED, lambda g: g.not_reached), (NO_C95, lambda g: g.not_complete),
-        *((merit.column, merit.over(mean_interval)) for merit in MERITS),
-    ]
-    return table_of("planners", "Planners", _note(_NOTE, cases, "seed"), columns, _groups(cases))
+    cells, note = [*NUMBER, *BELOW_95, *_INCOMPLETE, *map(mean_of, MERITS)], _note(_NOTE, cases, "seed")
+    return grouped("planners", "Planners", note, (PROTOCOL, PLANNER), cells, _groups(cases))
 
 
-def _groups(cases: Sequence[ComparedCase]) -> list[Group]:
-    return [group for within in _by_protocol(cases) for group in by_planner(within)]
+def _groups(cases: pd.DataFrame) -> Groups:
+    for protocol, within in cases.groupby("protocol", sort=False):
+        yield from (((protocol, planner), own) for planner, own in by_planner(within))
 
 
-def _by_protocol(cases: Sequence[ComparedCase]) -> Iterator[list[ComparedCase]]:
-    for protocol in distinct(c.trial.protocol for c in cases):
-        yield [c for c in cases if c.trial.protocol == protocol]
-
-
-def paired_table(cases: Sequence[ComparedCase]) -> Table:
+def paired_table(cases: pd.DataFrame) -> Table:
     """Mean difference of each figure of merit between each two planners on the same objects and seeds."""
     columns = (
         PROTOCOL, Column("figure", "figure", words={m.name: m.title for m in MERITS}), PLANNER,
@@ -153,16 +116,12 @@ def paired_table(cases: Sequence[ComparedCase]) -> Table:
         "the number of comparisons. Left out: object and seed for which only one of the two has a value."
     )
     rows = list[tuple[Cell, ...]]()
-    for merit, within in itertools.product(MERITS, _by_protocol(cases)):
-        for first, second in itertools.combinations(by_planner(within), 2):
-            pair = paired_difference(figures(first.cases, merit.of), figures(second.cases, merit.of))
-            names = (within[0].trial.protocol, merit.name, first.planner, second.planner)
-            rows.append((*names, pair.difference, pair.difference.cases, pair.unpaired))
+    for merit, (protocol, within) in itertools.product(MERITS, cases.groupby("protocol", sort=False)):
+        for *planners, pair in pairs(within, merit.name):
+            rows.append((protocol, merit.name, *planners, pair.difference, pair.difference.cases, pair.unpaired))
     return Table("paired", "Paired differences between planners", _note(note, cases, "seed"), columns, tuple(rows))
 
 
-OptimumPercent = Mapping[tuple[str, Trial], float]
-"""T95 over the least possible one, per cent, by planner and trial."""
 _OBJECT_NOTE = (
     "Means over objects of the means over seeds, N/A left out. Intervals: 95 %, Student's, over the objects, as if "
     "these were drawn at random from all of their kind: for random objects they say what other ones would give, for a "
@@ -170,46 +129,40 @@ _OBJECT_NOTE = (
 )
 
 
-def object_table(cases: Sequence[ComparedCase], optimum: OptimumPercent, name: str) -> Table:
+def object_table(cases: pd.DataFrame, name: str) -> Table:
     """One row per planner over all objects of one protocol and, if there are several classes, over each class.
 
-    `optimum` is empty if what is relative to it has not been computed.
+    T95 over the least possible one has a column if the `cases` have one of it, named as :data:`T95_OPTIMUM`.
     """
-    columns: Columns = [
-        (PLANNER, lambda g: g.planner), (OBJECT_CLASS, lambda g: g.family),
-        (Column("number", "number"), lambda g: len({c.trial.object for c in g.cases})),
-        (NOT_REACHED, lambda g: g.not_reached), (T95.column, T95.over(object_interval)),
-        (T95_OPTIMUM,
-         lambda g: object_interval(figures(g.cases, lambda c: optimum.get((c.planner, c.trial))))),
-        (REGRET.column, REGRET.over(object_interval)), (NO_C95, lambda g: g.not_complete),
-        (C95.column, C95.over(object_interval)), (COMPLETENESS.column, COMPLETENESS.over(object_interval)),
-    ]  # fmt: skip
-    if not optimum:
-        del columns[5]
-    several = len({c.trial.object_class for c in cases}) > 1
-    classes = list(by_class(cases)) if several else []
-    rows = [
-        group for whole in by_planner(cases)
-        for group in (whole, *(part for part in classes if part.planner == whole.planner))
+    merits = [one for one in (T95, T95_OPTIMUM, REGRET, C95, COMPLETENESS) if one.name in cases]
+    cells = [
+        (Column("number", "number"), lambda own: own["object"].nunique()), *BELOW_95,
+        *(mean_of(merit, object_interval) for merit in merits),
     ]
-    return table_of(name, "Planners by class of object", _note(_OBJECT_NOTE, cases, "object"), columns, rows)
+    cells[-2:-2] = _INCOMPLETE
+    several = cases["object_class"].nunique() > 1
+    groups = [
+        group for planner, own in by_planner(cases)
+        for group in (((planner, "all"), own), *(one for one in by_class(cases) if several and one[0][0] == planner))
+    ]
+    note = _note(_OBJECT_NOTE, cases, "object")
+    return grouped(name, "Planners by class of object", note, (PLANNER, OBJECT_CLASS), cells, groups)
 
 
-def paired_object_table(cases: Sequence[ComparedCase], name: str) -> Table:
+def paired_object_table(cases: pd.DataFrame, name: str) -> Table:
     """Mean difference between each two planners on the same objects and seeds, one row per pair."""
-    columns = (PLANNER, OTHER, T95.difference, PAIRS, UNPAIRED, REGRET.difference, C95.difference)
+    merits = T95, REGRET, C95
+    t95, *further = (replace(merit, title=f"difference in {merit.title}") for merit in merits)
     note = (
         f"{_OBJECT_NOTE} Not corrected for the number of comparisons. Left out: object and seed for which only one of "
         "the two reaches 95 %."
     )
     rows = list[tuple[Cell, ...]]()
-    for first, second in itertools.combinations(by_planner(cases), 2):
-        t95, regret, c95 = (
-            paired_difference(figures(first.cases, merit.of), figures(second.cases, merit.of), interval=object_interval)
-            for merit in (T95, REGRET, C95)
-        )
-        counts = (t95.difference.cases, t95.unpaired)
-        rows.append((first.planner, second.planner, t95.difference, *counts, regret.difference, c95.difference))
+    for first, *others in zip(*(pairs(cases, merit.name, object_interval) for merit in merits), strict=True):
+        *planners, pair = first
+        counts = pair.difference.cases, pair.unpaired
+        rows.append((*planners, pair.difference, *counts, *(other.difference for _, _, other in others)))
+    columns = (PLANNER, OTHER, t95, PAIRS, UNPAIRED, *further)
     return Table(name, "Paired differences over the objects", _note(note, cases, "object"), columns, tuple(rows))
 
 
@@ -223,28 +176,27 @@ def failure_table(failures: Sequence[Mapping[str, Any]]) -> Table:
     return Table("failures", "Failed cases", "" if rows else "No case has failed.", columns, tuple(rows))
 
 
-def timing_table(episodes: Sequence[Episode], cases: Sequence[ComparedCase]) -> Table:
-    """Time per decision and quality, by protocol and planner in the order of the episodes, which are also `cases`."""
-    times: dict[tuple[str, str], list[float]] = {}
-    for episode in episodes:
-        group = times.setdefault((episode["case"]["protocol"], episode["case"]["planner"]), [])
-        group += ViewColumn.milliseconds.each(episode["views"])
-    columns = (
-        PROTOCOL, PLANNER, Column("decisions", "decisions"), Column("median_ms", "median (ms)", 2),
-        Column("p95_ms", "95 % below (ms)", 2), Column("max_ms", "longest (ms)", 2), T95.column, NOT_REACHED,
-        C95.column, NO_C95,
-    )
+def timing_table(cases: pd.DataFrame) -> Table:
+    """Time per decision and quality, by protocol and planner."""
+
+    def times(own: pd.DataFrame) -> list[float]:
+        return [ms for episode in own["episode"] for ms in ViewColumn.milliseconds.each(episode["views"])]
+
+    def quantile(column: Column, level: float) -> tuple[Column, Callable[[pd.DataFrame], Cell]]:
+        return column, lambda own: float(np.quantile(values, level)) if (values := times(own)) else None
+
     note = (
         "Processor time of a decision on the machine that ran the sweep: the only values that differ from run to "
         "run. T95 / T95*: N/A left out, intervals over the objects."
     )
-    rows = list[tuple[Cell, ...]]()
-    for (protocol, planner), values in times.items():
-        own = Group(planner, "all", [c for c in cases if (c.trial.protocol, c.planner) == (protocol, planner)])
-        quantiles = np.quantile(values, [0.5, 0.95, 1.0]).tolist() if values else [None] * 3
-        t95, c95 = (merit.over(object_interval)(own) for merit in (T95, C95))
-        rows.append((protocol, planner, len(values), *quantiles, t95, own.not_reached, c95, own.not_complete))
-    return Table("timing", "Time per decision", _note(note, cases, "object"), columns, tuple(rows))
+    cells: Cells = [
+        (Column("decisions", "decisions"), lambda own: len(times(own))),
+        quantile(Column("median_ms", "median (ms)", 2), 0.5), quantile(Column("p95_ms", "95 % below (ms)", 2), 0.95),
+        quantile(Column("max_ms", "longest (ms)", 2), 1.0),
+        mean_of(T95, object_interval), *BELOW_95, mean_of(C95, object_interval), *_INCOMPLETE,
+    ]
+    note = _note(note, cases, "object")
+    return grouped("timing", "Time per decision", note, (PROTOCOL, PLANNER), cells, _groups(cases))
 
 
 def planner_settings_table(planners: Mapping[str, Mapping[str, Any]], reference: str | None) -> Table:
@@ -285,7 +237,7 @@ _CERTIFICATE_NOTE = (
 )
 
 
-def certificate_table(episodes: Sequence[Episode]) -> Table | None:
+def certificate_table(cases: pd.DataFrame) -> Table | None:
     """One row per protocol and planner over all objects and over each class; None if no episode ended COVERED."""
     columns = (
         PROTOCOL, PLANNER, OBJECT_CLASS, EPISODES,
@@ -293,93 +245,79 @@ def certificate_table(episodes: Sequence[Episode]) -> Table | None:
         Column("held_percent", "claim held (%)", 1, interval=True),
         Column("views_late", "views late, where it held", 2, interval=True), Column("most_late", "most views late"),
     )
-    number: dict[tuple[str, str, str], int] = Counter()
-    late: dict[tuple[str, str, str], list[int | None]] = defaultdict(list)  # by how many views; None: never reached
-    for episode in episodes:
-        case, ended, views = episode["case"], episode["termination"], episode["views"]
-        for group in ((case["protocol"], case["planner"], family) for family in ("all", case["object_class"])):
-            number[group] += 1
-            if ended["reason"] == TerminationReason.COVERED.value:
-                claimed = ViewColumn.completeness if "completeness_tau" in ended else ViewColumn.coverage
-                reached = views_to(claimed.each(views), ended["target_coverage"])
-                late[group].append(None if reached is None else len(views) - reached)
+    frame = cases.join(pd.DataFrame([_claim(episode) for episode in cases["episode"]], cases.index))
     rows = list[tuple[Cell, ...]]()
-    for certified in distinct(group[:2] for group in late):
-        everything, *classes = [group for group in number if group[:2] == certified]
-        for group in (everything, *(classes if len(classes) > 1 else ())):
-            rows.append((*group, number[group], *_claims(late[group])))
+    for protocol, planner in frame.loc[frame["claimed"], ["protocol", "planner"]].drop_duplicates().to_numpy():
+        own = frame[(frame["protocol"] == protocol) & (frame["planner"] == planner)]
+        classes = list(own.groupby("object_class", sort=False))
+        for family, part in (("all", own), *(classes if len(classes) > 1 else ())):
+            rows.append((protocol, planner, family, len(part), *_claims(part.loc[part["claimed"], "late"])))
     return Table("certificate", "Certificate of coverage", _CERTIFICATE_NOTE, columns, tuple(rows)) if rows else None
 
 
-def _claims(late: Sequence[int | None]) -> tuple[Cell, ...]:
+def _claim(episode: Episode) -> dict[str, Any]:
+    """Whether an episode claimed to have covered the object, and how many views late; None where it never had."""
+    ended, views = episode["termination"], episode["views"]
+    if ended["reason"] != TerminationReason.COVERED.value:
+        return {"claimed": False, "late": None}
+    claimed = ViewColumn.completeness if "completeness_tau" in ended else ViewColumn.coverage
+    reached = views_to(claimed.each(views), ended["target_coverage"])
+    return {"claimed": True, "late": None if reached is None else len(views) - reached}
+
+
+def _claims(late: pd.Series) -> tuple[Cell, ...]:
     """Cells on the claims of a group, each given by how many views late it was."""
-    held = [views for views in late if views is not None]
-    mean = object_interval({(number, 0): float(views) for number, views in enumerate(held)})
-    percent = None
-    if late:
-        low, high = binomtest(len(held), len(late)).proportion_ci(0.95, method="wilson")
-        percent = MeanInterval(100.0 * len(held) / len(late), 100.0 * low, 100.0 * high, len(late))
-    return len(late), len(held), percent, mean, max(held, default=None)
+    held, claims = late.dropna(), len(late)
+    mean, percent = object_interval({(place, 0): float(views) for place, views in held.items()}), None
+    if claims:
+        low, high = binomtest(len(held), claims).proportion_ci(_LEVEL, method="wilson")
+        percent = MeanInterval(100.0 * len(held) / claims, 100.0 * low, 100.0 * high, claims)
+    return claims, len(held), percent, mean, int(held.max()) if len(held) else None
 
 
 _LEVEL = 0.95
 
 
-@dataclass(frozen=True)
-class TheoryGroup:
-    """All runs of one planner that measured the same, see :func:`nbv_bench.experiments.theory.run_theory_case`."""
+def theory_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """Runs as :func:`nbv_bench.experiments.theory.run_theory_case` gives them, and which are below the bound.
 
-    planner: str
-    measurement: str
-    rows: Sequence[Mapping[str, Any]]
-
-    def below(self, name: str) -> int:
-        """In how many runs a measured value is at most its bound (γ_T from the spectrum)."""
-        return sum(row[name] <= row["bound_spectral"] for row in self.rows)
-
-    @property
-    def held(self) -> int:
-        """In how many runs the whole surface was in the band in every round."""
-        return sum(row["band_holds"] for row in self.rows)
-
-    @property
-    def least_held(self) -> float:
-        """Lower end of the one-sided Clopper-Pearson interval of the probability that the band holds."""
-        return float(beta.ppf(1.0 - _LEVEL, self.held, len(self.rows) - self.held + 1)) if self.held else 0.0
+    A row per run; the bound is that with γ_T from the spectrum, `planner` is the label.
+    """
+    frame = pd.DataFrame([{**row, "planner": row["case"]["planner"]} for row in rows])
+    below = {f"{name}_below": frame[name] <= frame["bound_spectral"] for name in ("individual_regret", "objective_sum")}
+    return frame.assign(**below, rec_percent=100.0 * frame[ViewColumn.coverage.name])
 
 
-def theory_groups(rows: Sequence[Mapping[str, Any]]) -> list[TheoryGroup]:
-    """Runs by measurement and planner, in the order of their first occurrence."""
-    found: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
-    for row in rows:
-        found[row["case"]["planner"], row["measurement"]].append(row)
-    return [TheoryGroup(*key, own) for key, own in found.items()]
+def _least_held(held: pd.Series) -> float:
+    """Lower end of the one-sided Clopper-Pearson interval of the probability that the band holds, per cent."""
+    return 100.0 * float(binomtest(int(held.sum()), len(held), alternative="greater").proportion_ci(_LEVEL).low)
+
+
+_OF_RUNS = (
+    (Column("proof", "proof"), "proof", "first"),
+    (Column("confidence", "band"), "confidence", "first"),
+    (Column("runs", "runs"), "proof", "size"),
+    (Column("individual_regret", "R_ind(T)", 0), "individual_regret", "mean"),
+    (Column("objective_sum", "Σ F_u", 0), "objective_sum", "mean"),
+    (Column("bound", "bound", 0), "bound_spectral", "mean"),
+    (Column("regret_below", "R_ind below"), "individual_regret_below", "sum"),
+    (Column("objective_below", "Σ F_u below"), "objective_sum_below", "sum"),
+    (Column("band_held", "band held"), "band_holds", "sum"),
+    (Column("band_held_low", "band held, at least (%)", 1), "band_holds", _least_held),
+    (replace(COVERAGE, interval=False), "rec_percent", "mean"),
+)
+"""Column of the table, column of the runs, and what is made of it."""
 
 
 def theory_table(rows: Sequence[Mapping[str, Any]], delta: float) -> Table:
     """One row per measurement and planner; δ is the probability with which the scheduled band may miss the surface."""
-
-    def mean(name: str) -> Callable[[TheoryGroup], float]:
-        return lambda g: float(np.mean([row[name] for row in g.rows]))
-
+    groups = theory_runs(rows).groupby(["measurement", "planner"], sort=False)
+    made = groups.agg(**{column.name: (source, how) for column, source, how in _OF_RUNS}).reset_index()
     words = {"line_of_sight": "line of sight", "surface_points": "all that is seen"}
-    columns = [
-        (Column("measured", "measured", words=words), lambda g: g.measurement), (PLANNER, lambda g: g.planner),
-        (Column("proof", "proof"), lambda g: g.rows[0]["proof"]),
-        (Column("confidence", "band"), lambda g: g.rows[0]["confidence"]),
-        (Column("runs", "runs"), lambda g: len(g.rows)),
-        (Column("individual_regret", "R_ind(T)", 0), mean("individual_regret")),
-        (Column("objective_sum", "Σ F_u", 0), mean("objective_sum")),
-        (Column("bound", "bound", 0), mean("bound_spectral")),
-        (Column("regret_below", "R_ind below"), lambda g: g.below("individual_regret")),
-        (Column("objective_below", "Σ F_u below"), lambda g: g.below("objective_sum")),
-        (Column("band_held", "band held"), lambda g: g.held),
-        (Column("band_held_low", "band held, at least (%)", 1), lambda g: 100.0 * g.least_held),
-        (COVERAGE.plain, lambda g: 100.0 * mean("coverage")(g)),
-    ]
+    columns = (Column("measured", "measured", words=words), PLANNER, *(column for column, *_ in _OF_RUNS))
     note = (
         "Means over the runs. Bound: C1' sqrt(T β_T γ_T) + C2' with γ_T from the spectrum of the kernel. Band held: "
         "runs in which l <= f <= u at all grid angles in all rounds, and the lower end of the one-sided "
         f"{_LEVEL:.0%} Clopper-Pearson interval of its probability; the schedule promises 1 − δ = {1.0 - delta:g}."
     )
-    return table_of("theory", "Regret and its bound", note, columns, theory_groups(rows))
+    return Table("theory", "Regret and its bound", note, columns, tuple(made.itertuples(index=False, name=None)))

@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from nbv_bench.experiments.summary.sweep_report import HINDSIGHT, UNIFORM, Episode, SweepReport, distinct
-from nbv_bench.experiments.summary.sweep_tables import EPISODES, PLANNER, VIEWS_95
-from nbv_bench.statistics import Cases, mean_interval, object_means
+from nbv_bench.experiments.summary.sweep_report import (
+    UNIFORM,
+    Episode,
+    SweepReport,
+    by_planner,
+    distinct,
+    figures,
+    in_hindsight,
+)
+from nbv_bench.experiments.summary.sweep_tables import NUMBER, PLANNER, VIEWS_95, Cells, grouped, mean_of
+from nbv_bench.statistics import object_means
 from nbv_planner.episode.records import Metric, ViewColumn, time_to_95, views_to
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.motion import TimeSettings, travel_time
-from nbv_planner.report.tables import Cell, Column, Table
+from nbv_planner.report.tables import Column, Table
 from nbv_planner.settings import from_mapping
 
 _SLOWER = 105.0  # per cent
 _TOUR, _ROLLOUT = "tour", "rollout"
-
-
-class Tally(NamedTuple):
-    """What a planner took on each object and seed by a cost model: views and seconds to 95 % of the surface."""
-
-    views: Cases
-    seconds: Cases
-    not_reached: int  #: episodes that never reach it.
+_TIME = Column.of(Metric.time95, interval=True)
+_RELATIVE = Column("time95_rel_percent", "relative (%)", 1, interval=True)
 
 
 def seconds_by(episode: Episode, pace: TimeSettings) -> list[float]:
@@ -46,72 +47,44 @@ def seconds_by(episode: Episode, pace: TimeSettings) -> list[float]:
     return [float(value) for value in np.cumsum(legs)]
 
 
-def tally(episodes: Sequence[Episode], pace: TimeSettings) -> Tally:
-    """Rate the episodes of one planner and protocol by a cost model."""
-    views, seconds, not_reached = dict[Any, float](), dict[Any, float](), 0
-    for episode in episodes:
-        case, coverage = episode["case"], ViewColumn.coverage.each(episode["views"])
-        number, taken = views_to(coverage), time_to_95(coverage, seconds_by(episode, pace))
-        if number is None or taken is None:
-            not_reached += 1
-        else:
-            place = case["object"], case["seed"]
-            views[place], seconds[place] = float(number), taken
-    return Tally(views, seconds, not_reached)
+def timed(episodes: Iterable[Episode], pace: TimeSettings) -> pd.DataFrame:
+    """Rate episodes by a cost model.
 
-
-def hindsight(sweeps: Sequence[Tally]) -> Tally:
-    """The best of the `sweeps` on each object, by the mean over its seeds; one that misses a seed of another is none.
-
-    Without any on an object that object is left out.
+    A row each: `planner`, `object`, `seed`, and `t95` and `time95`, views and seconds to 95 % of the surface, NaN where
+    it is never reached.
     """
-    means = [object_means(one.seconds) for one in sweeps]
-    seeds = [Counter(name for name, _ in one.seconds) for one in sweeps]
-    best: dict[Hashable, Tally] = {}
-    for name in distinct(name for one in means for name in one):
-        most = max(number[name] for number in seeds)
-        whole = [place for place, number in enumerate(seeds) if number[name] == most]
-        best[name] = sweeps[min(whole, key=lambda place: means[place][name])]
-    views, seconds = (
-        {place: value for name, one in best.items() for place, value in getattr(one, kind).items() if place[0] == name}
-        for kind in ("views", "seconds")
-    )
-    return Tally(views, seconds, 0)
+    rows = []
+    for episode in episodes:
+        coverage = ViewColumn.coverage.each(episode["views"])
+        taken = {VIEWS_95.name: views_to(coverage), _TIME.name: time_to_95(coverage, seconds_by(episode, pace))}
+        rows.append(taken | {name: episode["case"][name] for name in ("planner", "object", "seed")})
+    return pd.DataFrame(rows).astype({VIEWS_95.name: float, _TIME.name: float})
 
 
-@dataclass(frozen=True)
-class Race:
-    """All planners of a protocol by one cost model; those of the sweeps as one, and each for itself."""
+class Race(NamedTuple):
+    """All planners of a protocol by one cost model: the rows of :func:`timed`, those of the sweeps also as one.
+
+    `time95_rel_percent` is `time95` over the lesser mean time of the best sweep and the rollout on the object.
+    """
 
     pace: TimeSettings
-    tallies: Mapping[str, Tally]  #: by label.
-    baseline: Mapping[Hashable, float]  #: the lesser mean time of the best sweep and the rollout by object, seconds.
-
-    def relative(self, label: str) -> dict[tuple[Hashable, Hashable], float]:
-        """Time to 95 % of a planner over that of the baseline, per cent, by object and seed."""
-        return {
-            place: 100.0 * value / self.baseline[place[0]]
-            for place, value in self.tallies[label].seconds.items() if place[0] in self.baseline
-        }
+    cases: pd.DataFrame
 
 
 def races(report: SweepReport, protocol: str) -> Iterator[Race]:
     """Rate the planners of a sweep by the cost model of each of its tours; none without a tour."""
-    planners = report.sweep["planners"]
-    own = {label: from_mapping(TimeSettings, settings) for label, settings in planners.items()}
-    tours = [label for label, settings in planners.items() if settings.get("planner") == _TOUR]
-    episodes = report.by_planner(protocol)
+    own = {label: from_mapping(TimeSettings, settings) for label, settings in report.sweep["planners"].items()}
+    kind = {label: settings.get("planner") for label, settings in report.sweep["planners"].items()}
+    tours = [label for label in kind if kind[label] == _TOUR]
     for pace in distinct(own[label] for label in tours):
-        entered = [label for label in episodes if label not in tours or own[label] == pace]
-        found = {label: tally(episodes[label], pace) for label in entered}
-        kind = {label: planners[label].get("planner") for label in found}
-        sweeps = [found[label] for label in found if kind[label] == UNIFORM]
-        if sweeps:
-            found[HINDSIGHT] = hindsight(sweeps)
-        rivals = [own for label, own in found.items() if kind.get(label) == _ROLLOUT or label == HINDSIGHT]
-        means = [object_means(own.seconds) for own in rivals]
-        names = distinct(name for one in means for name in one)
-        yield Race(pace, found, {name: min(one[name] for one in means if name in one) for name in names})
+        every = report.of_protocol(protocol)
+        cases = timed(every["episode"][~every["planner"].isin([label for label in tours if own[label] != pace])], pace)
+        kinds = cases["planner"].map(kind)
+        best = in_hindsight(cases[kinds == UNIFORM].dropna(), _TIME.name)
+        rivals = pd.concat([cases[kinds == _ROLLOUT], best])
+        baseline = rivals.groupby(["planner", "object"])[_TIME.name].mean().groupby("object").min()
+        cases = pd.concat([cases, best])
+        yield Race(pace, cases.assign(**{_RELATIVE.name: 100.0 * cases[_TIME.name] / cases["object"].map(baseline)}))
 
 
 _NOTE = (
@@ -123,23 +96,21 @@ _NOTE = (
 
 def time_table(report: SweepReport, protocol: str) -> Table | None:
     """One row per cost model and planner; None in a sweep without a tour."""
-    columns = (
-        Column("pace", "cost model"), PLANNER, EPISODES,
-        Column("time_not_reached", "N/A: below 95 %"), VIEWS_95.column, Column.of(Metric.time95, interval=True),
-        Column("time95_rel_percent", "relative (%)", 1, interval=True), Column("worst_percent", "worst object (%)", 1),
-        Column("worst", "which"), Column("slower", f"objects > {_SLOWER:g} %"),
-    )
-    rows = list[tuple[Cell, ...]]()
-    for race in races(report, protocol):
-        for label, own in race.tallies.items():
-            relative = race.relative(label)
-            means = object_means(relative)
-            worst = max(means, key=lambda name: means[name], default=None)
-            rows.append((
-                race.pace.time_words, label, len(own.seconds) + own.not_reached, own.not_reached,
-                mean_interval(own.views), mean_interval(own.seconds), mean_interval(relative),
-                None if worst is None else means[worst], None if worst is None else str(worst),
-                sum(value > _SLOWER for value in means.values()),
-            ))
-    name = f"time{report.suffix(protocol)}"
-    return Table(name, "Time to 95 % of the surface", _NOTE, columns, tuple(rows)) if rows else None
+    cells: Cells = [
+        *NUMBER, (Column("time_not_reached", "N/A: below 95 %"), lambda own: int(own[_TIME.name].isna().sum())),
+        mean_of(VIEWS_95), mean_of(_TIME), mean_of(_RELATIVE),
+        (Column("worst_percent", "worst object (%)", 1), lambda own: _relative(own).max()),
+        (Column("worst", "which"), lambda own: None if (means := _relative(own)).empty else str(means.idxmax())),
+        (Column("slower", f"objects > {_SLOWER:g} %"), lambda own: int((_relative(own) > _SLOWER).sum())),
+    ]
+    groups = [
+        ((race.pace.time_words, planner), own)
+        for race in races(report, protocol) for planner, own in by_planner(race.cases)
+    ]
+    name, by = f"time{report.suffix(protocol)}", (Column("pace", "cost model"), PLANNER)
+    return grouped(name, "Time to 95 % of the surface", _NOTE, by, cells, groups) if groups else None
+
+
+def _relative(cases: pd.DataFrame) -> pd.Series:
+    """Mean by object."""
+    return pd.Series(object_means(figures(cases, _RELATIVE.name)), dtype=float)

@@ -1,37 +1,79 @@
-"""Pictures of single episodes of a sweep: the views taken, and what objectives said of all candidates."""
+"""Pictures of the episodes of a sweep: coverage, calibration, views taken, what objectives said of all candidates."""
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from nbv_bench import statistics
-from nbv_bench.experiments.summary.sweep_report import (
-    ComparedCase,
-    Episode,
-    SweepReport,
-    Trial,
-    trial_of,
-)
-from nbv_bench.experiments.summary.sweep_tables import (
-    REGRET,
-)
+from nbv_bench.experiments.summary.sweep_report import TRIAL, Episode, SweepReport
+from nbv_bench.experiments.summary.sweep_tables import REGRET
+from nbv_bench.figures import sweep_figures as draw
 from nbv_bench.figures.view_maps import ViewMap, draw_landscapes, draw_view_maps
+from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import PlannerSettings, recorded_config
 from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import objective_named
 from nbv_planner.errors import NbvPlannerError, ResultsError
-from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
+from nbv_planner.geometry import FloatArray
+from nbv_planner.planning.objectives import OMNISCIENT, TRUTH_OBJECTIVES, Situation
 from nbv_planner.report.figures.episode_figure import true_contour
-from nbv_planner.report.figures.style import file_name, picture
+from nbv_planner.report.figures.recorded_figure import draw_calibration
+from nbv_planner.report.figures.style import file_name, picture, planner_styles
 from nbv_planner.report.page import Picture
 from nbv_planner.report.tables import Landscape
 from nbv_planner.settings import from_mapping
+from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.thesis import TrueSurface
 from nbv_planner.world.objects import parse_object
+from nbv_planner.world.pose import Poses
+
+
+def coverage_picture(report: SweepReport, protocol: str) -> Picture:
+    """Coverage over the number of views, one panel per planner."""
+    curves = {
+        planner: [ViewColumn.coverage.each(episode["views"]) for episode in own]
+        for planner, own in report.by_planner(protocol).items()
+    }
+    views = max(len(curve) for own in curves.values() for curve in own)
+    bands = {planner: statistics.coverage_band(own, views) for planner, own in curves.items()}
+    caption = (
+        "True coverage over the number of views. Line: mean over objects and seeds; band: where 80 % of the episodes "
+        "lie (quantiles 10 % to 90 %). An episode that has ended keeps its coverage."
+    )
+    figure = draw.draw_coverage_curves(bands, report.reference)
+    return picture(f"coverage{report.suffix(protocol)}", "Coverage over the number of views", caption, figure)
+
+
+def calibration_picture(report: SweepReport, protocol: str) -> Picture | None:
+    """Measured over nominal frequencies, and by angle; None if no episode has any."""
+    found = {
+        planner: known for planner, own in report.by_planner(protocol).items()
+        if (known := [episode["calibration"] for episode in own if episode.get("calibration")])
+    }
+    if not found:
+        return None
+    planners = list(report.of_protocol(protocol)["planner"].unique())
+    levels = next(iter(found.values()))[0]["levels"]
+    inside = {label: _mean([c["inside"] for c in many]) for label, many in found.items()}
+    by_angle = {label: _mean([c["inside_by_angle"] for c in many]) for label, many in found.items()}
+    caption = (
+        "How often the true radius lies in intervals around the mean, at the end of the episodes, averaged over "
+        "objects and seeds. Left: measured over nominal frequency; above the diagonal the belief is too cautious, "
+        "below it too sure. Right: how often it lies between the bounds, by polar angle. Angles "
+        "are not independent of each other."
+    )
+    figure = draw_calibration(levels, inside, by_angle, planner_styles(planners, report.reference))
+    return picture(f"calibration{report.suffix(protocol)}", "Calibration of the band", caption, figure)
+
+
+def _mean(rows: Sequence[Sequence[float | None]]) -> FloatArray:
+    """Mean over episodes, None left out; NaN where nothing is left."""
+    return np.asarray(pd.DataFrame(rows, dtype=float).mean())
 
 
 def rerun(episode: Episode) -> Simulation:
@@ -64,22 +106,18 @@ def ranking_objectives(planners: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [name for name in dict.fromkeys(used) if name not in TRUTH_OBJECTIVES]
 
 
-def landscape_episode(
-    episodes: Sequence[Episode], cases: Sequence[ComparedCase], reference: str | None
-) -> Mapping[str, Any] | None:
+def landscape_episode(cases: pd.DataFrame, reference: str | None) -> Episode | None:
     """Choose an episode that shows much: that with the least regret on the trial with the largest mean regret.
 
     The omniscient greedy planner, the `reference`, is not chosen; None if no other one has taken two views.
     """
-    regrets: dict[Trial, list[tuple[float, str]]] = defaultdict(list)
-    for c in cases:
-        if c.planner != reference and c[Metric.T] >= 2 and (regret := REGRET.of(c)) is not None:
-            regrets[c.trial].append((regret, c.planner))
-    if not regrets:
+    shown = cases[(cases["planner"] != reference) & (cases[Metric.T.name] >= 2)].dropna(subset=[REGRET.name])
+    if shown.empty:
         return None
-    hardest = max(regrets, key=lambda trial: float(np.mean([regret for regret, _ in regrets[trial]])))
-    planner = min(regrets[hardest])[1]
-    return next(e for e in episodes if trial_of(e) == hardest and e["case"]["planner"] == planner)
+    hardest = shown.groupby(TRIAL, sort=False)[REGRET.name].transform("mean")
+    trial = shown[(shown[TRIAL] == shown.loc[hardest.idxmax(), TRIAL]).all(axis=1)]
+    chosen: Episode = trial.sort_values([REGRET.name, "planner"])["episode"].iloc[0]
+    return chosen
 
 
 def episode_landscapes(episode: Episode, objectives: Sequence[str]) -> list[list[Landscape]]:
@@ -91,11 +129,25 @@ def episode_landscapes(episode: Episode, objectives: Sequence[str]) -> list[list
         NbvPlannerError: it cannot be run again as it was, see :func:`rerun`.
     """
     judge = rerun(episode).judge
-    truth = TrueSurface(judge.truth.points.angle, judge.truth.points.radius)
     last = max(2, int(Metric.T95.of(judge.metrics()) or len(judge.steps)))
-    decisions = sorted({2, (last + 2) // 2, last})
-    evaluated = statistics.objective_landscapes
-    return [evaluated(judge.steps, objectives, number, truth, judge.truth.scene) for number in decisions]
+    return [_landscapes(judge, objectives, number) for number in sorted({2, (last + 2) // 2, last})]
+
+
+def _landscapes(judge: EpisodeJudge, objectives: Sequence[str], decision: int) -> list[Landscape]:
+    """Evaluate objectives, by their ids, on the belief on which the view number `decision` was chosen.
+
+    That is 2 to the number of views: before the first the belief is flat.
+    """
+    scene, earlier, candidates = judge.truth.scene, judge.steps[: decision - 1], judge.steps[decision - 1].candidates
+    taken = Poses.of([step.view for step in earlier])
+    truth = TrueSurface(judge.truth.points.angle, judge.truth.points.radius)
+    truth.seen = np.asarray(truth.observed(taken, scene).any(axis=0))
+    situation = Situation(StarReader(scene)(earlier[-1].belief), scene, candidates, taken)
+    gain = objective_named(OMNISCIENT, truth).evaluate(situation)
+    return [
+        Landscape(name, decision, candidates.polar[:, 0], objective_named(name, truth).evaluate(situation), gain)
+        for name in objectives
+    ]
 
 
 _MOST_MAPS = 24
@@ -104,7 +156,7 @@ _LONGEST_NAME = 34
 
 def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
     """For each planner the objects with the views it chose."""
-    seed = min(e["case"]["seed"] for e in report.episodes_of(protocol))
+    seed = report.of_protocol(protocol)["seed"].min()
     for number, (planner, episodes) in enumerate(report.by_planner(protocol).items(), start=1):
         if own := [e for e in episodes if e["case"]["seed"] == seed]:
             shown = f"{min(len(own), _MOST_MAPS)} of {len(own)} objects, seed {seed}"
@@ -138,7 +190,7 @@ def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
 
     None if no episode has two views, or candidates are not on the view circle: they are no curve over the angle.
     """
-    episode = landscape_episode(report.episodes, report.of_protocol(protocol), report.reference)
+    episode = landscape_episode(report.of_protocol(protocol), report.reference)
     objectives = ranking_objectives(report.sweep["planners"])
     if episode is None or not objectives or not recorded_config(episode["config"]).views.on_circle:
         return None

@@ -8,8 +8,8 @@ import math
 import pytest
 
 from nbv_bench.experiments.summary.runs import (
-    ComparedEpisode,
     ComparedRun,
+    compared_episodes,
     compared_runs,
     paired_runs_table,
     runs_table,
@@ -20,7 +20,10 @@ from nbv_planner.report.tables import MeanInterval
 
 
 def run(label: str, figures: dict[tuple[str, int], float]) -> ComparedRun:
-    return ComparedRun(label, {case: ComparedEpisode([0.5], True, {"T": value}) for case, value in figures.items()})
+    return ComparedRun(label, compared_episodes([
+        {"object": name, "seed": seed, "curve": [0.5], "true": True, "T": value}
+        for (name, seed), value in figures.items()
+    ]))
 
 
 FIRST = run("a", {("star", 0): 10.0, ("star", 1): 14.0, ("star", 2): 11.0, ("moon", 0): 5.0})
@@ -77,10 +80,10 @@ def test_an_episode_folder_is_read(tmp_path):
     record = {"config": {"object": "star"}, "seed": 3, "views": views, "metrics": {"T": 2, "T95": None, "rec": 0.7}}
     (tmp_path / "episode.json").write_text(json.dumps(record))
     (found,) = compared_runs(str(tmp_path), "run", lambda path: pytest.fail("no bag"))
-    assert list(found.episodes) == [("star", 3)]
-    episode = found.episodes["star", 3]
-    assert list(episode.coverage) == [0.4, 0.7]
-    assert episode.figures == {"T": 2.0, "rec": 0.7, "travelled": 8.0}
+    (episode,) = found.episodes.to_dict("records")
+    assert (episode["object"], episode["seed"], episode["curve"]) == ("star", 3, [0.4, 0.7])
+    known = {name: value for name, value in episode.items() if isinstance(value, float) and not math.isnan(value)}
+    assert known == {"T": 2.0, "rec": 0.7, "travelled": 8.0}
 
 
 @pytest.mark.parametrize(

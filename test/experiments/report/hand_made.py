@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from nbv_bench.experiments.folder import SweepResults
-from nbv_bench.experiments.summary.sweep_report import ComparedCase, compare_cases
+from nbv_bench.experiments.summary.sweep_report import compare_cases
 
 REFERENCE = "greedy_oracle"
 
@@ -27,7 +29,7 @@ def episode(
     }
 
 
-def compared(episodes: list[dict[str, Any]], reference: str | None = REFERENCE) -> list[ComparedCase]:
+def compared(episodes: list[dict[str, Any]], reference: str | None = REFERENCE) -> pd.DataFrame:
     return compare_cases(episodes, reference)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hand_made import episode, results, sweep_of
+from hand_made import compared, episode, results, sweep_of
 from scipy import stats
 
 from nbv_bench.experiments.summary.contents import report_page, report_tables
@@ -34,7 +34,7 @@ def by_class(table):
 
 
 def test_claims_are_counted_and_their_lateness_is_averaged_where_they_held():
-    rows = by_class(certificate_table([*CLAIMS, covered([0.5, 0.96], shape="random:gp:3")]))
+    rows = by_class(certificate_table(compared([*CLAIMS, covered([0.5, 0.96], shape="random:gp:3")])))
     assert list(rows) == ["all", "square", "random"]
     everything = rows["all"]
     assert (everything["episodes"], everything["claims"], everything["held"]) == (6, 5, 4)
@@ -47,7 +47,7 @@ def test_claims_are_counted_and_their_lateness_is_averaged_where_they_held():
 
 
 def test_the_part_that_held_has_the_interval_of_wilson():
-    part = by_class(certificate_table(CLAIMS))["all"]["held_percent"]
+    part = by_class(certificate_table(compared(CLAIMS)))["all"]["held_percent"]
     n, p, z = 4, 0.75, stats.norm.ppf(0.975)
     centre, half = p + z**2 / (2 * n), z * np.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
     expected = [100 * p, *(100 * (centre + sign * half) / (1 + z**2 / n) for sign in (-1, 1))]
@@ -55,20 +55,20 @@ def test_the_part_that_held_has_the_interval_of_wilson():
 
 
 def test_the_target_is_that_of_the_claim():
-    (row,) = certificate_table([covered([0.5, 0.85, 0.95], target=0.8)]).rows
+    (row,) = certificate_table(compared([covered([0.5, 0.85, 0.95], target=0.8)])).rows
     assert row[-1] == 1
 
 
 def test_planners_that_claim_nothing_have_no_row_and_without_any_claim_there_is_no_table():
     others = [episode("B", "square:a", protocol="sensor")]
-    assert {row[1] for row in certificate_table([*CLAIMS, *others]).rows} == {"A"}
-    assert certificate_table(others) is None
+    assert {row[1] for row in certificate_table(compared([*CLAIMS, *others])).rows} == {"A"}
+    assert certificate_table(compared(others)) is None
     report = sweep_report(results(others, sweep_of(others)))
     assert "certificate" not in [table.name for table in report_tables(report)]
 
 
 def test_a_planner_none_of_whose_claims_held_has_no_lateness():
-    (row,) = certificate_table([covered([0.5])]).rows
+    (row,) = certificate_table(compared([covered([0.5])])).rows
     assert (row[5], row[6].mean, row[-1]) == (0, 0.0, None)
     assert np.isnan(row[7].mean)
 

@@ -85,7 +85,7 @@ def test_times_are_summed_up_over_all_decisions():
         view["milliseconds"] = milliseconds
     episodes = [slow, episode("X", "two", views=0, views_95=None), episode("Y", views=0, views_95=None)]
     reference = [episode(REFERENCE, shape, views_95=2) for shape in ("one", "two")]
-    table = timing_table(episodes, compared([*episodes, *reference]))
+    table = timing_table(compared([*episodes, *reference]))
     assert table.rows[0][:4] == ("thesis", "X", 3, 2.0)
     assert table.rows[0][5] == 9.0
     assert (table.rows[0][6].mean, table.rows[0][7]) == (150.0, 1)  # 3 views for 2 on one object, N/A on the other

@@ -9,7 +9,7 @@ from nbv_bench.experiments.summary.thesis_tables import (
     PUBLISHED_NOT_REACHED,
     compared_with_thesis,
     published_means,
-    published_rows,
+    published_table,
 )
 from nbv_planner.world.objects import OBJECT_SETS
 
@@ -25,12 +25,11 @@ def by_key(table):
 
 
 def test_printed_tables_are_whole():
-    first, second = published_rows("table_7_1"), published_rows("table_7_2")
-    assert [row["algorithm"] for row in first] == PLANNERS
+    first, second = published_table("table_7_1"), published_table("table_7_2")
+    assert list(first.index) == [("all", planner) for planner in PLANNERS]
     assert len(second) == len(PLANNERS) * 4
-    assert first[3]["t95_rel_percent"] == 129.0
-    (up,) = [row for row in second if (row["algorithm"], row["object_class"]) == ("UP", "polygon")]
-    assert (up["t95_rel_percent"], up["avg_individual_regret"]) == (158.0, 19.94)
+    assert first["t95_rel_percent"].iloc[3] == 129.0
+    assert list(second.loc[("polygon", "UP"), ["t95_rel_percent", "avg_individual_regret"]]) == [158.0, 19.94]
     assert sum(PUBLISHED_NOT_REACHED.values()) == 9
 
 

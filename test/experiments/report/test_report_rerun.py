@@ -94,9 +94,9 @@ def test_hardest_object_and_its_best_planner_are_chosen():
         episode(REFERENCE, "easy"), episode("A", "easy", regret=1.0), episode("B", "easy", regret=2.0),
         episode(REFERENCE, "hard"), episode("A", "hard", regret=9.0), episode("B", "hard", regret=5.0),
     ]
-    chosen = landscape_episode(cases, compared(cases), REFERENCE)
+    chosen = landscape_episode(compared(cases), REFERENCE)
     assert (chosen["case"]["object"], chosen["case"]["planner"]) == ("hard", "B")
-    assert landscape_episode(cases[:1], compared(cases[:1]), REFERENCE) is None
+    assert landscape_episode(compared(cases[:1]), REFERENCE) is None
 
 
 def test_objectives_that_rank_views_are_listed_once():

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from nbv_bench.experiments.cases import THEORY_MEASURES
-from nbv_bench.experiments.summary.sweep_tables import theory_groups, theory_table
+from nbv_bench.experiments.summary.sweep_tables import theory_table
 from nbv_bench.experiments.sweep_file import load_sweep
 
 
@@ -19,8 +19,8 @@ def row(planner, measurement="line_of_sight", regret=10, objective=50.0, bound=1
 
 def test_groups_are_one_per_measurement_and_planner_in_order():
     rows = [row("U"), row("CS"), row("U"), row("U", "surface_points")]
-    groups = theory_groups(rows)
-    assert [(g.measurement, g.planner, len(g.rows)) for g in groups] == [
+    table = theory_table(rows, delta=0.05)
+    assert list(zip(*map(table.column, ("measured", "algorithm", "runs")), strict=True)) == [
         ("line_of_sight", "U", 2), ("line_of_sight", "CS", 1), ("surface_points", "U", 1),
     ]
 

@@ -6,17 +6,17 @@ import dataclasses
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hand_made import results
 
 from nbv_bench.experiments.cases import run_episode_case
 from nbv_bench.experiments.summary.pictures import time_picture
-from nbv_bench.experiments.summary.sweep_report import HINDSIGHT, sweep_report
+from nbv_bench.experiments.summary.sweep_report import HINDSIGHT, figures, in_hindsight, sweep_report
 from nbv_bench.experiments.summary.sweep_tables import planner_table
-from nbv_bench.experiments.summary.time_tables import hindsight, races, seconds_by, tally, time_table
+from nbv_bench.experiments.summary.time_tables import races, seconds_by, time_table, timed
 from nbv_bench.statistics import object_means
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
-from nbv_planner.episode.records import Metric
 from nbv_planner.planning.motion import TimeSettings
 from nbv_planner.planning.termination import TerminationSettings
 
@@ -88,10 +88,11 @@ def test_every_cost_model_of_a_tour_rates_those_that_do_not_depend_on_it():
     episodes = [*EPISODES, *again]
     planners = {**PLANNERS, "fast": {"planner": "tour", **PACE, "linear_speed": 5.0}}
     slow, fast = races(sweep_report(results(episodes, sweep(episodes, planners))), "sensor")
-    assert "fast" not in slow.tallies
-    assert "go" not in fast.tallies
-    assert object_means(slow.tallies["coarse"].seconds)["a"] == pytest.approx(46.0)
-    assert object_means(fast.tallies["coarse"].seconds)["a"] == pytest.approx(10.0)
+    assert "fast" not in set(slow.cases["planner"])
+    assert "go" not in set(fast.cases["planner"])
+    for race, seconds in ((slow, 46.0), (fast, 10.0)):
+        coarse = race.cases[race.cases["planner"] == "coarse"]
+        assert object_means(figures(coarse, "time95"))["a"] == pytest.approx(seconds)
 
 
 def test_a_sweep_without_a_tour_has_no_table_of_times():
@@ -102,18 +103,20 @@ def test_a_sweep_without_a_tour_has_no_table_of_times():
 
 
 def test_a_sweep_that_misses_a_seed_is_not_the_best_in_hindsight():
-    lucky = tally([drive("x", "a", 0, [0.0]), drive("x", "a", 1, [0.1], full=False)], TimeSettings())
-    whole = tally([drive("y", "a", seed, [0.0, 1.0]) for seed in (0, 1)], TimeSettings())
-    assert object_means(hindsight([lucky, whole]).seconds) == {"a": pytest.approx(24.0)}
+    lucky = [drive("x", "a", 0, [0.0]), drive("x", "a", 1, [0.1], full=False)]
+    whole = [drive("y", "a", seed, [0.0, 1.0]) for seed in (0, 1)]
+    best = in_hindsight(timed([*lucky, *whole], TimeSettings()), "time95")
+    assert object_means(figures(best, "time95")) == {"a": pytest.approx(24.0)}
 
 
 def test_the_best_sweep_in_hindsight_is_a_row_among_the_planners_by_its_views(report):
     """On a the coarse one with 3 views, on b the fine one with 3; one sweep alone is no choice."""
-    table = {row["algorithm"]: row for row in planner_table([*report.cases, *report.sweeps_in_hindsight]).records()}
-    assert list(table) == ["coarse", "fine", "few", "go", HINDSIGHT]
-    assert [(c.trial.object, c[Metric.T95]) for c in report.sweeps_in_hindsight] == [*[("a", 3)] * 2, *[("b", 3)] * 2]
+    best = report.sweeps_in_hindsight
+    table = planner_table(pd.concat([report.cases, best]))
+    assert table.column("algorithm") == ["coarse", "fine", "few", "go", HINDSIGHT]
+    assert list(zip(best["object"], best["T95"], strict=True)) == [*[("a", 3)] * 2, *[("b", 3)] * 2]
     episodes = [episode for episode in EPISODES if episode["case"]["planner"] == "coarse"]
-    assert sweep_report(results(episodes, sweep(episodes, {"coarse": PLANNERS["coarse"]}))).sweeps_in_hindsight == []
+    assert sweep_report(results(episodes, sweep(episodes, {"coarse": PLANNERS["coarse"]}))).sweeps_in_hindsight.empty
 
 
 def test_a_sweep_that_misses_95_percent_is_not_the_best_by_its_views():
@@ -123,7 +126,7 @@ def test_a_sweep_that_misses_95_percent_is_not_the_best_by_its_views():
     ]
     planners = {name: {"planner": "uniform"} for name in "xy"}
     found = sweep_report(results(episodes, sweep(episodes, planners))).sweeps_in_hindsight
-    assert [(c.planner, c[Metric.T95]) for c in found] == [(HINDSIGHT, 2)] * 2
+    assert list(zip(found["planner"], found["T95"], strict=True)) == [(HINDSIGHT, 2)] * 2
 
 
 def test_the_picture_has_a_panel_per_cost_model(report):
