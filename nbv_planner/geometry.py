@@ -120,7 +120,7 @@ class CircleInterpolation:
     def __call__(self, values: FloatArray) -> FloatArray:
         """Interpolate grid `values`, shape (M,)."""
         start = values[self.before]
-        return np.asarray((values[self.after] - start) / self.gap * self.offset + start)
+        return (values[self.after] - start) / self.gap * self.offset + start
 
 
 @lru_cache(maxsize=8)
@@ -151,4 +151,4 @@ def windows_of(turns: FloatArray, first: IntArray, width: int) -> FloatArray:
     step = turns.itemsize
     # A view of all windows at once; numpy's own sliding_window_view takes longer than the copy.
     every = np.ndarray((len(turns) - width + 1, width), turns.dtype, turns, strides=(step, step))
-    return np.asarray(every[first])
+    return every[first]

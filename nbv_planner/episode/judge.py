@@ -241,7 +241,7 @@ class Judge(Generic[AnyTruth]):
 
     def new_points(self, *views: CameraPose) -> BoolArray:
         """Which elements one of these views would see for the first time, shape (P,)."""
-        return np.asarray(self.truth.visible(Poses.of(views)).any(axis=0) & ~self.seen)
+        return self.truth.visible(Poses.of(views)).any(axis=0) & ~self.seen
 
     def add(self, step: Step) -> ViewRecord:
         """Judge a step and keep it."""

@@ -90,7 +90,7 @@ class MaternChain:
         turn = np.array([TWO_PI])
         rest = np.eye(self.size) - self.transition(turn)[..., 0]
         half = np.linalg.solve(rest, self._unit_noise(self.rate * turn)[..., 0])
-        return np.asarray(np.linalg.solve(rest, half.T))
+        return np.linalg.solve(rest, half.T)
 
     def _unit_noise(self, u: FloatArray) -> FloatArray:
         r"""Evaluate :math:`\int_0^u h h^T ds` for the dimensionless gaps `u`, shape (d, d, n).
@@ -114,7 +114,7 @@ class MaternChain:
 def _combined(coefficients: FloatArray, terms: FloatArray) -> FloatArray:
     """Sums of `terms` (k, n) with `coefficients` (d, d, k), shape (d, d, n)."""
     d = len(coefficients)
-    return np.asarray((coefficients.reshape(d * d, -1) @ terms).reshape(d, d, -1))
+    return (coefficients.reshape(d * d, -1) @ terms).reshape(d, d, -1)
 
 
 def _exponential_moments(u: FloatArray, highest: int) -> FloatArray:

@@ -173,7 +173,7 @@ class FastPosterior:
     def _mean(self) -> FloatArray:
         if self.data.count == 0:
             return np.full(len(self.pairing.back), self.prior_mean)
-        return np.asarray(self.prior_mean + self.tree.mean()[self.pairing.back])
+        return self.prior_mean + self.tree.mean()[self.pairing.back]
 
     def mean_and_std(self) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and standard deviation at the grid, shape (M,) each, metres."""
@@ -190,7 +190,7 @@ class FastPosterior:
 
     def sample(self, normals: FloatArray) -> FloatArray:
         """Joint samples (count, M), metres, from standard normals (count, normals_per_sample), linear in them."""
-        return np.asarray(self.prior_mean + self.tree.sample(normals)[:, self.pairing.back])
+        return self.prior_mean + self.tree.sample(normals)[:, self.pairing.back]
 
     @cached_property
     def tree(self) -> Tree:

@@ -91,7 +91,7 @@ class CondensedMeasurements:
     @property
     def noise_std(self) -> FloatArray:
         """Standard deviation of each mean radius, shape (n,), metres."""
-        return np.asarray(self.precision**-0.5)
+        return self.precision**-0.5
 
     @property
     def information(self) -> float:
@@ -196,7 +196,7 @@ class CondensedMeasurements:
     def _density(self) -> FloatArray:
         """Precision per radian in each cell, shape (N,), 1/(m² rad)."""
         total = np.append(0.0, np.cumsum(self.precision))[self.bounds]
-        return np.asarray(np.diff(total) / (self._end - self.edge))
+        return np.diff(total) / (self._end - self.edge)
 
     def _from_gap(self) -> FloatArray:
         """How far the nearer one of i and i + 1 is from the nearest end of a gap, shape (n - 1,), radians.

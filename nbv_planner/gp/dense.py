@@ -97,7 +97,7 @@ def _whitened(factor: FloatArray, cross: FloatArray) -> FloatArray:
     columns = max(1, _UNINTERRUPTED // len(factor) ** 2)
     starts = range(columns, cross.shape[1], columns)
     blocks = [solve_triangular(factor, b, lower=True, check_finite=False) for b in np.split(cross, starts, axis=1)]
-    return np.asarray(blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1))
+    return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
 
 def dense_covariance(kernel: Kernel, grid: FloatArray, angle: FloatArray, noise_std: FloatArray) -> FloatArray:
@@ -161,7 +161,7 @@ class DensePosterior:
 
     def sample(self, normals: FloatArray) -> FloatArray:
         """Joint samples, shape (count, M), metres, from standard normals (count, M)."""
-        return np.asarray(self.mean() + normals @ self._root)
+        return self.mean() + normals @ self._root
 
     @cached_property
     def _root(self) -> FloatArray:

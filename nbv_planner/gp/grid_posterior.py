@@ -172,13 +172,13 @@ class GridPosterior:
     @cached_property
     def _start_precision(self) -> FloatArray:
         """Posterior precision of the state at 0, shape (d, d)."""
-        return np.asarray(self.grid.diagonal + self.sums[:, :-1, 0] - self.grid.border.T @ self._solved[:, 1:])
+        return self.grid.diagonal + self.sums[:, :-1, 0] - self.grid.border.T @ self._solved[:, 1:]
 
     @cached_property
     def _start(self) -> FloatArray:
         """Posterior mean of the state at 0, shape (d,), less the prior mean."""
         score = self.sums[:, -1, 0] - self.grid.border.T @ self._solved[:, 0]
-        return np.asarray(np.linalg.solve(self._start_precision, score))
+        return np.linalg.solve(self._start_precision, score)
 
 
 @lru_cache(maxsize=1)

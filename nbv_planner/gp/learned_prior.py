@@ -278,7 +278,7 @@ class AveragedPosterior:
     def chosen(self, quantile: FloatArray) -> IntArray:
         """Index of the prior at each quantile (S,) in [0, 1) of the weights, laid side by side; shape (S,)."""
         ends = np.cumsum(self.weights)
-        return np.asarray(np.searchsorted(ends[:-1] / ends[-1], quantile, side="right"))
+        return np.searchsorted(ends[:-1] / ends[-1], quantile, side="right")
 
     def draw(self, quantile: FloatArray, normal: FloatArray) -> FloatArray:
         """Coefficients (S, 2K + 1), metres, less the mean m, drawn from the mixture by standard normals of that shape.
@@ -298,7 +298,7 @@ class AveragedPosterior:
 
     def surfaces(self, features: FloatArray, coefficients: FloatArray) -> FloatArray:
         """Radii, shape (S, M), metres, of draws (S, 2K + 1) where the basis functions have these values (M, 2K + 1)."""
-        return np.asarray(self._prior.mean + coefficients @ features.T)
+        return self._prior.mean + coefficients @ features.T
 
 
 # Part of the mean radius below which radii are taken for that: noise may bring them near 0.

@@ -178,7 +178,7 @@ class Search:
         centre = (found.x, found.y) if found.views else fitted_circle(returns.x[mine], returns.y[mine], stated)[:2]
         free = FreeCells.of(scans, self.scene, _OUTER * stated, _FREE_CELL * size)
         apart = np.bincount(part, free.between(centre, returns.x, returns.y)) / np.maximum(np.bincount(part), 1)
-        return np.asarray(mine | ((part > 0) & (apart[part] < _APART)))
+        return mine | ((part > 0) & (apart[part] < _APART))
 
     def _around(
         self, x: FloatArray, y: FloatArray, std: FloatArray, found: FoundScene, scans: Sequence[MatchedScan]

@@ -69,7 +69,7 @@ class ScanMakerSettings(Settings):
 
     def in_band(self, height: FloatArray) -> BoolArray:
         """Whether each height, metres, lies within the band; NaN does not."""
-        return np.asarray((height >= -self.band_below) & (height <= self.band_above))
+        return (height >= -self.band_below) & (height <= self.band_above)
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ class CommonErrors:
     def found(self) -> BoolArray:
         """Which of them, as :attr:`shown`, differ from 0 by more than 3 standard deviations, the first by 2.5; (4,)."""
         value, std = self.shown
-        return np.asarray(np.abs(value) > _FOUND * std)
+        return np.abs(value) > _FOUND * std
 
     @property
     def words(self) -> str:
@@ -198,7 +198,7 @@ class SurfaceBelief:
     @property
     def common_std(self) -> FloatArray:
         """Standard deviation of what is left of common errors, shape (M,), metres."""
-        return np.asarray(np.sqrt(np.maximum(self.std**2 - self.by_noise.std**2, 0.0)))
+        return np.sqrt(np.maximum(self.std**2 - self.by_noise.std**2, 0.0))
 
     @property
     def step(self) -> float:
@@ -230,7 +230,7 @@ class SurfaceBelief:
         Further away from the nearest measurement than the tolerance itself, a surface at 45 degrees to the ray leaves
         such a band: there it is the prior that is narrow, which is no evidence.
         """
-        return np.asarray((self.width < tolerance) & (way_to_measurement(self) <= tolerance))
+        return (self.width < tolerance) & (way_to_measurement(self) <= tolerance)
 
     def narrow_part(self, tolerance: float) -> float:
         """Part of the circle that is :meth:`narrow`, see :class:`~nbv_planner.surface.seam.Banded`."""
@@ -298,7 +298,7 @@ def slope_on_grid(grid: FloatArray, mean: FloatArray) -> FloatArray:
     step = float(grid[1] - grid[0])
     after, before = (at_neighbour(mean) for at_neighbour in _neighbours(np.asarray(grid, dtype=float).tobytes()))
     slope = (after - before) / (2.0 * step * np.maximum(mean, 1e-9))
-    return np.asarray(np.clip(slope, -_STEEPEST, _STEEPEST))
+    return np.clip(slope, -_STEEPEST, _STEEPEST)
 
 
 @lru_cache(maxsize=8)

@@ -162,7 +162,7 @@ class _Cells:
     def means(self, values: FloatArray, weight: FloatArray) -> FloatArray:
         """Means over the hits in each cell by their `weight`, (n,); 0 where there is none."""
         whole, *sums = (np.bincount(self.cell, part * weight, minlength=self.number) for part in (1.0, *values.T))
-        return np.asarray((np.stack(sums) / np.where(whole > 0.0, whole, 1.0)).T)
+        return (np.stack(sums) / np.where(whole > 0.0, whole, 1.0)).T
 
     def shared(self, view: IntArray, views: int) -> BoolArray:
         """Which hits are in a cell that several views look into, shape (n,)."""
@@ -173,7 +173,7 @@ class _Cells:
         """Values (number,) of the cells that hold hits at polar angles, shape (M,), radians, interpolated."""
         there = np.unique(self.cell)
         middle = (there + 0.5) * (TWO_PI / self.number)
-        return np.asarray(np.interp(angle, middle, values[there], period=TWO_PI))
+        return np.interp(angle, middle, values[there], period=TWO_PI)
 
 
 def posterior(slopes: FloatArray, off: FloatArray, cluster: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -172,7 +172,7 @@ class Measurements:
         than that of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
         """
         std = self.std * np.maximum(np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt)), 1.0)
-        return np.asarray(np.sqrt(std**2 + self.pose_variance(slope)) if self.spread.any() else std)
+        return np.sqrt(std**2 + self.pose_variance(slope)) if self.spread.any() else std
 
 
 def polar(hits: Hits, centre: tuple[float, float] = (0.0, 0.0)) -> Measurements:

@@ -61,7 +61,7 @@ class Beams:
     @property
     def direction(self) -> FloatArray:
         """Direction in which each beam runs, shape (n,), radians, counter-clockwise from +x of the object frame."""
-        return np.asarray(self.hits.angle + self.hits.tilt)
+        return self.hits.angle + self.hits.tilt
 
     def moved(self, way: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Points at the distance `way` (n, k), metres, along each beam behind its hit: x and y, shape (n, k)."""
@@ -152,7 +152,7 @@ _MOST_OBLIQUE = 10.0
 def _incidence_factor(fall: FloatArray, slope: FloatArray, incidence: float) -> FloatArray:
     """Factor 1 + k (1/cos i − 1); the contour's normal has the length √(1 + s²) in the units of `fall`."""
     cos = np.abs(fall) / np.hypot(1.0, slope)
-    return np.asarray(1.0 + incidence * (1.0 / np.maximum(cos, 1.0 / _MOST_OBLIQUE) - 1.0))
+    return 1.0 + incidence * (1.0 / np.maximum(cos, 1.0 / _MOST_OBLIQUE) - 1.0)
 
 
 def student_t_weights(residual: FloatArray, degrees_of_freedom: float) -> FloatArray:
@@ -161,7 +161,7 @@ def student_t_weights(residual: FloatArray, degrees_of_freedom: float) -> FloatA
     q are the expected squared residuals, shape (n,), ν the degrees of freedom.
     Source: Tipping & Lawrence, "Variational inference for Student-t models", Neurocomputing 69 (2005).
     """
-    return np.asarray((degrees_of_freedom + 1.0) / (degrees_of_freedom + residual))
+    return (degrees_of_freedom + 1.0) / (degrees_of_freedom + residual)
 
 
 def contaminated_weights(residual: FloatArray, std: FloatArray, fraction: float, span: float) -> FloatArray:
@@ -193,7 +193,7 @@ def passes_through(beams: Beams, grid: FloatArray, mean: FloatArray, std: FloatA
     way = -_SHORT * beams.hits.std[:, np.newaxis] - back[:, np.newaxis] * np.linspace(0.0, 1.0, _PLACES)
     angle, radius = cartesian_to_polar(*beams.moved(way))
     inside = radius < np.interp(angle, grid, mean - _SURE * std, period=TWO_PI)
-    return np.asarray(inside.any(axis=1) & (back > 0.0))
+    return inside.any(axis=1) & (back > 0.0)
 
 
 # Neighbours to either side that are compared, and how many of them have to agree.
@@ -219,7 +219,7 @@ def supported(beams: Beams) -> BoolArray:
         agree = (scan[first] == scan[second]) & (np.abs(hits.radius[second] - hits.radius[first]) < gate)
         votes[first] += agree
         votes[second] += agree
-    return np.asarray(votes >= _AGREEING)
+    return votes >= _AGREEING
 
 
 NOISE_MODELS = ("gaussian", "student_t", "contaminated")

@@ -89,7 +89,7 @@ class Windows:
     def sums(self, values: FloatArray) -> FloatArray:
         """Sum grid `values`, shape (M,), over each window by prefix sums, shape (V,)."""
         running = prefix_sums(values)
-        return np.asarray(running[self.last] - running[self.first])
+        return running[self.last] - running[self.first]
 
 
 def camera_ray(angle: ArrayLike, view_angle: ArrayLike, bearing: ArrayLike, view_distance: float) -> FloatArray:
@@ -113,7 +113,7 @@ def camera_ray(angle: ArrayLike, view_angle: ArrayLike, bearing: ArrayLike, view
 
 def in_simple_interval(scene: Scene, angle: ArrayLike, view_angle: ArrayLike) -> BoolArray:
     """Whether polar `angle` lies in the simple interval of `view_angle` (broadcasts), modulo 2π."""
-    return np.asarray(np.abs(angle_difference(angle, view_angle)) <= scene.simple_half_width)
+    return np.abs(angle_difference(angle, view_angle)) <= scene.simple_half_width
 
 
 def fov_boundary(scene: Scene, angle: ArrayLike, view_angle: ArrayLike) -> FloatArray:
@@ -160,7 +160,7 @@ class BoundaryBlock:
     @cached_property
     def boundary_squared(self) -> FloatArray:
         """Square of the boundary, shape (v, W), m²."""
-        return np.asarray(self.boundary**2)
+        return self.boundary**2
 
     def rows(self, values: FloatArray) -> FloatArray:
         """Copy grid `values`, shape (M,), side by side with `boundary`, shape (v, W)."""

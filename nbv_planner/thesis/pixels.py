@@ -66,7 +66,7 @@ def pixels_in_band(belief: SurfaceBelief, reach: float, pixel_size: float) -> In
     pixels, at_pixels = world_pixels(reach, pixel_size), _interpolation(reach, pixel_size, grid).chosen(near)
     radius = pixels.radius.take(near)
     inside = (at_pixels(belief.lower) <= radius) & (radius <= at_pixels(belief.upper))
-    return np.asarray(np.sort(near[inside]))
+    return np.sort(near[inside])
 
 
 @lru_cache(maxsize=2)
@@ -344,7 +344,7 @@ class _Pieces:
         along = pixels.key - self.key.take(piece)
         hidden = pixels.distance >= self.slope.take(piece) * along + self.distance.take(piece)
         hidden[piece < 0] = False
-        return np.asarray(hidden)
+        return hidden
 
 
 class ConfidenceSimpleNumber(BandObjective):

@@ -87,7 +87,7 @@ class PoseCovariance:
         move = np.zeros((len(beam), 2, 3))
         move[:, 0, 0] = move[:, 1, 1] = 1.0
         move[:, 0, 2], move[:, 1, 2] = -beam[:, 1], beam[:, 0]
-        return np.asarray(move @ self.matrix @ move.transpose(0, 2, 1))
+        return move @ self.matrix @ move.transpose(0, 2, 1)
 
 
 @dataclass(frozen=True)

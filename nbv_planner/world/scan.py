@@ -141,7 +141,7 @@ class ConeSensor:
     def in_field(self, bearing: ArrayLike) -> BoolArray:
         """Whether each bearing lies between the two."""
         bearing = np.asarray(bearing)
-        return np.asarray((self.bearing_min <= bearing) & (bearing <= self.bearing_max))
+        return (self.bearing_min <= bearing) & (bearing <= self.bearing_max)
 
     def range_std(self, noise: RangeNoise, distance: FloatArray, incidence: FloatArray) -> FloatArray:
         """Standard deviation of ranges, metres, whatever the incidence."""

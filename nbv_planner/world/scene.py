@@ -88,7 +88,7 @@ class Scene(Settings):
 
     def in_cone(self, bearing: ArrayLike, distance: ArrayLike) -> BoolArray:
         """Whether a point at `bearing` and range `distance` lies inside the camera's cone."""
-        return np.asarray(self.sensor.in_field(bearing) & (np.asarray(distance) <= self.sensor.range_max))
+        return self.sensor.in_field(bearing) & (np.asarray(distance) <= self.sensor.range_max)
 
 
 class BeamScene(Scene):

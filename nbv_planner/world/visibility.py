@@ -196,4 +196,4 @@ def discretise(angle: FloatArray, radius: FloatArray, pixel_size: float) -> NDAr
     """Indices of one grid point per world pixel, rising: the first of the whole grid that lies in the pixel."""
     column, row = pixel_index(*polar_to_cartesian(angle, radius), pixel_size)
     _, first = np.unique(column * (1 << 32) + row, return_index=True)
-    return np.asarray(np.sort(first))
+    return np.sort(first)

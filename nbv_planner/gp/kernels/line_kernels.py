@@ -120,7 +120,7 @@ def cut_off(difference: ArrayLike, start: float, end: float) -> FloatArray:
     """
     r = np.abs(np.asarray(difference, dtype=float))
     inner, outer = _omega((end - r) / (end - start)), _omega((r - start) / (end - start))
-    return np.asarray(inner / (inner + outer))
+    return inner / (inner + outer)
 
 
 def _omega(x: FloatArray) -> FloatArray:
@@ -135,9 +135,9 @@ def _sum_of_images(
 
     def total(r: FloatArray) -> FloatArray:
         images = ((base(r - TWO_PI * i) + base(r + TWO_PI * i)) for i in range(1, kappa + 1))
-        return np.asarray(sum(images, start=base(r)))
+        return sum(images, start=base(r))
 
-    return np.asarray(variance / float(total(np.zeros(()))) * total(np.abs(difference)))
+    return variance / float(total(np.zeros(()))) * total(np.abs(difference))
 
 
 GREATEST_SMOOTHNESS = 50.0
@@ -213,7 +213,7 @@ class Rbf(Stationary):
     def __call__(self, difference: ArrayLike) -> FloatArray:
         """Covariance in m² at angle `difference` in radians."""
         scaled = np.asarray(difference, dtype=float) / self.length_scale
-        return np.asarray(self.variance * np.exp(-0.5 * scaled**2))
+        return self.variance * np.exp(-0.5 * scaled**2)
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class Matern(Stationary):
         u = math.sqrt(2.0 * self.smoothness) / self.length_scale * np.abs(np.asarray(difference, dtype=float))
         order = half_integer_order(self.smoothness)
         correlation = _bessel(self.smoothness, u) if order is None else _polynomial(order, u)
-        return np.asarray(self.variance * correlation)
+        return self.variance * correlation
 
 
 def _polynomial(order: int, u: FloatArray) -> FloatArray:
@@ -242,7 +242,7 @@ def _polynomial(order: int, u: FloatArray) -> FloatArray:
     total: FloatArray | float = 0.0
     for coefficient in reversed(matern_coefficients(order)):
         total = float(coefficient) + total * u
-    return np.asarray(np.exp(-u) * total)
+    return np.exp(-u) * total
 
 
 def _bessel(nu: float, u: FloatArray) -> FloatArray:
@@ -251,4 +251,4 @@ def _bessel(nu: float, u: FloatArray) -> FloatArray:
         logarithm = nu * np.log(u) + np.log(kve(nu, u)) - u + (1.0 - nu) * math.log(2.0) - gammaln(nu)
         # At 0, and where K_ν overflows (only for ν > 1, there u² is below rounding), the limit is 1; beyond the
         # range of K_ν it is 0. Rounding must not lift a correlation above 1.
-        return np.asarray(np.where(np.isfinite(kve(nu, u)), np.minimum(np.exp(logarithm), 1.0), u < 1.0))
+        return np.where(np.isfinite(kve(nu, u)), np.minimum(np.exp(logarithm), 1.0), u < 1.0)

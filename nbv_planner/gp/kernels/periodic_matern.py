@@ -77,7 +77,7 @@ class PeriodicMatern(Stationary):
         period = TWO_PI * self.rate
         u = self.rate * r
         both = _half(self.order, u, period) + _half(self.order, period - u, period)
-        return np.asarray(self.variance / self.images_at_zero * both)
+        return self.variance / self.images_at_zero * both
 
 
 def _half(order: int, u: FloatArray, period: float) -> FloatArray:
@@ -93,7 +93,7 @@ def _half(order: int, u: FloatArray, period: float) -> FloatArray:
         for coefficient in row[-2::-1]:
             polynomial = coefficient + polynomial * u
         total = total + period**q * polynomial * _power_sum(q, period)
-    return np.asarray(np.exp(-u) * total)
+    return np.exp(-u) * total
 
 
 @lru_cache(maxsize=64)
@@ -141,4 +141,4 @@ def fourier_coefficients(kernel: PeriodicMatern, count: int) -> FloatArray:
     # λ² = 2ν/l² is taken out of the bracket, where its power would overflow.
     density = math.exp(math.lgamma(nu + 0.5) - math.lgamma(nu)) / (math.sqrt(math.pi) * rate)
     scale = kernel.variance / kernel.images_at_zero * density
-    return np.asarray(scale * (1.0 + (np.arange(float(count)) / rate) ** 2) ** -(nu + 0.5))
+    return scale * (1.0 + (np.arange(float(count)) / rate) ** 2) ** -(nu + 0.5)

@@ -270,7 +270,7 @@ class TourPlanner(RolloutPlanner):
     def _by_bounds(self, bounds: FloatArray, options: Options) -> FloatArray:
         """The bounds per second."""
         legs = leg_time(self.views, options.situation.current_view, self.views.candidates, self.settings)
-        return np.asarray(bounds / np.maximum(legs, _ROUNDING))
+        return bounds / np.maximum(legs, _ROUNDING)
 
 
 def _best_around(angle: FloatArray, gains: FloatArray) -> IntArray:

@@ -73,7 +73,7 @@ class CircleViewSpace(ViewSpace):
 
     def apart(self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float) -> BoolArray:
         """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`, shape (V,)."""
-        return np.asarray(aside(views, visited) >= revisit_radius)
+        return aside(views, visited) >= revisit_radius
 
     def at_angle(self, view_angle: float) -> CameraPose:
         """The view at any angle of the circle."""

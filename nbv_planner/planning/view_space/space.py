@@ -192,7 +192,7 @@ class ViewSpace(ABC):
 
     def barred(self, excluded: ExclusionArray) -> BoolArray:
         """Which candidates arcs or ground exclude, by the reasons against each: neither time nor a view opens them."""
-        return np.asarray((excluded >= _ZONES) | ~on_arcs(self.candidates, self._settings))
+        return (excluded >= _ZONES) | ~on_arcs(self.candidates, self._settings)
 
     def apart(self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float) -> BoolArray:
         """Which of any `views` are not near one of the `visited`, shape (V,).

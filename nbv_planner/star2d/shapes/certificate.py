@@ -59,7 +59,7 @@ _STEEP = 5.0
 def logit(part: FloatArray | float) -> FloatArray:
     """Log odds of parts, any shape, which count as within [0.002, 0.998]."""
     inside = np.clip(part, _LEAST, 1.0 - _LEAST)
-    return np.asarray(np.log(inside / (1.0 - inside)))
+    return np.log(inside / (1.0 - inside))
 
 
 def evidence(

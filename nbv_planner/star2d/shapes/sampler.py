@@ -159,4 +159,4 @@ def within_bounds(
         evidence = evidence_of(belief)
         free = np.where(np.isfinite(evidence.std), np.inf, evidence.free)
         radius = np.minimum(radius, free[nearest_cell(belief.angle, wrap_angle(angle))])
-    return np.asarray(np.clip(radius, scene.radius_min, scene.radius_max))
+    return np.clip(radius, scene.radius_min, scene.radius_max)

@@ -89,7 +89,7 @@ class MeasuredSurface:
         first = (np.minimum(np.minimum(half, before), radius) / self.step).astype(np.intp)
         beyond = (np.maximum(np.maximum(half, before), radius) / self.step).astype(np.intp) + 1
         ray = np.arange(len(self.near))
-        return np.asarray((self.near[ray, beyond] - self.near[ray, first]) / (beyond - first))
+        return (self.near[ray, beyond] - self.near[ray, first]) / (beyond - first)
 
 
 def rays_beside(angle: FloatArray, widest: float, size: int) -> tuple[IntArray, FloatArray]:
@@ -125,7 +125,7 @@ def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings
     x, y = polar_to_cartesian(shapes.angle, shapes.radius)
     dx, dy = (np.roll(values, -1, axis=1) - values for values in (x, y))
     stretch = (np.abs(dx) + np.abs(dy) if density == "crossings" else np.hypot(dx, dy)) / pixel_size
-    return np.asarray(0.5 * (stretch + np.roll(stretch, 1, axis=1)))
+    return 0.5 * (stretch + np.roll(stretch, 1, axis=1))
 
 
 def seen_points(belief: SurfaceBelief, angle: FloatArray, pixel_size: float, density: str = "crossings") -> float:

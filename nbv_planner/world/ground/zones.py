@@ -230,7 +230,7 @@ class Ground(ABC):
         """Which points of a contour, polar angles and radii (m,), lie behind an obstacle from places, (n, m)."""
         across, along = polar_to_cartesian(angle, radius)
         dx, dy = across - x[:, None], along - y[:, None]
-        return np.asarray(self.sight(x, y, np.arctan2(dy, dx)) < np.hypot(dx, dy))
+        return self.sight(x, y, np.arctan2(dy, dx)) < np.hypot(dx, dy)
 
     def reachable(self, start: Sequence[float] | None, x: FloatArray, y: FloatArray) -> ZoneArray:
         """The zones of places, CUT_OFF for those without a path from `start` that are in no other one, shape (n,)."""

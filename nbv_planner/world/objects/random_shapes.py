@@ -40,7 +40,7 @@ class Dice:
 
     def uniforms(self, count: int, low: float, high: float) -> FloatArray:
         """Draw uniform numbers in [low, high), shape (count,)."""
-        return np.asarray(low + (high - low) * self._generator.random(count))
+        return low + (high - low) * self._generator.random(count)
 
     def normals(self, *shape: int) -> FloatArray:
         r"""Draw standard normal numbers of this shape: :math:`\sqrt{-2\ln(1-u)}\,\cos(2πv)` (Box and Muller)."""

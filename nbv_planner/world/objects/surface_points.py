@@ -48,7 +48,7 @@ def pixel_crossings(shape: PolarObject, pixel_size: float) -> FloatArray:
     x, y = polar_to_cartesian(angle, shape.radius(angle))
     column, row = pixel_index(x, y, pixel_size)
     crossings = [_border_angles(angle, value, index, pixel_size) for value, index in ((x, column), (y, row))]
-    return np.asarray(np.unique(np.concatenate(crossings)))
+    return np.unique(np.concatenate(crossings))
 
 
 def _border_angles(angle: FloatArray, value: FloatArray, index: NDArray[np.int64], pixel_size: float) -> FloatArray:

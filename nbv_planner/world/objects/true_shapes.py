@@ -54,7 +54,7 @@ class Ellipse(_Smooth, Settings):
 
     def radius(self, angle: ArrayLike) -> FloatArray:
         """Radius in metres at polar `angle`."""
-        return np.asarray(self.a * self.b / np.hypot(self.b * np.cos(angle), self.a * np.sin(angle)))
+        return self.a * self.b / np.hypot(self.b * np.cos(angle), self.a * np.sin(angle))
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Square(Settings):
     def radius(self, angle: ArrayLike) -> FloatArray:
         """Radius in metres at polar `angle`."""
         psi = np.mod(np.asarray(angle, dtype=float) - np.pi / 4, np.pi / 2) + np.pi / 4
-        return np.asarray(0.5 * self.width / np.sin(psi))
+        return 0.5 * self.width / np.sin(psi)
 
     def corners(self) -> FloatArray:
         """Polar angles of the four corners."""
@@ -120,7 +120,7 @@ class Polygon:
         edge = np.clip(np.searchsorted(angles, phi, side="right") - 1, 0, len(angles) - 2)
         first, second, r1, r2 = angles[edge], angles[edge + 1], radii[edge], radii[edge + 1]
         height = r1 * r2 * np.sin(second - first)
-        return np.asarray(height / (r1 * np.sin(phi - first) + r2 * np.sin(second - phi)))
+        return height / (r1 * np.sin(phi - first) + r2 * np.sin(second - phi))
 
     def corners(self) -> FloatArray:
         """Polar angles of the vertices."""
