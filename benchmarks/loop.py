@@ -32,7 +32,7 @@ from nbv_planner.episode.parameter_files import dump_parameters
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.node import ros_of_its_own
+from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
 
 # Seconds between two calls: enough for a 99th percentile within minutes, without a notable load.

@@ -64,7 +64,7 @@ from nbv_planner.episode.parameters import (
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import NbvPlannerError, StateFileError
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.node import ros_of_its_own
+from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
 from nbv_planner.session.facts import from_records

@@ -279,7 +279,7 @@ def require_ros(instead: str, domain: int | None = None, *, joins: bool = True) 
         RosUnavailableError: says how to get it, and what can be done `instead`.
     """
     try:
-        from nbv_planner.ros.core.node import ros_of_its_own
+        from nbv_planner.ros.core.running import ros_of_its_own
         from nbv_planner.ros.node_processes import foreign_rclpy, isolated_environment
 
         warning = foreign_rclpy()

@@ -17,10 +17,11 @@ from typing import TypeGuard
 import numpy as np
 
 from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, wrap_angle
+from nbv_planner.gp.arcs import Arcs, diagonal_of, inverse_of, product, transposed
 from nbv_planner.gp.chain import MaternChain
 from nbv_planner.gp.condensed import CondensedMeasurements
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, Kernel, PeriodicMatern
-from nbv_planner.gp.tree import Arcs, Pairing, Tree, diagonal_of, inverse_of, product, transposed
+from nbv_planner.gp.tree import Pairing, Tree
 
 
 def cells_with(

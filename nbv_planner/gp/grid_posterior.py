@@ -14,9 +14,9 @@ from scipy.linalg.lapack import dpbtrf, dpbtrs, dtbtrs
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray, IntArray
+from nbv_planner.gp.arcs import inverse_of
 from nbv_planner.gp.chain import MaternChain
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.gp.tree import inverse_of
 
 # Least u^(2p + 1), u the step in units of 1/λ: the precision of a step goes with its inverse and rounds off. On the
 # finest grid, 100 measurements of 0.1 m on grid angles, l = 0.05 to 10: off by 3e-4 m at most.

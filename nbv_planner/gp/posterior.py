@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError, SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.gp.arcs import Arcs
 from nbv_planner.gp.circle_solver import FastPosterior, condensed_log_likelihood, has_chain, is_supported
 from nbv_planner.gp.condensed import CondensedMeasurements
 from nbv_planner.gp.dense import CovarianceTable, DensePosterior, dense_log_likelihood
 from nbv_planner.gp.grid_posterior import GridPosterior
 from nbv_planner.gp.kernels import Kernel, PeriodicMatern
-from nbv_planner.gp.tree import Arcs
 
 MOST_EXACT_ANGLES = 3200
 """Distinct angles up to which the fast posterior stays exact (or twice the grid, if that is more), for l = 0.2."""

@@ -41,7 +41,7 @@ def _run(name: str) -> None:
 
 def _start(name: str) -> None:
     with signals_end_process(0):
-        from nbv_planner.ros.core.node import run_node
+        from nbv_planner.ros.core.running import run_node
         from nbv_planner.ros.core.worker import end_process
 
         module = importlib.import_module(f"nbv_planner.ros.nodes.{name}")

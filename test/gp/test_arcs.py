@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from nbv_planner.gp.arcs import Arcs, inverse_of, product, root_of
 from nbv_planner.gp.chain import MaternChain
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
-from nbv_planner.gp.tree import Arcs, inverse_of, product, root_of
 
 chains = st.builds(
     lambda nu, length: MaternChain.of(PeriodicMatern(smoothness=nu, length_scale=length)),

@@ -8,10 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from measurement_sets import sample
 
+from nbv_planner.gp.arcs import Arcs
 from nbv_planner.gp.circle_solver import FastPosterior
 from nbv_planner.gp.dense import DensePosterior, dense_covariance, dense_posterior
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
-from nbv_planner.gp.tree import Arcs, Pairing, Tree
+from nbv_planner.gp.tree import Pairing, Tree
 
 TWO_PI = 2.0 * np.pi
 GRIDS = {

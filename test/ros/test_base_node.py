@@ -21,7 +21,8 @@ from std_msgs.msg import String
 from nbv_planner.episode.parameters import CommonParameters
 from nbv_planner.errors import SettingError
 from nbv_planner.ros import executables
-from nbv_planner.ros.core.node import BaseNode, run_node
+from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.ros.core.running import run_node
 from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.system import ending_signals
 

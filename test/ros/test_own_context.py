@@ -12,7 +12,7 @@ pytest.importorskip("rclpy")
 SCRIPT = """
 import os, signal, sys
 import rclpy.executors
-from nbv_planner.ros.core.node import ros_of_its_own
+from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.system import signals_interrupt
 
 def in_the_constructor(frame, event, _):

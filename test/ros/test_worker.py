@@ -182,7 +182,8 @@ def test_a_node_may_be_destroyed_in_the_middle_of_a_computation(world):
 
 BUSY = """
 import numpy as np
-from nbv_planner.ros.core.node import BaseNode, run_node
+from nbv_planner.ros.core.node import BaseNode
+from nbv_planner.ros.core.running import run_node
 from nbv_planner.ros.core.worker import end_process
 
 matrix = np.eye(1500)

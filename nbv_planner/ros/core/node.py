@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import enum
-import gc
 import inspect
 import math
-import os
 import re
 import sys
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import SetParametersResult
@@ -25,24 +21,20 @@ from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
 from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
-from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
-from rclpy.signals import SignalHandlerOptions
 from std_msgs.msg import Header
 
 from nbv_planner.episode.parameter_files import check_sections
-from nbv_planner.errors import InputRejectedError, NbvPlannerError, RosUnavailableError, SettingError
+from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
 from nbv_planner.mapping.matching import ScanMatcher
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import Inputs
 from nbv_planner.ros.core.node_parameters import check_changes, declare_settings, warn_of_overruled
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.io.conversions import status_message, to_stamp
-from nbv_planner.system import held_signals, ignored_after
 
 REFUSALS = (NbvPlannerError, InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException)
 """What is wrong with parameters or names; anything else is an error of the program."""
@@ -61,8 +53,6 @@ class Stage(str, enum.Enum):
     FINALIZED = "finalized"
 
 
-# Seconds between two looks for signals.
-_SIGNAL_PERIOD = 0.1
 # Seconds between two log lines about the same: a reason to drop messages, a status that is not OK.
 _WARNING_PERIOD, _STATUS_PERIOD = 5.0, 30.0
 
@@ -392,88 +382,6 @@ class BaseNode(LifecycleNode):
             self.get_logger().warning(message)
 
 
-def _init(args: list[str] | None, domain: int | None = None) -> None:
-    """Initialise ROS, with its handling of signals left out.
-
-    Raises:
-        RosUnavailableError: it refuses the arguments or the environment; says why.
-    """
-    if not any(map(os.environ.get, ("ROS_LOG_DIR", "ROS_HOME", "HOME"))):  # of which rcl would write many lines
-        raise RosUnavailableError("ROS has no folder for its logs; set HOME or ROS_LOG_DIR")
-    try:
-        rclpy.init(args=args, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    except Exception as error:  # rclpy raises a plain RCLError, for a parameter file it cannot parse, too
-        raise RosUnavailableError(re.sub(r", at /\S+:\d+$", "", str(error).splitlines()[0])) from error
-
-
-@contextmanager
-def ros_of_its_own(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
-    """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the environment says.
-
-    Raises:
-        RosUnavailableError: ROS refuses the environment; says why.
-    """
-    with ExitStack() as ended:
-        with held_signals():  # an executor whose constructor was interrupted raises when it is collected
-            _init([], domain)
-            ended.callback(rclpy.try_shutdown)
-            executor = SingleThreadedExecutor()
-            ended.callback(executor.shutdown)  # else it logs an error when it is collected after ROS has shut down
-        yield executor
-
-
-def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
-    """Initialise ROS, construct a node, spin it until Ctrl-C or SIGTERM, and clean up.
-
-    rclpy's own handling of signals shuts ROS down in a second thread while the node's thread uses it, and Python's
-    KeyboardInterrupt is raised between any two instructions, such as acquiring an entity and recording that. Of 114
-    nodes ended so while they received messages, one corrupted its heap and one hung. Here the loop itself looks for
-    signals. All but the first have no effect: a launcher and the terminal may both send SIGINT.
-
-    Returns:
-        Exit code: 0, or 2 if the parameters or the topic names are not usable (one line on stderr says why).
-    """
-    signals: list[int] = []
-    with ignored_after(lambda number, _: signals.append(number)):
-        try:
-            _init(args)
-        except RosUnavailableError as error:
-            return _refuse(str(error))
-        try:
-            _spin(create, signals)
-        except SystemExit:  # by a callback: the node has finished
-            pass
-        except REFUSALS as error:
-            return _refuse(str(error))
-        finally:
-            rclpy.try_shutdown()
-    return 0
-
-
-def _spin(create: Callable[[], Node], signals: Sequence[int]) -> None:
-    node = create()
-    try:
-        executor = SingleThreadedExecutor()
-        # Exclude existing objects from garbage collection, which would take tens of milliseconds.
-        gc.collect()
-        gc.freeze()
-        executor.add_node(node)
-        while not signals:
-            try:
-                executor.spin_once(timeout_sec=_SIGNAL_PERIOD)
-            except Exception as error:
-                if not isinstance(node, BaseNode) or not rclpy.ok():
-                    raise
-                node.callback_failed(error)
-    finally:
-        node.destroy_node()
-
-
 def error_words(error: Exception) -> str:
     """Kind of an error, and what it says, in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"
-
-
-def _refuse(message: str) -> int:
-    sys.stderr.write(f"error: {' '.join(message.split())}\n")
-    return 2

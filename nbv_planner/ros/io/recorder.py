@@ -19,7 +19,7 @@ from nbv_planner.episode.messages import RECORDED_TOPICS, RecordedTopic
 from nbv_planner.errors import BagError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import importable, type_named
-from nbv_planner.ros.core.node import ros_of_its_own
+from nbv_planner.ros.core.running import ros_of_its_own
 
 
 def offered_of(asked: QoSProfile, publishers: Sequence[Any]) -> QoSProfile:

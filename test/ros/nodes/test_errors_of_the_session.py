@@ -15,8 +15,8 @@ from ros_world import PATIENCE, parameter_list
 from std_srvs.srv import Trigger
 from test_nbv_planner import ENDLESS, PRIOR, Robot
 
-from nbv_planner.ros.core.node import run_node
 from nbv_planner.ros.core.planner_parts import EpisodeJournal
+from nbv_planner.ros.core.running import run_node
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.ros.nodes import nbv_planner as module
