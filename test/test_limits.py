@@ -19,13 +19,11 @@ OVER = {
     "episode/simulation.py:Simulation methods",
     "nbv_bench/experiments/folder.py:RunFolder attributes",
     "nbv_bench/optimum/optimum_problem.py:least_time lines",
-    "gp/tree.py lines",
     "mapping/matching.py:ScanMatcher attributes",
     "planning/planners/planner.py:Planner attributes",
     "planning/view_space/space.py:ViewSpace methods",
     "ros/core/inputs.py:Inputs attributes",
     "ros/core/inputs.py:Inputs methods",
-    "ros/core/node.py lines",
     "ros/core/node.py:BaseNode attributes",
     "ros/core/node.py:BaseNode methods",
     "ros/core/saved_state.py:JournalKeeper attributes",
@@ -35,7 +33,6 @@ OVER = {
     "ros/nodes/nbv_planner.py:NbvPlannerNode methods",
     "ros/nodes/surface_mapper.py:SurfaceMapperNode attributes",
     "ros/nodes/surface_mapper.py:SurfaceMapperNode methods",
-    "session/mapper_core.py:MapperCore attributes",
     "world/ground/grid_ground.py:GridGround methods",
 }
 

@@ -168,7 +168,7 @@ class MapperCore:
         self.updates = 0  #: number of them.
         self.waiting: deque[MatchedScan] = deque()  #: scans to be mapped.
         self._episode = object()
-        self._wanted, self._asked = False, False
+        self._due: bool | None = None  # whether the belief is to be published; None: it never was
 
     def reset(self) -> None:
         """Discard all measurements; the prior is due."""
@@ -190,7 +190,7 @@ class MapperCore:
 
     def ask(self) -> None:
         """Have the present belief published."""
-        self._asked = True
+        self._due = True
 
     def scan(self, stamp: int, scan: Scan, frame: str) -> list[MatchedScan]:
         """Receive a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those whose poses are known now.
@@ -216,7 +216,7 @@ class MapperCore:
     def _matched(self, found: list[MatchedScan]) -> list[MatchedScan]:
         """Collect the scans that count, and drop those that are too many."""
         self.waiting.extend(self.matcher.take())
-        if not self._wanted and not self.waiting and self.matcher.matches:
+        if self._due is None and not self.waiting and self.matcher.matches:
             self.ask()
         while len(self.waiting) > self.setup.queue_size:
             late = self.waiting.popleft()
@@ -227,16 +227,16 @@ class MapperCore:
     def job(self) -> MapJob | None:
         """The update that is due; the caller takes its result before it asks for the next one."""
         known = self.known
-        if self._asked:
+        if self._due:
             scans: tuple[MatchedScan, ...] = ()
-            stamp, self._asked = known.progress.stamp, False
+            stamp = known.progress.stamp
         elif self.waiting:
             scans = tuple(self.waiting)
             stamp = max(match.stamp for match in scans)
             self.waiting.clear()
         else:
             return None
-        self._wanted = True
+        self._due = False
         progress = dataclasses.replace(
             known.progress, stamp=stamp, matching=self.matcher.state(), sensor=self.headers.widest
         )

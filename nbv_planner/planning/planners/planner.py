@@ -196,6 +196,7 @@ class Options:
     scores: FloatArray  #: value of the objective less the cost of travel.
     costs: FloatArray  #: cost of travel.
     feasible: BoolArray  #: whether it may be chosen, as one may.
+    until: float  #: when to be done with what can be cut short, on the clock of :func:`time.perf_counter`, seconds.
 
 
 def as_found(scene: Scene, checks: Sequence[Check]) -> Scene:
@@ -277,14 +278,14 @@ class Planner(ABC):
         seconds, for views that are unreachable for a while.
         """
         s, candidates = self.settings, self.views.candidates
-        self._until = time.perf_counter() + s.deadline
+        until = time.perf_counter() + s.deadline
         excluded = self.views.excluded(now, visited, s.revisit_radius)
         feasible = excluded == 0
         if not feasible.any():
             return None
         situation = self._situation(belief, candidates, current_view, visited)
         utilities, costs = self._valued(situation)
-        options = Options(situation, utilities - costs, costs, feasible)
+        options = Options(situation, utilities - costs, costs, feasible, until)
         ranks, decided_by = self._ranked(options, utilities, visited if overlapping else ())
         ranks = np.where(feasible, ranks, -np.inf)
         best = self._first_best(ranks)

@@ -56,6 +56,16 @@ _OF_VIEWS_AROUND = 2
 _DECIMALS = 9
 
 
+def mean_in_time(parts: Iterable[FloatArray], until: float) -> FloatArray:
+    """Mean over the shapes, of which `parts` (s, K) come in turn, or over those done in time, shape (K,)."""
+    total, done = np.zeros(1), 0
+    for part in parts:
+        total, done = total + part.sum(axis=0), done + len(part)
+        if time.perf_counter() > until:
+            break
+    return total / done
+
+
 class RolloutPlanner(Planner):
     r"""Minimise the mean number of views to go (rollout; Bertsekas 2013) over posterior shapes.
 
@@ -72,33 +82,27 @@ class RolloutPlanner(Planner):
         candidates = np.flatnonzero(options.feasible)
         order = candidates[np.argsort(-options.scores[candidates], kind="stable")]
         first = order[: self.settings.first_views]
-        to_go = self._mean_views(self._objective.coverage(options.situation), first, options.feasible)
+        to_go = self._mean_views(
+            self._objective.coverage(options.situation), first, options.feasible, options.until
+        )
         ranks = np.full(len(options.scores), -np.inf)
         # A stable sort: `first` already falls by score.
         ranks[first[np.argsort(np.round(to_go, _DECIMALS), kind="stable")]] = -np.arange(len(first))
         return ranks
 
-    def _mean_views(self, coverage: ShapeCoverage, first: IntArray, allowed: BoolArray) -> FloatArray:
+    def _mean_views(
+        self, coverage: ShapeCoverage, first: IntArray, allowed: BoolArray, until: float
+    ) -> FloatArray:
         """Mean over the shapes of :func:`views_to_go`, shape (K,)."""
         target = self.settings.target_coverage
-        return self._mean_in_time(
-            views_to_go(part, first, allowed, target) for part in coverage.blocks(_SHAPES_AT_A_TIME)
-        )
-
-    def _mean_in_time(self, parts: Iterable[FloatArray]) -> FloatArray:
-        """Mean over the shapes, of which `parts` (s, K) come in turn, or over those done in time, shape (K,)."""
-        total, done = np.zeros(1), 0
-        for part in parts:
-            total, done = total + part.sum(axis=0), done + len(part)
-            if time.perf_counter() > self._until:
-                break
-        return total / done
+        parts = (views_to_go(part, first, allowed, target) for part in coverage.blocks(_SHAPES_AT_A_TIME))
+        return mean_in_time(parts, until)
 
     def _refined(
         self, options: Options, views: Poses, coarse: tuple[CameraPose, float, float]
     ) -> tuple[CameraPose, float, float]:
         """View, utility and score of the first of the best candidate, `coarse`, and `views` with the fewest to go."""
-        if time.perf_counter() > self._until:
+        if time.perf_counter() > options.until:
             return coarse
         fine = Poses.of([coarse[0]]).joined(views.chosen(slice(None, None, _OF_VIEWS_AROUND)))
         situation = options.situation
@@ -106,7 +110,7 @@ class RolloutPlanner(Planner):
         coverage = self._objective.coverage(dataclasses.replace(situation, views=views))
         first = len(options.scores) + np.arange(len(fine))
         allowed = np.append(options.feasible, np.zeros(len(fine), dtype=bool))  # candidates alone follow
-        best = int(np.argmin(np.round(self._mean_views(coverage, first, allowed), _DECIMALS)))
+        best = int(np.argmin(np.round(self._mean_views(coverage, first, allowed, options.until), _DECIMALS)))
         utility = float(coverage.gains()[:, first[best]].mean(dtype=float))
         cost = float(self._costs(fine, situation.current_view)[best])
         return coarse if best == 0 else (fine[best], utility, utility - cost)

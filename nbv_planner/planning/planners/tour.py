@@ -13,7 +13,7 @@ import numpy as np
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, wrap_angle
 from nbv_planner.planning.motion import leg_time, route_time, time_matrix, with_looks
 from nbv_planner.planning.planners.planner import Options
-from nbv_planner.planning.planners.rollout import RolloutPlanner
+from nbv_planner.planning.planners.rollout import RolloutPlanner, mean_in_time
 from nbv_planner.surface.coverage import ShapeCoverage
 from nbv_planner.world.pose import CameraPose
 
@@ -258,11 +258,11 @@ class TourPlanner(RolloutPlanner):
             dataclasses.replace(one, visible=one.visible[:, passed]).blocks(_SHAPES_AT_A_TIME)
             for one in (coverage, shown)
         )
-        seconds = self._mean_in_time(
+        seconds = mean_in_time((
             seconds_to_sweep(part, on_legs, ring, at, s.target_coverage) if sweeps
             else seconds_to_go(part, ring, at, s.target_coverage)
             for part, on_legs in zip(seen, to_them, strict=True)
-        )
+        ), options.until)
         ranks = np.full(len(views), -np.inf)
         ranks[passed[at]] = -np.round(seconds + legs[passed[at]], _DECIMALS)
         return ranks

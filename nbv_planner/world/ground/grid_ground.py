@@ -133,6 +133,20 @@ def _around(map: OccupancyMap, corners: FloatArray, cells: float) -> BoolArray:
     return around
 
 
+@dataclass(frozen=True, eq=False)
+class _Lattice:
+    """Nodes on a map, in rows."""
+
+    lengths: csr_matrix  #: between neighbours that a free line joins, cells.
+    columns: int  #: nodes per row.
+    stride: int  #: cells between two nodes.
+
+    def centres(self, nodes: IntArray) -> FloatArray:
+        """Column and row of the centres of nodes, shape (n, 2)."""
+        k = self.stride
+        return np.stack([nodes % self.columns, nodes // self.columns], axis=-1) * k + (k // 2 + 0.5)
+
+
 def _filled(x: FloatArray, y: FloatArray, column: FloatArray, row: FloatArray) -> BoolArray:
     """Which points of the grid `x` × `y` are inside a polygon: a ray to the left crosses it an odd number of times."""
     (a, b), (c, d) = (column, row), (np.roll(column, -1), np.roll(row, -1))
@@ -208,15 +222,10 @@ class GridGround(Ground):
         number = below[np.clip(high + 1, 0, height), at] - below[np.clip(low, 0, height), at]
         return np.asarray(((number == 0) | (column > last[:, None])).all(axis=1))
 
-    @property
-    def _stride(self) -> int:
-        """Cells between two nodes."""
-        return math.ceil(math.sqrt(self.fixed.size / _MOST_NODES))
-
     @cached_property
-    def _lattice(self) -> tuple[csr_matrix, int]:
-        """Lengths between neighbouring nodes where the line between them is free, cells; and nodes per row."""
-        k = self._stride
+    def _lattice(self) -> _Lattice:
+        """Nodes all over the map, joined where the line between neighbours is free."""
+        k = math.ceil(math.sqrt(self.fixed.size / _MOST_NODES))
         free = self.cells == 0
         rows, columns = (len(range(k // 2, size, k)) for size in free.shape)
         number = np.arange(rows * columns).reshape(rows, columns)
@@ -235,25 +244,19 @@ class GridGround(Ground):
             lengths.append(np.full(int(ok.sum()), k * math.hypot(down, right)))
         a, b, d = (np.concatenate([np.array([], dtype=int), *parts]) for parts in (starts, ends, lengths))
         both = (np.concatenate([d, d]), (np.concatenate([a, b]), np.concatenate([b, a])))
-        return csr_matrix(both, shape=(number.size, number.size)), columns
+        return _Lattice(csr_matrix(both, shape=(number.size, number.size)), columns, k)
 
     def _nodes_near(self, places: FloatArray) -> tuple[IntArray, FloatArray]:
         """Nodes around places (n, 2) in cells, and the lengths of straight lines to them, inf if not free, (n, 9)."""
-        _, columns = self._lattice
-        k = self._stride
+        k, columns = self._lattice.stride, self._lattice.columns
         rows = len(range(k // 2, self.cells.shape[0], k))
         middle = np.rint((places - k // 2 - 0.5) / k).astype(np.intp)
         around = (middle[:, None, :] + np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)])).reshape(-1, 2)
         there = ((around >= 0) & (around < [columns, rows])).all(axis=1)
         around = np.where(there[:, None], around, 0)
-        line = self._centres(around[:, 1] * columns + around[:, 0]), np.repeat(places, 9, axis=0)
+        line = self._lattice.centres(around[:, 1] * columns + around[:, 0]), np.repeat(places, 9, axis=0)
         length = np.where(there & self.clear(*line), np.hypot(*(line[0] - line[1]).T), np.inf)
         return (around[:, 1] * columns + around[:, 0]).reshape(-1, 9), length.reshape(-1, 9)
-
-    def _centres(self, nodes: IntArray) -> FloatArray:
-        """Column and row of the centres of nodes, shape (n, 2)."""
-        k, (_, columns) = self._stride, self._lattice
-        return np.stack([nodes % columns, nodes // columns], axis=-1) * k + (k // 2 + 0.5)
 
     @cached_property
     def _fields(self) -> dict[tuple[float, float], tuple[FloatArray, IntArray]]:
@@ -263,7 +266,7 @@ class GridGround(Ground):
     def _field(self, start: tuple[float, float]) -> tuple[FloatArray, IntArray]:
         """Length from a free place to each node, cells, and the node before it; the start comes behind all nodes."""
         if start not in self._fields:
-            graph, _ = self._lattice
+            graph = self._lattice.lengths
             number = graph.shape[0]
             near, length = (part[0] for part in self._nodes_near(np.array([start])))
             near, length = near[np.isfinite(length)], np.maximum(length[np.isfinite(length)], 1e-9)
@@ -314,7 +317,7 @@ class GridGround(Ground):
             nodes = [int(near[np.argmin(length[near] + last)])]
             while before[nodes[-1]] < len(length):
                 nodes.append(int(before[nodes[-1]]))
-            corners = np.vstack([[begin], self._centres(np.array(nodes[::-1])), goal])
+            corners = np.vstack([[begin], self._lattice.centres(np.array(nodes[::-1])), goal])
         kept = [0]
         while kept[-1] < len(corners) - 1:
             following = corners[kept[-1] + 1 :]
