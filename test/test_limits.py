@@ -20,10 +20,7 @@ OVER = {
     "nbv_bench/experiments/folder.py:RunFolder attributes",
     "nbv_bench/optimum/optimum_problem.py:least_time lines",
     "mapping/matching.py:ScanMatcher attributes",
-    "planning/planners/planner.py:Planner attributes",
     "planning/view_space/space.py:ViewSpace methods",
-    "ros/core/inputs.py:Inputs attributes",
-    "ros/core/inputs.py:Inputs methods",
     "ros/core/node.py:BaseNode attributes",
     "ros/core/node.py:BaseNode methods",
     "ros/core/saved_state.py:JournalKeeper attributes",
@@ -33,7 +30,6 @@ OVER = {
     "ros/nodes/nbv_planner.py:NbvPlannerNode methods",
     "ros/nodes/surface_mapper.py:SurfaceMapperNode attributes",
     "ros/nodes/surface_mapper.py:SurfaceMapperNode methods",
-    "world/ground/grid_ground.py:GridGround methods",
 }
 
 

@@ -18,7 +18,7 @@ RELIABILITY = {"Reliable": ReliabilityPolicy.RELIABLE, "Best Effort": Reliabilit
 @pytest.fixture
 def published(world):
     """What the three nodes publish: topic -> (type, quality of service)."""
-    from nbv_planner.ros.core.inputs import type_name
+    from nbv_planner.ros.core.graph import type_name
     from nbv_planner.ros.nodes.depth_camera import DepthCamera
     from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
     from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode

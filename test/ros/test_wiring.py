@@ -18,7 +18,7 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.inputs import qos_words, type_name, unmet
+from nbv_planner.ros.core.graph import qos_words, type_name, unmet
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode

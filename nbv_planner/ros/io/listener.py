@@ -23,7 +23,7 @@ from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.report.preflight import System
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.inputs import importable, type_named
+from nbv_planner.ros.core.graph import importable, type_named
 from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.io.conversions import POSE_TYPES
 from nbv_planner.settings import from_mapping

@@ -18,7 +18,7 @@ from nbv_planner.episode import messages
 from nbv_planner.episode.messages import RECORDED_TOPICS, RecordedTopic
 from nbv_planner.errors import BagError
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.inputs import importable, type_named
+from nbv_planner.ros.core.graph import importable, type_named
 from nbv_planner.ros.core.running import ros_of_its_own
 
 

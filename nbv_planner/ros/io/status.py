@@ -129,7 +129,7 @@ def _troubles(core: PlannerCore, inputs: Inputs) -> list[str]:
     if core.state is not State.MOVING and (standing := views.standing()):
         found.append(standing)
     found += inputs.lost("camera_pose", "map")
-    found += inputs.gone("surface") or inputs.lost("mapper") or inputs.partner_troubles()
+    found += inputs.gone("surface") or inputs.lost("mapper") or inputs.partners.troubles
     miss, target = core.episode.last_miss, core.episode.target
     if miss is not None and core.state is State.MOVING and target is not None and target.stamp == miss.stamp:
         found.append(str(miss))
