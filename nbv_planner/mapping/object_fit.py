@@ -11,9 +11,9 @@ from scipy.ndimage import label
 from scipy.optimize import minimize
 
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
-from nbv_planner.gp.learned_prior import LearnedPriorSettings, ModelAverage, to_inverse
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import valid_beams
+from nbv_planner.star2d.shapes.learned_prior import LearnedPriorSettings, ModelAverage, to_inverse
 from nbv_planner.world.scene import Scene
 
 # Places on the line from the centre to a return; with so many free ones of them something else is in between.
@@ -140,7 +140,7 @@ def most_probable_centre(
     r"""The centre about which these hits are most probable, (x, y) and their noise `std`, shape (n,), metres.
 
     The log evidence of the hits' inverse radii, averaged over kernels and symmetries as in
-    :mod:`nbv_planner.gp.learned_prior`, plus that of the centre about the given point: about the centre of a regular
+    :mod:`nbv_planner.star2d.shapes.learned_prior`, plus that of the centre about the given point: about the centre of a regular
     object its radius is symmetric, and about most inner points of any it is smooth. The search begins at the better of
     the centre `before` and that of the fitted `circle`, whose mean radius gives the scale.
     """

@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from nbv_planner.geometry import FloatArray, wrap_angle
-from nbv_planner.gp.learned_prior import ModelAverage, from_inverse, noise_level, to_inverse
 from nbv_planner.star2d.belief import SurfaceBelief, nearest_cell, uniform_grid
+from nbv_planner.star2d.shapes.learned_prior import ModelAverage, from_inverse, noise_level, to_inverse
 from nbv_planner.star2d.shapes.sampler import (
     PosteriorShapes,
     Prior,

@@ -15,11 +15,11 @@ from nbv_planner.gp.kernels import (
     KernelSettings,
     PeriodicMatern,
 )
-from nbv_planner.gp.learned_prior import LearnedPriorSettings
 from nbv_planner.gp.posterior import Posterior, posterior_on, trusted
 from nbv_planner.settings import setting
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief, nearest_cell, uniform_grid
 from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.star2d.shapes.learned_prior import LearnedPriorSettings
 from nbv_planner.surface.coverage import TargetSettings
 from nbv_planner.world.scene import Scene
 

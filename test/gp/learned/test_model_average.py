@@ -10,7 +10,7 @@ from scipy.stats import multivariate_normal
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.gp.learned_prior import FourierBasis, LearnedPriorSettings, ModelAverage
+from nbv_planner.star2d.shapes.learned_prior import FourierBasis, LearnedPriorSettings, ModelAverage
 
 MEAN, ORDER = 5.0, 24
 SMALL = LearnedPriorSettings(prior_length_scales=(0.3, 0.8), prior_kernel_stds=(1.2,), prior_symmetries=(2.0, 5.0))
