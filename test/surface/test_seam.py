@@ -13,7 +13,12 @@ from beliefs import belief_of, with_evidence
 
 from nbv_planner.episode.judge import Judge
 from nbv_planner.episode.records import Step
+from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
+from nbv_planner.mapping.object_search import SearchSettings
+from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.planning.objectives import EXPECTED, ExpectedMarginalCoverage, Situation
 from nbv_planner.planning.planners import DecisionSettings, GreedyPlanner, RolloutPlanner, TourPlanner
 from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason, TerminationSettings
@@ -21,9 +26,16 @@ from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
 from nbv_planner.session import events, facts
 from nbv_planner.session.loop import views
+from nbv_planner.session.mapper_core import MapperCore, MapperSetup
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
+from nbv_planner.star2d.common_errors import AccuracySettings
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.model_checks import ModelChecks
+from nbv_planner.star2d.robust import RobustMapper
+from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.star2d.star_surface import StarReader
+from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget, PointSet
 from nbv_planner.surface.seam import Hits, Hypotheses
 from nbv_planner.world.ground.grid_ground import ground_of
@@ -31,6 +43,7 @@ from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.ray_casting import Contour, cast_beams
+from nbv_planner.world.scan import FreeRays, Scan
 from nbv_planner.world.scene import BeamScene
 
 SCENE = BeamScene(range_max=12.0)
@@ -61,8 +74,10 @@ class Box:
     hits: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
     shift: tuple[float, float] = (0.0, 0.0)
     turn: float = 0.0
-    checks = ()
+    checks: tuple = ()
     drawable = True
+    finite = True
+    centre = (0.0, 0.0)
 
     @property
     def count(self) -> int:
@@ -236,6 +251,132 @@ def test_a_hit_more_never_lowers_what_is_seen(member):
         assert (after.met(before.shapes, POINTS).seen >= before.seen - 1e-9).all()
     else:
         assert (after.hypotheses(POINTS, 3, 0).seen >= before.seen).all()
+
+
+class BoxModel:
+    """What conditions the toy on measurements, as a mapping asks for it."""
+
+    solver, refits_all = "box", True
+
+    def __init__(self) -> None:
+        self.box = Box()
+
+    @property
+    def count(self) -> int:
+        return len(self.box.hits)
+
+    @property
+    def points(self) -> np.ndarray:
+        return self.box.hits
+
+    def take(self, hits, free=(), *, same_view=False, last=True) -> None:
+        self.box = self.box.adding(hits, free, same_view=same_view)
+
+    def belief(self) -> Box:
+        return self.box
+
+    def stays_fast(self, information) -> bool:
+        return True
+
+    def copy(self) -> BoxModel:
+        twin = BoxModel()
+        twin.box = self.box
+        return twin
+
+    def reset(self) -> None:
+        self.box = Box()
+
+    def state(self):
+        return {"hits": self.box.hits}
+
+    def restore(self, state) -> None:
+        self.box = Box(state["hits"])
+
+
+MODELS = pytest.mark.parametrize("model", [
+    lambda: SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=360)),
+    lambda: RobustMapper(PeriodicMatern(), MapperSettings(grid_size=360), RobustSettings()), BoxModel,
+], ids=["star2d", "robust", "box"])  # fmt: skip
+
+
+def hits_at(angle, radius=5.0, turn: float = 0.0) -> tuple[Hits, FreeRays]:
+    """Hits of a camera at 10 m that looks at the origin, and the rays that they are on; all turned about the origin."""
+    angle = np.asarray(angle, dtype=float) + turn
+    points = np.stack(polar_to_cartesian(angle, np.full(len(angle), radius)), axis=1)
+    origin = np.array(polar_to_cartesian(turn, 10.0))
+    beam = points - origin
+    length = np.linalg.norm(beam, axis=1)
+    number = len(angle)
+    rays = FreeRays(origin, beam / length[:, None], length - 0.3, np.ones(number, dtype=bool))
+    return Hits(points, np.full(number, 0.1), np.tile(origin, (number, 1)), np.zeros(number, dtype=int)), rays
+
+
+@MODELS
+def test_a_hit_more_never_lowers_what_a_model_has_measured(model):
+    known = model()
+    hits, rays = hits_at(np.linspace(-0.4, 0.4, 20))
+    known.take(hits, [rays])
+    before, count = known.belief(), known.count
+    more, ray = hits_at([0.42])
+    known.take(more, [ray], same_view=True)
+    assert known.count == count + 1
+    assert known.belief().measured(1.0) >= before.measured(1.0) - 1e-9
+    np.testing.assert_allclose(np.linalg.norm(known.points, axis=1), 5.0, atol=0.1)
+
+
+@MODELS
+@pytest.mark.parametrize("steps", [90, -47])
+def test_a_model_of_turned_hits_and_rays_is_the_model_turned(model, steps):
+    """By whole steps of the grid of star2d; hits and free space are in the object frame and nothing else."""
+    plain, turned = model(), model()
+    for one, turn in ((plain, 0.0), (turned, math.radians(steps))):
+        hits, rays = hits_at(np.linspace(-0.4, 0.4, 20), turn=turn)
+        one.take(hits, [rays])
+    if isinstance(plain, BoxModel):
+        cos, sin = math.cos(math.radians(steps)), math.sin(math.radians(steps))
+        np.testing.assert_allclose(turned.points, plain.points @ np.array([[cos, sin], [-sin, cos]]), atol=1e-9)
+        return
+    for of in (lambda b: b.mean, lambda b: b.std, lambda b: b.evidence.free):
+        np.testing.assert_allclose(of(turned.belief()), np.roll(of(plain.belief()), steps), atol=1e-6)
+
+
+def slot_scan(pose: CameraPose) -> Scan:
+    """What a camera at `pose` measures of the box whose slot is 2 m deep."""
+    points, normals, size = boundary(2.0)
+    half = 0.5 * size[:, None] * normals[:, ::-1] * [-1.0, 1.0]
+    bearings = np.linspace(-0.4, 0.4, 81)
+    ranges = cast_segments(points - half, points + half, pose, bearings)
+    return Scan(-0.4, 0.01, ranges, 0.05, 12.0)
+
+
+def test_a_box_with_a_slot_is_mapped_from_scans_by_the_core_of_the_mapper():
+    """Scans, poses and a goal in, the belief of the toy out; its hits are on the box, in the slot too."""
+    measurement = MeasurementSettings(noise_std=0.01)
+    checks = ModelChecks(SCENE, measurement.noise, CheckSettings(checks=False), AccuracySettings(accuracy=False))
+    setup = MapperSetup(
+        SCENE, measurement, SearchSettings(), 20, frozenset({"field_of_view", "range_min", "range_max"}), None,
+        lambda: ScanMapping(BoxModel(), SCENE, measurement, checks),
+    )
+    core = MapperCore(setup, ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(settle_time=0.0)))
+    for number in range(1, 9):
+        stamp, pose = number * 10**9, CameraPose.from_polar(0.1 + 0.785 * number, 10.0)
+        core.goal(stamp, pose)
+        for moment in (1, 3):
+            core.pose(stamp + moment, pose)
+        core.scan(stamp + 2, slot_scan(pose), "camera")
+        core.pose(stamp + 4, pose)
+        while (job := core.job()) is not None:
+            assert core.take(job())
+    believed = core.known.belief
+    assert core.known.progress.views == 8
+    assert isinstance(believed, Box)
+    x, y = believed.hits.T
+    assert len(x) > 200
+    on_edge = (np.abs(np.abs(x) - 3.0) < 0.01) | (np.abs(np.abs(y) - 2.0) < 0.01)
+    in_slot = (np.abs(x) < 0.51) & (y > -0.01)
+    assert (on_edge | in_slot).all()
+    assert (in_slot & ~on_edge).any()
+    assert believed.measured(1.0) > 0.8
 
 
 @pytest.mark.parametrize("kind", [GreedyPlanner, RolloutPlanner, TourPlanner])
