@@ -141,3 +141,17 @@ def test_the_site_builds_into_an_empty_folder_without_a_warning_and_takes_no_com
     fields = set(re.findall(r'<dt class="field-\w+">([\w ]+)<', page))
     assert {"Raises", "Parameters"} <= fields
     assert "Type" not in fields
+
+
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_files_of_tests_and_subcommands_that_a_page_names_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    assert {path for path in re.findall(r"\btest/[\w/]+\.py", text) if not (ROOT / path).exists()} == set()
+    names = {path.name for path in (ROOT / "test").rglob("*.py")}
+    assert set(re.findall(r"(?<![\w/])test_\w+\.py", text)) - names == set()
+    moved = ("bench", "experiment", "report", "optimum", "explain")
+    said = {word for word in re.findall(r"`nbv-planner\s+(\w+)", text) if word in moved}
+    assert not said or page.stem == "migrate"
