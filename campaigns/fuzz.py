@@ -20,10 +20,12 @@ from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan, PointField
-from std_msgs.msg import Header
+from std_msgs.msg import Header, String
 
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.errors import NbvPlannerError
+from nbv_planner.mapping.scans import MeasurementSettings
+from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
@@ -236,6 +238,7 @@ _TOPICS = {
     "depth_camera": ("goal_pose",), "surface_mapper": ("scan", "camera_pose", "goal_pose"),
     "nbv_planner": ("surface", "camera_pose"),
 }
+_INFO = "surface_info"  # comes with each surface, and is not attacked
 _FRAMES = {"scan": "camera"}
 
 
@@ -273,7 +276,8 @@ class Pair:
     def _callbacks_of(self, node: Any) -> dict[str, Callable[[Any], None]]:
         unnumbered = {"publication_sequence_number": None}
         by_name = {each.topic_name: partial(each.callback, info=unnumbered) for each in node.subscriptions}
-        return {topic: by_name[node.resolve_topic_name(topic)] for topic in _TOPICS[self.name]}
+        topics = (*_TOPICS[self.name], *([_INFO] if self.name == "nbv_planner" else []))
+        return {topic: by_name[node.resolve_topic_name(topic)] for topic in topics}
 
     def both(self, topic: str, msg: Any) -> None:
         """Send a good message to both."""
@@ -364,9 +368,12 @@ def run_campaign(count: int, seed: int, domain: int, progress: Callable[[int], N
         with suppress(KeyboardInterrupt):
             sent = 0
             for good in views(count // _COMPARED + 1):
-                good = [*good, ("surface", _give(pairs, good))]
+                surface, info = _give(pairs, good)
+                good = [*good, ("surface", surface)]
                 for number in range(sent, min(sent + _COMPARED, count)):
                     node, topic = inputs[number % len(inputs)]
+                    if topic == "surface":
+                        pairs[node].both(_INFO, info)
                     pairs[node].attack(topic, mutator.mutated(dict(good)[topic]), tally)
                 sent = min(sent + _COMPARED, count)
                 for pair in pairs.values():
@@ -377,14 +384,19 @@ def run_campaign(count: int, seed: int, domain: int, progress: Callable[[int], N
     return tally
 
 
-def _give(pairs: dict[str, Pair], good: list[tuple[str, Any]]) -> Any:
-    """Send the messages of a view to all subscribers, and return the resulting surface."""
+def _give(pairs: dict[str, Pair], good: list[tuple[str, Any]]) -> tuple[Any, String]:
+    """Send the messages of a view to all subscribers, and return the resulting surface and what is said of it."""
     for topic, msg in good:
         for node, pair in pairs.items():
             if topic in _TOPICS[node]:
                 pair.both(topic, msg)
     stamp = to_nanoseconds(good[-1][1].header.stamp)
     belief = pairs["surface_mapper"].reference.core.known.mapper.belief()
-    surface = conversions.belief_to_msg(belief, header("object", stamp), PriorSettings())
+    surface = conversions.belief_to_msg(belief, header("object", stamp))
+    known = SurfaceInfo.about(
+        belief, stamp=stamp, prior=PriorSettings(), sensor={}, declared=MeasurementSettings().noise
+    )
+    info = String(data=known.text)
+    pairs["nbv_planner"].both(_INFO, info)
     pairs["nbv_planner"].both("surface", surface)
-    return surface
+    return surface, info

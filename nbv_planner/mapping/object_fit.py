@@ -140,9 +140,9 @@ def most_probable_centre(
     r"""The centre about which these hits are most probable, (x, y) and their noise `std`, shape (n,), metres.
 
     The log evidence of the hits' inverse radii, averaged over kernels and symmetries as in
-    :mod:`nbv_planner.star2d.shapes.learned_prior`, plus that of the centre about the given point: about the centre of a regular
-    object its radius is symmetric, and about most inner points of any it is smooth. The search begins at the better of
-    the centre `before` and that of the fitted `circle`, whose mean radius gives the scale.
+    :mod:`nbv_planner.star2d.shapes.learned_prior`, plus that of the centre about the given point: about the centre of a
+    regular object its radius is symmetric, and about most inner points of any it is smooth. The search begins at the
+    better of the centre `before` and that of the fitted `circle`, whose mean radius gives the scale.
     """
     mean = circle[2]
     settings = LearnedPriorSettings(

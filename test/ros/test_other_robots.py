@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import re
 from importlib.util import find_spec
@@ -18,6 +19,7 @@ from std_msgs.msg import String
 
 from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.run_info import parameters_from_msg
+from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.world.objects import parse_object, surface_points
@@ -52,6 +54,7 @@ def test_a_recipe_has_fifteen_lines_at_most_and_says_nothing_of_the_sensors_fiel
 def episode(world, processes):
     """Return a function that runs an episode of a robot with the nodes of a recipe; gives what can be judged."""
     infos = world.listen(String, "run_info", qos.latched(10))
+    learned = world.listen(String, "surface_info", qos.latched(10))
 
     def run(recipe: str, robot: str, nodes: tuple[str, ...], *more: str) -> Judged:
         file = EXAMPLES / recipe / "params.yaml"
@@ -65,18 +68,19 @@ def episode(world, processes):
             lambda: next((p for p in map(parameters_from_msg, infos[-1:]) if "surface_mapper" in p.nodes), None),
             "the parameters",
         )
-        return Judged(found.end, found.views, found.belief, parameters)
+        known = world.spin_until(lambda: learned and info_from_text(learned[-1].data), "what was learned")
+        return Judged(found.end, found.views, found.belief, parameters, known)
 
     return run
 
 
 class Judged:
-    """An episode and its parameters."""
+    """An episode, its parameters, and what the mapper has learned."""
 
-    def __init__(self, end, views, belief, parameters) -> None:
+    def __init__(self, end, views, belief, parameters, known) -> None:
         self.end, self.views, self.belief = end, views, belief
-        self.mapper, self.planner = (parameters.nodes[name] for name in ("surface_mapper", "nbv_planner"))
-        self.scene = parameters.config().scene
+        self.scene = dataclasses.replace(parameters.config().scene, **known.sensor)
+        self.mount = known.mount
 
     def assert_seen(self, text: str, error: float) -> None:
         """The object was in view, 95 % of it at least, and where something was hit the surface is right."""
@@ -106,11 +110,10 @@ AS_TOPIC = [
 
 def assert_lidar(run: Judged) -> None:
     run.assert_seen(f"ellipse:a={ELLIPSE[0]},b={ELLIPSE[1]}", 0.03)
-    for values in (run.mapper, run.planner):
-        assert values["field_of_view"] == pytest.approx(2 * math.asin(0.8 / 1.5), abs=1e-5)
-        assert values["range_max"] == pytest.approx(1.5 + 0.8)
-        assert values["range_min"] == pytest.approx(0.15)
-        assert [values[name] for name in ("mount_x", "mount_y", "mount_yaw")] == pytest.approx(MOUNT, abs=1e-6)
+    assert run.scene.field_of_view == pytest.approx(2 * math.asin(0.8 / 1.5), abs=1e-5)
+    assert run.scene.range_max == pytest.approx(1.5 + 0.8)
+    assert run.scene.range_min == pytest.approx(0.15)
+    assert run.mount == pytest.approx(MOUNT, abs=1e-6)
 
 
 @needs_tf
@@ -125,6 +128,5 @@ def test_the_same_robot_telling_the_pose_of_its_base(episode):
 def test_a_robot_with_a_depth_camera(episode):
     run = episode("depth_camera_robot", "depth", ("scan_maker", *PLANNING))
     run.assert_seen(f"square:width={SIDE}", 0.015)
-    for values in (run.mapper, run.planner):  # no image says how far its camera sees
-        assert values["field_of_view"] == pytest.approx(2 * math.asin(0.4 / 0.9), abs=1e-5)
-        assert values["range_max"] == pytest.approx(0.9)
+    assert run.scene.field_of_view == pytest.approx(2 * math.asin(0.4 / 0.9), abs=1e-5)
+    assert run.scene.range_max == pytest.approx(0.9)  # no image says how far its camera sees

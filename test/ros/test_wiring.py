@@ -15,6 +15,7 @@ from rclpy.qos import QoSCompatibility, qos_check_compatible
 from ros_world import World, header, parameter_list, pose_msg, view_pose
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import LaserScan, PointCloud2
+from simulated_bags import info_of
 from std_msgs.msg import String
 
 from nbv_planner.ros.core import qos
@@ -248,7 +249,10 @@ class Partners:
         ]
         self.send_pose = world.speaker(PoseStamped, "camera_pose")
         self.mapper = world.peer.create_publisher(PointCloud2, "surface", qos.latched())
-        self.mapper.publish(conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0)))
+        self.info = world.peer.create_publisher(String, "surface_info", qos.latched())
+        belief = wavy_belief(0, size=200)
+        self.info.publish(String(data=info_of(belief, 0).text))
+        self.mapper.publish(conversions.belief_to_msg(belief, header("object", 0)))
 
     def pose(self) -> None:
         self.send_pose(pose_msg(view_pose(0.0), self.world.peer.get_clock().now().nanoseconds))
