@@ -76,6 +76,7 @@ test-fast: $(STAMP)  ## the tests without processes, sweeps and pictures
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check $(LINTED)
+	$(BIN)/ruff format --check $(LINTED)
 	$(BIN)/mypy
 
 clean:  ## remove the virtual environments and everything built (results/ stays)

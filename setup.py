@@ -9,16 +9,25 @@ NAME = "nbv_planner"
 PACKAGES = (NAME, "nbv_bench")  # what a robot runs, and what a paper needs
 HERE = Path(__file__).resolve().parent
 
-# The wheels of the real ROS 2, one distribution per environment. Every package that is imported is pinned here;
-# the wheels pin what they need themselves (with ~=), so distributions cannot be mixed.
-WHEELS_EXIST = 'platform_system == "Linux" and platform_machine == "x86_64" and implementation_name == "cpython"'
+# The wheels of the real ROS 2, one distribution per environment. Every package that is imported is
+# pinned here; the wheels pin what they need themselves (with ~=), so distributions cannot be mixed.
+WHEELS_EXIST = (
+    'platform_system == "Linux" and platform_machine == "x86_64" and implementation_name =='
+    ' "cpython"'
+)
 ROS_WHEELS = {
     # distribution: rclpy, Fast DDS middleware, common interfaces, rcl interfaces
     "jazzy": ("7.1.6", "8.4.3", "5.3.6", "2.0.3"),
     "kilted": ("9.1.2", "9.3.3", "5.5.1", "2.3.0"),
 }
 COMMON_INTERFACES = ("diagnostic", "geometry", "nav", "sensor", "std", "visualization")
-RCL_INTERFACES = ("action-msgs", "builtin-interfaces", "lifecycle-msgs", "rcl-interfaces", "rosgraph-msgs")
+RCL_INTERFACES = (
+    "action-msgs",
+    "builtin-interfaces",
+    "lifecycle-msgs",
+    "rcl-interfaces",
+    "rosgraph-msgs",
+)
 
 
 def ros_wheels(distribution):
@@ -31,12 +40,16 @@ def ros_wheels(distribution):
 
 
 def test_wheels(distribution):
-    """Return the requirements of tests that need an action: those of Nav2 are not in the package index."""
+    """Return the requirements of tests that need an action: those of Nav2 are not in the package
+    index.
+    """
     return [f"ros-test-msgs=={ROS_WHEELS[distribution][3]}; {WHEELS_EXIST}"]
 
 
 def data_files():
-    """Return the files for share/: ament index marker, manifest, launch files and the tree of configurations."""
+    """Return the files for share/: ament index marker, manifest, launch files and the tree of
+    configurations.
+    """
     share = Path("share") / NAME
     files = {
         Path("share/ament_index/resource_index/packages"): [Path("resource") / NAME],
@@ -46,18 +59,28 @@ def data_files():
     trees = ("config/**/*.yaml", "config/**/*.json", "rviz/**/*.rviz")
     for path in sorted(path for pattern in trees for path in Path().glob(pattern)):
         files.setdefault(share / path.parent, []).append(path)
-    return [(str(folder), [str(path) for path in paths]) for folder, paths in files.items() if paths]
+    return [
+        (str(folder), [str(path) for path in paths]) for folder, paths in files.items() if paths
+    ]
 
 
 def package_data():
     """Return the files inside the package that are not Python (old setuptools do not know '**')."""
     kinds = ("csv", "css", "html", "js", "json")
-    files = {name: [path for kind in kinds for path in Path(name).glob(f"**/*.{kind}")] for name in PACKAGES}
-    return {name: ["py.typed", *sorted(str(path.relative_to(name)) for path in paths)] for name, paths in files.items()}
+    files = {
+        name: [path for kind in kinds for path in Path(name).glob(f"**/*.{kind}")]
+        for name in PACKAGES
+    }
+    return {
+        name: ["py.typed", *sorted(str(path.relative_to(name)) for path in paths)]
+        for name, paths in files.items()
+    }
 
 
 def long_description():
-    """Return the README without pictures and links into the checkout: the page of a package index has no such files."""
+    """Return the README without pictures and links into the checkout: the page of a package index
+    has no such files.
+    """
     text = (HERE / "README.md").read_text(encoding="utf-8")
     text = re.sub(r"^!\[[^\]]*\]\((?!https?:)[^)]*\)\n\n?", "", text, flags=re.MULTILINE)
     return re.sub(r"\[([^\]]+)\]\((?!https?:)[^)]*\)", r"\1", text)
@@ -65,8 +88,11 @@ def long_description():
 
 setup(
     name=NAME,
-    version="1.0.0",  # also in package.xml, versions.py, CITATION.cff and CHANGELOG.rst; a test compares them
-    description="Near-optimal next-best-view planning: reconstruct an object with as few views as possible",
+    # also in package.xml, versions.py, CITATION.cff and CHANGELOG.rst; a test compares them
+    version="1.0.0",
+    description=(
+        "Near-optimal next-best-view planning: reconstruct an object with as few views as possible"
+    ),
     long_description=long_description(),
     long_description_content_type="text/markdown",
     author="nbv_planner maintainers",
@@ -75,7 +101,14 @@ setup(
     maintainer_email="maintainers@nbv-planner.example.org",
     license="Apache-2.0",
     license_files=["LICENSE", "NOTICE"],
-    keywords=["next best view", "view planning", "active reconstruction", "Gaussian process", "robotics", "ROS 2"],
+    keywords=[
+        "next best view",
+        "view planning",
+        "active reconstruction",
+        "Gaussian process",
+        "robotics",
+        "ROS 2",
+    ],
     classifiers=[
         "Development Status :: 5 - Production/Stable",
         "Environment :: Console",
@@ -98,7 +131,11 @@ setup(
         "ros-test": test_wheels("jazzy"),
         "ros-kilted-test": test_wheels("kilted"),
         "analysis": [
-            "matplotlib>=3.5", "pillow>=9.0", "pandas>=1.4", "rosbags>=0.11.9", "lz4>=4",
+            "matplotlib>=3.5",
+            "pillow>=9.0",
+            "pandas>=1.4",
+            "rosbags>=0.11.9",
+            "lz4>=4",
             'backports.zstd>=1; python_version < "3.14"',  # Python has it from 3.14
         ],
         "docs": ["sphinx>=7", "myst-parser>=2", "furo>=2023.9"],
@@ -112,15 +149,25 @@ setup(
         "gym": ["gymnasium>=0.29.1"],
         # colcon runs pytest when it finds it here; launch_testing's pytest plugin stops at 8.3.
         "test": [
-            "pytest>=7,<8.4", "pytest-xdist>=3.7", "hypothesis>=6.36",
-            "nbclient>=0.6", "nbformat>=5.2", "ipykernel>=6.9",  # the notebooks, as a reader runs them
-            "build>=1", "setuptools>=64", "wheel", "catkin_pkg>=1",  # the release, as the tools of both worlds see it
+            "pytest>=7,<8.4",
+            "pytest-xdist>=3.7",
+            "hypothesis>=6.36",
+            # the notebooks, as a reader runs them
+            "nbclient>=0.6",
+            "nbformat>=5.2",
+            "ipykernel>=6.9",
+            # the release, as the tools of both worlds see it
+            "build>=1",
+            "setuptools>=64",
+            "wheel",
+            "catkin_pkg>=1",
         ],
         # nbv_bench: sweeps in parallel, their tables and pictures.
         "bench": ["joblib>=1.3", "pandas>=1.4", "matplotlib>=3.5", "pillow>=9.0"],
         # What python -m benchmarks compares with.
         "benchmarks": ["scikit-learn>=1.0", "pytest-benchmark>=4"],
-        # Linters are tests: bounded, so that a new rule of a new release cannot break an old commit.
+        # Linters are tests: bounded, so that a new rule of a new release cannot break an old
+        # commit.
         "lint": ["ruff~=0.17.5", "mypy~=2.4.1", "types-PyYAML"],
     },
     entry_points={

@@ -1,4 +1,6 @@
-"""Measure speed and memory, and make the tables of the documents that no sweep gives: `python -m benchmarks`."""
+"""Measure speed and memory, and make the tables of the documents that no sweep gives:
+`python -m benchmarks`.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,25 @@ SUBCOMMANDS = {
     name: Subcommand(group, text, f"benchmarks.{module}")
     for group, name, text, module in (
         ("measure", "run", "speed and memory against the obvious implementations", "bench"),
-        ("measure", "bag", "time and memory of nbv-planner analyze on an hour of scans", "bench_bag"),
+        (
+            "measure",
+            "bag",
+            "time and memory of nbv-planner analyze on an hour of scans",
+            "bench_bag",
+        ),
         ("measure", "messages", "conversion of messages, with rclpy", "bench_messages"),
-        ("tables", "theory", "docs/explanation/theory.md: regret, bound and band coverage", "theory_sweep"),
-        ("tables", "robust", "docs/explanation/robustness.md: the sweeps robust and robust_parts", "robust_tables"),
+        (
+            "tables",
+            "theory",
+            "docs/explanation/theory.md: regret, bound and band coverage",
+            "theory_sweep",
+        ),
+        (
+            "tables",
+            "robust",
+            "docs/explanation/robustness.md: the sweeps robust and robust_parts",
+            "robust_tables",
+        ),
     )
 }
 

@@ -1,4 +1,6 @@
-"""Measure speed and memory, each against the obvious implementation in the same run: parts, targets, pictures."""
+"""Measure speed and memory, each against the obvious implementation in the same run: parts,
+targets, pictures.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,13 @@ from benchmarks.measure import machine
 from nbv_bench.experiments.runner import import_joblib
 from nbv_bench.figures.sweep_figures import panel_title, panels, plain
 from nbv_planner.cli.main import EXIT_INTERRUPTED
-from nbv_planner.cli.options import add_figures, comma_separated, one_of, positive_number, require_ros
+from nbv_planner.cli.options import (
+    add_figures,
+    comma_separated,
+    one_of,
+    positive_number,
+    require_ros,
+)
 from nbv_planner.errors import ResultsError
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS
@@ -72,7 +80,9 @@ def number_text(value: Any) -> str:
 
 def line(columns: Sequence[Column], row: Mapping[str, Any] | None = None) -> str:
     """Write a row for a terminal; the header without one."""
-    texts = (column.title if row is None else number_text(row.get(column.key)) for column in columns)
+    texts = (
+        column.title if row is None else number_text(row.get(column.key)) for column in columns
+    )
     return "".join(text.rjust(column.width) for column, text in zip(columns, texts, strict=True))
 
 
@@ -117,7 +127,9 @@ def _columns(**titles: str) -> tuple[Column, ...]:
 def _loop_rows(effort: Effort) -> Iterator[dict[str, Any]]:
     from benchmarks.loop import loop_row, loop_rows  # needs ROS
 
-    measured = (loop_rows(rate, effort.duration_s, warm_up_s=effort.warm_up_s) for rate in effort.rates_hz)
+    measured = (
+        loop_rows(rate, effort.duration_s, warm_up_s=effort.warm_up_s) for rate in effort.rates_hz
+    )
     return (loop_row(figures) for figures in measured)
 
 
@@ -132,19 +144,35 @@ def import_environment() -> None:
 
 PARTS = {
     "mapper": Part(
-        "Surface mapper: milliseconds of an update, of 64 joint samples and of the likelihood; memory",
+        "Surface mapper: milliseconds of an update, of 64 joint samples and of the likelihood;"
+        " memory",
         _columns(
-            smoothness="ν", grid="grid M", measurements="n", solver="solver", update="update", samples="samples",
-            likelihood="likelihood", dense_update="dense", ratio="dense/update", scikit_learn="scikit-learn",
-            scikit_learn_ratio="scikit-learn/update", difference="difference m", megabytes="MB",
+            smoothness="ν",
+            grid="grid M",
+            measurements="n",
+            solver="solver",
+            update="update",
+            samples="samples",
+            likelihood="likelihood",
+            dense_update="dense",
+            ratio="dense/update",
+            scikit_learn="scikit-learn",
+            scikit_learn_ratio="scikit-learn/update",
+            difference="difference m",
+            megabytes="MB",
         ),
         lambda effort: mapper_rows(effort.quick),
     ),
     "objectives": Part(
         "Objectives: milliseconds for all candidate views at once, and of a whole greedy decision",
         _columns(
-            objective="objective", views="views", grid="grid M", evaluate_ms="evaluate", decide_ms="decide",
-            reference_ms="one at a time", ratio="ratio",
+            objective="objective",
+            views="views",
+            grid="grid M",
+            evaluate_ms="evaluate",
+            decide_ms="decide",
+            reference_ms="one at a time",
+            ratio="ratio",
         ),
         lambda effort: objective_rows(effort.quick),
         shown=lambda row: row["grid"] == 1000 and row["views"] in (100, 3600),
@@ -152,33 +180,60 @@ PARTS = {
     "shapes": Part(
         "Planning on posterior shapes: milliseconds of a decision after so many views",
         _columns(
-            planner="planner", taken="views taken", views="candidates", shapes="shapes", shape_grid="angles",
-            decide_ms="decide", draw_ms="of it drawing", reference_ms="obvious way", ratio="ratio",
+            planner="planner",
+            taken="views taken",
+            views="candidates",
+            shapes="shapes",
+            shape_grid="angles",
+            decide_ms="decide",
+            draw_ms="of it drawing",
+            reference_ms="obvious way",
+            ratio="ratio",
         ),
         lambda effort: shape_rows(effort.quick),
     ),
     "camera": Part(
         "Camera: milliseconds of a scan of a contour",
         _columns(
-            beams="beams", vertices="vertices", cast_ms="cast", reference_ms="one at a time", ratio="ratio"
+            beams="beams",
+            vertices="vertices",
+            cast_ms="cast",
+            reference_ms="one at a time",
+            ratio="ratio",
         ),
         lambda effort: camera_rows(effort.quick),
     ),
     "checks": Part(
         "Checks of the assumptions: milliseconds from a scan to the belief with and without them",
-        _columns(**{"mapper": "mapper", "views": "views", "with": "with", "without": "without", "part": "part added"}),
+        _columns(
+            **{
+                "mapper": "mapper",
+                "views": "views",
+                "with": "with",
+                "without": "without",
+                "part": "part added",
+            }
+        ),
         lambda effort: checks_rows(effort.quick),
     ),
     "episode": Part(
         "Whole episodes with sensor noise: milliseconds per view",
         _columns(
-            planner="planner", views="views", scan="scan", map="map", decide="decide", judge="judge",
-            episode="everything", reference="obvious way", ratio="ratio",
+            planner="planner",
+            views="views",
+            scan="scan",
+            map="map",
+            decide="decide",
+            judge="judge",
+            episode="everything",
+            reference="obvious way",
+            ratio="ratio",
         ),
         lambda effort: episode_rows(effort.quick),
     ),
     "environment": Part(
-        "Gymnasium environment: steps per second of processor time, beside an empty environment of the same spaces",
+        "Gymnasium environment: steps per second of processor time, beside an empty environment of"
+        " the same spaces",
         _columns(case="settings", steps="steps/s", empty="empty steps/s", ratio="ratio"),
         lambda effort: environment_rows(effort.quick),
         import_environment,
@@ -186,23 +241,39 @@ PARTS = {
     "table": Part(
         "The thesis's table: the whole command, and one object both ways",
         _columns(
-            objects="objects", planners="planners", workers="workers", wall_s="wall s", cpu_s="processor s",
-            sample_ms="one object ms", reference_ms="obvious way ms", ratio="ratio",
+            objects="objects",
+            planners="planners",
+            workers="workers",
+            wall_s="wall s",
+            cpu_s="processor s",
+            sample_ms="one object ms",
+            reference_ms="obvious way ms",
+            ratio="ratio",
         ),
         lambda effort: table_rows(effort.quick),
         import_joblib,
     ),
     "loop": Part(
-        "Loop over DDS, three processes: milliseconds from a scan to the surface and to the goal, from a call to its "
-        "answer, and of processor time per scan; memory of the mapper",
+        "Loop over DDS, three processes: milliseconds from a scan to the surface and to the goal,"
+        " from a call to its answer, and of processor time per scan; memory of the mapper",
         _columns(
-            rate_hz="Hz", duration_s="s", scans="scans", mapped="mapped", scan_to_surface_ms__median="surface median",
-            scan_to_surface_ms__p99="surface p99", scan_to_goal_ms__median="goal median",
-            scan_to_goal_ms__p99="goal p99", scan_to_goal_ms__max="goal max",
-            scan_in_to_goal_ms__median="scan in to goal median", scan_in_to_goal_ms__p99="scan in to goal p99",
-            call_ms__all__p99="call p99", call_ms__all__max="call max",
-            nodes__surface_mapper__cpu_ms_per_scan="mapper CPU", nodes__nbv_planner__cpu_ms_per_scan="planner CPU",
-            nodes__surface_mapper__rss_start_mb="mapper MB", nodes__surface_mapper__rss_growth_mb="growth MB",
+            rate_hz="Hz",
+            duration_s="s",
+            scans="scans",
+            mapped="mapped",
+            scan_to_surface_ms__median="surface median",
+            scan_to_surface_ms__p99="surface p99",
+            scan_to_goal_ms__median="goal median",
+            scan_to_goal_ms__p99="goal p99",
+            scan_to_goal_ms__max="goal max",
+            scan_in_to_goal_ms__median="scan in to goal median",
+            scan_in_to_goal_ms__p99="scan in to goal p99",
+            call_ms__all__p99="call p99",
+            call_ms__all__max="call max",
+            nodes__surface_mapper__cpu_ms_per_scan="mapper CPU",
+            nodes__nbv_planner__cpu_ms_per_scan="planner CPU",
+            nodes__surface_mapper__rss_start_mb="mapper MB",
+            nodes__surface_mapper__rss_growth_mb="growth MB",
         ),
         _loop_rows,
         lambda: require_ros("the other parts need no ROS"),
@@ -219,7 +290,9 @@ _GRID = 1000
 
 
 def growth_slope(x: Sequence[float], y: Sequence[float]) -> float:
-    r"""Exponent a of the power law :math:`y \propto x^a` of positive numbers, by least squares of the logarithms."""
+    r"""Exponent a of the power law :math:`y \propto x^a` of positive numbers, by least squares of
+    the logarithms.
+    """
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
@@ -227,19 +300,25 @@ def growth_rows(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Fit the growth from 1000 measurements on to the rows of :func:`benchmarks.core.mapper_rows`.
 
     Returns:
-        For each smoothness with rows of different such numbers: `smoothness`, `from` and `to` (numbers of
-        measurements), and the slopes `update` (time) and `megabytes` (memory).
+        For each smoothness with rows of different such numbers: `smoothness`, `from` and `to`
+        (numbers of measurements), and the slopes `update` (time) and `megabytes` (memory).
     """
     cases: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         if row["grid"] == _GRID and row["measurements"] >= LEAST:
             cases.setdefault(row["smoothness"], []).append(row)
-    return [_slopes(nu, chosen) for nu, chosen in cases.items() if len({row["measurements"] for row in chosen}) > 1]
+    return [
+        _slopes(nu, chosen)
+        for nu, chosen in cases.items()
+        if len({row["measurements"] for row in chosen}) > 1
+    ]
 
 
 def _slopes(smoothness: str, rows: Sequence[dict[str, Any]]) -> dict[str, Any]:
     numbers = [row["measurements"] for row in rows]
-    slopes = {name: growth_slope(numbers, [row[name] for row in rows]) for name in ("update", "megabytes")}
+    slopes = {
+        name: growth_slope(numbers, [row[name] for row in rows]) for name in ("update", "megabytes")
+    }
     return {"smoothness": smoothness, "from": min(numbers), "to": max(numbers), **slopes}
 
 
@@ -248,7 +327,10 @@ _CLOSED_FORM = {"I", "C", "CS", "CSP", "CSW", "U", "UP"}
 _MANY = 1_000_000
 _WHILE_S, _LONG_S = 60.0, 600.0
 TARGET_COLUMNS = (
-    Column("target", "target"), Column("bound", "bound"), Column("worst", "worst measured"), Column("met", "met"),
+    Column("target", "target"),
+    Column("bound", "bound"),
+    Column("worst", "worst measured"),
+    Column("met", "met"),
 )
 
 
@@ -270,7 +352,12 @@ class Target:
         worst = min(values) if self.at_least else max(values)
         met = worst >= self.bound if self.at_least else worst <= self.bound
         sign = "≥" if self.at_least else "≤"
-        return {"target": self.text, "bound": f"{sign} {self.bound:g}", "worst": float(worst), "met": met}
+        return {
+            "target": self.text,
+            "bound": f"{sign} {self.bound:g}",
+            "worst": float(worst),
+            "met": met,
+        }
 
 
 def target_rows(rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
@@ -281,6 +368,7 @@ def target_rows(rows: Mapping[str, Rows]) -> list[dict[str, Any]]:
 
 def _values(key: str, **where: Any) -> Callable[[Rows], list[float]]:
     """Values under `key` of the rows in which all of `where` hold."""
+
     def values(rows: Rows) -> list[float]:
         chosen = (row for row in rows if all(row[name] == value for name, value in where.items()))
         return [row[key] for row in chosen if row.get(key) is not None]
@@ -290,7 +378,9 @@ def _values(key: str, **where: Any) -> Callable[[Rows], list[float]]:
 
 def _growth(key: str, smoothness: str) -> Callable[[Rows], list[float]]:
     return lambda rows: [
-        row[key] for row in growth_rows(rows) if row["smoothness"] == smoothness and row["to"] >= _MANY
+        row[key]
+        for row in growth_rows(rows)
+        if row["smoothness"] == smoothness and row["to"] >= _MANY
     ]
 
 
@@ -302,7 +392,9 @@ def _of_objectives(key: str, closed_form: bool) -> Callable[[Rows], list[float]]
     """Of 100 candidates on 1000 grid angles: of the closed forms, or of IOA."""
     chosen = _CLOSED_FORM if closed_form else {"IOA"}
     return lambda rows: [
-        row[key] for row in rows if row["objective"] in chosen and (row["views"], row["grid"]) == (100, 1000)
+        row[key]
+        for row in rows
+        if row["objective"] in chosen and (row["views"], row["grid"]) == (100, 1000)
     ]
 
 
@@ -312,41 +404,116 @@ def _whole_table(rows: Rows) -> list[float]:
 
 def _loop(key: str, least_s: float) -> Callable[[Rows], list[float]]:
     return lambda rows: [
-        row[key] for row in rows
+        row[key]
+        for row in rows
         if row["rate_hz"] == 40.0 and row["duration_s"] >= least_s and row.get(key) is not None
     ]
 
 
 TARGETS = (
-    *(Target("mapper", f"ν = {nu}: update at n = 1500, M = 1000: dense time to ours", 100.0,
-             _values("ratio", smoothness=nu, measurements=1500, grid=1000), at_least=True) for nu in MATERN_SMOOTHNESS),
-    *(Target("mapper", f"ν = {nu}: time of an update from n = 10³ to 10⁶: log–log slope", 0.05,
-             _growth("update", nu)) for nu in MATERN_SMOOTHNESS),
-    *(Target("mapper", f"ν = {nu}: memory from n = 10³ to 10⁶: log–log slope", 0.05,
-             _growth("megabytes", nu)) for nu in MATERN_SMOOTHNESS),
+    *(
+        Target(
+            "mapper",
+            f"ν = {nu}: update at n = 1500, M = 1000: dense time to ours",
+            100.0,
+            _values("ratio", smoothness=nu, measurements=1500, grid=1000),
+            at_least=True,
+        )
+        for nu in MATERN_SMOOTHNESS
+    ),
+    *(
+        Target(
+            "mapper",
+            f"ν = {nu}: time of an update from n = 10³ to 10⁶: log–log slope",
+            0.05,
+            _growth("update", nu),
+        )
+        for nu in MATERN_SMOOTHNESS
+    ),
+    *(
+        Target(
+            "mapper",
+            f"ν = {nu}: memory from n = 10³ to 10⁶: log–log slope",
+            0.05,
+            _growth("megabytes", nu),
+        )
+        for nu in MATERN_SMOOTHNESS
+    ),
     Target("mapper", "64 joint samples: time in updates", 5.0, _samples_per_update),
-    Target("mapper", "mean and standard deviation: difference from dense, m", 1e-6, _values("difference")),
-    Target("objectives", "closed forms, 100 candidates: one-at-a-time time to ours", 100.0,
-           _of_objectives("ratio", True), at_least=True),
-    Target("objectives", "IOA, 100 candidates: one-at-a-time time to ours", 20.0,
-           _of_objectives("ratio", False), at_least=True),
-    Target("objectives", "decision by a closed form, 100 candidates, ms", 1.0, _of_objectives("decide_ms", True)),
-    Target("objectives", "decision by IOA, 100 candidates, ms", 10.0, _of_objectives("decide_ms", False)),
-    *(Target("shapes", f"decision by {planner}, 100 candidates, 32 shapes, ms", bound,
-             _values("decide_ms", planner=planner, views=100, shapes=32))
-      for planner, bound in (("EMC", 40.0), ("rollout", 100.0))),
+    Target(
+        "mapper",
+        "mean and standard deviation: difference from dense, m",
+        1e-6,
+        _values("difference"),
+    ),
+    Target(
+        "objectives",
+        "closed forms, 100 candidates: one-at-a-time time to ours",
+        100.0,
+        _of_objectives("ratio", True),
+        at_least=True,
+    ),
+    Target(
+        "objectives",
+        "IOA, 100 candidates: one-at-a-time time to ours",
+        20.0,
+        _of_objectives("ratio", False),
+        at_least=True,
+    ),
+    Target(
+        "objectives",
+        "decision by a closed form, 100 candidates, ms",
+        1.0,
+        _of_objectives("decide_ms", True),
+    ),
+    Target(
+        "objectives",
+        "decision by IOA, 100 candidates, ms",
+        10.0,
+        _of_objectives("decide_ms", False),
+    ),
+    *(
+        Target(
+            "shapes",
+            f"decision by {planner}, 100 candidates, 32 shapes, ms",
+            bound,
+            _values("decide_ms", planner=planner, views=100, shapes=32),
+        )
+        for planner, bound in (("EMC", 40.0), ("rollout", 100.0))
+    ),
     Target("camera", "scan of 640 beams, 4000 vertices, ms", 1.0, _values("cast_ms", beams=640)),
-    Target("checks", "checks of the assumptions, robust mapper as shipped: part of the update that they add", 0.1,
-           _values("part", mapper="robust")),
-    Target("environment", "Gymnasium environment with its defaults: steps per second of a core", 1000.0,
-           _values("steps", case="defaults"), at_least=True),
+    Target(
+        "checks",
+        "checks of the assumptions, robust mapper as shipped: part of the update that they add",
+        0.1,
+        _values("part", mapper="robust"),
+    ),
+    Target(
+        "environment",
+        "Gymnasium environment with its defaults: steps per second of a core",
+        1000.0,
+        _values("steps", case="defaults"),
+        at_least=True,
+    ),
     Target("table", "the thesis's table with 2 workers, wall time, s", 60.0, _whole_table),
-    Target("loop", "scan in to goal out at 40 Hz: 99th percentile, ms", 20.0,
-           _loop("scan_in_to_goal_ms.p99", _WHILE_S)),
-    Target("loop", "status, pause and parameter calls at 40 Hz: 99th percentile, ms", 100.0,
-           _loop("call_ms.all.p99", _WHILE_S)),
-    Target("loop", "memory of the mapper at 40 Hz: growth in 10 minutes, MB", 1.0,
-           _loop("nodes.surface_mapper.rss_growth_mb", _LONG_S)),
+    Target(
+        "loop",
+        "scan in to goal out at 40 Hz: 99th percentile, ms",
+        20.0,
+        _loop("scan_in_to_goal_ms.p99", _WHILE_S),
+    ),
+    Target(
+        "loop",
+        "status, pause and parameter calls at 40 Hz: 99th percentile, ms",
+        100.0,
+        _loop("call_ms.all.p99", _WHILE_S),
+    ),
+    Target(
+        "loop",
+        "memory of the mapper at 40 Hz: growth in 10 minutes, MB",
+        1.0,
+        _loop("nodes.surface_mapper.rss_growth_mb", _LONG_S),
+    ),
 )
 """All targets."""
 
@@ -355,8 +522,8 @@ RECORD_FILE = "bench.json"
 _FORMAT = "nbv_planner benchmark"
 _FORMAT_VERSION = 1
 Measured = dict[str, dict[str, Any]]
-"""By part: `machine` (:func:`benchmarks.measure.machine` before it), `quick`, `seconds` that it took, and
-`rows`."""
+"""By part: `machine` (:func:`benchmarks.measure.machine` before it), `quick`, `seconds` that it
+took, and `rows`."""
 
 
 def read_record(folder: Path) -> Measured:
@@ -377,8 +544,8 @@ def read_record(folder: Path) -> Measured:
         parts: Measured = content["parts"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ResultsError(
-            f"{path} is not a result of python -m benchmarks run ({type(error).__name__}: {error}); "
-            "choose another folder"
+            f"{path} is not a result of python -m benchmarks run ({type(error).__name__}: {error});"
+            " choose another folder"
         ) from error
     return {name: parts[name] for name in PARTS if name in parts}
 
@@ -391,8 +558,11 @@ def write_record(folder: Path, measured: Measured) -> None:
     """
     rows = full_rows(measured)
     content = {
-        "format": _FORMAT, "format_version": _FORMAT_VERSION, "parts": measured,
-        "growth": growth_rows(rows.get("mapper", [])), "targets": target_rows(rows),
+        "format": _FORMAT,
+        "format_version": _FORMAT_VERSION,
+        "parts": measured,
+        "growth": growth_rows(rows.get("mapper", [])),
+        "targets": target_rows(rows),
     }
     write_file(folder, RECORD_FILE, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
@@ -423,7 +593,9 @@ def _writing(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise ResultsError(f"cannot write to {folder}: {error.strerror}; choose another folder with --out") from error
+        raise ResultsError(
+            f"cannot write to {folder}: {error.strerror}; choose another folder with --out"
+        ) from error
 
 
 def full_rows(measured: Measured) -> dict[str, list[dict[str, Any]]]:
@@ -433,7 +605,10 @@ def full_rows(measured: Measured) -> dict[str, list[dict[str, Any]]]:
 
 DOCUMENT_FILE = "performance.md"
 GROWTH_COLUMNS = (
-    Column("smoothness", "ν"), Column("from", "from n"), Column("to", "to n"), Column("update", "slope of the time"),
+    Column("smoothness", "ν"),
+    Column("from", "from n"),
+    Column("to", "to n"),
+    Column("update", "slope of the time"),
     Column("megabytes", "slope of the memory"),
 )
 _TARGETS = "targets"
@@ -462,13 +637,15 @@ def _provenance(part: dict[str, Any]) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     quick = "; quick sizes" if part["quick"] else ""
     return (
-        f"*{machine['date']}; {machine['cpu']}, {machine['cores']} cores, load {machine['load']} at the start; "
-        f"{versions}; {machine['blas_threads']} BLAS thread{quick}.*"
+        f"*{machine['date']}; {machine['cpu']}, {machine['cores']} cores, load {machine['load']} at"
+        f" the start; {versions}; {machine['blas_threads']} BLAS thread{quick}.*"
     )
 
 
 def updated(text: str, measured: Measured) -> str:
-    """Put the generated text between its markers in a document, an empty one for a new one; missing are appended."""
+    """Put the generated text between its markers in a document, an empty one for a new one; missing
+    are appended.
+    """
     document = text or _TITLE
     for name, block in blocks(measured).items():
         begin, end = _marker(name, "begin"), _marker(name, "end")
@@ -499,33 +676,59 @@ def read_document(folder: Path) -> str:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
         raise ResultsError(f"cannot read {path}: {error}") from error
-    if _marker(_TARGETS, "begin") not in text and not any(_marker(name, "begin") in text for name in PARTS):
-        raise ResultsError(f"{path} has no marker such as {_marker('mapper', 'begin')}; choose another folder")
+    if _marker(_TARGETS, "begin") not in text and not any(
+        _marker(name, "begin") in text for name in PARTS
+    ):
+        raise ResultsError(
+            f"{path} has no marker such as {_marker('mapper', 'begin')}; choose another folder"
+        )
     return text
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "parts", nargs="*", metavar="PART", type=one_of("part", PARTS),
-        help=f"{', '.join(PARTS)} (default: all but loop, which needs ROS)"
+        "parts",
+        nargs="*",
+        metavar="PART",
+        type=one_of("part", PARTS),
+        help=f"{', '.join(PARTS)} (default: all but loop, which needs ROS)",
     )
     parser.add_argument("--quick", action="store_true", help="fewer and smaller cases")
     parser.add_argument(
-        "--out", metavar="DIR",
-        help=f"write {RECORD_FILE}, the tables of {DOCUMENT_FILE} and pictures; parts measured there before are kept",
+        "--out",
+        metavar="DIR",
+        help=(
+            f"write {RECORD_FILE}, the tables of {DOCUMENT_FILE} and pictures; parts measured there"
+            " before are kept"
+        ),
     )
-    parser.add_argument("--docs", metavar="DIR", help=f"folder of {DOCUMENT_FILE} (default: that of --out)")
+    parser.add_argument(
+        "--docs", metavar="DIR", help=f"folder of {DOCUMENT_FILE} (default: that of --out)"
+    )
     add_figures(parser)
-    parser.add_argument("--rate", metavar="HZ,HZ,...", type=comma_separated(positive_number), default="10,40",
-                        help="loop: scans per second (default: %(default)s)")
-    parser.add_argument("--duration", metavar="S", type=positive_number, default=Effort.duration_s,
-                        help="loop: seconds at each rate (default: %(default)g)")
+    parser.add_argument(
+        "--rate",
+        metavar="HZ,HZ,...",
+        type=comma_separated(positive_number),
+        default="10,40",
+        help="loop: scans per second (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--duration",
+        metavar="S",
+        type=positive_number,
+        default=Effort.duration_s,
+        help="loop: seconds at each rate (default: %(default)g)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    names, effort = [name for name in PARTS if name in (arguments.parts or WITHOUT_ROS)], _effort(arguments)
+    names, effort = (
+        [name for name in PARTS if name in (arguments.parts or WITHOUT_ROS)],
+        _effort(arguments),
+    )
     for name in names:
         PARTS[name].require()
     folder = None if arguments.out is None else Path(arguments.out)
@@ -565,9 +768,16 @@ def _measure(name: str, effort: Effort) -> dict[str, Any]:
         rows.append(row)
         print(line(part.columns, row), flush=True)
     growth = growth_rows(rows) if name == "mapper" else []
-    for text in [line(GROWTH_COLUMNS), *(line(GROWTH_COLUMNS, row) for row in growth)] if growth else []:
+    for text in (
+        [line(GROWTH_COLUMNS), *(line(GROWTH_COLUMNS, row) for row in growth)] if growth else []
+    ):
         print(text)
-    return {"machine": found, "quick": effort.quick, "seconds": round(time.perf_counter() - began, 1), "rows": rows}
+    return {
+        "machine": found,
+        "quick": effort.quick,
+        "seconds": round(time.perf_counter() - began, 1),
+        "rows": rows,
+    }
 
 
 def _print_targets(measured: Measured) -> None:
@@ -596,14 +806,17 @@ class GrowthPanel:
     title: str  #: what it shows.
     xlabel: str  #: what grows, with its unit.
     ylabel: str  #: what is measured, with its unit.
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]  #: by label, abscissae and ordinates, all positive.
+    #: by label, abscissae and ordinates, all positive.
+    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
 def draw_growth(contents: Sequence[GrowthPanel], reference: str | None = None) -> Figure:
     """Draw at least one panel, all side by side; a label has the same line in all of them."""
     labels = list(dict.fromkeys(label for content in contents for label in content.curves))
     styles = planner_styles(labels, reference)
-    figure, axes = panels(len(contents), len(contents), width=_WIDTH, height=_HEIGHT, legend=_legend(styles))
+    figure, axes = panels(
+        len(contents), len(contents), width=_WIDTH, height=_HEIGHT, legend=_legend(styles)
+    )
     for panel, content in zip(axes, contents, strict=True):
         _draw_panel(panel, content, styles)
     return figure
@@ -621,7 +834,10 @@ def _draw_panel(axes: Axes, content: GrowthPanel, styles: Mapping[str, style.Sty
     style.style_axes(axes, content.xlabel, content.ylabel)
     for label, (x, y) in content.curves.items():
         axes.plot(x, y, **_line(styles[label]), label=plain(label))
-    for axis, set_scale, column in ((axes.xaxis, axes.set_xscale, 0), (axes.yaxis, axes.set_yscale, 1)):
+    for axis, set_scale, column in (
+        (axes.xaxis, axes.set_xscale, 0),
+        (axes.yaxis, axes.set_yscale, 1),
+    ):
         set_scale("log")
         values = [value for curve in content.curves.values() for value in curve[column]]
         _tick(axis, max(values) / min(values))
@@ -645,13 +861,18 @@ Curves = dict[str, tuple[list[float], list[float]]]
 def draw_pictures(measured: Measured) -> dict[str, Figure]:
     """Draw each measured part that has growing sizes; by file name without suffix."""
     draw: dict[str, Callable[[PictureRows], Figure]] = {
-        "mapper": _mapper, "objectives": _objectives, "shapes": _shapes, "camera": _camera,
+        "mapper": _mapper,
+        "objectives": _objectives,
+        "shapes": _shapes,
+        "camera": _camera,
     }
     rows = full_rows(measured)
     return {f"bench_{name}": draw[name](rows[name]) for name in draw if rows.get(name)}
 
 
-def _curves(rows: Iterable[dict[str, Any]], label: Callable[[dict[str, Any]], str], x: str, y: str) -> Curves:
+def _curves(
+    rows: Iterable[dict[str, Any]], label: Callable[[dict[str, Any]], str], x: str, y: str
+) -> Curves:
     """Ordinates `y` over abscissae `x` by label, rising; rows without a value are skipped."""
     curves: Curves = {}
     for row in sorted(rows, key=lambda row: float(row[x])):
@@ -666,7 +887,10 @@ def _mapper(rows: PictureRows) -> Figure:
     def ours(row: dict[str, Any]) -> str:
         return f"ν = {row['smoothness']}"
 
-    by_number = sorted((row for row in rows if row["grid"] == _PICTURE_GRID), key=lambda row: str(row["smoothness"]))
+    by_number = sorted(
+        (row for row in rows if row["grid"] == _PICTURE_GRID),
+        key=lambda row: str(row["smoothness"]),
+    )
     usual = [row for row in rows if row["smoothness"] == "3/2"]
     by_grid = [row for row in usual if row["measurements"] == _MEASUREMENTS]
     same_grid = [row for row in usual if row["grid"] == _PICTURE_GRID]
@@ -679,13 +903,29 @@ def _mapper(rows: PictureRows) -> Figure:
         )
 
     number, grid = "number of measurements n", _PICTURE_GRID
-    return draw_growth([
-        GrowthPanel(f"update, M = {grid}", number, "processor time (ms)", times(by_number, same_grid, "measurements")),
-        GrowthPanel(f"held, M = {grid}", number, "memory (MB)", _curves(by_number, ours, "measurements", "megabytes")),
-        GrowthPanel(
-            f"update, n = {_MEASUREMENTS}", "grid angles M", "processor time (ms)", times(by_grid, by_grid, "grid")
-        ),
-    ], _DENSE)
+    return draw_growth(
+        [
+            GrowthPanel(
+                f"update, M = {grid}",
+                number,
+                "processor time (ms)",
+                times(by_number, same_grid, "measurements"),
+            ),
+            GrowthPanel(
+                f"held, M = {grid}",
+                number,
+                "memory (MB)",
+                _curves(by_number, ours, "measurements", "megabytes"),
+            ),
+            GrowthPanel(
+                f"update, n = {_MEASUREMENTS}",
+                "grid angles M",
+                "processor time (ms)",
+                times(by_grid, by_grid, "grid"),
+            ),
+        ],
+        _DENSE,
+    )
 
 
 def _objectives(rows: PictureRows) -> Figure:
@@ -693,11 +933,20 @@ def _objectives(rows: PictureRows) -> Figure:
         return str(row["objective"])
 
     panels = [
-        GrowthPanel(title, xlabel, "processor time (ms)", _curves(
-            [row for row in rows if row[fixed] == value], name, x, "evaluate_ms"
-        ))
+        GrowthPanel(
+            title,
+            xlabel,
+            "processor time (ms)",
+            _curves([row for row in rows if row[fixed] == value], name, x, "evaluate_ms"),
+        )
         for title, xlabel, fixed, value, x in (
-            (f"all candidates, M = {_PICTURE_GRID}", "candidate views", "grid", _PICTURE_GRID, "views"),
+            (
+                f"all candidates, M = {_PICTURE_GRID}",
+                "candidate views",
+                "grid",
+                _PICTURE_GRID,
+                "views",
+            ),
             (f"{_VIEWS} candidates", "grid angles M", "views", _VIEWS, "grid"),
         )
     ]
@@ -709,14 +958,23 @@ def _shapes(rows: PictureRows) -> Figure:
     emc = [row for row in rows if (row["planner"], row["taken"]) == ("EMC", taken)]
     curves = _curves(emc, lambda row: "all at once", "views", "decide_ms")
     plain = _curves(emc, lambda row: _ONE_VIEW, "views", "reference_ms")
-    return draw_growth([
-        GrowthPanel(f"EMC, decision after {taken} views", "candidate views", "processor time (ms)", curves | plain)
-    ], _ONE_VIEW)
+    return draw_growth(
+        [
+            GrowthPanel(
+                f"EMC, decision after {taken} views",
+                "candidate views",
+                "processor time (ms)",
+                curves | plain,
+            )
+        ],
+        _ONE_VIEW,
+    )
 
 
 def _camera(rows: PictureRows) -> Figure:
     curves = _curves(rows, lambda row: "all at once", "beams", "cast_ms")
     plain = _curves(rows, lambda row: _PLAIN, "beams", "reference_ms")
-    return draw_growth([
-        GrowthPanel("scan of 4000 vertices", "beams", "processor time (ms)", curves | plain)
-    ], _PLAIN)
+    return draw_growth(
+        [GrowthPanel("scan of 4000 vertices", "beams", "processor time (ms)", curves | plain)],
+        _PLAIN,
+    )

@@ -1,7 +1,7 @@
 """An hour of scans at 40 Hz, a gigabyte, through `nbv-planner analyze`: time and memory.
 
-Makes the bag (without ROS), analyses it in a separate process with all pictures, and prints its time and memory.
-Needs the extra [analysis] and room for the bag.
+Makes the bag (without ROS), analyses it in a separate process with all pictures, and prints its
+time and memory. Needs the extra [analysis] and room for the bag.
 """
 
 from __future__ import annotations
@@ -47,9 +47,13 @@ def make_bag(path: Path, storage: str, minutes: float) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--minutes", type=positive_number, default=60.0, help="length of the bag (default: 60)")
+    parser.add_argument(
+        "--minutes", type=positive_number, default=60.0, help="length of the bag (default: 60)"
+    )
     add_storage(parser)
-    parser.add_argument("--out", metavar="DIR", help="folder for bag and analysis (default: one that is removed)")
+    parser.add_argument(
+        "--out", metavar="DIR", help="folder for bag and analysis (default: one that is removed)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -58,9 +62,19 @@ def run(arguments: argparse.Namespace) -> int:
         folder = Path(arguments.out or temporary)
         count = make_bag(folder / "bag", arguments.storage, arguments.minutes)
         size = sum(file.stat().st_size for file in (folder / "bag").iterdir())
-        print(f"bag: {size / 1e9:.2f} GB, {count} messages, {arguments.minutes:g} minutes, {arguments.storage}")
-        command = [sys.executable, "-m", "nbv_planner.cli.main", "analyze", str(folder / "bag"), "--out",
-                   str(folder / "analysis")]
+        print(
+            f"bag: {size / 1e9:.2f} GB, {count} messages, {arguments.minutes:g} minutes,"
+            f" {arguments.storage}"
+        )
+        command = [
+            sys.executable,
+            "-m",
+            "nbv_planner.cli.main",
+            "analyze",
+            str(folder / "bag"),
+            "--out",
+            str(folder / "analysis"),
+        ]
         began = time.monotonic()
         subprocess.run(command, check=True)
         seconds = time.monotonic() - began

@@ -1,22 +1,32 @@
-"""The numerical core under pytest-benchmark, to compare one commit with another on the same machine.
+"""The numerical core under pytest-benchmark, to compare one commit with another on the same
+machine.
 
     pip install -e '.[bench]'
     python -m pytest benchmarks/bench_core.py --benchmark-autosave
     python -m pytest benchmarks/bench_core.py --benchmark-compare
 
-Ratios to the obvious implementations, growth, whole episodes and the loop over DDS: `python -m benchmarks run`.
+Ratios to the obvious implementations, growth, whole episodes and the loop over DDS:
+`python -m benchmarks run`.
 """
 
 from __future__ import annotations
 
 import os
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before numpy: rounding and time must not depend on the number of threads
+# before numpy: rounding and time must not depend on the number of threads
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import numpy as np
 import pytest
 
-from benchmarks.core import VISITED, belief_after, fed_mapper, mapper_calls, measured_contour, star_scan
+from benchmarks.core import (
+    VISITED,
+    belief_after,
+    fed_mapper,
+    mapper_calls,
+    measured_contour,
+    star_scan,
+)
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.thesis import OBJECTIVES
@@ -46,7 +56,11 @@ def test_mapper_the_obvious_way(benchmark, what):
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_objective(benchmark, name):
-    belief, scene, views = belief_after(VISITED, 1000), Scene(), CircleViewSpace(ViewSpaceSettings(), 10.0).angles
+    belief, scene, views = (
+        belief_after(VISITED, 1000),
+        Scene(),
+        CircleViewSpace(ViewSpaceSettings(), 10.0).angles,
+    )
     values = benchmark(lambda: OBJECTIVES[name].values(belief, scene, views))
     assert np.isfinite(values).all()
 

@@ -25,7 +25,9 @@ _CALLS = 100
 
 
 def microseconds(call: Callable[[], object]) -> float:
-    return min(timeit.repeat(call, number=_CALLS, repeat=20, timer=time.process_time)) * 1e6 / _CALLS
+    return (
+        min(timeit.repeat(call, number=_CALLS, repeat=20, timer=time.process_time)) * 1e6 / _CALLS
+    )
 
 
 def report(what: str, value: object, to_msg: Callable, from_msg: Callable) -> None:
@@ -34,9 +36,11 @@ def report(what: str, value: object, to_msg: Callable, from_msg: Callable) -> No
     raw = serialize_message(msg)
     received = deserialize_message(raw, type(msg))
     calls = (
-        lambda: to_msg(value, header), lambda: serialize_message(msg), lambda: deserialize_message(raw, type(msg)),
+        lambda: to_msg(value, header),
+        lambda: serialize_message(msg),
+        lambda: deserialize_message(raw, type(msg)),
         lambda: from_msg(received),
-    )  # fmt: skip
+    )
     print(f"{what:<28}", *(f"{microseconds(call):>12.1f}" for call in calls))
 
 
@@ -52,7 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Measure and print."""
-    print(f"{'microseconds':<28}", *(f"{name:>12}" for name in ("to message", "serialise", "deserialise", "to value")))
+    print(
+        f"{'microseconds':<28}",
+        *(f"{name:>12}" for name in ("to message", "serialise", "deserialise", "to value")),
+    )
     scan = Scan(-0.3, 0.6 / 639, np.linspace(3.0, 7.0, 640, dtype=np.float32), 0.05, 10.0)
     report("scan, 640 beams", scan, conversions.scan_to_msg, scan_from_msg)
     for size in (1000, 4096):

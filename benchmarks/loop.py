@@ -50,29 +50,38 @@ class Call:
 
 
 class CallProbe:
-    """Makes calls of all kinds in turn, whether or not earlier ones have been answered, and measures their times.
+    """Makes calls of all kinds in turn, whether or not earlier ones have been answered, and
+    measures their times.
 
-    From the call to the answer in the caller, including a part of a millisecond in its own executor.
+    From the call to the answer in the caller, including a part of a millisecond in its own
+    executor.
     """
 
     def __init__(self, node: Node) -> None:
         """Begin calling as soon as the services are available."""
         same = Parameter(
-            name="goal_timeout", value=ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=60.0)
+            name="goal_timeout",
+            value=ParameterValue(type=ParameterType.PARAMETER_DOUBLE, double_value=60.0),
         )
         self.calls = {
             "pause": Call(SetBool, "nbv_planner/pause", SetBool.Request(data=False)),
             "set_parameter": Call(
-                SetParameters, "nbv_planner/set_parameters", SetParameters.Request(parameters=[same])
+                SetParameters,
+                "nbv_planner/set_parameters",
+                SetParameters.Request(parameters=[same]),
             ),
             "planner_state": Call(GetState, "nbv_planner/get_state", GetState.Request()),
             "get_parameter": Call(
-                GetParameters, "surface_mapper/get_parameters", GetParameters.Request(names=["grid_size"])
+                GetParameters,
+                "surface_mapper/get_parameters",
+                GetParameters.Request(names=["grid_size"]),
             ),
             "mapper_state": Call(GetState, "surface_mapper/get_state", GetState.Request()),
         }
         self.sent = 0  #: number of calls made.
-        self._clients = {name: node.create_client(call.kind, call.service) for name, call in self.calls.items()}
+        self._clients = {
+            name: node.create_client(call.kind, call.service) for name, call in self.calls.items()
+        }
         self._turn = itertools.cycle(self.calls)
         node.create_timer(_PERIOD, self._next)
 
@@ -121,7 +130,9 @@ class ProcessUsage:
         self._processor.append((int(fields[11]) + int(fields[12])) / _TICKS_PER_SECOND)
 
     def figures(self) -> dict[str, float]:
-        """Processor time as fraction of a core, memory at the start and the end (MB), its slope (MB per minute)."""
+        """Processor time as fraction of a core, memory at the start and the end (MB), its slope (MB
+        per minute).
+        """
         seconds = np.array(self._seconds) - self._seconds[0]
         slope = np.polyfit(seconds, self._megabytes, 1)[0] if len(seconds) > 1 else 0.0
         used = self._processor[-1] - self._processor[0]
@@ -139,25 +150,32 @@ _PATIENCE = 30.0
 
 
 class LoopProbe(Node):
-    """Records when scans were taken, and when surfaces and goals are received; all times in nanoseconds of one clock.
+    """Records when scans were taken, and when surfaces and goals are received; all times in
+    nanoseconds of one clock.
 
-    The time of reception is that of DDS in this process: the delay of its executor is not part of the loop.
+    The time of reception is that of DDS in this process: the delay of its executor is not part of
+    the loop.
     """
 
     def __init__(self) -> None:
         """Subscribe to all topics."""
         super().__init__("loop_probe")
-        self.surfaces: list[tuple[int, int]] = []  #: pairs of stamp (of the newest scan in it) and time of reception.
+        #: pairs of stamp (of the newest scan in it) and time of reception.
+        self.surfaces: list[tuple[int, int]] = []
         self.heard: dict[int, int] = {}  #: time of reception of the scans by stamp.
         self.goals: dict[int, int] = {}  #: time of reception by stamp.
         self.operator = CallProbe(self)  #: calls the nodes meanwhile.
         self.forget()
         deep = qos.reliable(1000)
-        self.create_subscription(PoseStamped, "camera_pose", lambda msg: self.scans.append(_stamp(msg)), deep)
+        self.create_subscription(
+            PoseStamped, "camera_pose", lambda msg: self.scans.append(_stamp(msg)), deep
+        )
         self.create_subscription(LaserScan, "scan", self._on_scan, deep)
         self.create_subscription(PointCloud2, "surface", self._on_surface, qos.latched(1000))
         self.create_subscription(PoseStamped, "goal_pose", self._on_goal, deep)
-        self.create_subscription(DiagnosticStatus, "nbv_planner/iteration", self._on_decision, qos.latched(1000))
+        self.create_subscription(
+            DiagnosticStatus, "nbv_planner/iteration", self._on_decision, qos.latched(1000)
+        )
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, deep)
 
     def forget(self) -> None:
@@ -185,37 +203,45 @@ class LoopProbe(Node):
 
     def _on_diagnostics(self, msg: DiagnosticArray) -> None:
         self.updates.extend(
-            (_stamp(msg), status_values(status)) for status in msg.status if status.name == "surface_mapper"
+            (_stamp(msg), status_values(status))
+            for status in msg.status
+            if status.name == "surface_mapper"
         )
 
 
 def loop_rows(
-    rate_hz: float, duration_s: float, *, warm_up_s: float = 10.0, objective: str = "IOA", num_beams: int = 121,
+    rate_hz: float,
+    duration_s: float,
+    *,
+    warm_up_s: float = 10.0,
+    objective: str = "IOA",
+    num_beams: int = 121,
 ) -> dict[str, Any]:
     """Run camera, mapper and planner at full load and measure the loop.
 
-    The camera scans at `rate_hz` and stands at the newest goal whenever it scans, so that every scan completes a view;
-    the mapper maps every scan (`integrate: always`) and the planner decides after every surface that shows it a view.
-    Nothing ends the episode.
+    The camera scans at `rate_hz` and stands at the newest goal whenever it scans, so that every
+    scan completes a view; the mapper maps every scan (`integrate: always`) and the planner decides
+    after every surface that shows it a view. Nothing ends the episode.
 
-    * scan -> surface: from the stamp of a scan, which the camera sets before it casts the beams, to the reception of
-      the first surface whose stamp says that it holds that scan; for every scan.
-    * scan -> goal: from the stamp of the newest scan in the surface of a decision to the reception of the
-      goal; for every decision.
-    * scan in -> goal: the same from the reception of that scan, which the camera has then cast and sent; the waiting
-      time of a robot with its own sensor.
+    * scan -> surface: from the stamp of a scan, which the camera sets before it casts the beams, to
+      the reception of the first surface whose stamp says that it holds that scan; for every scan.
+    * scan -> goal: from the stamp of the newest scan in the surface of a decision to the reception
+      of the goal; for every decision.
+    * scan in -> goal: the same from the reception of that scan, which the camera has then cast and
+      sent; the waiting time of a robot with its own sensor.
 
-    All are measured in a fourth process on the same machine, with the clock that sets the stamps. Four times a second
-    that process also makes one of the calls of :class:`CallProbe`.
+    All are measured in a fourth process on the same machine, with the clock that sets the stamps.
+    Four times a second that process also makes one of the calls of :class:`CallProbe`.
 
     The warm-up counts from the second goal.
 
     Returns:
-        Counts, latencies in milliseconds (median, 99th percentile, greatest), milliseconds of the update (one a second)
-        and of the decision alone, milliseconds from each kind of call to its answer, the mapper's drops, and by node
-        the processor time (fraction of a core, and milliseconds per scan) and the resident memory in MB at the start
-        and the end with its slope in MB per minute. `mapped` is the fraction of the scans that the mapper has counted;
-        it differs from 1 by those that waited when it was asked, and by those lost.
+        Counts, latencies in milliseconds (median, 99th percentile, greatest), milliseconds of the
+        update (one a second) and of the decision alone, milliseconds from each kind of call to its
+        answer, the mapper's drops, and by node the processor time (fraction of a core, and
+        milliseconds per scan) and the resident memory in MB at the start and the end with its slope
+        in MB per minute. `mapped` is the fraction of the scans that the mapper has counted; it
+        differs from 1 by those that waited when it was asked, and by those lost.
 
     Raises:
         NbvPlannerError: a node ended, or no goal came.
@@ -223,30 +249,47 @@ def loop_rows(
     domain = free_domain_id()
     with tempfile.TemporaryDirectory() as folder, ros_of_its_own(domain):
         file = Path(folder) / "parameters.yaml"
-        file.write_text(dump_parameters(_parameters(rate_hz, objective, num_beams)), encoding="utf-8")
+        file.write_text(
+            dump_parameters(_parameters(rate_hz, objective, num_beams)), encoding="utf-8"
+        )
         with NodeProcesses(file, Path(folder) / "logs", isolated_environment(domain)) as nodes:
             probe = LoopProbe()
             usage = _run(probe, nodes, warm_up_s, duration_s)
             figures = _loop_figures(probe)
             for used in usage.values():
-                used["cpu_ms_per_scan"] = round(1e3 * used["cores"] * duration_s / figures["scans"], 3)
+                used["cpu_ms_per_scan"] = round(
+                    1e3 * used["cores"] * duration_s / figures["scans"], 3
+                )
             return {"rate_hz": rate_hz, "duration_s": duration_s, **figures, "nodes": usage}
 
 
 def _parameters(rate_hz: float, objective: str, num_beams: int) -> dict[str, dict[str, Any]]:
     """Parameters of an endless loop."""
     return {
-        "depth_camera": {"scan_rate": float(rate_hz), "num_beams": num_beams, "angular_speed": _ANGULAR_SPEED},
+        "depth_camera": {
+            "scan_rate": float(rate_hz),
+            "num_beams": num_beams,
+            "angular_speed": _ANGULAR_SPEED,
+        },
         "surface_mapper": {"integrate": "always", "robust": False, "settle_time": 0.0},
         "nbv_planner": {
-            "wait_for_start": False, "settle_time": 0.0,
-            "objective": objective, "certify": False, "max_views": 0, "stall_views": 0, "revisit_radius": 0.0,
-            "band_tolerance": 1e-9, "max_duration": 0.0, "goal_subscribers": 3,
+            "wait_for_start": False,
+            "settle_time": 0.0,
+            "objective": objective,
+            "certify": False,
+            "max_views": 0,
+            "stall_views": 0,
+            "revisit_radius": 0.0,
+            "band_tolerance": 1e-9,
+            "max_duration": 0.0,
+            "goal_subscribers": 3,
         },
     }
 
 
-def _run(probe: LoopProbe, nodes: NodeProcesses, warm_up_s: float, duration_s: float) -> dict[str, dict[str, float]]:
+def _run(
+    probe: LoopProbe, nodes: NodeProcesses, warm_up_s: float, duration_s: float
+) -> dict[str, dict[str, float]]:
     """Spin for the warm-up, and then for the measured time; returns the usage in it."""
     executor = SingleThreadedExecutor()
     executor.add_node(probe)
@@ -264,7 +307,10 @@ def _run(probe: LoopProbe, nodes: NodeProcesses, warm_up_s: float, duration_s: f
 
 
 def _spin(
-    executor: SingleThreadedExecutor, nodes: NodeProcesses, seconds: float, usages: dict[str, ProcessUsage]
+    executor: SingleThreadedExecutor,
+    nodes: NodeProcesses,
+    seconds: float,
+    usages: dict[str, ProcessUsage],
 ) -> None:
     """Spin for some time, and sample the usage of the nodes every second."""
     end, look = time.monotonic() + seconds, 0.0
@@ -280,8 +326,12 @@ def _spin(
 def _loop_figures(probe: LoopProbe) -> dict[str, Any]:
     """Counts and latencies recorded by the probe."""
     if not probe.surfaces or not probe.decisions:
-        raise NbvPlannerError(f"{len(probe.surfaces)} surfaces and {len(probe.decisions)} decisions received")
-    stamps, received = (np.array(column, dtype=np.int64) for column in zip(*sorted(probe.surfaces), strict=True))
+        raise NbvPlannerError(
+            f"{len(probe.surfaces)} surfaces and {len(probe.decisions)} decisions received"
+        )
+    stamps, received = (
+        np.array(column, dtype=np.int64) for column in zip(*sorted(probe.surfaces), strict=True)
+    )
     scans = np.array([stamp for stamp in probe.scans if stamp <= stamps[-1]], dtype=np.int64)
     to_surface = received[np.searchsorted(stamps, scans)] - scans
     goals = [
@@ -300,11 +350,17 @@ def _loop_figures(probe: LoopProbe) -> dict[str, Any]:
         "scan_in_to_goal_ms": _summary(
             [(came - probe.heard[stamp]) * 1e-6 for stamp, came in goals if stamp in probe.heard]
         ),
-        "update_ms": _summary([float(values["update_milliseconds"]) for _, values in probe.updates]),
-        "decision_ms": _summary([float(values["planning_milliseconds"]) for values in probe.decisions]),
+        "update_ms": _summary(
+            [float(values["update_milliseconds"]) for _, values in probe.updates]
+        ),
+        "decision_ms": _summary(
+            [float(values["planning_milliseconds"]) for values in probe.decisions]
+        ),
         "call_ms": _call_figures(probe.operator),
         "measurements": int(last.get("measurements", 0)),
-        "dropped_scans": {key: int(number) for key, number in last.items() if key.startswith("dropped.scan")},
+        "dropped_scans": {
+            key: int(number) for key, number in last.items() if key.startswith("dropped.scan")
+        },
     }
 
 
@@ -317,7 +373,9 @@ def _call_figures(operator: CallProbe) -> dict[str, Any]:
 
 
 def _mapped_fraction(probe: LoopProbe) -> float:
-    """Scans mapped between the first and the last diagnostics as fraction of those taken between them."""
+    """Scans mapped between the first and the last diagnostics as fraction of those taken between
+    them.
+    """
     if len(probe.updates) < 2:
         return float("nan")
     (begin, first), (end, last) = probe.updates[0], probe.updates[-1]
@@ -329,7 +387,11 @@ def _summary(values: Sequence[float] | np.ndarray) -> dict[str, float]:
     if len(values) == 0:
         return {}
     median, p99, greatest = np.percentile(values, [50.0, 99.0, 100.0])
-    return {"median": round(float(median), 3), "p99": round(float(p99), 3), "max": round(float(greatest), 3)}
+    return {
+        "median": round(float(median), 3),
+        "p99": round(float(p99), 3),
+        "max": round(float(greatest), 3),
+    }
 
 
 def _stamp(msg: PoseStamped | LaserScan | PointCloud2 | DiagnosticArray) -> int:
@@ -352,4 +414,7 @@ def _flat(figures: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
         if isinstance(value, Mapping):
             yield from _flat(value, f"{prefix}{key}.")
         else:
-            yield prefix + key, None if isinstance(value, float) and not math.isfinite(value) else value
+            yield (
+                prefix + key,
+                (None if isinstance(value, float) and not math.isfinite(value) else value),
+            )

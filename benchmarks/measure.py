@@ -19,7 +19,9 @@ _CPU_INFO = Path("/proc/cpuinfo")
 
 
 def machine() -> dict[str, Any]:
-    """Describe machine, versions and load, as JSON has it; `load` is the mean number of running processes (1 min)."""
+    """Describe machine, versions and load, as JSON has it; `load` is the mean number of running
+    processes (1 min).
+    """
     return {
         "cpu": _cpu(),
         "cores": os.cpu_count(),
@@ -57,7 +59,9 @@ def megabytes_of(build: Callable[[], object]) -> float:
 
 
 def median_milliseconds(calls: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
-    """Median processor time of each call over `rounds` rounds, milliseconds; one more round first, not counted."""
+    """Median processor time of each call over `rounds` rounds, milliseconds; one more round first,
+    not counted.
+    """
     times: dict[str, list[float]] = {name: [] for name in calls}
     for number in range(rounds + 1):
         for name, call in calls.items():

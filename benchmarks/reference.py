@@ -1,4 +1,5 @@
-"""The obvious implementation of every objective and of planning on shapes: reference for the fast ones.
+"""The obvious implementation of every objective and of planning on shapes: reference for the fast
+ones.
 
 Plain numpy over the grid or over all pixels, without caches, one candidate at a time.
 """
@@ -24,7 +25,10 @@ Reference = Callable[[SurfaceBelief, Scene, float], float]
 
 def _at_view(belief: SurfaceBelief, view: float) -> tuple[float, float]:
     """Lower and upper bound at the view, metres."""
-    low, high = (np.interp(view, belief.angle, bound, period=TWO_PI) for bound in (belief.lower, belief.upper))
+    low, high = (
+        np.interp(view, belief.angle, bound, period=TWO_PI)
+        for bound in (belief.lower, belief.upper)
+    )
     return float(low), float(high)
 
 
@@ -51,13 +55,19 @@ def _sum_over_interval(belief: SurfaceBelief, scene: Scene, view: float, term: F
 
 
 def confidence(belief: SurfaceBelief, scene: Scene, view: float) -> float:
-    """C: on each side the angles before the first one at which the bound reaches the boundary ray."""
+    """C: on each side the angles before the first one at which the bound reaches the boundary
+    ray.
+    """
     offset = angle_difference(belief.angle, view)
-    beyond = in_simple_interval(scene, belief.angle, view) & (belief.lower >= fov_boundary(scene, belief.angle, view))
+    beyond = in_simple_interval(scene, belief.angle, view) & (
+        belief.lower >= fov_boundary(scene, belief.angle, view)
+    )
     left = offset[beyond & (offset <= 0.0)].max(initial=-math.inf)
     right = offset[beyond & (offset >= 0.0)].min(initial=math.inf)
     before_crossing = (left < offset) & (offset < right)
-    return _sum_over_interval(belief, scene, view, np.where(before_crossing, _band_area(belief, scene), 0.0))
+    return _sum_over_interval(
+        belief, scene, view, np.where(before_crossing, _band_area(belief, scene), 0.0)
+    )
 
 
 def confidence_simple(belief: SurfaceBelief, scene: Scene, view: float) -> float:
@@ -86,13 +96,18 @@ def intersection(belief: SurfaceBelief, scene: Scene, view: float) -> float:
 def _pixels(reach: float, pixel_size: float) -> tuple[FloatArray, FloatArray]:
     """Angle and radius of all pixel centres within `reach` of the origin."""
     count = math.floor(reach / pixel_size)
-    x, y = np.meshgrid(np.arange(-count, count + 1) * pixel_size, np.arange(-count, count + 1) * pixel_size)
+    x, y = np.meshgrid(
+        np.arange(-count, count + 1) * pixel_size, np.arange(-count, count + 1) * pixel_size
+    )
     angle, radius = np.mod(np.arctan2(y, x), TWO_PI), np.hypot(x, y)
     return angle[radius <= reach], radius[radius <= reach]
 
 
 def _in_band(belief: SurfaceBelief, angle: FloatArray, radius: FloatArray) -> BoolArray:
-    low, high = (np.interp(angle, belief.angle, bound, period=TWO_PI) for bound in (belief.lower, belief.upper))
+    low, high = (
+        np.interp(angle, belief.angle, bound, period=TWO_PI)
+        for bound in (belief.lower, belief.upper)
+    )
     return np.asarray((low <= radius) & (radius <= high))
 
 
@@ -102,8 +117,12 @@ def confidence_simple_number(belief: SurfaceBelief, scene: Scene, view: float) -
     return float((in_simple_interval(scene, angle, view) & _in_band(belief, angle, radius)).sum())
 
 
-def walk(angle: FloatArray, radius: FloatArray, view: float, scene: Scene, range_max: float) -> list[int]:
-    """Indices of the points that `view` observes: outwards from its own angle, once to either side."""
+def walk(
+    angle: FloatArray, radius: FloatArray, view: float, scene: Scene, range_max: float
+) -> list[int]:
+    """Indices of the points that `view` observes: outwards from its own angle, once to either
+    side.
+    """
     bearing, distance = world_to_camera(angle, radius, view, scene.view_distance)
     inside = (np.abs(bearing) <= 0.5 * scene.field_of_view) & (distance <= range_max)
     count, start, seen = len(angle), int(np.searchsorted(angle, view % TWO_PI)), []
@@ -122,13 +141,17 @@ def walk(angle: FloatArray, radius: FloatArray, view: float, scene: Scene, range
 def observed_confidence_lower(belief: SurfaceBelief, scene: Scene, view: float) -> float:
     """OCL."""
     points = discretise(belief.angle, belief.lower, scene.pixel_size)
-    return float(len(walk(belief.angle[points], belief.lower[points], view, scene, scene.range_max)))
+    return float(
+        len(walk(belief.angle[points], belief.lower[points], view, scene, scene.range_max))
+    )
 
 
 def observed_confidence_upper(belief: SurfaceBelief, scene: Scene, view: float) -> float:
     """OCU."""
     points = discretise(belief.angle, belief.upper, scene.pixel_size)
-    return float(len(walk(belief.angle[points], belief.upper[points], view, scene, scene.range_max)))
+    return float(
+        len(walk(belief.angle[points], belief.upper[points], view, scene, scene.range_max))
+    )
 
 
 def intersection_occlusion_aware(belief: SurfaceBelief, scene: Scene, view: float) -> float:
@@ -140,7 +163,9 @@ def intersection_occlusion_aware(belief: SurfaceBelief, scene: Scene, view: floa
     points = discretise(belief.angle, belief.lower, scene.pixel_size)
     screen = points[walk(belief.angle[points], belief.lower[points], view, scene, math.inf)]
     at, far = world_to_camera(belief.angle[screen], belief.lower[screen], view, scene.view_distance)
-    every, _ = world_to_camera(belief.angle[points], belief.lower[points], view, scene.view_distance)
+    every, _ = world_to_camera(
+        belief.angle[points], belief.lower[points], view, scene.view_distance
+    )
     visible = np.ones(len(angle), dtype=bool)
     if len(screen):
         order = np.argsort(at)
@@ -172,10 +197,11 @@ _ROUNDING = 1e-6
 def unseen_points(
     shapes: Shapes, taken: Sequence[float], scene: Scene, near: FloatArray, upon: FloatArray
 ) -> FloatArray:
-    """Surface points at each grid angle of each of S shapes that views `taken`, radians, have not seen, shape (S, M).
+    """Surface points at each grid angle of each of S shapes that views `taken`, radians, have not
+    seen, shape (S, M).
 
-    The part of the surface that has a measurement near enough, shape (S, M), is `near` where one of these views sees it
-    (half of the rest counts as seen there), and `upon` where none does.
+    The part of the surface that has a measurement near enough, shape (S, M), is `near` where one of
+    these views sees it (half of the rest counts as seen there), and `upon` where none does.
     """
     points = surface_density(shapes, scene.pixel_size)
     for radius, left, by_view, by_none in zip(shapes.radius, points, near, upon, strict=True):
@@ -187,7 +213,9 @@ def unseen_points(
 
 
 def expected_gain(shapes: Shapes, unseen: FloatArray, view: float, scene: Scene) -> float:
-    """EMC of a view, radians: the mean over the shapes of the `unseen` points (S, M) that it sees."""
+    """EMC of a view, radians: the mean over the shapes of the `unseen` points (S, M) that it
+    sees.
+    """
     gains = [
         left[observe(shapes.angle, radius, view, scene)[0]].sum()
         for radius, left in zip(shapes.radius, unseen, strict=True)
@@ -196,18 +224,28 @@ def expected_gain(shapes: Shapes, unseen: FloatArray, view: float, scene: Scene)
 
 
 def mean_views_to_go(
-    shapes: Shapes, unseen: FloatArray, views: Sequence[float], first_views: int, scene: Scene, target_coverage: float,
+    shapes: Shapes,
+    unseen: FloatArray,
+    views: Sequence[float],
+    first_views: int,
+    scene: Scene,
+    target_coverage: float,
 ) -> dict[int, float]:
-    """Mean number of views to go over S shapes, see :func:`nbv_planner.planning.planners.rollout.views_to_go`.
+    """Mean number of views to go over S shapes, see
+    :func:`nbv_planner.planning.planners.rollout.views_to_go`.
 
-    By the index of the first view: the cover of the `unseen` points, shape (S, M), up to the `target_coverage`, is
-    completed from the `first_views` of largest EMC among the `views` that may be taken, radians.
+    By the index of the first view: the cover of the `unseen` points, shape (S, M), up to the
+    `target_coverage`, is completed from the `first_views` of largest EMC among the `views` that may
+    be taken, radians.
     """
     every = surface_density(shapes, scene.pixel_size)
-    sets = [[_seen(shapes.angle, radius, view, scene) for view in views] for radius in shapes.radius]
+    sets = [
+        [_seen(shapes.angle, radius, view, scene) for view in views] for radius in shapes.radius
+    ]
     points = [dict(enumerate(left.tolist())) for left in unseen]
     gains = [
-        sum(_gain(seen[v], left) for seen, left in zip(sets, points, strict=True)) for v in range(len(views))
+        sum(_gain(seen[v], left) for seen, left in zip(sets, points, strict=True))
+        for v in range(len(views))
     ]
     first = sorted(range(len(views)), key=lambda v: -gains[v])[:first_views]
     needed = (unseen.sum(axis=1) - (1.0 - target_coverage) * every.sum(axis=1)).tolist()
@@ -224,8 +262,12 @@ def _gain(seen: Sequence[int], left: dict[int, float]) -> float:
     return sum(left[k] for k in seen if k in left)
 
 
-def _views_to_go(seen: Sequence[Sequence[int]], points: dict[int, float], needed: float, first: int) -> float:
-    """Number of views on one shape, `first` first and then greedily; of the last one only the required part."""
+def _views_to_go(
+    seen: Sequence[Sequence[int]], points: dict[int, float], needed: float, first: int
+) -> float:
+    """Number of views on one shape, `first` first and then greedily; of the last one only the
+    required part.
+    """
     left, views, chosen = dict(points), 0.0, first
     while needed > _ROUNDING:
         gain = _gain(seen[chosen], left)

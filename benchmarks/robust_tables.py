@@ -1,4 +1,6 @@
-"""Tables of docs/explanation/robustness.md out of the results of the sweeps robust and robust_parts."""
+"""Tables of docs/explanation/robustness.md out of the results of the sweeps robust and
+robust_parts.
+"""
 
 from __future__ import annotations
 
@@ -22,21 +24,31 @@ def episodes(folder: Path) -> Iterator[tuple[str, str, dict[str, Any]]]:
 
 def row(name: str, last: list[dict[str, Any]]) -> str:
     """One line: results at the last views of some episodes."""
-    covered, held, rmse = (np.array([view[key] for view in last]) for key in ("coverage", "band_coverage", "rmse"))
+    covered, held, rmse = (
+        np.array([view[key] for view in last]) for key in ("coverage", "band_coverage", "rmse")
+    )
     return (
-        f"| {name} | {covered.mean():.2%} | {covered.min():.2%} | {held.mean():.2%} | {held.min():.2%} "
-        f"| {(held < 0.95).sum()} of {len(last)} | {rmse.mean():.3f} |"
+        f"| {name} | {covered.mean():.2%} | {covered.min():.2%} | {held.mean():.2%} |"
+        f" {held.min():.2%} | {(held < 0.95).sum()} of {len(last)} | {rmse.mean():.3f} |"
     )
 
 
 def table(groups: dict[str, list[dict[str, Any]]], title: str) -> str:
     """Markdown table with a line for each group."""
-    return "\n".join([f"| {title} | {_HEAD}", "|---" * 7 + "|", *(row(name, last) for name, last in groups.items())])
+    return "\n".join(
+        [
+            f"| {title} | {_HEAD}",
+            "|---" * 7 + "|",
+            *(row(name, last) for name, last in groups.items()),
+        ]
+    )
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("sweeps", nargs="+", metavar="DIR", type=Path, help="results folder of a sweep")
+    parser.add_argument(
+        "sweeps", nargs="+", metavar="DIR", type=Path, help="results folder of a sweep"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -1,7 +1,8 @@
 r"""How steep surfaces of the prior are: the constants a, b of the thesis's lemma 2-4.
 
-The lemma assumes :math:`P(\sup_φ |f'(φ)| > L) \le a\,e^{-L^2/b^2}` and gives no values. For the summed Matérn kernel
-they follow from the spectral moments :math:`λ_{2d} = \operatorname{Var} f^{(d)} = \sum_{m\in\mathbb{Z}} m^{2d} s_m`.
+The lemma assumes :math:`P(\sup_φ |f'(φ)| > L) \le a\,e^{-L^2/b^2}` and gives no values. For the
+summed Matérn kernel they follow from the spectral moments
+:math:`λ_{2d} = \operatorname{Var} f^{(d)} = \sum_{m\in\mathbb{Z}} m^{2d} s_m`.
 """
 
 from __future__ import annotations
@@ -16,22 +17,25 @@ from nbv_planner.gp.kernels import PeriodicMatern
 def spectral_moment(kernel: PeriodicMatern, d: int) -> float:
     r"""Variance :math:`λ_{2d} = (-1)^d k^{(2d)}(0)` of the d-th derivative, (m/rad^d)².
 
-    Summed over all turns it differs from that on the line by terms in :math:`e^{-2πλ}` only, which are kept: it is
-    the value of the chain of derivatives, exact.
+    Summed over all turns it differs from that on the line by terms in :math:`e^{-2πλ}` only, which
+    are kept: it is the value of the chain of derivatives, exact.
 
     Raises:
         SettingError: surfaces of this kernel have no d-th derivative.
     """
     if d > kernel.order:
-        raise SettingError(f"smoothness: {kernel.smoothness} gives surfaces without derivative of order {d}")
+        raise SettingError(
+            f"smoothness: {kernel.smoothness} gives surfaces without derivative of order {d}"
+        )
     return float(MaternChain.of(kernel).prior()[d, d] * kernel.rate ** (2 * d))
 
 
 def slope_tail(kernel: PeriodicMatern, mean_steepest: float | None = None) -> tuple[float, float]:
     r"""Constants (a, b) with :math:`P(\sup|f'| > L) \le a\,e^{-L^2/b^2}` for all L > 0.
 
-    For ν >= 5/2 from Rice's formula: f' has mean 0 around the circle, so it exceeds L only if it crosses L upwards, and
-    the expected number of crossings is :math:`\sqrt{λ_4/λ_2}\,e^{-L^2/2λ_2}`; with both signs
+    For ν >= 5/2 from Rice's formula: f' has mean 0 around the circle, so it exceeds L only if it
+    crosses L upwards, and the expected number of crossings is
+    :math:`\sqrt{λ_4/λ_2}\,e^{-L^2/2λ_2}`; with both signs
 
     .. math:: a = 2\sqrt{λ_4/λ_2}, \qquad b = \sqrt{2λ_2}.
 

@@ -1,10 +1,12 @@
-"""Tell the rollout a part of the truth, and see how many views it then needs: what limits its number of views.
+"""Tell the rollout a part of the truth, and see how many views it then needs: what limits its
+number of views.
 
-Views to 95 % of the surface points through noisy beams, relative to the greedy planner that knows the object. The
-rollout counts, for each drawn shape, the surface points of each angle that are still unseen, and those that a view
-would see. Each step of the ladder replaces one of its estimates by the truth about the same angles; the first view is
-blind in all of them. No planner that has to learn the object can know these things: a step is a bound for what better
-shapes could bring, where nothing else changes.
+Views to 95 % of the surface points through noisy beams, relative to the greedy planner that knows
+the object. The rollout counts, for each drawn shape, the surface points of each angle that are
+still unseen, and those that a view would see. Each step of the ladder replaces one of its estimates
+by the truth about the same angles; the first view is blind in all of them. No planner that has to
+learn the object can know these things: a step is a bound for what better shapes could bring, where
+nothing else changes.
 """
 
 from __future__ import annotations
@@ -67,19 +69,26 @@ class ToldHypotheses(StarHypotheses):
 
 @dataclass(frozen=True, eq=False)
 class ToldSurface(StarSurface):
-    """Counts surface points, with the truth of a running `simulation` in place of the estimates that are `told`."""
+    """Counts surface points, with the truth of a running `simulation` in place of the estimates
+    that are `told`.
+    """
 
     simulation: Simulation
     told: tuple[str, ...] = ()
 
     def _part(self, chosen: FloatArray, size: int) -> FloatArray:
-        """Part of the points of each of M angles, shape (M,); between angles with points where there are none."""
+        """Part of the points of each of M angles, shape (M,); between angles with points where
+        there are none.
+        """
         there = np.flatnonzero(self._number(size))
         of_points = np.bincount(self._cell(size), chosen, size)[there] / self._number(size)[there]
         return np.rint(np.interp(np.arange(size), there, of_points, period=size) / _PART) * _PART
 
     def _cell(self, size: int) -> IntArray:
-        return np.rint(self.simulation.judge.truth.points.angle * (size / TWO_PI)).astype(np.intp) % size
+        return (
+            np.rint(self.simulation.judge.truth.points.angle * (size / TWO_PI)).astype(np.intp)
+            % size
+        )
 
     def _number(self, size: int) -> IntArray:
         return np.bincount(self._cell(size), minlength=size)
@@ -91,11 +100,15 @@ class ToldSurface(StarSurface):
         if "points" in self.told:
             points = np.broadcast_to(self._number(size).astype(float), points.shape)
         if "seen" in self.told:
-            told = np.broadcast_to(self._part(self.simulation.judge.seen.astype(float), size), points.shape)
+            told = np.broadcast_to(
+                self._part(self.simulation.judge.seen.astype(float), size), points.shape
+            )
         parts = {one.name: getattr(drawn, one.name) for one in fields(drawn)}
         return ToldHypotheses(**{**parts, "size": points}, told=told)
 
-    def visible(self, hypotheses: Any, poses: Poses, scene: Scene, ground: Ground | None = None) -> Any:
+    def visible(
+        self, hypotheses: Any, poses: Poses, scene: Scene, ground: Ground | None = None
+    ) -> Any:
         """Which grid angles each pose sees, or the part of the true points of each."""
         visible = super().visible(hypotheses, poses, scene, ground)
         if "sight" not in self.told:
@@ -108,31 +121,52 @@ class ToldSurface(StarSurface):
 
 @dataclass(frozen=True)
 class Case:
-    """An episode: object, seed of noise and shapes, and what the planner is told (:data:`STEPS`, or all before it)."""
+    """An episode: object, seed of noise and shapes, and what the planner is told (:data:`STEPS`, or
+    all before it).
+    """
 
     object: str
     seed: int
     step: str
 
     def views(self) -> int:
-        """Views until 95 % of the surface points have been seen; one more than the most allowed if they never are."""
+        """Views until 95 % of the surface points have been seen; one more than the most allowed if
+        they never are.
+        """
         told = self.step != _KNOWS
-        chosen = {"planner": "rollout", "deadline": 60.0} if told else {"planner": "greedy", "objective": "OSM"}
+        chosen = (
+            {"planner": "rollout", "deadline": 60.0}
+            if told
+            else {"planner": "greedy", "objective": "OSM"}
+        )
         planner = PlannerSettings(target="points", planner_seed=self.seed, refine=False, **chosen)
-        simulation = Simulation(EpisodeConfig(
-            object=self.object, sensor=SensorSettings(num_beams=121, noise_std=_NOISE, seed=self.seed),
-            measurement=MeasurementSettings(noise_std=_NOISE), robust=RobustSettings(robust=False), planner=planner,
-            accuracy=AccuracySettings(accuracy=False),
-            termination=TerminationSettings(band_tolerance=1e-6, target_fraction=1.0, stall_views=0, certify=False,
-                                            max_views=_MOST),
-            stop_at_coverage=FULL_ENOUGH,
-        ))
+        simulation = Simulation(
+            EpisodeConfig(
+                object=self.object,
+                sensor=SensorSettings(num_beams=121, noise_std=_NOISE, seed=self.seed),
+                measurement=MeasurementSettings(noise_std=_NOISE),
+                robust=RobustSettings(robust=False),
+                planner=planner,
+                accuracy=AccuracySettings(accuracy=False),
+                termination=TerminationSettings(
+                    band_tolerance=1e-6,
+                    target_fraction=1.0,
+                    stall_views=0,
+                    certify=False,
+                    max_views=_MOST,
+                ),
+                stop_at_coverage=FULL_ENOUGH,
+            )
+        )
         if told:
             settings, scene = simulation.config.planner, simulation.config.scene
             reader, told = StarReader(scene, Prior(), settings), STEPS[self.step]
             objective = ExpectedMarginalCoverage(POINTS, settings.shapes, settings.planner_seed)
             simulation.planner = RolloutPlanner(
-                objective, scene, simulation.planner.views, settings,
+                objective,
+                scene,
+                simulation.planner.views,
+                settings,
                 lambda belief: ToldSurface(belief, reader, simulation, told),
             )
         simulation.finish()
@@ -141,9 +175,20 @@ class Case:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--objects", type=comma_separated(str), default=["real"], metavar="NAME,...",
-                        help="sets, objects, or folders of contour files (default: real)")
-    parser.add_argument("--seeds", type=whole_number(1), default=2, metavar="N", help="seeds of the noise (default: 2)")
+    parser.add_argument(
+        "--objects",
+        type=comma_separated(str),
+        default=["real"],
+        metavar="NAME,...",
+        help="sets, objects, or folders of contour files (default: real)",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=whole_number(1),
+        default=2,
+        metavar="N",
+        help="seeds of the noise (default: 2)",
+    )
     add_back_end(parser)
 
 
@@ -151,11 +196,19 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     check_back_end(arguments)
     objects = objects_of(arguments.objects)
-    cases = [Case(name, seed, step) for step in (_KNOWS, *STEPS) for seed in range(arguments.seeds) for name in objects]
+    cases = [
+        Case(name, seed, step)
+        for step in (_KNOWS, *STEPS)
+        for seed in range(arguments.seeds)
+        for name in objects
+    ]
     views = dict[Case, int]()
     run_all(Case.views, cases, arguments, "episodes", views.__setitem__)
-    print(f"{len(objects)} objects, {arguments.seeds} seeds, views to 95 % relative to the greedy planner that "
-          f"{_KNOWS} (95 % interval over the objects; {_MOST + 1} views where 95 % was not reached)")
+    print(
+        f"{len(objects)} objects, {arguments.seeds} seeds, views to 95 % relative to the greedy"
+        f" planner that {_KNOWS} (95 % interval over the objects; {_MOST + 1} views where 95 % was"
+        " not reached)"
+    )
     for step in STEPS:
         print(f"told {step}: {_relative(views, step)}")
     return 0
@@ -164,7 +217,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _relative(views: dict[Case, int], step: str) -> str:
     ratio = {
         (case.object, case.seed): 100.0 * count / views[dataclasses.replace(case, step=_KNOWS)]
-        for case, count in views.items() if case.step == step
+        for case, count in views.items()
+        if case.step == step
     }
     interval = object_interval(ratio)
     failed = sum(count > _MOST for case, count in views.items() if case.step == step)

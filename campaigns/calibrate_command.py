@@ -1,9 +1,11 @@
-"""Record how the estimated coverage compares with the true one, view by view, and fit the calibration to it.
+"""Record how the estimated coverage compares with the true one, view by view, and fit the
+calibration to it.
 
-Recording runs episodes of the rollout in the sensor protocol beyond the view at which they would have ended: until
-99.5 % has been seen for five views, or for 30 views. Each view gives a row: the true coverage, the estimate of the
-drawn shapes, and the evidence that a robot has without the truth. `--fit` makes the table of the package of such rows,
-`--judge` judges the table of the package by them.
+Recording runs episodes of the rollout in the sensor protocol beyond the view at which they would
+have ended: until 99.5 % has been seen for five views, or for 30 views. Each view gives a row: the
+true coverage, the estimate of the drawn shapes, and the evidence that a robot has without the
+truth. `--fit` makes the table of the package of such rows, `--judge` judges the table of the
+package by them.
 """
 
 from __future__ import annotations
@@ -69,14 +71,25 @@ class Case:
 
     def config(self) -> EpisodeConfig:
         """An episode of the rollout that nothing but the number of views ends."""
-        return with_settings(shipped_config(self.object), {
-            "sensor": {"noise_std": self.noise, "seed": self.seed},
-            "planner": {**PLANNERS["rollout"], "planner_seed": self.seed, "target": self.target},
-            "accuracy": {"accuracy": False},  # as in the published table
-            "termination": {
-                "certify": False, "calibrate": False, "band_tolerance": 1e-9, "stall_views": 0, "max_views": _VIEWS,
+        return with_settings(
+            shipped_config(self.object),
+            {
+                "sensor": {"noise_std": self.noise, "seed": self.seed},
+                "planner": {
+                    **PLANNERS["rollout"],
+                    "planner_seed": self.seed,
+                    "target": self.target,
+                },
+                "accuracy": {"accuracy": False},  # as in the published table
+                "termination": {
+                    "certify": False,
+                    "calibrate": False,
+                    "band_tolerance": 1e-9,
+                    "stall_views": 0,
+                    "max_views": _VIEWS,
+                },
             },
-        })  # fmt: skip
+        )
 
 
 def record(case: Case) -> list[Row]:
@@ -90,11 +103,19 @@ def record(case: Case) -> list[Row]:
         truth = TRUTHS[case.target](view)
         enough = certificate.target + config.termination.certificate_margin
         numbers = (
-            case.noise, case.seed, len(rows) + 1, truth, covered.mean(), *np.quantile(covered, QUANTILES),
-            np.mean(covered >= enough), *(found[name] for name in shipped.FEATURES),
+            case.noise,
+            case.seed,
+            len(rows) + 1,
+            truth,
+            covered.mean(),
+            *np.quantile(covered, QUANTILES),
+            np.mean(covered >= enough),
+            *(found[name] for name in shipped.FEATURES),
         )
         named = (case.target, case.object, class_of(case.object))
-        rows.append(dict(zip(_COLUMNS, [*named, *(f"{number:.6g}" for number in numbers)], strict=True)))
+        rows.append(
+            dict(zip(_COLUMNS, [*named, *(f"{number:.6g}" for number in numbers)], strict=True))
+        )
         past += truth >= _SEEN
         if past == _PAST:
             break
@@ -121,20 +142,56 @@ def class_of(text: str) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--objects", nargs="+", metavar="OBJECT", default=[],
-                        help=f"record these: objects, folders of outlines, or sets: {', '.join(OBJECT_SETS)}")
-    parser.add_argument("--target", type=one_of("target", tuple(TRUTHS)), default="points", metavar="NAME",
-                        help=f"coverage of {', '.join(TRUTHS)} (default: points)")
-    parser.add_argument("--noise", type=comma_separated(float), default=[0.2], metavar="M,...",
-                        help="standard deviations of the ranges, metres (default: 0.2)")
-    parser.add_argument("--seeds", type=whole_number(1), default=1, metavar="N", help="seeds 0 ... N - 1 (default: 1)")
-    parser.add_argument("--rows", metavar="FILE", required=True, help="rows; episodes in it are kept")
-    parser.add_argument("--fit", action="store_true", help="make the table of the package of the rows")
-    parser.add_argument("--form", type=one_of("form", tuple(FORMS)), default="all", metavar="NAME",
-                        help=f"evidence that --fit uses, of {', '.join(FORMS)} (default: all)")
-    parser.add_argument("--compare", action="store_true", help="cross-validate each form on the rows")
-    parser.add_argument("--judge", action="store_true", help="judge the table of the package by the rows")
-    parser.add_argument("--picture", metavar="FILE", help="reliability diagram of what --fit or --judge found, PNG")
+    parser.add_argument(
+        "--objects",
+        nargs="+",
+        metavar="OBJECT",
+        default=[],
+        help=f"record these: objects, folders of outlines, or sets: {', '.join(OBJECT_SETS)}",
+    )
+    parser.add_argument(
+        "--target",
+        type=one_of("target", tuple(TRUTHS)),
+        default="points",
+        metavar="NAME",
+        help=f"coverage of {', '.join(TRUTHS)} (default: points)",
+    )
+    parser.add_argument(
+        "--noise",
+        type=comma_separated(float),
+        default=[0.2],
+        metavar="M,...",
+        help="standard deviations of the ranges, metres (default: 0.2)",
+    )
+    parser.add_argument(
+        "--seeds",
+        type=whole_number(1),
+        default=1,
+        metavar="N",
+        help="seeds 0 ... N - 1 (default: 1)",
+    )
+    parser.add_argument(
+        "--rows", metavar="FILE", required=True, help="rows; episodes in it are kept"
+    )
+    parser.add_argument(
+        "--fit", action="store_true", help="make the table of the package of the rows"
+    )
+    parser.add_argument(
+        "--form",
+        type=one_of("form", tuple(FORMS)),
+        default="all",
+        metavar="NAME",
+        help=f"evidence that --fit uses, of {', '.join(FORMS)} (default: all)",
+    )
+    parser.add_argument(
+        "--compare", action="store_true", help="cross-validate each form on the rows"
+    )
+    parser.add_argument(
+        "--judge", action="store_true", help="judge the table of the package by the rows"
+    )
+    parser.add_argument(
+        "--picture", metavar="FILE", help="reliability diagram of what --fit or --judge found, PNG"
+    )
     add_back_end(parser)
 
 
@@ -143,8 +200,12 @@ def run(arguments: argparse.Namespace) -> int:
     check_back_end(arguments)
     place = Path(arguments.rows)
     known = _read(place)
-    cases = [Case(arguments.target, text, noise, seed) for noise in arguments.noise for seed in range(arguments.seeds)
-             for text in objects_of(arguments.objects)]
+    cases = [
+        Case(arguments.target, text, noise, seed)
+        for noise in arguments.noise
+        for seed in range(arguments.seeds)
+        for text in objects_of(arguments.objects)
+    ]
 
     def keep(case: Case, rows: list[Row]) -> None:
         known[case.key] = rows
@@ -153,7 +214,9 @@ def run(arguments: argparse.Namespace) -> int:
     run_all(record, [case for case in cases if case.key not in known], arguments, "episodes", keep)
     if not (arguments.fit or arguments.compare or arguments.judge):
         return 0
-    rows = as_rows([row for (target, *_), each in known.items() if target == arguments.target for row in each])
+    rows = as_rows(
+        [row for (target, *_), each in known.items() if target == arguments.target for row in each]
+    )
     if arguments.compare:
         for name, features in FORMS.items():
             print(compared(name, rows, held_out(rows, features)))
@@ -167,7 +230,16 @@ def run(arguments: argparse.Namespace) -> int:
         found = calibrated(rows, shipped.calibration_for(arguments.target))
     if found is not None:
         before = by_shapes(rows)
-        print("\n".join(["as the shapes say", *summaries(rows, before), "calibrated", *summaries(rows, found)]))
+        print(
+            "\n".join(
+                [
+                    "as the shapes say",
+                    *summaries(rows, before),
+                    "calibrated",
+                    *summaries(rows, found),
+                ]
+            )
+        )
         if arguments.picture:
             pictured(rows, before, found, Path(arguments.picture))
     return 0
@@ -183,8 +255,11 @@ def as_rows(rows: Sequence[Row]) -> Rows:
         raise SettingError("--rows: holds no row of the target")
     number = {name: np.array([float(row[name]) for row in rows]) for name in _NUMBERS}
     return Rows(
-        _numbered([_key(row) for row in rows]), _numbered([row["object"] for row in rows]),
-        [row["class"] for row in rows], np.array([row["object"].startswith(_REAL) for row in rows]), number["truth"],
+        _numbered([_key(row) for row in rows]),
+        _numbered([row["object"] for row in rows]),
+        [row["class"] for row in rows],
+        np.array([row["object"].startswith(_REAL) for row in rows]),
+        number["truth"],
         np.column_stack([number[name] for name in ("mean", *_SHAPES, "probability")]),
         {name: number[name] for name in shipped.FEATURES},
     )

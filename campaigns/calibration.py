@@ -45,10 +45,12 @@ class Rows:
     episode: IntArray  #: number of the episode of each, shape (n,).
     object: IntArray  #: number of its object, shape (n,).
     kind: Sequence[str]  #: class of the object of each row, n.
-    #: whether it is an outline of something real, shape (n,); made-up objects are easier, and more of them are at hand.
+    #: whether it is an outline of something real, shape (n,); made-up objects are easier, and more
+    #: of them are at hand.
     real: BoolArray
     truth: FloatArray  #: true coverage, shape (n,).
-    raw: FloatArray  #: mean of the shapes' coverages, their :data:`QUANTILES`, and the probability, shape (n, 11).
+    #: mean of the shapes' coverages, their :data:`QUANTILES`, and the probability, shape (n, 11).
+    raw: FloatArray
     evidence: Mapping[str, FloatArray]  #: by name, shape (n,) each.
 
     def __len__(self) -> int:
@@ -56,7 +58,9 @@ class Rows:
 
     @cached_property
     def weight(self) -> FloatArray:
-        """Weight of each row, shape (n,): those of real outlines weigh together as much as the others; 1 on average."""
+        """Weight of each row, shape (n,): those of real outlines weigh together as much as the
+        others; 1 on average.
+        """
         part = np.where(self.real, self.real.mean(), 1.0 - self.real.mean())
         return np.asarray(1.0 / (part * len(np.unique(self.real))))
 
@@ -71,7 +75,10 @@ class Rows:
 
     def design(self, features: Sequence[str], within: Sequence[Sequence[float]]) -> FloatArray:
         """A column of ones, and the features within their bounds, shape (n, 1 + F)."""
-        columns = [np.clip(self.evidence[name], *bounds) for name, bounds in zip(features, within, strict=True)]
+        columns = [
+            np.clip(self.evidence[name], *bounds)
+            for name, bounds in zip(features, within, strict=True)
+        ]
         return np.column_stack([np.ones(len(self)), *columns])
 
     def chosen(self, mask: BoolArray) -> Rows:
@@ -79,7 +86,13 @@ class Rows:
         kind = [one for one, there in zip(self.kind, mask, strict=True) if there]
         evidence = {name: values[mask] for name, values in self.evidence.items()}
         return Rows(
-            self.episode[mask], self.object[mask], kind, self.real[mask], self.truth[mask], self.raw[mask], evidence
+            self.episode[mask],
+            self.object[mask],
+            kind,
+            self.real[mask],
+            self.truth[mask],
+            self.raw[mask],
+            evidence,
         )
 
     def episodes(self) -> Iterator[IntArray]:
@@ -88,12 +101,15 @@ class Rows:
         yield from np.split(np.arange(len(self)), starts[1:])
 
 
-def quantile_regression(design: FloatArray, wanted: FloatArray, quantile: float, weight: FloatArray) -> FloatArray:
-    r"""Coefficients b, shape (F + 1,), that minimise :math:`\sum_i w_i ρ_τ(y_i - x_i^\top b)` (Koenker, Bassett 1978).
+def quantile_regression(
+    design: FloatArray, wanted: FloatArray, quantile: float, weight: FloatArray
+) -> FloatArray:
+    r"""Coefficients b, shape (F + 1,), that minimise :math:`\sum_i w_i ρ_τ(y_i - x_i^\top b)`
+    (Koenker, Bassett 1978).
 
-    :math:`ρ_τ(u) = u\,(τ - [u < 0])`. It is the linear programme :math:`\min τ w^\top u + (1 - τ) w^\top v` with
-    :math:`X b + u - v = y` and u, v not negative. The coefficient of the first feature, the estimate of the shapes, is
-    not negative.
+    :math:`ρ_τ(u) = u\,(τ - [u < 0])`. It is the linear programme
+    :math:`\min τ w^\top u + (1 - τ) w^\top v` with :math:`X b + u - v = y` and u, v not negative.
+    The coefficient of the first feature, the estimate of the shapes, is not negative.
 
     Args:
         design: X, shape (n, F + 1), its first column ones.
@@ -107,7 +123,9 @@ def quantile_regression(design: FloatArray, wanted: FloatArray, quantile: float,
     scaled = np.column_stack([np.ones(count), (design[:, 1:] - centre) / spread])
     cost = np.concatenate([np.zeros(size), quantile * weight, (1.0 - quantile) * weight])
     equal = hstack([csr_matrix(scaled), eye(count), -eye(count)]).tocsr()
-    bounds = [(0.0 if column == 1 else None, None) for column in range(size)] + [(0.0, None)] * (2 * count)
+    bounds = [(0.0 if column == 1 else None, None) for column in range(size)] + [(0.0, None)] * (
+        2 * count
+    )
     found = linprog(cost, A_eq=equal, b_eq=wanted, bounds=bounds, method="highs").x[:size]
     slopes = found[1:] / spread
     return np.concatenate([[found[0] - slopes @ centre], slopes])
@@ -115,10 +133,15 @@ def quantile_regression(design: FloatArray, wanted: FloatArray, quantile: float,
 
 def _bounds(rows: Rows, features: Sequence[str], chosen: BoolArray) -> list[list[float]]:
     """Range of each feature over the chosen rows but for their outermost hundredth."""
-    return [np.quantile(rows.evidence[name][chosen], [0.005, 0.995]).round(4).tolist() for name in features]
+    return [
+        np.quantile(rows.evidence[name][chosen], [0.005, 0.995]).round(4).tolist()
+        for name in features
+    ]
 
 
-def curves(rows: Rows, features: Sequence[str], chosen: BoolArray, quantiles: Sequence[float]) -> list[FloatArray]:
+def curves(
+    rows: Rows, features: Sequence[str], chosen: BoolArray, quantiles: Sequence[float]
+) -> list[FloatArray]:
     """Quantiles of every row by regressions on the chosen ones, each of shape (n,)."""
     design = rows.design(features, _bounds(rows, features, chosen))
     known = design[chosen], rows.wanted[chosen], rows.weight[chosen]
@@ -135,31 +158,42 @@ def crossed(rows: Rows, features: Sequence[str], quantiles: Sequence[float]) -> 
     """Quantiles of every row by regressions on other objects than its own, each of shape (n,)."""
     fold, found = folds(rows), np.empty((len(quantiles), len(rows)))
     for number in range(_FOLDS):
-        found[:, fold == number] = np.array(curves(rows, features, fold != number, quantiles))[:, fold == number]
+        found[:, fold == number] = np.array(curves(rows, features, fold != number, quantiles))[
+            :, fold == number
+        ]
     return list(found)
 
 
 def moved_by(short: FloatArray, weight: FloatArray, level: float) -> float:
-    """By how much an end must move outwards for `level` of n scores, shape (n,), to be within: a conformal quantile.
+    """By how much an end must move outwards for `level` of n scores, shape (n,), to be within: a
+    conformal quantile.
 
     The scores have weights, shape (n,).
     """
     order = np.argsort(short, kind="stable")
-    reached = np.cumsum(weight[order]) >= level * (1.0 + 1.0 / len(short)) * weight.sum() * (1.0 - 1e-12)
+    reached = np.cumsum(weight[order]) >= level * (1.0 + 1.0 / len(short)) * weight.sum() * (
+        1.0 - 1e-12
+    )
     return float(short[order[np.argmax(reached)]] if reached.any() else short.max())
 
 
 def claims_held(rows: Rows, score: FloatArray, target: float) -> list[list[float]]:
-    """Scores from which on claims hold with each tabulated probability, as pairs; none where no score reaches one.
+    """Scores from which on claims hold with each tabulated probability, as pairs; none where no
+    score reaches one.
 
-    A claim is made at the first row of an episode whose score is great enough. Episodes of one object count as
-    one, by their mean, and real outlines together as much as other objects. A probability is the lower bound of Clopper
-    and Pearson for the part that held, of as many objects as the weights leave (Kish's effective size).
+    A claim is made at the first row of an episode whose score is great enough. Episodes of one
+    object count as one, by their mean, and real outlines together as much as other objects. A
+    probability is the lower bound of Clopper and Pearson for the part that held, of as many objects
+    as the weights leave (Kish's effective size).
     """
     held = [_probability(rows, score, target, least) for least in _SCORES]
     best = np.maximum.accumulate(held)
     pairs = [[round(float(_SCORES[np.argmax(best >= p)]), 2), p] for p in _CLAIMS if best[-1] >= p]
-    return [pair for number, pair in enumerate(pairs) if number == len(pairs) - 1 or pairs[number + 1][0] > pair[0]]
+    return [
+        pair
+        for number, pair in enumerate(pairs)
+        if number == len(pairs) - 1 or pairs[number + 1][0] > pair[0]
+    ]
 
 
 def _probability(rows: Rows, score: FloatArray, target: float, least: float) -> float:
@@ -168,22 +202,29 @@ def _probability(rows: Rows, score: FloatArray, target: float, least: float) -> 
         claiming = index[score[index] >= least]
         if len(claiming):
             first = claiming[0]
-            found[bool(rows.real[first]), int(rows.object[first])].append(bool(rows.truth[first] >= target))
+            found[bool(rows.real[first]), int(rows.object[first])].append(
+                bool(rows.truth[first] >= target)
+            )
     if not found:
         return 0.0
     real = np.array([key[0] for key in found])
-    whole = max(len(np.unique(rows.object[rows.real])), 1), max(len(np.unique(rows.object[~rows.real])), 1)
+    whole = (
+        max(len(np.unique(rows.object[rows.real])), 1),
+        max(len(np.unique(rows.object[~rows.real])), 1),
+    )
     weight = np.where(real, 1.0 / whole[0], 1.0 / whole[1])
     size = weight.sum() ** 2 / (weight**2).sum()
     held = size * float(np.average([np.mean(each) for each in found.values()], weights=weight))
     return float(beta.ppf(1.0 - _CONFIDENCE, held, size - held + 1.0)) if held else 0.0
 
 
-def fitted(rows: Rows, features: Sequence[str], target: float = 0.95) -> tuple[Calibration, dict[str, Any]]:
+def fitted(
+    rows: Rows, features: Sequence[str], target: float = 0.95
+) -> tuple[Calibration, dict[str, Any]]:
     """Fit a calibration; also as what the table of the package holds.
 
-    The ends of the interval are calibrated on quantiles of each object by regressions on the others, so that the data
-    serve both; the regressions that are shipped use all.
+    The ends of the interval are calibrated on quantiles of each object by regressions on the
+    others, so that the data serve both; the regressions that are shipped use all.
     """
     everything = np.ones(len(rows), dtype=bool)
     within = _bounds(rows, features, everything)
@@ -200,10 +241,22 @@ def fitted(rows: Rows, features: Sequence[str], target: float = 0.95) -> tuple[C
     groups = [group == one for one in range(len(edges) + 1)]
     below, above = lower - rows.wanted, rows.wanted - upper
     table = {
-        "level": LEVEL, "features": list(features), "within": within, "coefficients": coefficients, "edges": edges,
-        "lowered": [round(moved_by(below[one], rows.weight[one], _CURVE["upper"]), 4) for one in groups],
-        "raised": [round(moved_by(above[one], rows.weight[one], _CURVE["upper"]), 4) for one in groups],
+        "level": LEVEL,
+        "features": list(features),
+        "within": within,
+        "coefficients": coefficients,
+        "edges": edges,
+        "lowered": [
+            round(moved_by(below[one], rows.weight[one], _CURVE["upper"]), 4) for one in groups
+        ],
+        "raised": [
+            round(moved_by(above[one], rows.weight[one], _CURVE["upper"]), 4) for one in groups
+        ],
         "claims": claims_held(rows, rows.evidence["sure"] - logit(target), target),
     }
-    made = {"rows": len(rows), "episodes": sum(1 for _ in rows.episodes()), "objects": len(np.unique(rows.object))}
+    made = {
+        "rows": len(rows),
+        "episodes": sum(1 for _ in rows.episodes()),
+        "objects": len(np.unique(rows.object)),
+    }
     return Calibration(**{**table, "features": tuple(features)}), {**table, "fitted": made}

@@ -1,4 +1,6 @@
-"""One run of a fault campaign: three real processes over DDS, and a relay between them that injects the faults."""
+"""One run of a fault campaign: three real processes over DDS, and a relay between them that injects
+the faults.
+"""
 
 from __future__ import annotations
 
@@ -130,7 +132,9 @@ def _corrupt_pose(pose: PoseStamped, part: str, rng: np.random.Generator) -> Non
         setattr(position, "xyz"[int(rng.integers(3))], math.nan)
     else:
         bits = rng.integers(0, 2**64, 4, dtype=np.uint64).view(np.float64)
-        orientation.x, orientation.y, orientation.z, orientation.w = (float(value) for value in bits)
+        orientation.x, orientation.y, orientation.z, orientation.w = (
+            float(value) for value in bits
+        )
 
 
 BEFORE = "before_faults/"
@@ -166,7 +170,8 @@ class FaultRelay(Node):
     def __init__(self, run: Run) -> None:
         """Open the topics."""
         super().__init__("fault_relay")
-        self.state, self.words, self.views = "", "", 0  #: state, message and number of views of the newest status.
+        #: state, message and number of views of the newest status.
+        self.state, self.words, self.views = "", "", 0
         self.goals: dict[int, float] = {}  #: distinct goals so far, by stamp.
         self.belief: SurfaceBelief | None = None  #: newest surface.
         self.digest = ""  #: of the newest surface, for comparison bit for bit.
@@ -195,7 +200,9 @@ class FaultRelay(Node):
         self._asked_at = float("-inf")
 
     def _listen(self) -> None:
-        self.create_subscription(DiagnosticStatus, "nbv_planner/status", self._on_status, qos.latched(10))
+        self.create_subscription(
+            DiagnosticStatus, "nbv_planner/status", self._on_status, qos.latched(10)
+        )
         self.create_subscription(PointCloud2, "surface", self._on_surface, qos.latched(10))
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, 100)
         self.create_subscription(PoseStamped, "goal_pose", self._on_goal, qos.reliable(100))
@@ -205,7 +212,9 @@ class FaultRelay(Node):
         self._goal_out = None
         for part, topic in enumerate(tampered_topics(self._run), start=2):
             stream = FaultyStream[Any](
-                [fault for fault in faults if fault.topic == topic], self._run.rng(part), MessageBreaker().broken
+                [fault for fault in faults if fault.topic == topic],
+                self._run.rng(part),
+                MessageBreaker().broken,
             )
             stream.happened = self.happened
             if topic == "goal_pose":
@@ -214,7 +223,10 @@ class FaultRelay(Node):
                 continue
             publisher = self.create_publisher(_KINDS[topic], topic, qos.reliable())
             self.create_subscription(
-                _KINDS[topic], BEFORE + topic, partial(self._pass_on, stream, publisher), qos.reliable(100)
+                _KINDS[topic],
+                BEFORE + topic,
+                partial(self._pass_on, stream, publisher),
+                qos.reliable(100),
             )
 
     @property
@@ -223,7 +235,9 @@ class FaultRelay(Node):
         return None if self.began is None else time.monotonic() - self.began
 
     def start_when_ready(self) -> None:
-        """Start the episode as soon as planner and mapper are connected, and again if the planner waits for it."""
+        """Start the episode as soon as planner and mapper are connected, and again if the planner
+        waits for it.
+        """
         waits = self.state == "WAITING" and "~/start" in self.words and self.belief is not None
         if waits and self._start.service_is_ready() and time.monotonic() - self._asked_at > 1.0:
             self._asked_at, self.starts = time.monotonic(), self.starts + 1
@@ -232,7 +246,8 @@ class FaultRelay(Node):
     def check_alone(self, killed: Mapping[str, int]) -> None:
         """Check for other nodes on the same domain: their messages would be taken for a fault.
 
-        It is said how often each node was `killed`, for its endpoints stay in the graph for a while.
+        It is said how often each node was `killed`, for its endpoints stay in the graph for a
+        while.
 
         Raises:
             DomainTakenError: there are some; names them.
@@ -241,7 +256,9 @@ class FaultRelay(Node):
         own = {self.get_name(): 1, **{node: 1 + killed.get(node, 0) for node in NODES}}
         strangers = sorted(name for name, number in names.items() if number > own.get(name, 0))
         if strangers:
-            raise DomainTakenError(f"other nodes are on the same ROS domain: {', '.join(strangers)}")
+            raise DomainTakenError(
+                f"other nodes are on the same ROS domain: {', '.join(strangers)}"
+            )
 
     def jump(self, seconds: float) -> None:
         """Let the clock jump."""
@@ -268,7 +285,9 @@ class FaultRelay(Node):
         if delivery.due <= time.monotonic():
             publisher.publish(delivery.message)
         else:
-            heapq.heappush(self._due, (delivery.due, next(self._number), delivery.message, publisher))
+            heapq.heappush(
+                self._due, (delivery.due, next(self._number), delivery.message, publisher)
+            )
 
     def _deliver(self) -> None:
         while self._due and self._due[0][0] <= time.monotonic():
@@ -277,7 +296,9 @@ class FaultRelay(Node):
         self._remind_camera()
 
     def _remind_camera(self) -> None:
-        """Republish the goal to a restarted camera: the planner only sees this relay, which never ended."""
+        """Republish the goal to a restarted camera: the planner only sees this relay, which never
+        ended.
+        """
         if self._goal_out is not None:
             listeners = self._goal_out.get_subscription_count()
             if listeners > self._listeners and self._last_goal is not None:
@@ -294,7 +315,11 @@ class FaultRelay(Node):
     def _send_goal(self, message: PoseStamped) -> None:
         stamp = to_nanoseconds(message.header.stamp)
         if stamp not in self._unreachable:
-            chances = [fault.probability for fault in self._run.case.faults if isinstance(fault, Unreachable)]
+            chances = [
+                fault.probability
+                for fault in self._run.case.faults
+                if isinstance(fault, Unreachable)
+            ]
             self._unreachable[stamp] = any(self._rng.random() < chance for chance in chances)
             self.happened["unreachable"] += self._unreachable[stamp]
         if not self._unreachable[stamp]:
@@ -314,7 +339,8 @@ class FaultRelay(Node):
         for status in message.status:
             values: Mapping[str, str] = status_values(status)
             self._drops[status.name.rpartition("/")[2]] = {
-                key.removeprefix("dropped."): int(number) for key, number in values.items()
+                key.removeprefix("dropped."): int(number)
+                for key, number in values.items()
                 if key.startswith("dropped.")
             }
 
@@ -351,7 +377,9 @@ def run_faults(run: Run, campaign: Campaign, episode_seconds: float, folder: Pat
         executor, relay = SingleThreadedExecutor(), FaultRelay(run)
         executor.add_node(relay)
         moments = moments_of(run, episode_seconds, campaign.time_limit)
-        with NodeProcesses(file, folder / "logs", environment, remappings=remappings_of(run)) as nodes:
+        with NodeProcesses(
+            file, folder / "logs", environment, remappings=remappings_of(run)
+        ) as nodes:
             course = _Course(run, campaign, relay, nodes, executor)
             recoveries = course.follow(moments)
         return _outcome(run, parameters, relay, recoveries, folder, course.died)
@@ -363,8 +391,12 @@ def _parameters(run: Run, campaign: Campaign, folder: Path) -> Parameters:
     parameters: Parameters = {node: dict(given.get(node, {})) for node in NODE_SETTINGS}
     for node, (name, file) in STATE_FILES.items():
         parameters[node].update({name: str((folder / file).resolve()), "episode": run.slug})
-    # The relay also subscribes to the goals; where it replaces the topic, the planner does not see the camera.
-    others = {"wait_for_start": True, "goal_subscribers": 2 if "goal_pose" in tampered_topics(run) else 3}
+    # The relay also subscribes to the goals; where it replaces the topic, the planner does not see
+    # the camera.
+    others = {
+        "wait_for_start": True,
+        "goal_subscribers": 2 if "goal_pose" in tampered_topics(run) else 3,
+    }
     parameters["nbv_planner"].update(others)
     if any(isinstance(fault, ClockJump) for fault in run.case.faults):
         for values in parameters.values():
@@ -376,10 +408,19 @@ class _Course:
     """Monitors a run from the start to the end."""
 
     def __init__(
-        self, run: Run, campaign: Campaign, relay: FaultRelay, nodes: NodeProcesses, executor: SingleThreadedExecutor
+        self,
+        run: Run,
+        campaign: Campaign,
+        relay: FaultRelay,
+        nodes: NodeProcesses,
+        executor: SingleThreadedExecutor,
     ) -> None:
         self._run, self._limit, self._relay, self._nodes, self._executor = (
-            run, campaign.time_limit, relay, nodes, executor
+            run,
+            campaign.time_limit,
+            relay,
+            nodes,
+            executor,
         )
         self._open: list[tuple[Recovery, int]] = []
         self._recoveries: list[Recovery] = []
@@ -408,7 +449,9 @@ class _Course:
             self._relay.happened["kill"] += 1
             self._nodes.signal(fault.node, signal.SIGKILL)
             self._down[fault.node] = time.monotonic() + fault.down
-            self._open.append((Recovery(fault.node, elapsed, self._relay.state, None), self._relay.views))
+            self._open.append(
+                (Recovery(fault.node, elapsed, self._relay.state, None), self._relay.views)
+            )
         elif isinstance(fault, Stall):
             self._relay.happened["stall"] += not moment.resume
             self._nodes.signal(fault.node, signal.SIGCONT if moment.resume else signal.SIGSTOP)
@@ -442,7 +485,9 @@ class _Course:
         for recovery, views in self._open:
             if now - recovery.at < _UNDER_WAY:
                 still_open.append((recovery, self._relay.views))
-            elif recovery.node not in self._down and (self._relay.views > views or self._relay.state == "DONE"):
+            elif recovery.node not in self._down and (
+                self._relay.views > views or self._relay.state == "DONE"
+            ):
                 self._recoveries.append(dataclasses.replace(recovery, seconds=now - recovery.at))
             else:
                 still_open.append((recovery, views))
@@ -459,20 +504,38 @@ class _Course:
 
 
 def _outcome(
-    run: Run, parameters: Parameters, relay: FaultRelay, recoveries: list[Recovery], folder: Path, died: str
+    run: Run,
+    parameters: Parameters,
+    relay: FaultRelay,
+    recoveries: list[Recovery],
+    folder: Path,
+    died: str,
 ) -> Outcome:
     shape = parameters["depth_camera"].get("object", DepthCameraParameters().object)
     config = config_from_parameters(parameters, object=shape, protocol="sensor")
     episode, surface = _episode(folder / _SESSION), _mapped(folder / _MAP)
     visited = tuple(view.view_angle for view in episode.visited)
     coverage, rmse = _judged(config, visited, relay)
-    reason = relay.words.partition(":")[0] if relay.state == "DONE" else NODE_DIED if died else NO_END
+    reason = (
+        relay.words.partition(":")[0] if relay.state == "DONE" else NODE_DIED if died else NO_END
+    )
     return Outcome(
-        case=run.case.name, number=run.number, seed=run.seed,
-        reason=reason, detail=died or relay.words, seconds=relay.ended,
-        visited=visited, map_views=int(surface["views"]) if surface else 0, goals=len(relay.goals),
-        lost_views=episode.lost_views, coverage=coverage, rmse=rmse,
-        digest=relay.digest, starts=relay.starts, recoveries=tuple(recoveries), happened=dict(relay.happened),
+        case=run.case.name,
+        number=run.number,
+        seed=run.seed,
+        reason=reason,
+        detail=died or relay.words,
+        seconds=relay.ended,
+        visited=visited,
+        map_views=int(surface["views"]) if surface else 0,
+        goals=len(relay.goals),
+        lost_views=episode.lost_views,
+        coverage=coverage,
+        rmse=rmse,
+        digest=relay.digest,
+        starts=relay.starts,
+        recoveries=tuple(recoveries),
+        happened=dict(relay.happened),
         drops=relay.drops,
     )
 
@@ -498,8 +561,12 @@ def _mapped(path: Path) -> Mapping[str, Any] | None:
     return last["progress"] if "progress" in last else last["batch"]["progress"]
 
 
-def _judged(config: EpisodeConfig, visited: tuple[float, ...], relay: FaultRelay) -> tuple[float, float | None]:
-    """Fraction of the true surface points seen from the views, and the error of the last surface."""
+def _judged(
+    config: EpisodeConfig, visited: tuple[float, ...], relay: FaultRelay
+) -> tuple[float, float | None]:
+    """Fraction of the true surface points seen from the views, and the error of the last
+    surface.
+    """
     shape = parse_object(config.object, config.scene)
     points = surface_points(shape, config.scene.pixel_size)
     seen = observe(points.angle, points.radius, np.array(visited), config.scene)

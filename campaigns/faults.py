@@ -19,7 +19,11 @@ import numpy as np
 from campaigns.running import CampaignFolder
 from nbv_bench.experiments.folder import write_json
 from nbv_planner.episode.parameter_files import named_file
-from nbv_planner.episode.parameters import NODE_SETTINGS, DepthCameraParameters, config_from_parameters
+from nbv_planner.episode.parameters import (
+    NODE_SETTINGS,
+    DepthCameraParameters,
+    config_from_parameters,
+)
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.files.located_yaml import Located, read_located
@@ -57,7 +61,9 @@ class StreamFault(Fault):
     """A fault of messages on a topic, each with a probability, during a part of the episode."""
 
     topic: str = setting("scan", "Topic.", choices=TOPICS)
-    probability: float = setting(1.0, "Probability with which it happens to a message.", ge=0.0, le=1.0)
+    probability: float = setting(
+        1.0, "Probability with which it happens to a message.", ge=0.0, le=1.0
+    )
     start: float = setting(0.0, "When it begins, after the start of the episode.", unit="s", ge=0.0)
     duration: float = setting(_FOR_EVER, "How long it lasts.", unit="s", gt=0.0)
 
@@ -104,7 +110,9 @@ class Corrupt(StreamFault):
 
 @dataclass(frozen=True)
 class Freeze(StreamFault):
-    """The sensor hangs: the scan has the ranges of the first one in that time, and its own stamp."""
+    """The sensor hangs: the scan has the ranges of the first one in that time, and its own
+    stamp.
+    """
 
     kind = "freeze"
 
@@ -132,7 +140,9 @@ class Unreachable(Fault):
     """The camera never moves to a goal, however often it is sent."""
 
     kind = "unreachable"
-    probability: float = setting(0.2, "Probability with which a goal cannot be reached.", ge=0.0, le=1.0)
+    probability: float = setting(
+        0.2, "Probability with which a goal cannot be reached.", ge=0.0, le=1.0
+    )
 
 
 @dataclass(frozen=True)
@@ -141,8 +151,12 @@ class Kill(Fault):
 
     kind = "kill"
     node: str = setting("surface_mapper", "Node.", choices=NODES)
-    at: float = setting(-1.0, "When, after the start; negative: at random, within the duration of an episode.",
-                        unit="s", ge=-1.0)
+    at: float = setting(
+        -1.0,
+        "When, after the start; negative: at random, within the duration of an episode.",
+        unit="s",
+        ge=-1.0,
+    )
     down: float = setting(0.0, "Time until it is restarted.", unit="s", ge=0.0, le=600.0)
 
 
@@ -164,7 +178,9 @@ class Stall(Fault):
 
 @dataclass(frozen=True)
 class ClockJump(Fault):
-    """The clock jumps; the nodes then use `/clock`, which otherwise runs at the rate of the true time."""
+    """The clock jumps; the nodes then use `/clock`, which otherwise runs at the rate of the true
+    time.
+    """
 
     kind = "clock"
     at: float = setting(1.0, "When, after the start.", unit="s", ge=0.0)
@@ -174,7 +190,18 @@ class ClockJump(Fault):
 FAULTS: dict[str, type[Fault]] = {
     cls.kind: cls
     for cls in (
-        Drop, Delay, Duplicate, Reorder, Corrupt, Freeze, OutOfRange, Bias, Unreachable, Kill, Stall, ClockJump,
+        Drop,
+        Delay,
+        Duplicate,
+        Reorder,
+        Corrupt,
+        Freeze,
+        OutOfRange,
+        Bias,
+        Unreachable,
+        Kill,
+        Stall,
+        ClockJump,
     )
 }
 """The kinds of faults by name."""
@@ -182,7 +209,9 @@ FAULTS: dict[str, type[Fault]] = {
 
 Parameters = Mapping[str, Mapping[str, Any]]
 REFERENCE = "reference"
-"""Name of the case without any fault, which runs first: it determines the duration of an episode and its result."""
+"""Name of the case without any fault, which runs first: it determines the duration of an episode
+and its result.
+"""
 
 
 @dataclass(frozen=True)
@@ -192,7 +221,8 @@ class Case:
     name: str
     faults: tuple[Fault, ...] = ()
     repeats: int = 1  #: how often it is run.
-    parameters: Parameters = field(default_factory=dict)  #: parameters of the nodes, added to those of the campaign.
+    #: parameters of the nodes, added to those of the campaign.
+    parameters: Parameters = field(default_factory=dict)
     #: whether every run must end with the views and the surface of the reference, bit for bit.
     expect_reference: bool = False
 
@@ -234,20 +264,24 @@ class Campaign:
         """All runs; those of the reference first."""
         return [
             Run(case, number, zlib.crc32(f"{self.seed}/{case.name}/{number}".encode()))
-            for case in self.cases for number in range(case.repeats)
+            for case in self.cases
+            for number in range(case.repeats)
         ]
 
     def parameters_of(self, case: Case) -> dict[str, dict[str, Any]]:
         """Parameters of the nodes in a case."""
         nodes = {*self.parameters, *case.parameters}
         return {
-            node: {**self.parameters.get(node, {}), **case.parameters.get(node, {})} for node in sorted(nodes)
+            node: {**self.parameters.get(node, {}), **case.parameters.get(node, {})}
+            for node in sorted(nodes)
         }
 
     def as_dict(self) -> dict[str, Any]:
         """All inputs of the runs, as plain values."""
         return {
-            "name": self.name, "seed": self.seed, "time_limit": self.time_limit,
+            "name": self.name,
+            "seed": self.seed,
+            "time_limit": self.time_limit,
             "parameters": {node: dict(values) for node, values in self.parameters.items()},
             "cases": {case.name: _case_dict(case) for case in self.cases},
         }
@@ -255,7 +289,8 @@ class Campaign:
 
 def _case_dict(case: Case) -> dict[str, Any]:
     return {
-        "repeats": case.repeats, "expect_reference": case.expect_reference,
+        "repeats": case.repeats,
+        "expect_reference": case.expect_reference,
         "parameters": {node: dict(values) for node, values in case.parameters.items()},
         "faults": [{"kind": fault.kind, **dataclasses.asdict(fault)} for fault in case.faults],
     }
@@ -277,14 +312,16 @@ class Moment:
 def moments_of(run: Run, episode_seconds: float, time_limit: float) -> list[Moment]:
     """All faults of processes and clock in a run, in the order of time.
 
-    Kills are at random within `episode_seconds`, the duration of an episode without faults; stops are repeated until
-    `time_limit`, seconds.
+    Kills are at random within `episode_seconds`, the duration of an episode without faults; stops
+    are repeated until `time_limit`, seconds.
     """
     rng, latest = run.rng(0), _LATEST * episode_seconds
     found: list[Moment] = []
     for fault in run.case.faults:
         if isinstance(fault, Kill):
-            found.append(Moment(fault.at if fault.at >= 0.0 else float(rng.uniform(0.0, latest)), fault))
+            found.append(
+                Moment(fault.at if fault.at >= 0.0 else float(rng.uniform(0.0, latest)), fault)
+            )
         elif isinstance(fault, ClockJump):
             found.append(Moment(fault.at, fault))
         elif isinstance(fault, Stall):
@@ -295,7 +332,8 @@ def moments_of(run: Run, episode_seconds: float, time_limit: float) -> list[Mome
 def _standstills(fault: Stall, time_limit: float) -> list[Moment]:
     begins = [number * fault.every for number in range(int(time_limit / fault.every) + 1)]
     return [
-        moment for begin in begins
+        moment
+        for begin in begins
         for moment in (Moment(begin, fault), Moment(begin + fault.seconds, fault, resume=True))
     ]
 
@@ -313,7 +351,8 @@ class Recovery:
     node: str
     at: float  #: when, seconds after the start of the episode.
     during: str  #: what the planner was doing.
-    seconds: float | None  #: time until the next view that counted, or the end; None if there was neither.
+    #: time until the next view that counted, or the end; None if there was neither.
+    seconds: float | None
 
 
 @dataclass(frozen=True)
@@ -335,7 +374,8 @@ class Outcome:
     digest: str  #: digest of the last surface.
     starts: int  #: how often the episode had to be started.
     recoveries: tuple[Recovery, ...] = ()  #: one for each kill.
-    happened: dict[str, int] = field(default_factory=dict)  #: how often each kind of fault has happened.
+    #: how often each kind of fault has happened.
+    happened: dict[str, int] = field(default_factory=dict)
     drops: dict[str, int] = field(default_factory=dict)  #: drops reported by the nodes, by reason.
 
     @classmethod
@@ -397,17 +437,20 @@ class Delivery(Generic[M]):
 class FaultyStream(Generic[M]):
     """Passes on the messages of one topic with the faults of a run."""
 
-    def __init__(self, faults: Sequence[StreamFault], rng: np.random.Generator, change: Change[M]) -> None:
+    def __init__(
+        self, faults: Sequence[StreamFault], rng: np.random.Generator, change: Change[M]
+    ) -> None:
         """Start without a message; the relay, which knows the types, gives `change`."""
         self._faults, self._rng, self._change = tuple(faults), rng, change
         self._held: list[M] = []
-        self.happened: Counter[str] = Counter()  #: how often each kind of fault has happened to a message.
+        #: how often each kind of fault has happened to a message.
+        self.happened: Counter[str] = Counter()
 
     def passed(self, message: M, now: float, elapsed: float | None) -> list[Delivery[M]]:
         """Apply the faults to a message: what to deliver, and when.
 
-        It is `now` by the caller's clock, and `elapsed` since the start of the episode (None before it, without
-        faults), seconds.
+        It is `now` by the caller's clock, and `elapsed` since the start of the episode (None before
+        it, without faults), seconds.
         """
         if elapsed is None:
             return [Delivery(now, message)]
@@ -427,10 +470,13 @@ class FaultyStream(Generic[M]):
         return self._in_order([Delivery(due, message)] * copies, hold=hold)
 
     def _happening(self, elapsed: float) -> list[StreamFault]:
-        """Faults of a message at this time; the count of random numbers drawn is always the same."""
+        """Faults of a message at this time; the count of random numbers drawn is always the
+        same.
+        """
         draws = self._rng.random(len(self._faults))
         return [
-            fault for fault, draw in zip(self._faults, draws, strict=True)
+            fault
+            for fault, draw in zip(self._faults, draws, strict=True)
             if fault.lasts(elapsed) and draw < fault.probability
         ]
 
@@ -446,19 +492,33 @@ class FaultyStream(Generic[M]):
 
 
 _HEAD = (
-    "case", "runs", "as they must", "ended", "views", "true coverage", "recovered in s (median, longest)",
-    "lost / twice unreported", "reported lost", "left out, counted by reason",
+    "case",
+    "runs",
+    "as they must",
+    "ended",
+    "views",
+    "true coverage",
+    "recovered in s (median, longest)",
+    "lost / twice unreported",
+    "reported lost",
+    "left out, counted by reason",
 )
 
 
 def account(campaign: Campaign, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Everything of a campaign as plain values: its settings, a row for each case that was run, and each run."""
+    """Everything of a campaign as plain values: its settings, a row for each case that was run, and
+    each run.
+    """
     rows = []
     for case in campaign.cases:
         found = [outcome for outcome in outcomes if outcome.case == case.name]
         if found:
             rows.append(_row(case, found, reference_of(outcomes)))
-    return {"campaign": campaign.as_dict(), "cases": rows, "runs": [asdict(outcome) for outcome in outcomes]}
+    return {
+        "campaign": campaign.as_dict(),
+        "cases": rows,
+        "runs": [asdict(outcome) for outcome in outcomes],
+    }
 
 
 def reference_of(outcomes: Sequence[Outcome]) -> Outcome | None:
@@ -474,7 +534,8 @@ def _row(case: Case, outcomes: Sequence[Outcome], reference: Outcome | None) -> 
         drops.update(outcome.drops)
     problems = {
         f"{outcome.case}-{outcome.number:03d}": found
-        for outcome in outcomes if (found := outcome.problems(case, reference))
+        for outcome in outcomes
+        if (found := outcome.problems(case, reference))
     }
     return {
         "case": case.name,
@@ -506,28 +567,52 @@ def markdown(content: Mapping[str, Any]) -> str:
     """The summary as Markdown."""
     rows = content["cases"]
     lines = [
-        f"# Fault campaign {content['campaign']['name']}", "",
-        "A run is as it must be if it ended for a reason of its own, if every view that counts is in the map once or",
-        "has been reported, and, where the case says so, if views and surface are those of the run without faults, bit",
-        "for bit.", "",
-        f"| {' | '.join(_HEAD)} |", "|" + "---|" * len(_HEAD),
+        f"# Fault campaign {content['campaign']['name']}",
+        "",
+        (
+            "A run is as it must be if it ended for a reason of its own, if every view that counts"
+            " is in the map once or"
+        ),
+        (
+            "has been reported, and, where the case says so, if views and surface are those of the"
+            " run without faults, bit"
+        ),
+        "for bit.",
+        "",
+        f"| {' | '.join(_HEAD)} |",
+        "|" + "---|" * len(_HEAD),
         *(f"| {' | '.join(_cells(row))} |" for row in rows),
     ]
     problems = [(name, words) for row in rows for name, words in row["problems"].items()]
     if problems:
-        lines += ["", "What must not be:", "", *(f"* `{name}`: {'; '.join(words)}" for name, words in problems)]
+        lines += [
+            "",
+            "What must not be:",
+            "",
+            *(f"* `{name}`: {'; '.join(words)}" for name, words in problems),
+        ]
     return "\n".join(lines) + "\n"
 
 
 def _cells(row: Mapping[str, Any]) -> list[str]:
     times = row["recovery_seconds"]
-    same = f"; {row['same_as_reference']} same as reference" if row["same_as_reference"] is not None else ""
-    recovered = "" if times is None else f"{row['recovered']} of {row['kills']}: {times[0]:.1f}, {times[1]:.1f}"
+    same = (
+        f"; {row['same_as_reference']} same as reference"
+        if row["same_as_reference"] is not None
+        else ""
+    )
+    recovered = (
+        ""
+        if times is None
+        else f"{row['recovered']} of {row['kills']}: {times[0]:.1f}, {times[1]:.1f}"
+    )
     if times is None and row["kills"]:
         recovered = f"0 of {row['kills']}"
     low, high = row["views"]
     return [
-        f"`{row['case']}`", str(row["runs"]), f"{row['good']} of {row['runs']}{same}",
+        f"`{row['case']}`",
+        str(row["runs"]),
+        f"{row['good']} of {row['runs']}{same}",
         ", ".join(f"{reason} {number}" for reason, number in row["ended"].items()),
         str(low) if low == high else f"{low} to {high}",
         f"{row['coverage'][1]:.3f} (least {row['coverage'][0]:.3f})",
@@ -543,7 +628,14 @@ KEYS = ("name", "seed", "time_limit", "parameters", "cases")
 CASE_KEYS = ("faults", "repeats", "parameters", "expect_reference")
 """Keys of a case."""
 # These are set by the campaign itself.
-_TAKEN = {"map_file", "state_file", "wait_for_start", "run_info_nodes", "exit_when_done", "autostart"}
+_TAKEN = {
+    "map_file",
+    "state_file",
+    "wait_for_start",
+    "run_info_nodes",
+    "exit_when_done",
+    "autostart",
+}
 _SEED = Setting("Seed.", minimum=0, maximum=2**53)
 _REPEATS = Setting("Number of runs.", minimum=1, maximum=10_000)
 _TIME_LIMIT = Setting("Time after which a run is aborted.", unit="s", minimum=1.0, maximum=3600.0)
@@ -555,7 +647,8 @@ def load_campaign(name: str) -> Campaign:
     """Read and check a campaign: a YAML file, or by its name one included in the package.
 
     Raises:
-        ConfigFileError: it cannot be read, or something in it is not allowed; names the file and the line.
+        ConfigFileError: it cannot be read, or something in it is not allowed; names the file and
+            the line.
     """
     path = named_file(name, "campaign", "config/faults/standard.yaml")
     text, root = read_located(path)
@@ -572,7 +665,9 @@ def load_campaign(name: str) -> Campaign:
         text=text,
     )
     for case in campaign.cases:
-        entry = entries["cases"] if case.name == REFERENCE else entries["cases"].mapping()[case.name]
+        entry = (
+            entries["cases"] if case.name == REFERENCE else entries["cases"].mapping()[case.name]
+        )
         with entry.blamed():
             given = campaign.parameters_of(case)
             shape = given.get("depth_camera", {}).get("object", DepthCameraParameters().object)
@@ -607,7 +702,9 @@ def _parameters(entry: Located) -> dict[str, dict[str, Any]]:
 def _known(node: str) -> dict[str, tuple[Any, Setting]]:
     """Parameters of a node that a campaign may set: default and description by name."""
     return {
-        name: (default, meta) for cls in NODE_SETTINGS[node] for name, default, meta in settings_of(cls)
+        name: (default, meta)
+        for cls in NODE_SETTINGS[node]
+        for name, default, meta in settings_of(cls)
         if name not in _TAKEN
     }
 
@@ -621,7 +718,9 @@ def _cases(entry: Located) -> list[Case]:
 
 def _case(name: str, entry: Located) -> Case:
     if not re.fullmatch(r"[a-z0-9_]+", name) or name == REFERENCE:
-        raise entry.error(f"{name!r} is no name of a case: small letters, digits and _, and not {REFERENCE}")
+        raise entry.error(
+            f"{name!r} is no name of a case: small letters, digits and _, and not {REFERENCE}"
+        )
     entries = entry.known_mapping("key", CASE_KEYS)
     if "faults" not in entries:
         raise entry.error("'faults' is missing")

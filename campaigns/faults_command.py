@@ -1,4 +1,6 @@
-"""Run the three nodes with injected faults (kills, lost, delayed and broken messages), and check each episode."""
+"""Run the three nodes with injected faults (kills, lost, delayed and broken messages), and check
+each episode.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,15 @@ RunOne = Callable[[Run, Campaign, float, Path], Outcome]
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "campaign", metavar="SCENARIO", nargs="?", default="standard",
+        "campaign",
+        metavar="SCENARIO",
+        nargs="?",
+        default="standard",
         help="YAML file, or a campaign included in the package (default: standard)",
     )
-    parser.add_argument("--out", metavar="DIR", required=True, help="results folder, new or empty unless --resume")
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="results folder, new or empty unless --resume"
+    )
     parser.add_argument("--resume", action="store_true", help="continue: keep finished runs")
 
 
@@ -49,7 +56,9 @@ def run(arguments: argparse.Namespace) -> int:
             _run_all(folder, campaign, run_faults)
             outcomes = folder.outcomes()
     except KeyboardInterrupt:
-        print(f"\nfinished runs are kept; continue with --resume ({arguments.out})", file=sys.stderr)
+        print(
+            f"\nfinished runs are kept; continue with --resume ({arguments.out})", file=sys.stderr
+        )
         raise
     return _summary(Path(arguments.out), campaign, outcomes)
 
@@ -69,8 +78,12 @@ def _run_all(folder: FaultFolder, campaign: Campaign, run_one: RunOne) -> None:
                 folder.write_tables()
 
 
-def _on_its_own(run_one: RunOne, one: Run, campaign: Campaign, seconds: float, folder: FaultFolder) -> Outcome:
-    """Run on a ROS domain without other nodes: on a busy machine two runs may choose the same one."""
+def _on_its_own(
+    run_one: RunOne, one: Run, campaign: Campaign, seconds: float, folder: FaultFolder
+) -> Outcome:
+    """Run on a ROS domain without other nodes: on a busy machine two runs may choose the same
+    one.
+    """
     for _ in range(_ATTEMPTS - 1):
         try:
             return run_one(one, campaign, seconds, folder.fresh_folder(one))
@@ -88,5 +101,8 @@ def _summary(path: Path, campaign: Campaign, outcomes: list[Outcome]) -> int:
         bad += bool(problems)
         for problem in problems:
             print(f"{outcome.case}-{outcome.number:03d}: {problem}")
-    print(f"{len(outcomes) - bad} of {len(outcomes)} runs as they must be: {path / TABLE_FILE}, {path / ACCOUNT_FILE}")
+    print(
+        f"{len(outcomes) - bad} of {len(outcomes)} runs as they must be: {path / TABLE_FILE},"
+        f" {path / ACCOUNT_FILE}"
+    )
     return 1 if bad else 0

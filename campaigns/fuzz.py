@@ -1,4 +1,6 @@
-"""A fuzz campaign: of two nodes of each kind one also receives hostile messages, and must end in the same state."""
+"""A fuzz campaign: of two nodes of each kind one also receives hostile messages, and must end in
+the same state.
+"""
 
 from __future__ import annotations
 
@@ -37,15 +39,63 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 _FLOATS = (
-    math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 1e-30, -1e-30, 1e30, -1e30, 3.4e38, -3.4e38, 1e-45, 1e10,
+    math.nan,
+    math.inf,
+    -math.inf,
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    1e-30,
+    -1e-30,
+    1e30,
+    -1e30,
+    3.4e38,
+    -3.4e38,
+    1e-45,
+    1e10,
     math.pi,
 )
 _LARGEST = 3.4e38  # representable in single precision
 _DOUBLES = (*_FLOATS, 1.7e308, -1.7e308, 5e-324, 1e200, -1e200)
-_STRINGS = ("", "object", "camera", "map", "/object", "objekt\u00f6", " object", "x" * 300, "object/../map", "%s%n{}")
-_WHOLE = {"int8": 8, "uint8": 8, "int16": 16, "uint16": 16, "int32": 32, "uint32": 32, "int64": 64, "uint64": 64}
-_NAMES = ("x", "y", "z", "angle", "mean", "std", "lower", "upper", "hits", "free", "evidence_std", "prior", "",
-          "intensity")  # fmt: skip
+_STRINGS = (
+    "",
+    "object",
+    "camera",
+    "map",
+    "/object",
+    "objekt\u00f6",
+    " object",
+    "x" * 300,
+    "object/../map",
+    "%s%n{}",
+)
+_WHOLE = {
+    "int8": 8,
+    "uint8": 8,
+    "int16": 16,
+    "uint16": 16,
+    "int32": 32,
+    "uint32": 32,
+    "int64": 64,
+    "uint64": 64,
+}
+_NAMES = (
+    "x",
+    "y",
+    "z",
+    "angle",
+    "mean",
+    "std",
+    "lower",
+    "upper",
+    "hits",
+    "free",
+    "evidence_std",
+    "prior",
+    "",
+    "intensity",
+)
 # Fields of measured values, and how often one of them is changed, if any.
 _CONTENTS = ("sequence<float>", "sequence<uint8>")
 _PART_OF_CONTENTS = 0.5
@@ -97,7 +147,9 @@ class Mutator:
         if kind == "sequence<sensor_msgs/PointField>":
             return self._fields(list(old))
         if kind == "sequence<uint8>":
-            return array.array("B", self._bytes(np.frombuffer(old, dtype=np.uint8).copy()).tobytes())
+            return array.array(
+                "B", self._bytes(np.frombuffer(old, dtype=np.uint8).copy()).tobytes()
+            )
         return self._numbers(old, kind)
 
     def _whole(self, bits: int, *, signed: bool) -> int:
@@ -115,12 +167,16 @@ class Mutator:
         values = np.array(old, dtype=float)
         fixed = kind.endswith("]")
         ways: list[Callable[[], np.ndarray]] = [
-            lambda: self._spoilt(values), lambda: values[::-1], lambda: np.full(len(values), self._one_of(_FLOATS)),
+            lambda: self._spoilt(values),
+            lambda: values[::-1],
+            lambda: np.full(len(values), self._one_of(_FLOATS)),
         ]
         if not fixed:
             ways += [
-                lambda: values[: self._rng.integers(len(values) + 1)], lambda: np.empty(0),
-                lambda: np.concatenate([values, values]), lambda: np.append(values, self._one_of(_FLOATS)),
+                lambda: values[: self._rng.integers(len(values) + 1)],
+                lambda: np.empty(0),
+                lambda: np.concatenate([values, values]),
+                lambda: np.append(values, self._one_of(_FLOATS)),
             ]
         changed = self._one_of(ways)()
         return changed if fixed else array.array("f", changed.astype(np.float32).tobytes())
@@ -162,7 +218,11 @@ class Mutator:
         changed = copy.deepcopy(fields)
         name = str(self._one_of(("name", "offset", "datatype", "count")))
         bits = _WHOLE.get(changed[place].get_fields_and_field_types()[name], 0)
-        setattr(changed[place], name, self._whole(bits, signed=False) if bits else str(self._one_of(_NAMES)))
+        setattr(
+            changed[place],
+            name,
+            self._whole(bits, signed=False) if bits else str(self._one_of(_NAMES)),
+        )
         return changed
 
 
@@ -186,7 +246,9 @@ def _sound_scan(msg: LaserScan) -> bool:
         return False
     turns = (0.0, 2.0 * math.pi, -2.0 * math.pi)  # the angles may end a turn later or earlier
     spans = ((msg.angle_max - msg.angle_min + turn) / msg.angle_increment for turn in turns)
-    return any(abs(span + 1.0 - len(msg.ranges)) < max(2.6, 0.011 * len(msg.ranges)) for span in spans)
+    return any(
+        abs(span + 1.0 - len(msg.ranges)) < max(2.6, 0.011 * len(msg.ranges)) for span in spans
+    )
 
 
 def _sound_pose(msg: PoseStamped) -> bool:
@@ -203,8 +265,13 @@ def _sound_cloud(msg: Any) -> bool:
         return False
     data = bytes(msg.data)
     for start in range(0, len(data), msg.point_step):
-        point = {name: struct.unpack_from("<f", data, start + offsets[name])[0] for name in _CLOUD[3:]}
-        if not all(math.isfinite(value) for value in point.values()) or point["lower"] > point["upper"]:
+        point = {
+            name: struct.unpack_from("<f", data, start + offsets[name])[0] for name in _CLOUD[3:]
+        }
+        if (
+            not all(math.isfinite(value) for value in point.values())
+            or point["lower"] > point["upper"]
+        ):
             return False
     return True
 
@@ -222,9 +289,14 @@ def header(frame: str, stamp: int) -> Header:
 def views(number: int) -> Iterator[list[Message]]:
     """Goal, pose and scan of each of `number` views around the object, with rising stamps."""
     scene = Scene()
-    camera = SimulatedCamera(parse_object("polygon:star", scene), scene, SensorSettings(num_beams=31))
+    camera = SimulatedCamera(
+        parse_object("polygon:star", scene), scene, SensorSettings(num_beams=31)
+    )
     for view in range(number):
-        pose, stamp = CameraPose.from_polar(2.4 * view % (2.0 * math.pi), scene.view_distance), (view + 1) * _STEP
+        pose, stamp = (
+            CameraPose.from_polar(2.4 * view % (2.0 * math.pi), scene.view_distance),
+            (view + 1) * _STEP,
+        )
         scan = conversions.scan_to_msg(camera.scan(pose, view), header("camera", stamp))
         told = conversions.pose_to_msg(pose, header("object", stamp))
         yield [("goal_pose", told), ("camera_pose", told), ("scan", scan)]
@@ -235,7 +307,8 @@ _PATIENCE = 60.0
 # Messages after which the nodes' states are compared.
 _COMPARED = 500
 _TOPICS = {
-    "depth_camera": ("goal_pose",), "surface_mapper": ("scan", "camera_pose", "goal_pose"),
+    "depth_camera": ("goal_pose",),
+    "surface_mapper": ("scan", "camera_pose", "goal_pose"),
     "nbv_planner": ("surface", "camera_pose"),
 }
 _INFO = "surface_info"  # comes with each surface, and is not attacked
@@ -246,8 +319,10 @@ _FRAMES = {"scan": "camera"}
 class Tally:
     """Outcomes of the hostile messages."""
 
-    sent: Counter[str] = field(default_factory=Counter)  #: number of hostile messages by node and topic.
-    dropped: Counter[str] = field(default_factory=Counter)  #: number of those that were dropped, by node and reason.
+    #: number of hostile messages by node and topic.
+    sent: Counter[str] = field(default_factory=Counter)
+    #: number of those that were dropped, by node and reason.
+    dropped: Counter[str] = field(default_factory=Counter)
     #: number of valid ones accepted by both nodes, by node and topic.
     taken: Counter[str] = field(default_factory=Counter)
     beams: Counter[str] = field(default_factory=Counter)  #: beams skipped by mapping, by reason.
@@ -257,11 +332,18 @@ class Tally:
 class Pair:
     """Two isolated nodes of one kind: one that is attacked and one for reference."""
 
-    def __init__(self, kind: Callable[..., Any], name: str, context: Context, executor: SingleThreadedExecutor) -> None:
+    def __init__(
+        self,
+        kind: Callable[..., Any],
+        name: str,
+        context: Context,
+        executor: SingleThreadedExecutor,
+    ) -> None:
         """Start both."""
         settings = {
             "surface_mapper": {"grid_size": _GRID, "scans_per_view": 1, "settle_time": 0.0},
-            "depth_camera": {"scan_rate": 0.1}, "nbv_planner": {"wait_for_start": False, "settle_time": 0.0},
+            "depth_camera": {"scan_rate": 0.1},
+            "nbv_planner": {"wait_for_start": False, "settle_time": 0.0},
         }[name]
         overrides = [Parameter(key, value=value) for key, value in settings.items()]
         self.name, self._executor = name, executor
@@ -275,7 +357,9 @@ class Pair:
 
     def _callbacks_of(self, node: Any) -> dict[str, Callable[[Any], None]]:
         unnumbered = {"publication_sequence_number": None}
-        by_name = {each.topic_name: partial(each.callback, info=unnumbered) for each in node.subscriptions}
+        by_name = {
+            each.topic_name: partial(each.callback, info=unnumbered) for each in node.subscriptions
+        }
         topics = (*_TOPICS[self.name], *([_INFO] if self.name == "nbv_planner" else []))
         return {topic: by_name[node.resolve_topic_name(topic)] for topic in topics}
 
@@ -290,9 +374,15 @@ class Pair:
         place, before = f"{self.name}.{topic}", self.attacked.drops.copy()
         tally.sent[place] += 1
         self._callbacks[0][topic](msg)
-        reasons = {key: n for key, n in (self.attacked.drops - before).items() if key.startswith(f"{topic}.")}
+        reasons = {
+            key: n
+            for key, n in (self.attacked.drops - before).items()
+            if key.startswith(f"{topic}.")
+        }
         if reasons:
-            tally.dropped.update({f"{self.name}: {reason}": number for reason, number in reasons.items()})
+            tally.dropped.update(
+                {f"{self.name}: {reason}": number for reason, number in reasons.items()}
+            )
             return
         tally.taken[place] += 1
         if not is_sound(msg, _FRAMES.get(topic, "object")):
@@ -315,19 +405,39 @@ class Pair:
             if not np.isfinite(value).all():
                 tally.faults.append(f"{self.name}: {name} is not finite")
             if not np.array_equal(value, other[name]):
-                tally.faults.append(f"{self.name}: {name} differs from that of the node that was not attacked")
+                tally.faults.append(
+                    f"{self.name}: {name} differs from that of the node that was not attacked"
+                )
         goal = self.attacked.core.episode.goal if self.name == "nbv_planner" else None
-        if goal is not None and not np.isfinite([goal.pose.x, goal.pose.y, goal.pose.yaw, goal.decision.utility]).all():
-            tally.faults.append(f"{self.name}: the goal {goal.pose} of utility {goal.decision.utility} is not finite")
+        if (
+            goal is not None
+            and not np.isfinite(
+                [goal.pose.x, goal.pose.y, goal.pose.yaw, goal.decision.utility]
+            ).all()
+        ):
+            tally.faults.append(
+                f"{self.name}: the goal {goal.pose} of utility {goal.decision.utility} is not"
+                " finite"
+            )
 
 
 def _knowledge(name: str, node: Any) -> dict[str, Any]:
     """State of a node, as arrays by name."""
     if name == "depth_camera":
-        places = [number for pose in (node.view, node.goal) for number in (pose.view_angle, pose.distance, pose.turn)]
+        places = [
+            number
+            for pose in (node.view, node.goal)
+            for number in (pose.view_angle, pose.distance, pose.turn)
+        ]
         return {"view": np.array([*places, node.view_number])}
-    belief = node.core.known.mapper.belief() if name == "surface_mapper" else node.core.inputs.belief
-    known = {} if belief is None else {key: getattr(belief, key) for key in ("mean", "std", "lower", "upper", "hits")}
+    belief = (
+        node.core.known.mapper.belief() if name == "surface_mapper" else node.core.inputs.belief
+    )
+    known = (
+        {}
+        if belief is None
+        else {key: getattr(belief, key) for key in ("mean", "std", "lower", "upper", "hits")}
+    )
     if name == "nbv_planner":
         pose = node.core.inputs.pose
         known["pose"] = np.array([] if pose is None else [pose.x, pose.y, pose.yaw])
@@ -343,7 +453,9 @@ def pairs_of_nodes(domain: int) -> Iterator[dict[str, Pair]]:
     pairs: dict[str, Pair] = {}
     try:
         for name, kind in (
-            ("depth_camera", DepthCamera), ("surface_mapper", SurfaceMapperNode), ("nbv_planner", NbvPlannerNode)
+            ("depth_camera", DepthCamera),
+            ("surface_mapper", SurfaceMapperNode),
+            ("nbv_planner", NbvPlannerNode),
         ):
             pairs[name] = Pair(kind, name, context, executor)
         yield pairs
@@ -355,15 +467,20 @@ def pairs_of_nodes(domain: int) -> Iterator[dict[str, Pair]]:
         context.try_shutdown()
 
 
-def run_campaign(count: int, seed: int, domain: int, progress: Callable[[int], None] = lambda sent: None) -> Tally:
+def run_campaign(
+    count: int, seed: int, domain: int, progress: Callable[[int], None] = lambda sent: None
+) -> Tally:
     """Send `count` hostile messages, and good ones between them.
 
-    They go to all inputs of all nodes, on a ROS domain, in turn; Ctrl-C ends it earlier. Hostile messages are made from
-    valid ones by :class:`Mutator`. Exceptions of a node's callback are passed on. `progress` is called with the number
-    sent.
+    They go to all inputs of all nodes, on a ROS domain, in turn; Ctrl-C ends it earlier. Hostile
+    messages are made from valid ones by :class:`Mutator`. Exceptions of a node's callback are
+    passed on. `progress` is called with the number sent.
     """
     tally, rng = Tally(), np.random.default_rng(seed)
-    mutator, inputs = Mutator(rng), [(node, topic) for node, topics in _TOPICS.items() for topic in topics]
+    mutator, inputs = (
+        Mutator(rng),
+        [(node, topic) for node, topics in _TOPICS.items() for topic in topics],
+    )
     with pairs_of_nodes(domain) as pairs:
         with suppress(KeyboardInterrupt):
             sent = 0
@@ -385,7 +502,9 @@ def run_campaign(count: int, seed: int, domain: int, progress: Callable[[int], N
 
 
 def _give(pairs: dict[str, Pair], good: list[tuple[str, Any]]) -> tuple[Any, String]:
-    """Send the messages of a view to all subscribers, and return the resulting surface and what is said of it."""
+    """Send the messages of a view to all subscribers, and return the resulting surface and what is
+    said of it.
+    """
     for topic, msg in good:
         for node, pair in pairs.items():
             if topic in _TOPICS[node]:

@@ -13,14 +13,26 @@ from nbv_planner.cli.output import ProgressLine
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--count", type=whole_number(1), default=10_000, metavar="N",
-                        help="number of hostile messages (default: %(default)s)")
-    parser.add_argument("--seed", type=whole_number(0), default=0, metavar="N",
-                        help="seed of the messages (default: %(default)s)")
+    parser.add_argument(
+        "--count",
+        type=whole_number(1),
+        default=10_000,
+        metavar="N",
+        help="number of hostile messages (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=whole_number(0),
+        default=0,
+        metavar="N",
+        help="seed of the messages (default: %(default)s)",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the subcommand: 0 if every message was dropped with a reason or valid, else 1; 130 after Ctrl-C."""
+    """Run the subcommand: 0 if every message was dropped with a reason or valid, else 1; 130 after
+    Ctrl-C.
+    """
     require_ros("nothing can be sent to nodes without ROS")
     from campaigns.fuzz import run_campaign
     from nbv_planner.ros.node_processes import free_domain_id, isolated_environment

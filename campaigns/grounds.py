@@ -1,4 +1,6 @@
-"""Random grounds with random beliefs, and what is true of every place on them: found by brute force, cell by cell."""
+"""Random grounds with random beliefs, and what is true of every place on them: found by brute
+force, cell by cell.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _PER_CELL = 4
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A ground with an object that reaches up to `upper` (M,) at the angles of a uniform grid, and a start."""
+    """A ground with an object that reaches up to `upper` (M,) at the angles of a uniform grid, and
+    a start.
+    """
 
     settings: GroundSettings
     map: OccupancyMap | None
@@ -39,22 +43,31 @@ class Case:
 
 
 def random_case(rng: np.random.Generator) -> Case:
-    """A case: with a map or without, clear or cluttered, with up to two polygons, and a smooth or a jagged belief."""
+    """A case: with a map or without, clear or cluttered, with up to two polygons, and a smooth or a
+    jagged belief.
+    """
     polygons = []
     for _ in range(rng.integers(0, 3)):
         angle, away = rng.uniform(0.0, TWO_PI), rng.uniform(4.0, 13.0)
         around, size = np.sort(rng.uniform(0.0, TWO_PI, rng.integers(3, 7))), rng.uniform(0.3, 3.0)
         radius = size * rng.uniform(0.3, 1.0, len(around))
-        x, y = away * math.cos(angle) + radius * np.cos(around), away * math.sin(angle) + radius * np.sin(around)
+        x, y = (
+            away * math.cos(angle) + radius * np.cos(around),
+            away * math.sin(angle) + radius * np.sin(around),
+        )
         polygons.append(" ".join(f"{a:.4f},{b:.4f}" for a, b in zip(x, y, strict=True)))
     settings = GroundSettings(
         robot_radius=float(rng.choice([0.0, 0.3, 1.0]) * rng.uniform(0.5, 1.0)),
-        clearance=float(rng.choice([0.0, 0.3])), no_go_polygons="; ".join(polygons),
-        unknown_is_blocked=bool(rng.random() < 0.7), occupied_threshold=int(rng.integers(1, 101)),
+        clearance=float(rng.choice([0.0, 0.3])),
+        no_go_polygons="; ".join(polygons),
+        unknown_is_blocked=bool(rng.random() < 0.7),
+        occupied_threshold=int(rng.integers(1, 101)),
     )
     angle = rng.uniform(0.0, TWO_PI)
     start = 11.0 * math.cos(angle), 11.0 * math.sin(angle)
-    return Case(settings, _random_map(rng) if rng.random() < 0.95 else None, _random_upper(rng), start)
+    return Case(
+        settings, _random_map(rng) if rng.random() < 0.95 else None, _random_upper(rng), start
+    )
 
 
 def _random_map(rng: np.random.Generator) -> OccupancyMap:
@@ -70,7 +83,9 @@ def _random_map(rng: np.random.Generator) -> OccupancyMap:
     middle = rng.normal(0.0, 2.0, 2)
     x, y = -0.5 * side * width, -0.5 * side * height
     cos, sin = math.cos(yaw), math.sin(yaw)
-    return OccupancyMap(cells, side, float(middle[0] + cos * x - sin * y), float(middle[1] + sin * x + cos * y), yaw)
+    return OccupancyMap(
+        cells, side, float(middle[0] + cos * x - sin * y), float(middle[1] + sin * x + cos * y), yaw
+    )
 
 
 def _random_upper(rng: np.random.Generator) -> FloatArray:
@@ -98,12 +113,17 @@ class Truth:
             self._squares = np.argwhere(barred)[:, ::-1].astype(float)
         self._polygons = [
             np.array([[float(number) for number in word.split(",")] for word in text.split()])
-            for text in settings.no_go_polygons.split(";") if text.strip()
+            for text in settings.no_go_polygons.split(";")
+            if text.strip()
         ]
         reach = np.minimum(case.upper, 8.0)
-        self._sector = np.maximum(reach, np.roll(reach, -1))  # between an angle and the next, up to the larger one
+        # between an angle and the next, up to the larger one
+        self._sector = np.maximum(reach, np.roll(reach, -1))
+
     def free_by(self, x: FloatArray, y: FloatArray) -> dict[str, FloatArray]:
-        """By how much places keep the distance to map, polygons and object, metres, shape (n,); negative: not."""
+        """By how much places keep the distance to map, polygons and object, metres, shape (n,);
+        negative: not.
+        """
         case, radius = self._case, self._case.settings.robot_radius
         away = np.full(len(x), np.inf)
         if case.map is not None:
@@ -111,23 +131,38 @@ class Truth:
             dx, dy = x - m.x, y - m.y
             column = (math.cos(m.yaw) * dx + math.sin(m.yaw) * dy) / m.resolution
             row = (math.cos(m.yaw) * dy - math.sin(m.yaw) * dx) / m.resolution
-            for part in np.array_split(np.arange(len(x)), len(x) * len(self._squares) // 2_000_000 + 1):
-                across, along = (np.abs(value[part, None] - 0.5 - of) - 0.5 for value, of in
-                                 zip((column, row), self._squares.T, strict=True))
-                squared = (np.maximum(across, 0.0) ** 2 + np.maximum(along, 0.0) ** 2).min(axis=1, initial=np.inf)
+            for part in np.array_split(
+                np.arange(len(x)), len(x) * len(self._squares) // 2_000_000 + 1
+            ):
+                across, along = (
+                    np.abs(value[part, None] - 0.5 - of) - 0.5
+                    for value, of in zip((column, row), self._squares.T, strict=True)
+                )
+                squared = (np.maximum(across, 0.0) ** 2 + np.maximum(along, 0.0) ** 2).min(
+                    axis=1, initial=np.inf
+                )
                 within = (np.maximum(across, along) < -1e-9).any(axis=1)
                 away[part] = np.where(within, -1.0, np.sqrt(squared) * m.resolution - radius)
-            edge = np.minimum(np.minimum(column, m.cells.shape[1] - column), np.minimum(row, m.cells.shape[0] - row))
+            edge = np.minimum(
+                np.minimum(column, m.cells.shape[1] - column),
+                np.minimum(row, m.cells.shape[0] - row),
+            )
             away = np.where(edge < 0.0, -1.0, away)
         beside = np.full(len(x), np.inf)
         for corners in self._polygons:
-            beside = np.minimum(beside, np.where(_inside(corners, x, y), -1.0, _to_edges(corners, x, y) - radius))
+            beside = np.minimum(
+                beside, np.where(_inside(corners, x, y), -1.0, _to_edges(corners, x, y) - radius)
+            )
         margin = radius + case.settings.clearance
         place = np.mod(np.arctan2(y, x), TWO_PI)
         sector = np.floor(place * len(case.upper) / TWO_PI).astype(int) % len(case.upper)
         gap = np.hypot(x, y) - self._sector[sector]
         cos, sin = np.cos(case.angle), np.sin(case.angle)
-        foot = np.clip(x[:, None] * cos + y[:, None] * sin, 0.0, np.maximum(self._sector, np.roll(self._sector, 1)))
+        foot = np.clip(
+            x[:, None] * cos + y[:, None] * sin,
+            0.0,
+            np.maximum(self._sector, np.roll(self._sector, 1)),
+        )
         sides = (x[:, None] - foot * cos) ** 2 + (y[:, None] - foot * sin) ** 2
         gap = np.minimum(gap, np.sqrt(sides.min(axis=1)))
         beyond = np.where(np.hypot(x, y) < self._sector[sector], -1.0, gap - margin)
@@ -163,7 +198,9 @@ class Outcome:
 
 
 def judged(case: Case, rng: np.random.Generator) -> Outcome:
-    """Choose goals and paths on the ground, and check all of them, and that nothing far from all is barred."""
+    """Choose goals and paths on the ground, and check all of them, and that nothing far from all is
+    barred.
+    """
     ground, truth, outcome = case.ground(), Truth(case), Outcome()
     angle, away = rng.uniform(0.0, TWO_PI, 40), rng.uniform(3.0, 13.0, 40)
     x, y = away * np.cos(angle), away * np.sin(angle)
@@ -181,7 +218,10 @@ def judged(case: Case, rng: np.random.Generator) -> Outcome:
     margins = np.min(list(kept.values()), axis=0)
     needless = (ground.zones(x, y) != 0) & (margins > generous)
     inside_map = kept["map"] > -1.0
-    faults += [f"barred for nothing at {x[i]:.3f}, {y[i]:.3f}" for i in np.flatnonzero(needless & inside_map)]
+    faults += [
+        f"barred for nothing at {x[i]:.3f}, {y[i]:.3f}"
+        for i in np.flatnonzero(needless & inside_map)
+    ]
     lengths = ground.lengths(case.start, x[free], y[free])
     for index in rng.permutation(int(free.sum()))[:2]:
         goal = float(x[free][index]), float(y[free][index])
@@ -195,12 +235,18 @@ def judged(case: Case, rng: np.random.Generator) -> Outcome:
 def _too_near(truth: Truth, what: str, x: FloatArray, y: FloatArray) -> list[str]:
     return [
         f"{what} at {x[i]:.4f}, {y[i]:.4f} is {-value[i]:.2g} m too near to the {name}"
-        for name, value in truth.free_by(x, y).items() for i in np.flatnonzero(value < -_SLACK)
+        for name, value in truth.free_by(x, y).items()
+        for i in np.flatnonzero(value < -_SLACK)
     ]
 
 
 def _bad_path(
-    case: Case, ground: Ground, truth: Truth, path: FloatArray, goal: tuple[float, float], said: float
+    case: Case,
+    ground: Ground,
+    truth: Truth,
+    path: FloatArray,
+    goal: tuple[float, float],
+    said: float,
 ) -> list[str]:
     if len(path) < 2 or not (np.allclose(path[0], case.start) and np.allclose(path[-1], goal)):
         return [f"no path to {goal}, which is reachable"]
@@ -208,7 +254,8 @@ def _bad_path(
     inside = path[1:] if out != case.start else path  # the way out of a zone is in it
     side = ground.map.resolution if isinstance(ground, GridGround) else 0.3
     places = [
-        a + (b - a) * part for a, b in pairwise(inside)
+        a + (b - a) * part
+        for a, b in pairwise(inside)
         for part in np.linspace(0.0, 1.0, int(_PER_CELL * math.dist(a, b) / side) + 2)[:, None]
     ]
     faults = _too_near(truth, "path", *np.concatenate(places).reshape(-1, 2).T) if places else []

@@ -18,8 +18,14 @@ _USUAL = ("thesis", "random_test", "real")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--sets", nargs="+", type=one_of("set", tuple(OBJECT_SETS)), default=_USUAL, metavar="NAME",
-                        help=f"sets of objects, of {', '.join(OBJECT_SETS)} (default: {' '.join(_USUAL)})")
+    parser.add_argument(
+        "--sets",
+        nargs="+",
+        type=one_of("set", tuple(OBJECT_SETS)),
+        default=_USUAL,
+        metavar="NAME",
+        help=f"sets of objects, of {', '.join(OBJECT_SETS)} (default: {' '.join(_USUAL)})",
+    )
     add_run_options(parser, seeds=10)
 
 
@@ -33,10 +39,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def alarms(name: str, rows: Sequence[Row]) -> str:
-    """How many episodes raised an alarm: red if it ended them, amber at another end, passing if it was withdrawn."""
+    """How many episodes raised an alarm: red if it ended them, amber at another end, passing if it
+    was withdrawn.
+    """
     red = sum(row.reason in _RED for row in rows)
     amber = sum(bool(row.said) and row.reason not in _RED for row in rows)
-    passing = sum(row.doubted is not None and not row.said and row.reason not in _RED for row in rows)
+    passing = sum(
+        row.doubted is not None and not row.said and row.reason not in _RED for row in rows
+    )
     wrong = sum(row.wrong for row in rows)
     share = (red + amber + passing) / max(len(rows), 1)
     counts = f"{amber} amber, {red} red, {passing} passing ({share:.2%} false alarms)"

@@ -1,17 +1,21 @@
-"""A campaign of lies: episodes in worlds that differ from the declared one, and what became of them.
+"""A campaign of lies: episodes in worlds that differ from the declared one, and what became of
+them.
 
-An episode runs in process by the code of `nbv-planner simulate`; only its scans and poses (and in one kind its
-surfaces) come from a :class:`campaigns.worlds.TrueWorld`. The truth of the outcome is computed for any outline:
+An episode runs in process by the code of `nbv-planner simulate`; only its scans and poses (and in
+one kind its surfaces) come from a :class:`campaigns.worlds.TrueWorld`. The truth of the outcome is
+computed for any outline:
 
-* *reachable*: samples of the true outline within one pixel (1/80 of `radius_max`) of the end of a noise-free beam
-  of the true sensor at any candidate view;
-* *seen*: the part of the reachable ones within one pixel of the end that a beam that came would have without noise;
-  beams of a dead or frozen sensor have seen nothing;
-* *in the band*: the part of the true outline between the bounds of the last belief, each piece weighed by the angle
-  that it subtends at the declared centre; for a star-shaped object that is the part of the circle;
+* *reachable*: samples of the true outline within one pixel (1/80 of `radius_max`) of the end of a
+  noise-free beam of the true sensor at any candidate view;
+* *seen*: the part of the reachable ones within one pixel of the end that a beam that came would
+  have without noise; beams of a dead or frozen sensor have seen nothing;
+* *in the band*: the part of the true outline between the bounds of the last belief, each piece
+  weighed by the angle that it subtends at the declared centre; for a star-shaped object that is the
+  part of the circle;
 * *RMSE*: root of the mean of :math:`(μ(φ) - r)^2` over the outline with the same weights.
 
-A *wrong success* ends COVERED, BAND_NARROW or NO_GAIN with less than 90 % seen or less than 80 % in the band.
+A *wrong success* ends COVERED, BAND_NARROW or NO_GAIN with less than 90 % seen or less than 80 % in
+the band.
 """
 
 from __future__ import annotations
@@ -34,7 +38,14 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, cartesian_to_polar
+from nbv_planner.geometry import (
+    TWO_PI,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    angle_difference,
+    cartesian_to_polar,
+)
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.planning.termination import Termination
@@ -49,7 +60,9 @@ from nbv_planner.world.pose import CameraPose
 SUCCESSES = ("COVERED", "BAND_NARROW", "NO_GAIN")
 """Reasons that say the object has been reconstructed."""
 REFUSED, NO_SCAN, ERROR = "REFUSED", "NO_SCAN", "ERROR"
-"""Ends of a run that are none of an episode: the package refuses the settings, or the pose of a view, or fails."""
+"""Ends of a run that are none of an episode: the package refuses the settings, or the pose of a
+view, or fails.
+"""
 ENOUGH_SEEN, ENOUGH_IN_BAND, SOON = 0.9, 0.8, 3
 _PIXELS = 80.0
 _SAMPLES = 3000
@@ -68,14 +81,21 @@ class FalseSimulation(Simulation):
         """
         super().__init__(config)
         self.world = scenario.world(config)
-        self._matcher = ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(settle_time=0.0))
+        self._matcher = ScanMatcher(
+            MatchingSettings(scans_per_view=1), ArrivalSettings(settle_time=0.0)
+        )
         other = with_settings(config, scenario.other_surface)
-        self._other = mapper_for(other.kernel.build(), other.mapper, other.robust) if scenario.other_surface else None
+        self._other = (
+            mapper_for(other.kernel.build(), other.mapper, other.robust)
+            if scenario.other_surface
+            else None
+        )
         self._origins = [_origin(one) for one in (config, other)]
         self.refusals: tuple[str, ...] = ()
 
     def look(self, goal: CameraPose, scan_number: int = 0) -> MatchedScan:
-        """Take the scan that the world gives, matched as in the mapper; none has a number, as none is on the way.
+        """Take the scan that the world gives, matched as in the mapper; none has a number, as none
+        is on the way.
 
         Raises:
             InputRejectedError: the pose is dropped, or the scan does not count.
@@ -119,7 +139,8 @@ class Truth:
     seen: float  #: part of that which has been seen.
     in_band: float | None  #: part of the surface within the band, by angle; None without a surface.
     rmse: float | None  #: of the mean contour, metres; None without a surface.
-    width: float | None  #: mean width of the band over the outline, by angle, metres; None without a surface.
+    #: mean width of the band over the outline, by angle, metres; None without a surface.
+    width: float | None
 
 
 NO_TRUTH = Truth(0.0, 0.0, None, None, None)
@@ -129,11 +150,15 @@ NO_TRUTH = Truth(0.0, 0.0, None, None, None)
 def truth_of(world: TrueWorld, config: EpisodeConfig, steps: Sequence[Step]) -> Truth:
     """Judge an episode by the true world."""
     pixel = config.scene.radius_max / _PIXELS
-    own = SampledContour.of_vertices(np.stack([world.contour.x, world.contour.y], axis=1), _SAMPLES).points
+    own = SampledContour.of_vertices(
+        np.stack([world.contour.x, world.contour.y], axis=1), _SAMPLES
+    ).points
     candidates = CircleViewSpace(config.views, config.scene.view_distance).candidates
     goals = [candidates[index] for index in range(len(candidates))]
     reachable = _near(own, world.reachable(goals), pixel)
-    seen = _near(own, np.concatenate([np.empty((0, 2)), *(look.met for look in world.looks)]), pixel)
+    seen = _near(
+        own, np.concatenate([np.empty((0, 2)), *(look.met for look in world.looks)]), pixel
+    )
     part = float((seen & reachable).sum() / max(reachable.sum(), 1))
     if not steps:
         return Truth(float(reachable.mean()), part, None, None, None)
@@ -148,21 +173,25 @@ def _near(points: FloatArray, ends: FloatArray, distance: float) -> BoolArray:
 
 
 def band_and_error(outline: FloatArray, belief: SurfaceBelief) -> tuple[float, float, float]:
-    """Part of an outline in the band, RMSE of the mean, and width of the band, by the angle about the declared centre.
+    """Part of an outline in the band, RMSE of the mean, and width of the band, by the angle about
+    the declared centre.
 
     The `outline` is given by samples in their order, shape (n, 2), metres.
     """
     angle, radius = cartesian_to_polar(*outline.T)
     weight = np.abs(angle_difference(np.roll(angle, -1), np.roll(angle, 1)))
-    mean, low, high = (belief.interpolate(v, angle) for v in (belief.mean, belief.lower, belief.upper))
+    mean, low, high = (
+        belief.interpolate(v, angle) for v in (belief.mean, belief.lower, belief.upper)
+    )
     inside = (low <= radius) & (radius <= high)
     total = float(weight.sum())
     error = math.sqrt(float(weight @ (mean - radius) ** 2) / total)
     return float(weight @ inside) / total, error, float(weight @ (high - low)) / total
 
 
-# Returns that are enough to judge by, how far off does not count, and how far they must be off together, in units of
-# the declared noise; on honest objects nothing is off by that much but at steps in the radius.
+# Returns that are enough to judge by, how far off does not count, and how far they must be off
+# together, in units of the declared noise; on honest objects nothing is off by that much but at
+# steps in the radius.
 _ENOUGH = 20
 _IGNORED = 0.25
 _CHI_SQUARED = 100.0
@@ -184,7 +213,9 @@ def _from_second(looks: Sequence[Look], config: EpisodeConfig, since: int) -> in
 
 
 def _from_returns(looks: Sequence[Look], config: EpisodeConfig, since: int) -> int | None:
-    """An affected beam without a return counts too: one of the declared sensor would have met something."""
+    """An affected beam without a return counts too: one of the declared sensor would have met
+    something.
+    """
     beams = np.cumsum([len(look.scan.ranges) * look.affected for look in looks])
     return _first(beams >= _ENOUGH)
 
@@ -213,7 +244,10 @@ def _from_contradiction(looks: Sequence[Look], config: EpisodeConfig, since: int
         cell, radius = _cells(look.shown, _CELLS), np.hypot(*look.shown.T)
         known = number[cell] > 0
         off = np.abs(radius[known] - total[cell[known]] / number[cell[known]]) / sigma - _IGNORED
-        count, score = count + int((off > 0.0).sum()), score + float((np.maximum(off, 0.0) ** 2).sum())
+        count, score = (
+            count + int((off > 0.0).sum()),
+            score + float((np.maximum(off, 0.0) ** 2).sum()),
+        )
         if view >= since and count >= _ENOUGH and score >= _CHI_SQUARED:
             return view
         np.add.at(number, cell, 1.0)
@@ -230,22 +264,42 @@ def _first(reached: Iterable[bool]) -> int | None:
 
 
 KNOWN: dict[str, tuple[Callable[[Sequence[Look], EpisodeConfig, int], int | None], str]] = {
-    "declared": (_from_declaration, "before the first view: the declared lengths are out of proportion"),
+    "declared": (
+        _from_declaration,
+        "before the first view: the declared lengths are out of proportion",
+    ),
     "header": (_from_header, "the first affected view: its scan's header or its pose says so"),
-    "second": (_from_second, "the second view: its surface has another grid or prior than the first"),
-    "returns": (_from_returns, "the first view with at least 20 affected beams so far: the scans alone show it"),
+    "second": (
+        _from_second,
+        "the second view: its surface has another grid or prior than the first",
+    ),
+    "returns": (
+        _from_returns,
+        "the first view with at least 20 affected beams so far: the scans alone show it",
+    ),
     "bounds": (
-        _from_bounds, "the first view with at least 20 beams so far that, without noise, end outside the radius "
-        "bounds or less than the declared noise inside of them",
+        _from_bounds,
+        (
+            "the first view with at least 20 beams so far that, without noise, end outside the"
+            " radius bounds or less than the declared noise inside of them"
+        ),
     ),
-    "around": (_from_around, "the first view with returns in 75 % of 36 sectors: the outline must have been seen"),
+    "around": (
+        _from_around,
+        "the first view with returns in 75 % of 36 sectors: the outline must have been seen",
+    ),
     "contradiction": (
-        _from_contradiction, "the first view at which at least 20 returns so far contradict earlier ones: without "
-        "noise, they are more than a quarter of the declared standard deviation σ from the mean of the earlier returns "
-        "in the same quarter of a degree, and the squares of the excess in units of σ sum up to 100",
+        _from_contradiction,
+        (
+            "the first view at which at least 20 returns so far contradict earlier ones: without"
+            " noise, they are more than a quarter of the declared standard deviation σ from the"
+            " mean of the earlier returns in the same quarter of a degree, and the squares of the"
+            " excess in units of σ sum up to 100"
+        ),
     ),
-}  # fmt: skip
-"""From which view a lie could be known, by the name of the evidence: how it is computed, and in words.
+}
+"""From which view a lie could be known, by the name of the evidence: how it is computed, and in
+words.
 
 It is computed from what the true world gave without noise, and is None if the episode ended before.
 """
@@ -272,7 +326,9 @@ class Run:
 
 @dataclass(frozen=True)
 class Row:
-    """What became of a run; the last fields but `seconds`, of processor time, are those of its :class:`Truth`."""
+    """What became of a run; the last fields but `seconds`, of processor time, are those of its
+    :class:`Truth`.
+    """
 
     scenario: str
     planner: str
@@ -280,8 +336,10 @@ class Row:
     reason: str  #: why it ended: a termination, :data:`REFUSED`, :data:`NO_SCAN` or :data:`ERROR`.
     said: tuple[str, ...]  #: doubts of the outcome, warnings, and the words of a failure.
     views: int
-    doubted: int | None  #: view after which the first doubt was raised, 0 before the first; None if there was none.
-    #: view after which it could be known, see :data:`KNOWN`; None if the episode ended before, or no lie.
+    #: view after which the first doubt was raised, 0 before the first; None if there was none.
+    doubted: int | None
+    #: view after which it could be known, see :data:`KNOWN`; None if the episode ended before, or
+    #: no lie.
     known: int | None
     reachable: float
     seen: float
@@ -311,16 +369,21 @@ class Row:
 
     @property
     def what_is_wrong(self) -> tuple[str, ...]:
-        """Of a success: `seen`, `band`, and `RMSE` where the error is more than half the width of the band."""
+        """Of a success: `seen`, `band`, and `RMSE` where the error is more than half the width of
+        the band.
+        """
         found = {
-            "seen": self.seen < ENOUGH_SEEN, "band": (self.in_band or 0.0) < ENOUGH_IN_BAND,
+            "seen": self.seen < ENOUGH_SEEN,
+            "band": (self.in_band or 0.0) < ENOUGH_IN_BAND,
             "RMSE": self.rmse is None or self.width is None or self.rmse > 0.5 * self.width,
         }
         return tuple(name for name, wrong in found.items() if self.success and wrong)
 
     @property
     def late(self) -> int | None:
-        """Views from when it could be known to the first doubt; None if there was no doubt, or nothing to know."""
+        """Views from when it could be known to the first doubt; None if there was no doubt, or
+        nothing to know.
+        """
         return None if self.doubted is None or self.known is None else self.doubted - self.known
 
 
@@ -351,12 +414,24 @@ def play(run: Run) -> Row:
 
 
 def _row(
-    run: Run, reason: str, said: tuple[str, ...], views: int, doubted: int | None, known: int | None, truth: Truth,
+    run: Run,
+    reason: str,
+    said: tuple[str, ...],
+    views: int,
+    doubted: int | None,
+    known: int | None,
+    truth: Truth,
     began: float,
 ) -> Row:
     seconds = round(time.process_time() - began, 3)
     return Row(
-        **run.as_dict(), reason=reason, said=said, views=views, doubted=doubted, known=known, **asdict(truth),
+        **run.as_dict(),
+        reason=reason,
+        said=said,
+        views=views,
+        doubted=doubted,
+        known=known,
+        **asdict(truth),
         seconds=seconds,
     )
 
@@ -372,7 +447,11 @@ def _to_the_end(simulation: FalseSimulation) -> tuple[str, tuple[str, ...], int 
         return NO_SCAN, (str(error),), len(simulation.views) if doubted is None else doubted
     termination = simulation.result.termination
     said = words(simulation, termination)
-    return termination.reason.value, said, doubted if doubted is not None or not said else len(simulation.views)
+    return (
+        termination.reason.value,
+        said,
+        doubted if doubted is not None or not said else len(simulation.views),
+    )
 
 
 def words(simulation: Simulation, termination: Termination | None = None) -> tuple[str, ...]:

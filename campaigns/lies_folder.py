@@ -37,7 +37,10 @@ class LiesFolder(CampaignFolder):
         names = [*(field.name for field in fields(Row)), "wrong", "what", "late"]
         lines = (
             {
-                **asdict(row), "said": " | ".join(row.said), "wrong": row.wrong, "what": " ".join(row.what_is_wrong),
+                **asdict(row),
+                "said": " | ".join(row.said),
+                "wrong": row.wrong,
+                "what": " ".join(row.what_is_wrong),
                 "late": row.late,
             }
             for row in rows
@@ -48,12 +51,26 @@ class LiesFolder(CampaignFolder):
 
     def unfinished(self) -> list[Run]:
         """Runs without a row, or with an error."""
-        return [run for run in self._runs if (row := self.outcome_of(run)) is None or row.reason == ERROR]
+        return [
+            run
+            for run in self._runs
+            if (row := self.outcome_of(run)) is None or row.reason == ERROR
+        ]
 
 
 _HEAD = (
-    "scenario", "runs", "ended", "said something", "views", "could be known", "first doubt", "reachable", "seen",
-    "in the band", "RMSE (m)", "wrong successes",
+    "scenario",
+    "runs",
+    "ended",
+    "said something",
+    "views",
+    "could be known",
+    "first doubt",
+    "reachable",
+    "seen",
+    "in the band",
+    "RMSE (m)",
+    "wrong successes",
 )
 
 
@@ -66,8 +83,13 @@ def as_markdown(rows: Sequence[Row]) -> str:
     known = [row for row in rows if row.known is not None]
     soon = sum(row.late is not None and row.late <= SOON for row in known)
     lines += [
-        "", f"{len(rows)} runs, {wrong} wrong successes, {said} with something said. What was untrue could be known in "
-        f"{len(known)} of them, and was doubted within {SOON} views from then on in {soon}.", "",
+        "",
+        (
+            f"{len(rows)} runs, {wrong} wrong successes, {said} with something said. What was"
+            f" untrue could be known in {len(known)} of them, and was doubted within {SOON} views"
+            f" from then on in {soon}."
+        ),
+        "",
     ]
     return "\n".join(lines)
 
@@ -75,14 +97,24 @@ def as_markdown(rows: Sequence[Row]) -> str:
 def _summary(name: str, rows: Sequence[Row]) -> list[str]:
     reasons = Counter(row.reason for row in rows)
     medians = [
-        _median((getattr(row, column) for row in rows), form) for column, form in (
-            ("views", "{:.0f}"), ("known", "{:.0f}"), ("doubted", "{:.0f}"), ("reachable", "{:.0%}"),
-            ("seen", "{:.0%}"), ("in_band", "{:.0%}"), ("rmse", "{:.2f}"),
+        _median((getattr(row, column) for row in rows), form)
+        for column, form in (
+            ("views", "{:.0f}"),
+            ("known", "{:.0f}"),
+            ("doubted", "{:.0f}"),
+            ("reachable", "{:.0%}"),
+            ("seen", "{:.0%}"),
+            ("in_band", "{:.0%}"),
+            ("rmse", "{:.2f}"),
         )
-    ]  # fmt: skip
+    ]
     return [
-        f"`{name}`", str(len(rows)), ", ".join(f"{reason} {number}" for reason, number in reasons.most_common()),
-        str(sum(bool(row.said) for row in rows)), *medians, str(sum(row.wrong for row in rows)),
+        f"`{name}`",
+        str(len(rows)),
+        ", ".join(f"{reason} {number}" for reason, number in reasons.most_common()),
+        str(sum(bool(row.said) for row in rows)),
+        *medians,
+        str(sum(row.wrong for row in rows)),
     ]
 
 
@@ -96,13 +128,25 @@ def _line(cells: Iterable[str]) -> str:
 
 
 _KIND_HEAD = (
-    "kind", "runs", "successes", "wrong", "of them seen", "band", "beyond the band by RMSE", "doubtful", "views",
-    "width of the band (m)", "in the band: median", "least of a success",
+    "kind",
+    "runs",
+    "successes",
+    "wrong",
+    "of them seen",
+    "band",
+    "beyond the band by RMSE",
+    "doubtful",
+    "views",
+    "width of the band (m)",
+    "in the band: median",
+    "least of a success",
 )
 
 
 def by_kind(rows: Sequence[Row]) -> str:
-    """One line per kind and half, and one for all: how many successes there are, and what is wrong with them."""
+    """One line per kind and half, and one for all: how many successes there are, and what is wrong
+    with them.
+    """
     lines = [_line(_KIND_HEAD), _line("---" for _ in _KIND_HEAD)]
     for kind, of_it in itertools.groupby(rows, key=kind_of):
         lines.append(_line(_kind_summary(f"`{kind}`", list(of_it))))
@@ -121,8 +165,14 @@ def _kind_summary(name: str, rows: Sequence[Row]) -> list[str]:
     what = Counter(part for row in successes for part in row.what_is_wrong)
     least = min((row.in_band or 0.0 for row in successes), default=None)
     return [
-        name, str(len(rows)), str(len(successes)), str(sum(row.wrong for row in rows)),
-        *(str(what[part]) for part in ("seen", "band", "RMSE")), str(sum(row.reason == "DOUBTFUL" for row in rows)),
-        _median((row.views for row in rows), "{:.0f}"), _median((row.width for row in rows), "{:.2f}"),
-        _median((row.in_band for row in rows), "{:.0%}"), _median([least], "{:.0%}"),
+        name,
+        str(len(rows)),
+        str(len(successes)),
+        str(sum(row.wrong for row in rows)),
+        *(str(what[part]) for part in ("seen", "band", "RMSE")),
+        str(sum(row.reason == "DOUBTFUL" for row in rows)),
+        _median((row.views for row in rows), "{:.0f}"),
+        _median((row.width for row in rows), "{:.2f}"),
+        _median((row.in_band for row in rows), "{:.0%}"),
+        _median([least], "{:.0%}"),
     ]

@@ -1,4 +1,6 @@
-"""How often the interval of the estimated coverage holds the true one, and how often a claim of COVERED holds."""
+"""How often the interval of the estimated coverage holds the true one, and how often a claim of
+COVERED holds.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ class Estimates:
 def by_shapes(rows: Rows) -> Estimates:
     """What the drawn shapes say."""
     ends = (1 + QUANTILES.index(0.025), 1 + QUANTILES.index(0.975))
-    return Estimates(rows.raw[:, 0], *(rows.raw[:, end] for end in ends), rows.raw[:, -1] >= CONFIDENCE)
+    return Estimates(
+        rows.raw[:, 0], *(rows.raw[:, end] for end in ends), rows.raw[:, -1] >= CONFIDENCE
+    )
 
 
 def calibrated(rows: Rows, calibration: Calibration) -> Estimates:
@@ -44,10 +48,14 @@ def calibrated(rows: Rows, calibration: Calibration) -> Estimates:
 
 
 def held_out(rows: Rows, features: Sequence[str]) -> Estimates:
-    """What calibrations say that are fitted to other objects: cross-validation of all that is fitted."""
+    """What calibrations say that are fitted to other objects: cross-validation of all that is
+    fitted.
+    """
     fold, found = folds(rows), np.empty((4, len(rows)))
     for number in range(fold.max() + 1):
-        there = calibrated(rows.chosen(fold == number), fitted(rows.chosen(fold != number), features)[0])
+        there = calibrated(
+            rows.chosen(fold == number), fitted(rows.chosen(fold != number), features)[0]
+        )
         found[:, fold == number] = [there.mean, there.lower, there.upper, there.claims]
     return Estimates(*found[:3], found[3] > 0.0)
 
@@ -78,7 +86,10 @@ class Summary:
 
     @property
     def _interval(self) -> str:
-        return f"{self.kind:18} {self.lines:6d} lines, inside {self.inside / self.lines:.1%}, width {self.width:.3f};"
+        return (
+            f"{self.kind:18} {self.lines:6d} lines, inside {self.inside / self.lines:.1%}, width"
+            f" {self.width:.3f};"
+        )
 
 
 def summarised(rows: Rows, found: Estimates) -> list[Summary]:
@@ -98,7 +109,9 @@ def _summary(kind: str, rows: Rows, found: Estimates, inside: BoolArray) -> Summ
             late += [] if reached is None or reached > claim else [claim - reached]
     width = float((found.upper - found.lower)[lines].mean())
     delay = float(np.mean(late)) if late else float("nan")
-    return Summary(kind, len(lines), int(inside[lines].sum()), width, len(episodes), claims, len(late), delay)
+    return Summary(
+        kind, len(lines), int(inside[lines].sum()), width, len(episodes), claims, len(late), delay
+    )
 
 
 def _first(true: BoolArray) -> int | None:
@@ -114,23 +127,37 @@ def compared(name: str, rows: Rows, found: Estimates) -> str:
     """A form of the model in one line, and the classes of objects that it does worst on."""
     everything, *classes = summarised(rows, found)
     least = min(classes, key=lambda one: one.inside / one.lines)
-    worst = min((one for one in classes if one.claimed), key=lambda one: one.held / one.claimed, default=None)
+    worst = min(
+        (one for one in classes if one.claimed),
+        key=lambda one: one.held / one.claimed,
+        default=None,
+    )
     claim = "" if worst is None else f", claims of {worst.kind} held {worst.held}/{worst.claimed}"
-    return f"{name}: {everything.words}; least: inside of {least.kind} {least.inside / least.lines:.1%}{claim}"
+    return (
+        f"{name}: {everything.words}; least: inside of {least.kind}"
+        f" {least.inside / least.lines:.1%}{claim}"
+    )
 
 
 def pictured(rows: Rows, before: Estimates, after: Estimates, place: Path) -> None:
-    """Draw the reliability by class of objects: estimate against truth, intervals, and claims that held."""
+    """Draw the reliability by class of objects: estimate against truth, intervals, and claims that
+    held.
+    """
     figure = Figure(figsize=(11.0, 4.2), layout="constrained")
     axes = figure.subplots(1, 3, width_ratios=[0.9, 1.2, 1.2])
     for found, (color, label) in zip((before, after), _DRAWN, strict=True):
         said, true = _binned(found.mean, rows.truth)
-        axes[0].plot(said, true, color=color, marker="o", markersize=3.5, linewidth=1.2, label=label)
+        axes[0].plot(
+            said, true, color=color, marker="o", markersize=3.5, linewidth=1.2, label=label
+        )
     axes[0].plot([0.0, 1.0], [0.0, 1.0], color=style.TARGET, linewidth=1.0, linestyle="--")
     style.style_axes(axes[0], "estimated coverage", "mean true coverage")
     axes[0].set(xlim=(0.4, 1.01), ylim=(0.4, 1.01))
     axes[0].legend(fontsize=style.TICK_SIZE, frameon=False)
-    pairs = [(summarised(rows, found), *drawn) for found, drawn in zip((before, after), _DRAWN, strict=True)]
+    pairs = [
+        (summarised(rows, found), *drawn)
+        for found, drawn in zip((before, after), _DRAWN, strict=True)
+    ]
     for axis, held, label in (
         (axes[1], lambda one: (one.inside, one.lines), "truth inside the interval, part of views"),
         (axes[2], lambda one: (one.held, one.claimed), "part of the claims that held"),
@@ -148,11 +175,15 @@ def pictured(rows: Rows, before: Estimates, after: Estimates, place: Path) -> No
 def _binned(said: FloatArray, true: FloatArray, bins: int = 15) -> tuple[list[float], list[float]]:
     """Means of both in parts of equal size by what was said."""
     parts = np.array_split(np.argsort(said, kind="stable"), bins)
-    return [float(said[part].mean()) for part in parts], [float(true[part].mean()) for part in parts]
+    return [float(said[part].mean()) for part in parts], [
+        float(true[part].mean()) for part in parts
+    ]
 
 
 def _draw_parts(axis: Axes, counts: Sequence[tuple[int, int]], shift: float, color: str) -> None:
-    """Draw parts of counts as dots with Wilson's 95 % intervals; nothing where there was none to count."""
+    """Draw parts of counts as dots with Wilson's 95 % intervals; nothing where there was none to
+    count.
+    """
     for place, (number, whole) in enumerate(counts):
         if whole:
             low, high = binomtest(number, whole).proportion_ci(0.95, method="wilson")

@@ -1,4 +1,6 @@
-"""What campaigns have in common: objects by name, cases run in parallel, a folder of runs, rows as CSV."""
+"""What campaigns have in common: objects by name, cases run in parallel, a folder of runs, rows as
+CSV.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ Result = TypeVar("Result")
 
 
 def objects_of(entries: Iterable[str]) -> list[str]:
-    """Objects of sets, of folders with outlines (`*.csv` but for the index), and those given as text, each once.
+    """Objects of sets, of folders with outlines (`*.csv` but for the index), and those given as
+    text, each once.
 
     Raises:
         SettingError: a folder holds no outline.
@@ -44,7 +47,10 @@ def objects_of(entries: Iterable[str]) -> list[str]:
 
 
 def run_all(
-    run: Callable[[Case], Result], cases: Sequence[Case], arguments: argparse.Namespace, what: str,
+    run: Callable[[Case], Result],
+    cases: Sequence[Case],
+    arguments: argparse.Namespace,
+    what: str,
     keep: Callable[[Case, Result], object],
 ) -> None:
     """Run cases, called `what`, in the workers that the `arguments` of :func:`add_back_end` say.
@@ -76,21 +82,30 @@ def as_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
 class CampaignFolder(RunFolder):
     """A results folder with a file for the outcome of each run, and tables of the finished ones.
 
-    A run has a `slug` and, in `as_dict`, the fields of its outcome that identify it; the `outcome` is a dataclass with
-    `from_json`.
+    A run has a `slug` and, in `as_dict`, the fields of its outcome that identify it; the `outcome`
+    is a dataclass with `from_json`.
     """
 
     what = "campaign"
     outcome: ClassVar[Any]
 
     def __init__(
-        self, path: str | Path, runs: Sequence[Any], content: Mapping[str, Any], text: str, *, resume: bool
+        self,
+        path: str | Path,
+        runs: Sequence[Any],
+        content: Mapping[str, Any],
+        text: str,
+        *,
+        resume: bool,
     ) -> None:
         self._runs = runs
         super().__init__(path, content, text, resume=resume)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         """Write the tables of the finished runs, and release the folder."""
         try:
@@ -110,7 +125,9 @@ class CampaignFolder(RunFolder):
     def outcome_of(self, run: Any) -> Any:
         """Outcome of a run, None if it has not been finished."""
         try:
-            outcome = self.outcome.from_json(json.loads(self._place(run).read_text(encoding="utf-8")))
+            outcome = self.outcome.from_json(
+                json.loads(self._place(run).read_text(encoding="utf-8"))
+            )
         except (OSError, ValueError, KeyError, TypeError):
             return None
         return outcome if run.as_dict().items() <= asdict(outcome).items() else None

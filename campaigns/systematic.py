@@ -1,4 +1,6 @@
-"""Errors that all beams or views share: of range, pose, time and mount; and outlines finer than the prior expects."""
+"""Errors that all beams or views share: of range, pose, time and mount; and outlines finer than the
+prior expects.
+"""
 
 from __future__ import annotations
 
@@ -26,14 +28,20 @@ class RangeError(Lie):
 
     def received(self, scan: Scan, earlier: Sequence[Scan]) -> Scan:
         """Other ranges, with the limits of the sensor."""
-        ranges = np.where(np.isfinite(scan.ranges), self.factor * scan.ranges + self.offset, scan.ranges)
-        ranges = np.where(ranges > scan.range_max, np.inf, np.where(ranges < scan.range_min, -np.inf, ranges))
+        ranges = np.where(
+            np.isfinite(scan.ranges), self.factor * scan.ranges + self.offset, scan.ranges
+        )
+        ranges = np.where(
+            ranges > scan.range_max, np.inf, np.where(ranges < scan.range_min, -np.inf, ranges)
+        )
         return dataclasses.replace(scan, ranges=ranges.astype(np.float32))
 
 
 @dataclass(frozen=True)
 class Walk(Lie):
-    """The true pose walks away from the reported one by a random step with each view, in the object frame."""
+    """The true pose walks away from the reported one by a random step with each view, in the object
+    frame.
+    """
 
     step: float = 0.0  #: root mean square length of a step, metres.
     seed: int = 0  #: of the steps.
@@ -44,20 +52,26 @@ class Walk(Lie):
 
     def pose(self, pose: CameraPose, view: int, before: CameraPose | None) -> CameraPose:
         """The sum of the steps so far."""
-        steps = np.random.default_rng([self.seed, 1]).standard_normal((max(view - self.since + 1, 0), 2))
+        steps = np.random.default_rng([self.seed, 1]).standard_normal(
+            (max(view - self.since + 1, 0), 2)
+        )
         x, y = math.sqrt(0.5) * self.step * steps.sum(axis=0)
         return dataclasses.replace(pose, x=pose.x + float(x), y=pose.y + float(y))
 
 
 @dataclass(frozen=True)
 class Behind(Lie):
-    """A scan is taken before the camera is where it is reported: by an angle about the centre, and part of its way."""
+    """A scan is taken before the camera is where it is reported: by an angle about the centre, and
+    part of its way.
+    """
 
     angle: float = 0.0  #: radians.
     part: float = 0.0  #: of the angle between the last goal and this one.
 
     def pose(self, pose: CameraPose, view: int, before: CameraPose | None) -> CameraPose:
-        """Turned back about the centre, against the direction of travel; where there was none, as reported."""
+        """Turned back about the centre, against the direction of travel; where there was none, as
+        reported.
+        """
         if before is None:
             return pose
         way = float(angle_difference(math.atan2(pose.y, pose.x), math.atan2(before.y, before.x)))
@@ -67,7 +81,9 @@ class Behind(Lie):
 
 @dataclass(frozen=True)
 class CorrelatedNoise(Lie):
-    """The noise of a beam is correlated with that of its neighbour; its standard deviation is as declared."""
+    """The noise of a beam is correlated with that of its neighbour; its standard deviation is as
+    declared.
+    """
 
     correlation: float = 0.0  #: of neighbouring beams; it falls geometrically.
 
@@ -88,12 +104,17 @@ def saw(radius: float, depth: float, teeth: int) -> Contour:
     return _wheel(radius, depth, teeth, ((0.0, -1), (0.9, 1)))
 
 
-def _wheel(radius: float, depth: float, teeth: int, corners: Sequence[tuple[float, int]]) -> Contour:
-    """Teeth with `corners` by their place in a pitch and the side of the mean radius on which they lie."""
+def _wheel(
+    radius: float, depth: float, teeth: int, corners: Sequence[tuple[float, int]]
+) -> Contour:
+    """Teeth with `corners` by their place in a pitch and the side of the mean radius on which they
+    lie.
+    """
     vertices = [
         (2.0 * math.pi * (tooth + at) / teeth, radius + 0.5 * depth * side)
-        for tooth in range(teeth) for at, side in corners
-    ]  # fmt: skip
+        for tooth in range(teeth)
+        for at, side in corners
+    ]
     return polygon([(far * math.cos(angle), far * math.sin(angle)) for angle, far in vertices])
 
 

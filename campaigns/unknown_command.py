@@ -1,10 +1,12 @@
-"""Run episodes with the object in an unknown place and of unknown size, and compare them with the known scene.
+"""Run episodes with the object in an unknown place and of unknown size, and compare them with the
+known scene.
 
-Each draw moves the object by up to 30 % of its greatest radius R about its own centre (uniform in the disc), and
-states a radius between R/2 and 2 R (uniform in the logarithm). The other half of the pair is the same object, sensor
-noise and seed with centre, bounds and view circle declared. Both end at 95 % true coverage or after 40 views: what is
-compared is the number of views, not the termination. A run *fails* if it does not reach 95 %, if the camera was sent to
-where the object is, or with an error.
+Each draw moves the object by up to 30 % of its greatest radius R about its own centre (uniform in
+the disc), and states a radius between R/2 and 2 R (uniform in the logarithm). The other half of the
+pair is the same object, sensor noise and seed with centre, bounds and view circle declared. Both
+end at 95 % true coverage or after 40 views: what is compared is the number of views, not the
+termination. A run *fails* if it does not reach 95 %, if the camera was sent to where the object is,
+or with an error.
 """
 
 from __future__ import annotations
@@ -53,10 +55,16 @@ class Pair:
         """Where the object stands, its greatest radius, and the stated one, metres."""
         rng = np.random.default_rng([self.draw, *self.object.encode()])
         shape = parse_object(self.object, base.scene)
-        radius = float(shape.radius(np.union1d(np.arange(3600) * (TWO_PI / 3600), shape.corners())).max())
+        radius = float(
+            shape.radius(np.union1d(np.arange(3600) * (TWO_PI / 3600), shape.corners())).max()
+        )
         away, angle = _OFF * radius * math.sqrt(rng.random()), rng.uniform(0.0, TWO_PI)
         stated = radius * math.exp(rng.uniform(-math.log(_FACTOR), math.log(_FACTOR)))
-        return WorldSettings(object_x=away * math.cos(angle), object_y=away * math.sin(angle)), radius, stated
+        return (
+            WorldSettings(object_x=away * math.cos(angle), object_y=away * math.sin(angle)),
+            radius,
+            stated,
+        )
 
 
 @dataclass(frozen=True)
@@ -85,7 +93,8 @@ class PairRow:
 
 
 _COLUMNS = {
-    field.name: {"str": str, "int": int, "float": float}[str(field.type)] for field in dataclasses.fields(PairRow)
+    field.name: {"str": str, "int": int, "float": float}[str(field.type)]
+    for field in dataclasses.fields(PairRow)
 }
 """Columns of the file of rows, and of which type each is."""
 
@@ -93,11 +102,15 @@ _COLUMNS = {
 def compare(pair: Pair) -> PairRow:
     """Run both episodes of a pair."""
     started = time.process_time()
-    base = with_settings(dataclasses.replace(shipped_config(pair.object), stop_at_coverage=FULL_ENOUGH), {
-        "sensor": {"seed": pair.draw}, "planner": {"planner_seed": pair.draw, **PLANNERS[pair.planner]},
-        "termination": {"certify": False, "band_tolerance": 1e-9, "stall_views": 0},
-        "accuracy": {"accuracy": False},  # as in the published results
-    })  # fmt: skip
+    base = with_settings(
+        dataclasses.replace(shipped_config(pair.object), stop_at_coverage=FULL_ENOUGH),
+        {
+            "sensor": {"seed": pair.draw},
+            "planner": {"planner_seed": pair.draw, **PLANNERS[pair.planner]},
+            "termination": {"certify": False, "band_tolerance": 1e-9, "stall_views": 0},
+            "accuracy": {"accuracy": False},  # as in the published results
+        },
+    )
     world, radius, stated = pair.world(base)
     search = SearchSettings(scene="unknown", rough_radius=stated)
     known, _ = _episode(base)
@@ -106,9 +119,19 @@ def compare(pair: Pair) -> PairRow:
     assert seen is not None
     apart = math.hypot(seen.x - world.object_x, seen.y - world.object_y)
     return PairRow(
-        pair.object, pair.draw, math.hypot(world.object_x, world.object_y) / radius, stated / radius,
-        len(known.judge.views), known.judge.coverage, len(found.judge.views), found.judge.coverage,
-        len(found.approaches), apart / radius, seen.radius_max / radius, _inside(found, world), reason,
+        pair.object,
+        pair.draw,
+        math.hypot(world.object_x, world.object_y) / radius,
+        stated / radius,
+        len(known.judge.views),
+        known.judge.coverage,
+        len(found.judge.views),
+        found.judge.coverage,
+        len(found.approaches),
+        apart / radius,
+        seen.radius_max / radius,
+        _inside(found, world),
+        reason,
         time.process_time() - started,
     )
 
@@ -130,13 +153,30 @@ def _inside(simulation: Simulation, world: WorldSettings) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--half", type=one_of("half", tuple(SETS)), default="test", metavar="NAME",
-                        help="tuning or test (default: test)")
-    parser.add_argument("--planner", type=one_of("planner", tuple(PLANNERS)), default="rollout", metavar="NAME",
-                        help=f"of {', '.join(PLANNERS)} (default: rollout)")
-    parser.add_argument("--draws", type=whole_number(1), default=5, metavar="N",
-                        help="draws of place and size for each object (default: 5)")
-    parser.add_argument("--out", metavar="DIR", required=True, help="results folder; finished pairs in it are kept")
+    parser.add_argument(
+        "--half",
+        type=one_of("half", tuple(SETS)),
+        default="test",
+        metavar="NAME",
+        help="tuning or test (default: test)",
+    )
+    parser.add_argument(
+        "--planner",
+        type=one_of("planner", tuple(PLANNERS)),
+        default="rollout",
+        metavar="NAME",
+        help=f"of {', '.join(PLANNERS)} (default: rollout)",
+    )
+    parser.add_argument(
+        "--draws",
+        type=whole_number(1),
+        default=5,
+        metavar="N",
+        help="draws of place and size for each object (default: 5)",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="results folder; finished pairs in it are kept"
+    )
     add_back_end(parser)
 
 
@@ -147,7 +187,11 @@ def run(arguments: argparse.Namespace) -> int:
     place.parent.mkdir(parents=True, exist_ok=True)
     rows = {(row.object, row.draw): row for row in _read(place)}
     objects = [(name, text) for name in SETS[arguments.half] for text in OBJECT_SETS[name]]
-    pairs = [Pair(text, draw, arguments.planner) for draw in range(arguments.draws) for _, text in objects]
+    pairs = [
+        Pair(text, draw, arguments.planner)
+        for draw in range(arguments.draws)
+        for _, text in objects
+    ]
     left = [pair for pair in pairs if (pair.object, pair.draw) not in rows]
 
     def keep(pair: Pair, row: PairRow) -> None:
@@ -165,18 +209,27 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def summary(name: str, rows: Sequence[PairRow]) -> str:
-    """Mean numbers of views, their ratio with its interval over objects, approaches and failures."""
-    known, unknown = (np.array([getattr(row, which) for row in rows], dtype=float) for which in ("known", "unknown"))
+    """Mean numbers of views, their ratio with its interval over objects, approaches and
+    failures.
+    """
+    known, unknown = (
+        np.array([getattr(row, which) for row in rows], dtype=float)
+        for which in ("known", "unknown")
+    )
     with_approaches = unknown + [row.approaches for row in rows]
-    # Of the ratio of means: that of the residuals u - q k, which are 0 on average, over the mean of k.
+    # Of the ratio of means: that of the residuals u - q k, which are 0 on average, over the mean of
+    # k.
     ratio = unknown.mean() / known.mean()
-    rest = {(row.object, row.draw): (row.unknown - ratio * row.known) / known.mean() for row in rows}
+    rest = {
+        (row.object, row.draw): (row.unknown - ratio * row.known) / known.mean() for row in rows
+    }
     interval, each = object_interval(rest), np.mean(unknown / known)
     return (
-        f"{name}: {len(rows)} pairs, views known {known.mean():.2f}, unknown {unknown.mean():.2f}, ratio {ratio:.3f} "
-        f"[{ratio + interval.low:.3f}, {ratio + interval.high:.3f}], mean of ratios {each:.3f}; with approaches "
-        f"{with_approaches.mean():.2f}, ratio {with_approaches.mean() / known.mean():.3f}; "
-        f"{sum(row.failed for row in rows)} failed (known {sum(row.known_coverage < FULL_ENOUGH for row in rows)})"
+        f"{name}: {len(rows)} pairs, views known {known.mean():.2f}, unknown {unknown.mean():.2f},"
+        f" ratio {ratio:.3f} [{ratio + interval.low:.3f}, {ratio + interval.high:.3f}], mean of"
+        f" ratios {each:.3f}; with approaches {with_approaches.mean():.2f}, ratio"
+        f" {with_approaches.mean() / known.mean():.3f}; {sum(row.failed for row in rows)} failed"
+        f" (known {sum(row.known_coverage < FULL_ENOUGH for row in rows)})"
     )
 
 
@@ -185,4 +238,6 @@ def _read(place: Path) -> list[PairRow]:
         return []
     with place.open(encoding="utf-8", newline="") as lines:
         rows = csv.DictReader(lines)
-        return [PairRow(**{name: _COLUMNS[name](value) for name, value in row.items()}) for row in rows]
+        return [
+            PairRow(**{name: _COLUMNS[name](value) for name, value in row.items()}) for row in rows
+        ]

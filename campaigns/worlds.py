@@ -1,7 +1,8 @@
-"""True worlds that differ from the declared one: outlines of any kind, and lies of the sensor, the pose and the scene.
+"""True worlds that differ from the declared one: outlines of any kind, and lies of the sensor, the
+pose and the scene.
 
-A world answers the goals of an episode as the world outside does: with a scan and the pose it was reported for. It
-keeps what each beam truly met, from which the truth of the outcome is computed.
+A world answers the goals of an episode as the world outside does: with a scan and the pose it was
+reported for. It keeps what each beam truly met, from which the truth of the outcome is computed.
 """
 
 from __future__ import annotations
@@ -28,10 +29,13 @@ HERE = CameraPose(0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Lie:
-    """One way in which the true world departs from the declared one; these defaults change nothing."""
+    """One way in which the true world departs from the declared one; these defaults change
+    nothing.
+    """
 
     measures: ClassVar[bool] = True  #: whether scans that it changes still measure the object.
-    since: int = dataclasses.field(default=1, kw_only=True)  #: number of the first view, from 1, at which it is so.
+    #: number of the first view, from 1, at which it is so.
+    since: int = dataclasses.field(default=1, kw_only=True)
 
     def active(self, view: int) -> bool:
         """Whether the view is affected."""
@@ -54,7 +58,9 @@ class Lie:
         return HERE
 
     def pose(self, pose: CameraPose, view: int, before: CameraPose | None) -> CameraPose:
-        """Where the sensor truly is when `pose` is reported, and the last goal was the one `before`, if any."""
+        """Where the sensor truly is when `pose` is reported, and the last goal was the one
+        `before`, if any.
+        """
         return pose
 
     def reported(self, pose: CameraPose) -> CameraPose:
@@ -66,7 +72,9 @@ class Lie:
         return normals
 
     def planar(self, bearings: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Bearings of the beams in the plane, and the length of a beam per metre in the plane, of an upright object."""
+        """Bearings of the beams in the plane, and the length of a beam per metre in the plane, of
+        an upright object.
+        """
         return bearings, np.ones(len(bearings))
 
     @property
@@ -79,7 +87,9 @@ class Lie:
         return "camera"
 
     def received(self, scan: Scan, earlier: Sequence[Scan]) -> Scan:
-        """What is received instead of the scan that the sensor would give, after the `earlier` received ones."""
+        """What is received instead of the scan that the sensor would give, after the `earlier`
+        received ones.
+        """
         return scan
 
 
@@ -96,12 +106,16 @@ class OtherSensor(Lie):
     def scene(self, scene: Scene) -> Scene:
         """Narrower cone, shorter range."""
         changed = {"field_of_view": self.field_of_view, "range_max": self.range_max}
-        return dataclasses.replace(scene, **{name: value for name, value in changed.items() if value is not None})
+        return dataclasses.replace(
+            scene, **{name: value for name, value in changed.items() if value is not None}
+        )
 
     def sensor(self, sensor: SensorSettings) -> SensorSettings:
         """Other noise."""
         return dataclasses.replace(
-            sensor, noise_std=sensor.noise_std * self.noise_factor, dropout_probability=self.dropout_probability,
+            sensor,
+            noise_std=sensor.noise_std * self.noise_factor,
+            dropout_probability=self.dropout_probability,
             outlier_probability=self.outlier_probability,
         )
 
@@ -115,7 +129,9 @@ class Reads(Lie):
 
     def received(self, scan: Scan, earlier: Sequence[Scan]) -> Scan:
         """A constant."""
-        return dataclasses.replace(scan, ranges=np.full(len(scan.ranges), self.range, dtype=np.float32))
+        return dataclasses.replace(
+            scan, ranges=np.full(len(scan.ranges), self.range, dtype=np.float32)
+        )
 
 
 @dataclass(frozen=True)
@@ -140,7 +156,9 @@ class Mirrored(Lie):
 
 @dataclass(frozen=True)
 class PoseError(Lie):
-    """The sensor is truly off its reported pose: by a constant, and by a drift along a line in the object frame."""
+    """The sensor is truly off its reported pose: by a constant, and by a drift along a line in the
+    object frame.
+    """
 
     ahead: float = 0.0  #: along the line of sight, metres.
     left: float = 0.0  #: metres.
@@ -151,13 +169,19 @@ class PoseError(Lie):
     def pose(self, pose: CameraPose, view: int, before: CameraPose | None) -> CameraPose:
         """The error of this view."""
         far = self.drift * (view - self.since + 1)
-        there = CameraPose(pose.x + far * math.cos(self.direction), pose.y + far * math.sin(self.direction), pose.yaw)
+        there = CameraPose(
+            pose.x + far * math.cos(self.direction),
+            pose.y + far * math.sin(self.direction),
+            pose.yaw,
+        )
         return there.then(CameraPose(self.ahead, self.left, self.yaw))
 
 
 @dataclass(frozen=True)
 class SecondSensor(Lie):
-    """Every other scan is that of a second sensor elsewhere on the view circle, under the pose of the first."""
+    """Every other scan is that of a second sensor elsewhere on the view circle, under the pose of
+    the first.
+    """
 
     away: float = 2.0  #: angle between the two about the centre, radians.
     other_frame: str = "camera"  #: frame in the header of its scans.
@@ -177,7 +201,9 @@ class SecondSensor(Lie):
 
 @dataclass(frozen=True)
 class Moved(Lie):
-    """The object is elsewhere than declared: in its frame from the start, or pushed while it is scanned."""
+    """The object is elsewhere than declared: in its frame from the start, or pushed while it is
+    scanned.
+    """
 
     x: float = 0.0
     y: float = 0.0
@@ -190,7 +216,8 @@ class Moved(Lie):
 
 @dataclass(frozen=True)
 class OffPlane(Lie):
-    """The sensor is above the plane in which the object is to be measured, or is rolled about its line of sight.
+    """The sensor is above the plane in which the object is to be measured, or is rolled about its
+    line of sight.
 
     Above the plane the object, whose sides are upright else, is smaller. The pose says both.
     """
@@ -214,7 +241,9 @@ class OffPlane(Lie):
         ahead, aside = math.cos(0.5 * pose.yaw), math.sin(0.5 * pose.yaw)
         orientation = SimpleNamespace(x=ahead * sin, y=aside * sin, z=aside * cos, w=ahead * cos)
         position = SimpleNamespace(x=pose.x, y=pose.y, z=self.height)
-        return pose_from_msg(SimpleNamespace(pose=SimpleNamespace(position=position, orientation=orientation)))
+        return pose_from_msg(
+            SimpleNamespace(pose=SimpleNamespace(position=position, orientation=orientation))
+        )
 
     def planar(self, bearings: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Roll each beam out of the plane and drop its height."""
@@ -225,7 +254,9 @@ class OffPlane(Lie):
 class TrueCamera(SimulatedCamera):
     """A simulated camera whose beams may leave the plane, and whose noise may be correlated."""
 
-    def __init__(self, contour: Contour, scene: Scene, sensor: SensorSettings, lies: Sequence[Lie]) -> None:
+    def __init__(
+        self, contour: Contour, scene: Scene, sensor: SensorSettings, lies: Sequence[Lie]
+    ) -> None:
         """Turn the beams once."""
         self._lies = lies
         self._size = math.prod(lie.size for lie in lies)
@@ -248,7 +279,9 @@ class TrueCamera(SimulatedCamera):
         return found
 
     def met(self, pose: CameraPose, chosen: BoolArray) -> FloatArray:
-        """Points of the object, as large as in its plane, that the chosen beams meet, shape (k, 2), metres."""
+        """Points of the object, as large as in its plane, that the chosen beams meet, shape (k, 2),
+        metres.
+        """
         ranges = cast_beams(self._outline, pose, self._planar)
         chosen = chosen & np.isfinite(ranges)
         return np.stack(pose.to_world(self._planar[chosen], ranges[chosen]), axis=1) / self._size
@@ -262,15 +295,20 @@ class Look:
     pose: CameraPose  #: pose of the sensor as reported.
     frame: str  #: frame of the scan.
     affected: bool  #: whether a lie concerns this view.
-    met: FloatArray  #: points of the object that its beams truly met, in the object's own frame, shape (k, 2), metres.
-    #: the same points as the pose and the scan show them without noise, in the declared frame, shape (n, 2).
+    #: points of the object that its beams truly met, in the object's own frame, shape (k, 2),
+    #: metres.
+    met: FloatArray
+    #: the same points as the pose and the scan show them without noise, in the declared frame,
+    #: shape (n, 2).
     shown: FloatArray
 
 
 class TrueWorld:
     """The true object and sensor."""
 
-    def __init__(self, contour: Contour, scene: Scene, sensor: SensorSettings, lies: Sequence[Lie]) -> None:
+    def __init__(
+        self, contour: Contour, scene: Scene, sensor: SensorSettings, lies: Sequence[Lie]
+    ) -> None:
         """Set up the true sensor from the declared one."""
         self._lies = lies = [lie.seeded(sensor.seed) for lie in lies]
         for lie in lies:
@@ -294,17 +332,25 @@ class TrueWorld:
         scan, frame, reported = self._camera.scan(at, view_number=view), "camera", goal
         came = np.isfinite(scan.ranges)
         met = self._camera.met(at, came & all(lie.measures for lie in active))
-        exact = dataclasses.replace(scan, ranges=np.where(came, self._camera.exact_ranges(at), np.inf))
+        exact = dataclasses.replace(
+            scan, ranges=np.where(came, self._camera.exact_ranges(at), np.inf)
+        )
         for lie in active:
-            scan, exact = (lie.received(one, [look.scan for look in self.looks]) for one in (scan, exact))
+            scan, exact = (
+                lie.received(one, [look.scan for look in self.looks]) for one in (scan, exact)
+            )
             frame, reported = lie.frame(view), lie.reported(reported)
         hit = np.isfinite(exact.ranges)
         shown = np.stack(reported.to_world(exact.bearings[hit], exact.ranges[hit]), axis=1)
         self.looks.append(Look(scan, reported, frame, bool(active), met, shown))
         return self.looks[-1]
 
-    def sensor_at(self, goal: CameraPose, view: int, before: CameraPose | None = None) -> CameraPose:
-        """True pose of the sensor in the object's own frame in a view, with `goal` reported after `before`."""
+    def sensor_at(
+        self, goal: CameraPose, view: int, before: CameraPose | None = None
+    ) -> CameraPose:
+        """True pose of the sensor in the object's own frame in a view, with `goal` reported after
+        `before`.
+        """
         pose = goal
         for lie in self._lies:
             if lie.active(view):
@@ -312,7 +358,9 @@ class TrueWorld:
         return pose
 
     def reachable(self, goals: Sequence[CameraPose]) -> FloatArray:
-        """Points of the object that the sensor could meet from any of the goals, shape (k, 2), metres."""
+        """Points of the object that the sensor could meet from any of the goals, shape (k, 2),
+        metres.
+        """
         everything = np.ones(len(self._camera.bearings), dtype=bool)
         return np.concatenate([self._within(self.sensor_at(goal, 1), everything) for goal in goals])
 
@@ -322,7 +370,9 @@ class TrueWorld:
         return self._camera.met(pose, chosen & near)
 
     def outline_now(self) -> FloatArray:
-        """Vertices of the outline in the declared frame after the newest view, shape (n, 2), metres."""
+        """Vertices of the outline in the declared frame after the newest view, shape (n, 2),
+        metres.
+        """
         view, place = max(len(self.looks), 1), HERE
         for lie in self._lies:
             if lie.active(view):
@@ -346,8 +396,11 @@ def _arc(x: float, y: float, radius: float, first: float, last: float) -> list[t
     return list(zip((x + along).tolist(), (y + across).tolist(), strict=True))
 
 
-def crescent(outer: float, inner: float, apart: float, thickness: float, turned: float = 0.0) -> Contour:
-    """A disc without another one whose centre is `apart` from its own; the origin in the middle of the thick part.
+def crescent(
+    outer: float, inner: float, apart: float, thickness: float, turned: float = 0.0
+) -> Contour:
+    """A disc without another one whose centre is `apart` from its own; the origin in the middle of
+    the thick part.
 
     Args:
         outer: radius of the disc, metres.
@@ -364,39 +417,86 @@ def crescent(outer: float, inner: float, apart: float, thickness: float, turned:
     return polygon(around + back, turned)
 
 
-def letter_c(spine: float, arm: float, half_height: float, bar: float, turned: float = 0.0) -> Contour:
+def letter_c(
+    spine: float, arm: float, half_height: float, bar: float, turned: float = 0.0
+) -> Contour:
     """A C about its spine of the half-width `spine`, whose two bars reach to `arm`, metres."""
     inside = half_height - bar
-    return polygon([
-        (-spine, -half_height), (arm, -half_height), (arm, -inside), (spine, -inside), (spine, inside), (arm, inside),
-        (arm, half_height), (-spine, half_height),
-    ], turned)  # fmt: skip
+    return polygon(
+        [
+            (-spine, -half_height),
+            (arm, -half_height),
+            (arm, -inside),
+            (spine, -inside),
+            (spine, inside),
+            (arm, inside),
+            (arm, half_height),
+            (-spine, half_height),
+        ],
+        turned,
+    )
 
 
-def letter_l(spine: float, arm: float, below: float, above: float, bar: float, turned: float = 0.0) -> Contour:
+def letter_l(
+    spine: float, arm: float, below: float, above: float, bar: float, turned: float = 0.0
+) -> Contour:
     """An L about its spine of the half-width `spine`, whose foot reaches to `arm`, metres."""
-    return polygon([
-        (-spine, -below), (arm, -below), (arm, bar - below), (spine, bar - below), (spine, above), (-spine, above),
-    ], turned)  # fmt: skip
+    return polygon(
+        [
+            (-spine, -below),
+            (arm, -below),
+            (arm, bar - below),
+            (spine, bar - below),
+            (spine, above),
+            (-spine, above),
+        ],
+        turned,
+    )
 
 
-def letter_t(stem: float, arm: float, below: float, top: float, bar: float, turned: float = 0.0) -> Contour:
-    """A T about its stem of the half-width `stem`, whose bar reaches to `arm` on both sides, metres."""
+def letter_t(
+    stem: float, arm: float, below: float, top: float, bar: float, turned: float = 0.0
+) -> Contour:
+    """A T about its stem of the half-width `stem`, whose bar reaches to `arm` on both sides,
+    metres.
+    """
     under = top - bar
-    return polygon([
-        (-stem, -below), (stem, -below), (stem, under), (arm, under), (arm, top), (-arm, top), (-arm, under),
-        (-stem, under),
-    ], turned)  # fmt: skip
+    return polygon(
+        [
+            (-stem, -below),
+            (stem, -below),
+            (stem, under),
+            (arm, under),
+            (arm, top),
+            (-arm, top),
+            (-arm, under),
+            (-stem, under),
+        ],
+        turned,
+    )
 
 
 def mushroom(stem: float, cap: float, below: float, under: float, turned: float = 0.0) -> Contour:
-    """A half disc of the radius `cap` upon a stem of the half-width `stem`, its underside at `under`, metres."""
-    return polygon([
-        (-stem, under), (-stem, -below), (stem, -below), (stem, under), *_arc(0.0, under, cap, 0.0, math.pi),
-    ], turned)  # fmt: skip
+    """A half disc of the radius `cap` upon a stem of the half-width `stem`, its underside at
+    `under`, metres.
+    """
+    return polygon(
+        [
+            (-stem, under),
+            (-stem, -below),
+            (stem, -below),
+            (stem, under),
+            *_arc(0.0, under, cap, 0.0, math.pi),
+        ],
+        turned,
+    )
 
 
 SHAPES: dict[str, Callable[..., Contour]] = {
-    "crescent": crescent, "c": letter_c, "l": letter_l, "t": letter_t, "mushroom": mushroom,
+    "crescent": crescent,
+    "c": letter_c,
+    "l": letter_l,
+    "t": letter_t,
+    "mushroom": mushroom,
 }
 """Outlines that are not star-shaped about the origin, by name."""

@@ -25,12 +25,15 @@ nitpicky = False
 
 
 def read_sections(app, what, name, obj, options, lines):
-    """Turn the sections of a docstring (Args, Returns, Raises) into fields, and leave comments of attributes alone.
+    """Turn the sections of a docstring (Args, Returns, Raises) into fields, and leave comments of
+    attributes alone.
 
     As an extension, napoleon would take the words before a colon in such a comment for a type.
     """
     if what not in ("attribute", "data"):
-        lines[:] = GoogleDocstring(lines, what="method" if what == "property" else what, name=name, obj=obj).lines()
+        lines[:] = GoogleDocstring(
+            lines, what="method" if what == "property" else what, name=name, obj=obj
+        ).lines()
 
 
 def setup(app):

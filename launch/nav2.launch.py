@@ -14,15 +14,25 @@ PLACE = {
     "object_yaw": ("0.0", "Heading of the object's frame, radians."),
 }
 OPTIONS = {
-    "--x": "object_x", "--y": "object_y", "--yaw": "object_yaw", "--frame-id": "map_frame",
+    "--x": "object_x",
+    "--y": "object_y",
+    "--yaw": "object_yaw",
+    "--frame-id": "map_frame",
     "--child-frame-id": "object_frame",
 }
 
 
 def generate_launch_description() -> LaunchDescription:
-    words = [word for option, name in OPTIONS.items() for word in (option, LaunchConfiguration(name))]
+    words = [
+        word for option, name in OPTIONS.items() for word in (option, LaunchConfiguration(name))
+    ]
     transform = Node(
-        package="tf2_ros", executable="static_transform_publisher", name="object_place", output="screen",
+        package="tf2_ros",
+        executable="static_transform_publisher",
+        name="object_place",
+        output="screen",
         arguments=words,
-    )  # fmt: skip
-    return description("nav2.yaml", PLANNING, ["scan", "goal_pose"], arguments=PLACE, beside=[transform])
+    )
+    return description(
+        "nav2.yaml", PLANNING, ["scan", "goal_pose"], arguments=PLACE, beside=[transform]
+    )

@@ -1,7 +1,8 @@
 """A recorded bag, played by `ros2 bag play`, through surface mapper and planner again.
 
-The mapper subscribes to the recorded goals, at which the recorded camera stood. The planner decides again, and its
-goals go to `replay/goal_pose`; it continues as long as they are those of the recorded camera.
+The mapper subscribes to the recorded goals, at which the recorded camera stood. The planner decides
+again, and its goals go to `replay/goal_pose`; it continues as long as they are those of the
+recorded camera.
 """
 
 import re
@@ -35,7 +36,9 @@ def generate_launch_description() -> LaunchDescription:
     shared = {name: ARGUMENTS[name] for name in SHARED}
     file = parameter_file("robot.yaml", "; take the recorded one")
     bag = DeclareLaunchArgument("bag", description="Folder of the bag.")
-    return LaunchDescription([bag, *declared({**OWN, **file, **shared}), OpaqueFunction(function=replay)])
+    return LaunchDescription(
+        [bag, *declared({**OWN, **file, **shared}), OpaqueFunction(function=replay)]
+    )
 
 
 def replay(context: LaunchContext) -> list[ExecuteProcess]:
@@ -58,7 +61,10 @@ def player(given: dict[str, str], namespace: str) -> ExecuteProcess:
     """
     bag, rate, delay = (given[name] for name in ("bag", "rate", "delay"))
     if not has_rosbag2():
-        raise RuntimeError("ros2 bag is not installed, which replay.launch.py needs; else: nbv-planner bag replay BAG")
+        raise RuntimeError(
+            "ros2 bag is not installed, which replay.launch.py needs; else: nbv-planner bag"
+            " replay BAG"
+        )
     if not Path(bag).exists():
         raise RuntimeError(f"bag: {bag!r} does not exist")
     if not re.fullmatch(r"\d*\.?\d+", rate) or float(rate) == 0.0:
@@ -66,6 +72,19 @@ def player(given: dict[str, str], namespace: str) -> ExecuteProcess:
     if not re.fullmatch(r"\d*\.?\d+", delay):
         raise ValueError(f"delay: {delay!r} must be a number >= 0")
     names = [full_name(name, namespace) for name in (SCAN, CAMERA_POSE, GOAL_POSE)]
-    command = ["ros2", "bag", "play", bag, "--clock", "100", "--rate", rate, "--delay", delay, "--topics", *names]
+    command = [
+        "ros2",
+        "bag",
+        "play",
+        bag,
+        "--clock",
+        "100",
+        "--rate",
+        rate,
+        "--delay",
+        delay,
+        "--topics",
+        *names,
+    ]
     ends = [Shutdown(reason="the bag has ended")] if is_true("exit_when_done", given) else None
     return process("rosbag2_player", command, on_exit=ends)

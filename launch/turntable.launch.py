@@ -5,4 +5,6 @@ from nbv_planner.ros.launch import PLANNING, description
 
 
 def generate_launch_description() -> LaunchDescription:
-    return description("turntable.yaml", ["turntable", *PLANNING], ["scan", "joint_states", "joint_command"])
+    return description(
+        "turntable.yaml", ["turntable", *PLANNING], ["scan", "joint_states", "joint_command"]
+    )

@@ -1,1 +1,3 @@
-"""What a paper needs: sweeps, their report, frozen objects to judge planners on, the optimum, rivals."""
+"""What a paper needs: sweeps, their report, frozen objects to judge planners on, the optimum,
+rivals.
+"""

@@ -1,6 +1,7 @@
 """Near-optimal next-best-view planning: reconstruct an object with as few views as possible.
 
-The names in `__all__` are the Python API, docs/reference/api.md; each is loaded when it is first used.
+The names in `__all__` are the Python API, docs/reference/api.md; each is loaded when it is first
+used.
 """
 
 import sys
@@ -10,9 +11,29 @@ from nbv_planner.versions import VERSION
 
 __version__ = VERSION
 __all__ = [
-    "simulate", "Episode", "ViewRecord", "Step", "EpisodeRecord", "Termination", "configure", "EpisodeConfig",
-    "mapper_and_planner", "register", "planner_names", "OBJECT_SETS", "parse_object", "Scene", "Scan", "CameraPose",
-    "Poses", "SimulatedCamera", "ScanMapping", "SurfaceBelief", "Planner", "NbvPlannerError", "SettingError",
+    "simulate",
+    "Episode",
+    "ViewRecord",
+    "Step",
+    "EpisodeRecord",
+    "Termination",
+    "configure",
+    "EpisodeConfig",
+    "mapper_and_planner",
+    "register",
+    "planner_names",
+    "OBJECT_SETS",
+    "parse_object",
+    "Scene",
+    "Scan",
+    "CameraPose",
+    "Poses",
+    "SimulatedCamera",
+    "ScanMapping",
+    "SurfaceBelief",
+    "Planner",
+    "NbvPlannerError",
+    "SettingError",
 ]
 
 if TYPE_CHECKING:
@@ -59,5 +80,8 @@ else:  # types see the names above and no others
     def __dir__():
         return sorted({*globals(), *__all__})
 
+
 if "gymnasium" in sys.modules:  # imported after it, a package registers its environments
-    sys.modules["gymnasium"].register(id="nbv_planner/Circle-v0", entry_point=f"{__name__}.view.environment:CircleEnv")
+    sys.modules["gymnasium"].register(
+        id="nbv_planner/Circle-v0", entry_point=f"{__name__}.view.environment:CircleEnv"
+    )

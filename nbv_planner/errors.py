@@ -9,16 +9,24 @@ from contextlib import contextmanager
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """End of a message about a `name` that is not `known`: the one that was probably meant, empty if there is none."""
+    """End of a message about a `name` that is not `known`: the one that was probably meant, empty
+    if there is none.
+    """
     spelled = {other.lower(): other for other in known}
     close = difflib.get_close_matches(str(name)[:_SHOWN].lower(), spelled, n=1)
     return f"; did you mean {spelled[close[0]]}?" if close else ""
 
 
 def or_of_a_package(kind: str) -> str:
-    """Continues a list of known names where packages may register more of this `kind`; empty for other kinds."""
+    """Continues a list of known names where packages may register more of this `kind`; empty for
+    other kinds.
+    """
     registered = kind in ("planner", "objective", "kernel", "object")
-    return f", or of a package that is not installed (entry points nbv_planner.{kind}s)" if registered else ""
+    return (
+        f", or of a package that is not installed (entry points nbv_planner.{kind}s)"
+        if registered
+        else ""
+    )
 
 
 _SHOWN, _LONGEST = 200, 5000
@@ -34,7 +42,9 @@ def cut(text: str, most: int = _SHOWN) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as messages show it: as Python writes it, of more than some 200 characters both ends."""
+    """A value as messages show it: as Python writes it, of more than some 200 characters both
+    ends.
+    """
     try:
         return cut(_REPR.repr(value))
     except ValueError:  # Python writes no integer of more than 4300 digits
@@ -44,8 +54,8 @@ def shown(value: object) -> str:
 class NbvPlannerError(Exception):
     """Base class of every error that this package raises on purpose.
 
-    The message is one line and states what was wrong, where, and what is allowed; values are as :func:`shown`, and of
-    a message of more than some thousand characters both ends are left.
+    The message is one line and states what was wrong, where, and what is allowed; values are as
+    :func:`shown`, and of a message of more than some thousand characters both ends are left.
     """
 
     def __str__(self) -> str:
@@ -63,14 +73,18 @@ class SettingError(NbvPlannerError, ValueError):
 
 
 class PluginError(NbvPlannerError, RuntimeError):
-    """What another package registered as a plug-in has failed, or has returned what is not allowed."""
+    """What another package registered as a plug-in has failed, or has returned what is not
+    allowed.
+    """
 
 
 class UnknownNameError(NbvPlannerError, ValueError):
     """A name (of an object, an objective, a planner, ...) is not in its registry."""
 
     def __init__(self, kind: str, name: object, known: Iterable[object]) -> None:
-        """Say which `kind` of thing `name` is not, list the `known` names, and suggest one of them."""
+        """Say which `kind` of thing `name` is not, list the `known` names, and suggest one of
+        them.
+        """
         names = sorted(str(k) for k in known)
         known = f"{', '.join(names)}{or_of_a_package(kind)}{did_you_mean(name, names)}"
         super().__init__(f"unknown {kind} {shown(name)}; known: {known}")
@@ -110,7 +124,9 @@ class RosUnavailableError(NbvPlannerError, RuntimeError):
 
 
 def remedy(extra: str) -> str:
-    """How to install an extra: by pip, which Ubuntu's own Python refuses outside of a virtual environment."""
+    """How to install an extra: by pip, which Ubuntu's own Python refuses outside of a virtual
+    environment.
+    """
     return f"pip install '.[{extra}]' in the checkout, in a virtual environment"
 
 
@@ -132,7 +148,9 @@ def analysis_needed(by: str) -> Iterator[None]:
 
 
 class BackEndError(NbvPlannerError, RuntimeError):
-    """The cases of a sweep cannot be run any more: a worker process was killed, a scheduler is unreachable."""
+    """The cases of a sweep cannot be run any more: a worker process was killed, a scheduler is
+    unreachable.
+    """
 
 
 class BagError(NbvPlannerError, OSError):

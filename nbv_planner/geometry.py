@@ -1,10 +1,11 @@
-r"""Angles, polar coordinates, the camera frame, camera rays, and values on a grid around the circle.
+r"""Angles, polar coordinates, the camera frame, camera rays, and values on a grid around the
+circle.
 
 Conventions: the world (object) frame has x right and y up, the polar angle :math:`\varphi` runs
-counter-clockwise from +x. A camera at view angle :math:`\theta` stands at distance :math:`d_{cam}` from the origin
-and looks at it, that is along :math:`\theta + \pi`. In the camera frame x points along the line of sight and y to
-the left, so a rising bearing sweeps a falling polar angle. Angles are radians, lengths metres. All functions
-broadcast over arrays.
+counter-clockwise from +x. A camera at view angle :math:`\theta` stands at distance :math:`d_{cam}`
+from the origin and looks at it, that is along :math:`\theta + \pi`. In the camera frame x points
+along the line of sight and y to the left, so a rising bearing sweeps a falling polar angle. Angles
+are radians, lengths metres. All functions broadcast over arrays.
 """
 
 from __future__ import annotations
@@ -28,7 +29,9 @@ TWO_PI = 2.0 * np.pi
 
 
 def repeated(number: IntArray) -> tuple[IntArray, IntArray]:
-    """Each of n things `number` times, one behind the other: which it is, and how many of it came before; (Σ,) each."""
+    """Each of n things `number` times, one behind the other: which it is, and how many of it came
+    before; (Σ,) each.
+    """
     which = np.repeat(np.arange(len(number)), number)
     return which, np.arange(len(which)) - np.repeat(np.cumsum(number) - number, number)
 
@@ -62,7 +65,8 @@ def cartesian_to_polar(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArr
 def world_to_camera(
     angle: ArrayLike, radius: ArrayLike, camera_angle: ArrayLike, camera_distance: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Bearing, against the direction to the centre, and range of a world point seen from a view (appendix B.1.2).
+    r"""Bearing, against the direction to the centre, and range of a world point seen from a view
+    (appendix B.1.2).
 
     .. math::
         x_c = d_{cam} - r\cos(\theta-\varphi), \quad y_c = r\sin(\theta-\varphi), \quad
@@ -74,11 +78,13 @@ def world_to_camera(
     return np.arctan2(y_c, x_c), np.hypot(x_c, y_c)
 
 
-def pixel_index(x: ArrayLike, y: ArrayLike, pixel_size: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pixel_index(
+    x: ArrayLike, y: ArrayLike, pixel_size: float
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Indices of the world pixel that holds `(x, y)`; pixel `(i, j)` is centred on `(i h, j h)`.
 
-    A relative 1e-9 decides points that lie on a pixel edge up to rounding, so that a contour running along an edge
-    stays on one side of it.
+    A relative 1e-9 decides points that lie on a pixel edge up to rounding, so that a contour
+    running along an edge stays on one side of it.
     """
     shift = 0.5 + 1e-9
     column = np.floor(np.asarray(x) / pixel_size + shift).astype(np.int64)
@@ -88,11 +94,14 @@ def pixel_index(x: ArrayLike, y: ArrayLike, pixel_size: float) -> tuple[NDArray[
 
 @dataclass(frozen=True, eq=False)
 class CircleInterpolation:
-    r"""Linear interpolation of grid values at fixed places, prepared once; only the values are new at each call.
+    r"""Linear interpolation of grid values at fixed places, prepared once; only the values are new
+    at each call.
 
-    .. math:: f(φ) = \frac{f_{j+1} - f_j}{φ_{j+1} - φ_j}\,(φ - φ_j) + f_j, \qquad φ_j \le φ < φ_{j+1},
+    .. math:: f(φ) = \frac{f_{j+1} - f_j}{φ_{j+1} - φ_j}\,(φ - φ_j) + f_j,
+        \qquad φ_j \le φ < φ_{j+1},
 
-    around the circle, in the order of operations of :func:`numpy.interp`. The arrays have the shape of the places.
+    around the circle, in the order of operations of :func:`numpy.interp`. The arrays have the shape
+    of the places.
     """
 
     before: IntArray  #: index j of the last grid angle at or before each place.
@@ -102,7 +111,8 @@ class CircleInterpolation:
 
     @classmethod
     def at(cls, grid: FloatArray, angle: ArrayLike) -> CircleInterpolation:
-        """Prepare for places at `angle` (any shape, any turn), from `grid` angles, shape (M,); radians.
+        """Prepare for places at `angle` (any shape, any turn), from `grid` angles, shape (M,);
+        radians.
 
         The grid may hold 2π beside 0.
         """
@@ -114,7 +124,10 @@ class CircleInterpolation:
     def chosen(self, index: IntArray) -> CircleInterpolation:
         """The same at some of the places, by their indices; the places must be in one dimension."""
         return CircleInterpolation(
-            self.before.take(index), self.after.take(index), self.gap.take(index), self.offset.take(index)
+            self.before.take(index),
+            self.after.take(index),
+            self.gap.take(index),
+            self.offset.take(index),
         )
 
     def __call__(self, values: FloatArray) -> FloatArray:
@@ -125,7 +138,8 @@ class CircleInterpolation:
 
 @lru_cache(maxsize=8)
 def _axis(grid: bytes) -> tuple[IntArray, FloatArray]:
-    """Indices of the grid angles by rising angle and these angles, with a neighbour from the turns before and behind.
+    """Indices of the grid angles by rising angle and these angles, with a neighbour from the turns
+    before and behind.
 
     The bytes of the grid are the cache key: a mapper needs the same one for every scan.
     """
@@ -146,7 +160,8 @@ def two_turns(values: FloatArray) -> FloatArray:
 def windows_of(turns: FloatArray, first: IntArray, width: int) -> FloatArray:
     """Copy `width` values in a row for each index `first` (v,), shape (v, width).
 
-    The `turns` are contiguous values, for example :func:`two_turns`, shape (n,); `first` is at most n − `width`.
+    The `turns` are contiguous values, for example :func:`two_turns`, shape (n,); `first` is at most
+    n − `width`.
     """
     step = turns.itemsize
     # A view of all windows at once; numpy's own sliding_window_view takes longer than the copy.

@@ -2,8 +2,8 @@
 
 One declaration serves the Python API, the command line, the YAML files and the ROS parameter
 descriptors: see :func:`setting` for a field, :func:`check_settings` for its checks, and
-:func:`from_mapping` for building an instance from untyped input. Installed packages add choices and the settings of
-these: see :class:`Plugins`.
+:func:`from_mapping` for building an instance from untyped input. Installed packages add choices and
+the settings of these: see :class:`Plugins`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,32 @@ import numpy as np
 from nbv_planner.errors import SettingError, UnknownNameError, or_of_a_package, shown
 
 T = TypeVar("T")
-_GIVEN = {str: "text", float: "a number with a fraction", int: "an integer", bool: "true or false", list: "a list",
-          tuple: "a list", type(None): "empty", dict: "a section"}
+_GIVEN = {
+    str: "text",
+    float: "a number with a fraction",
+    int: "an integer",
+    bool: "true or false",
+    list: "a list",
+    tuple: "a list",
+    type(None): "empty",
+    dict: "a section",
+}
 _KEY = "nbv_planner.setting"
 _OWN = "nbv_planner"
 _DOT = "."  # between a section and what is in it
 _GREATEST, _GREATEST_INTEGER = int(np.finfo(float).max), 2**63 - 1
-# Bounds that a setting does not state, by its unit: least positive number (for those that must be > 0), and greatest.
-# They are wider than any use; beyond them squares and ratios of settings are no finite numbers any more.
+# Bounds that a setting does not state, by its unit: least positive number (for those that must be >
+# 0), and greatest. They are wider than any use; beyond them squares and ratios of settings are no
+# finite numbers any more.
 _MOST = 1e9
 _BOUNDS = {"m": (1e-12, _MOST), "s": (1e-9, _MOST), "rad": (1e-9, 1e3), "m/m": (1e-9, 1.0)}
-_TYPE_NAMES = {float: "a number", int: "an integer", str: "a string", bool: "true or false", tuple: "a list of numbers"}
+_TYPE_NAMES = {
+    float: "a number",
+    int: "an integer",
+    str: "a string",
+    bool: "true or false",
+    tuple: "a list of numbers",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,7 +62,8 @@ class Setting:
     maximum_allowed: bool = True  #: whether `maximum` itself is allowed.
     choices: tuple[str, ...] = ()  #: the allowed strings, empty if any string is.
     read_only: bool = True  #: whether a running node refuses to change it.
-    scale: str = ""  #: length of the scene that it is in proportion to, see :mod:`nbv_planner.world.scale`, or none.
+    #: length of the scene that it is in proportion to, see :mod:`nbv_planner.world.scale`, or none.
+    scale: str = ""
     #: whether it can be given when the process starts only, never by a message: paths of files.
     start_only: bool = False
 
@@ -64,21 +80,35 @@ class Setting:
 
     def admits(self, value: float) -> bool:
         """Whether the number `value` lies inside the bounds."""
-        above = self.minimum is None or (value >= self.minimum if self.minimum_allowed else value > self.minimum)
-        below = self.maximum is None or (value <= self.maximum if self.maximum_allowed else value < self.maximum)
+        above = self.minimum is None or (
+            value >= self.minimum if self.minimum_allowed else value > self.minimum
+        )
+        below = self.maximum is None or (
+            value <= self.maximum if self.maximum_allowed else value < self.maximum
+        )
         return above and below
 
 
 def setting(
-    default: T, description: str, *, unit: str = "", ge: float | None = None, gt: float | None = None,
-    le: float | None = None, lt: float | None = None, choices: Iterable[str] = (), read_only: bool = True,
-    start_only: bool = False, scale: str = "",
+    default: T,
+    description: str,
+    *,
+    unit: str = "",
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    choices: Iterable[str] = (),
+    read_only: bool = True,
+    start_only: bool = False,
+    scale: str = "",
 ) -> T:
     """Declare a dataclass field with a default, a description and its allowed values.
 
-    The bounds are named as in comparisons: `ge`/`gt` is the least value (inclusive/exclusive), `le`/`lt` the
-    greatest. Numbers have both: where one is not given, or is `gt=0`, it is that of any use of the unit. The default's
-    type is the type of the setting. With a `scale` it is the value in the default scene.
+    The bounds are named as in comparisons: `ge`/`gt` is the least value (inclusive/exclusive),
+    `le`/`lt` the greatest. Numbers have both: where one is not given, or is `gt=0`, it is that of
+    any use of the unit. The default's type is the type of the setting. With a `scale` it is the
+    value in the default scene.
     """
     if type(default) in (int, float, tuple):
         least, most = _BOUNDS.get(unit, (1e-9, _MOST))
@@ -87,16 +117,26 @@ def setting(
         ge = -most if ge is None and gt is None else ge
         le = most if le is None and lt is None else le
     meta = Setting(
-        description, unit, gt if ge is None else ge, lt if le is None else le, minimum_allowed=gt is None,
-        maximum_allowed=lt is None, choices=tuple(choices), read_only=read_only, start_only=start_only, scale=scale,
+        description,
+        unit,
+        gt if ge is None else ge,
+        lt if le is None else le,
+        minimum_allowed=gt is None,
+        maximum_allowed=lt is None,
+        choices=tuple(choices),
+        read_only=read_only,
+        start_only=start_only,
+        scale=scale,
     )
     return dataclasses.field(default=default, metadata={_KEY: meta})  # type: ignore[no-any-return]
 
 
 def settings_of(cls: type) -> Iterator[tuple[str, Any, Setting]]:
-    """Yield `(name, default, Setting)` of every field that :func:`setting` declares, then of the plug-ins it may name.
+    """Yield `(name, default, Setting)` of every field that :func:`setting` declares, then of the
+    plug-ins it may name.
 
-    These have the parameter `<plugin>.<field>`; their names are among the choices of the field that names one.
+    These have the parameter `<plugin>.<field>`; their names are among the choices of the field that
+    names one.
     """
     groups: Mapping[str, Plugins] = getattr(cls, "plugins", {})
     for field in dataclasses.fields(cls):
@@ -105,7 +145,9 @@ def settings_of(cls: type) -> Iterator[tuple[str, Any, Setting]]:
             if field.name in groups:
                 meta = dataclasses.replace(meta, choices=(*meta.choices, *groups[field.name].names))
             yield field.name, field.default, meta
-    for plugin in {plugin.name: plugin for group in groups.values() for plugin in group.usable.values()}.values():
+    for plugin in {
+        plugin.name: plugin for group in groups.values() for plugin in group.usable.values()
+    }.values():
         yield from plugin.settings()
 
 
@@ -115,8 +157,8 @@ def check_value(name: str, value: Any, default: Any, meta: Setting) -> Any:
     Integers are accepted where a real number is expected, nothing else is converted.
 
     Raises:
-        SettingError: wrong type, not finite, or not among the allowed values; the message names the setting,
-            the value and what is allowed.
+        SettingError: wrong type, not finite, or not among the allowed values; the message names the
+            setting, the value and what is allowed.
     """
     kind = type(default)
     if isinstance(value, np.generic):
@@ -130,7 +172,9 @@ def check_value(name: str, value: Any, default: Any, meta: Setting) -> Any:
         raise SettingError(f"{name}: {shown(value)} is {given}, expected {_TYPE_NAMES[kind]}")
     if kind is str and meta.choices and value not in meta.choices:
         package = or_of_a_package(name.rpartition("_")[2])  # phase_one_objective is an objective
-        raise SettingError(f"{name}: {shown(value)} is not known; must be {meta.allowed()}{package}")
+        raise SettingError(
+            f"{name}: {shown(value)} is not known; must be {meta.allowed()}{package}"
+        )
     if kind is float and not math.isfinite(value):
         raise SettingError(f"{name}: {shown(value)} is not a finite number{_must_be(meta)}")
     if kind is int and not -_GREATEST_INTEGER <= value <= _GREATEST_INTEGER:
@@ -146,14 +190,19 @@ def _must_be(meta: Setting) -> str:
 
 
 def check_settings(instance: Any) -> None:
-    """Check every field of a settings dataclass by :func:`check_value`; call it from `__post_init__`."""
+    """Check every field of a settings dataclass by :func:`check_value`; call it from
+    `__post_init__`.
+    """
     for name, default, meta in settings_of(type(instance)):
         if _DOT not in name:
-            object.__setattr__(instance, name, check_value(name, getattr(instance, name), default, meta))
+            object.__setattr__(
+                instance, name, check_value(name, getattr(instance, name), default, meta)
+            )
 
 
 class Settings:
-    """Base of frozen dataclasses whose fields are all checked, see :func:`check_settings`, and nothing else is.
+    """Base of frozen dataclasses whose fields are all checked, see :func:`check_settings`, and
+    nothing else is.
 
     Raises:
         SettingError: a value has the wrong type, or is not allowed.
@@ -168,21 +217,27 @@ class PluggedSettings(Settings):
     """Settings that may name plug-ins, each of which has a section with settings of its own.
 
     Raises:
-        SettingError: as of :class:`Settings`; also a plug-in that is named and broken, and what no section has.
+        SettingError: as of :class:`Settings`; also a plug-in that is named and broken, and what no
+            section has.
     """
 
     plugins: ClassVar[Mapping[str, Plugins]] = {}
     """By field: the plug-ins that it may name."""
-    #: what is given of the sections, by parameter `<plugin>.<field>`, in order and without defaults.
+    #: what is given of the sections, by parameter `<plugin>.<field>`, in order and without
+    #: defaults.
     sections: tuple[tuple[str, Any], ...] = dataclasses.field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = {name: (default, meta) for name, default, meta in settings_of(type(self)) if _DOT in name}
+        known = {
+            name: (default, meta) for name, default, meta in settings_of(type(self)) if _DOT in name
+        }
         given = dict(self.sections)
         refuse_unknown(given, [type(self)], "sections")
         values = {name: check_value(name, value, *known[name]) for name, value in given.items()}
-        kept = tuple(sorted((name, value) for name, value in values.items() if value != known[name][0]))
+        kept = tuple(
+            sorted((name, value) for name, value in values.items() if value != known[name][0])
+        )
         object.__setattr__(self, "sections", kept)
         for name, group in self.plugins.items():
             if getattr(self, name) in group.names:
@@ -190,7 +245,9 @@ class PluggedSettings(Settings):
 
 
 def value_of(settings: Any, name: str, default: Any) -> Any:
-    """Value of a setting, also of one in a section, where it has the `default` unless it is given."""
+    """Value of a setting, also of one in a section, where it has the `default` unless it is
+    given.
+    """
     return dict(settings.sections).get(name, default) if _DOT in name else getattr(settings, name)
 
 
@@ -198,7 +255,8 @@ def plain_settings(settings: Any) -> dict[str, Any]:
     """The values by name; of plug-ins those of the ones that are named."""
     named = {getattr(settings, name) for name in getattr(settings, "plugins", {})}
     return {
-        name: value_of(settings, name, default) for name, default, _ in settings_of(type(settings))
+        name: value_of(settings, name, default)
+        for name, default, _ in settings_of(type(settings))
         if _DOT not in name or name.partition(_DOT)[0] in named
     }
 
@@ -208,13 +266,18 @@ def changed(settings: T, values: Mapping[str, Any]) -> T:
     own = {name: value for name, value in values.items() if _DOT not in name}
     if len(own) < len(values):
         before = dict(settings.sections)  # type: ignore[attr-defined]
-        own["sections"] = {**before, **{name: value for name, value in values.items() if _DOT in name}}
+        own["sections"] = {
+            **before,
+            **{name: value for name, value in values.items() if _DOT in name},
+        }
     return dataclasses.replace(settings, **own)  # type: ignore[type-var]
 
 
 @dataclasses.dataclass(frozen=True)
 class Plugin:
-    """What an installed package registers under a name: a class, or the reason why it cannot be used."""
+    """What an installed package registers under a name: a class, or the reason why it cannot be
+    used.
+    """
 
     name: str
     package: str
@@ -234,22 +297,30 @@ class Plugin:
         """Build it with the values of its section of the `settings`, or with its defaults."""
         section = self.name + _DOT
         given = dict(getattr(settings, "sections", ()))
-        return self.cls(**{
-            name[len(section) :]: value for name, value in given.items() if name.startswith(section)
-        })
+        return self.cls(
+            **{
+                name[len(section) :]: value
+                for name, value in given.items()
+                if name.startswith(section)
+            }
+        )
 
 
 @dataclasses.dataclass(eq=False)
 class Plugins:
-    """What installed packages register in a group of entry points; read once, and each loaded when it is needed.
+    """What installed packages register in a group of entry points; read once, and each loaded when
+    it is needed.
 
-    An entry point is a class that is built without arguments, or a :class:`Settings` dataclass, whose settings become
-    parameters. A plug-in that cannot be used is kept with the reason, and everything else works.
+    An entry point is a class that is built without arguments, or a :class:`Settings` dataclass,
+    whose settings become parameters. A plug-in that cannot be used is kept with the reason, and
+    everything else works.
     """
 
-    kind: str  #: what each is, in messages; with an `s` the name of the group, `nbv_planner.planners`.
+    #: what each is, in messages; with an `s` the name of the group, `nbv_planner.planners`.
+    kind: str
     taken: Collection[str]  #: names that are not free.
-    problem: Callable[[str, Any], str]  #: what keeps a class from being one by this name; empty if nothing does.
+    #: what keeps a class from being one by this name; empty if nothing does.
+    problem: Callable[[str, Any], str]
 
     @cached_property
     def _entries(self) -> tuple[metadata.EntryPoint | SimpleNamespace, ...]:
@@ -268,7 +339,8 @@ class Plugins:
         return tuple(self._plugin(entry, number[entry.name]) for entry in self._entries)
 
     def register(self, name: str, cls: type) -> None:
-        """Have a class under this name in this process, in place of an earlier one; worker processes do not have it.
+        """Have a class under this name in this process, in place of an earlier one; worker
+        processes do not have it.
 
         Raises:
             SettingError: it cannot be used.
@@ -305,7 +377,9 @@ class Plugins:
         return found
 
     def version_of(self, name: str) -> dict[str, str]:
-        """Version of the package that registers this name, by the package; empty if none of another does."""
+        """Version of the package that registers this name, by the package; empty if none of another
+        does.
+        """
         plugin = self.usable.get(name)
         return {plugin.package: plugin.version} if plugin and plugin.version else {}
 
@@ -315,18 +389,32 @@ class Plugins:
         if package.replace("-", "_") == _OWN:
             return self._loaded(entry, _OWN)
         if entry.name in self.taken:
-            return Plugin(entry.name, package, error=f"the name belongs to nbv_planner; give the {self.kind} another")
+            return Plugin(
+                entry.name,
+                package,
+                error=f"the name belongs to nbv_planner; give the {self.kind} another",
+            )
         if number > 1:
-            return Plugin(entry.name, package, error=f"{number} plug-ins have this name; only one may be installed")
+            return Plugin(
+                entry.name,
+                package,
+                error=f"{number} plug-ins have this name; only one may be installed",
+            )
         return self._loaded(entry, package, entry.dist.version if entry.dist else "")
 
-    def _loaded(self, entry: metadata.EntryPoint | SimpleNamespace, package: str, version: str = "") -> Plugin:
+    def _loaded(
+        self, entry: metadata.EntryPoint | SimpleNamespace, package: str, version: str = ""
+    ) -> Plugin:
         try:
             cls = entry.load()
             wrong = _no_plugin(entry.name, cls) or self.problem(entry.name, cls)
         except (Exception, SystemExit) as error:
             wrong = f"{type(error).__name__}: {' '.join(str(error).split())}"
-        return Plugin(entry.name, package, error=wrong) if wrong else Plugin(entry.name, package, cls, version=version)
+        return (
+            Plugin(entry.name, package, error=wrong)
+            if wrong
+            else Plugin(entry.name, package, cls, version=version)
+        )
 
 
 def _no_plugin(name: str, cls: Any) -> str:
@@ -345,13 +433,16 @@ def _no_plugin(name: str, cls: Any) -> str:
 
 
 def from_mapping(cls: type[T], values: Mapping[str, Any]) -> T:
-    """Build settings class `cls` from those entries of `values` that it declares; others are ignored.
+    """Build settings class `cls` from those entries of `values` that it declares; others are
+    ignored.
 
     Raises:
         SettingError: an entry is not allowed.
     """
     if not isinstance(values, Mapping):
-        raise SettingError(f"{cls.__name__}: {shown(values)} is not allowed; must be values by name")
+        raise SettingError(
+            f"{cls.__name__}: {shown(values)} is not allowed; must be values by name"
+        )
     names = {name for name, _, _ in settings_of(cls)}
     older = renamed(names)
     known = {older.get(key, key): value for key, value in values.items()}
@@ -377,6 +468,8 @@ def refuse_unknown(values: Iterable[str], classes: Iterable[type], where: str) -
 
 
 def renamed(names: Collection[str]) -> dict[str, str]:
-    """Parameters of plug-ins among the `names` by what they were called in version 1, `<plugin>_<field>`."""
+    """Parameters of plug-ins among the `names` by what they were called in version 1,
+    `<plugin>_<field>`.
+    """
     older = {name.replace(_DOT, "_", 1): name for name in names if _DOT in name}
     return {name: now for name, now in older.items() if name not in names}

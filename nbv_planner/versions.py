@@ -9,7 +9,8 @@ from importlib import metadata
 
 from nbv_planner.errors import BackEndError
 
-VERSION = "1.0.0"  # not in __init__.py, which `python -m` beside a checkout called nbv_planner does not run
+# not in __init__.py, which `python -m` beside a checkout called nbv_planner does not run
+VERSION = "1.0.0"
 
 
 def versions(**extra: str) -> dict[str, str]:
@@ -18,7 +19,9 @@ def versions(**extra: str) -> dict[str, str]:
     import scipy
 
     found = {
-        "nbv_planner": VERSION, "python": platform.python_version(), "numpy": np.__version__,
+        "nbv_planner": VERSION,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
         "scipy": scipy.__version__,
     }
     for name in ("ros-rclpy", "rclpy"):
@@ -31,7 +34,8 @@ def versions(**extra: str) -> dict[str, str]:
 
 
 def refuse_other_versions(needed: Mapping[str, str]) -> None:
-    """Refuse to compute in this process for one that has the versions `needed`, by the name of the distribution.
+    """Refuse to compute in this process for one that has the versions `needed`, by the name of the
+    distribution.
 
     Raises:
         BackEndError: one is missing here or differs; names this machine and each of them.
@@ -42,6 +46,13 @@ def refuse_other_versions(needed: Mapping[str, str]) -> None:
             found[name] = metadata.version(name)
         except metadata.PackageNotFoundError:
             found[name] = "is missing"
-    others = [f"{name} {found[name]}, must be {needed[name]}" for name in needed if found[name] != needed[name]]
+    others = [
+        f"{name} {found[name]}, must be {needed[name]}"
+        for name in needed
+        if found[name] != needed[name]
+    ]
     if others:
-        raise BackEndError(f"the worker on {platform.node()} ({sys.prefix}) has other versions: {'; '.join(others)}")
+        raise BackEndError(
+            f"the worker on {platform.node()} ({sys.prefix}) has other versions:"
+            f" {'; '.join(others)}"
+        )

@@ -18,8 +18,12 @@ TWO_PI = 2.0 * np.pi
 def belief_of(lower, upper, *, size=400, grid=None, scale=2.0, hits=0) -> SurfaceBelief:
     """Belief with the given band and hits, each a function of the grid angle or a constant."""
     grid = np.arange(size) * (TWO_PI / size) if grid is None else grid
-    low = np.broadcast_to(lower(grid) if callable(lower) else float(lower), grid.shape).astype(float)
-    high = np.broadcast_to(upper(grid) if callable(upper) else float(upper), grid.shape).astype(float)
+    low = np.broadcast_to(lower(grid) if callable(lower) else float(lower), grid.shape).astype(
+        float
+    )
+    high = np.broadcast_to(upper(grid) if callable(upper) else float(upper), grid.shape).astype(
+        float
+    )
     count = np.broadcast_to(hits(grid) if callable(hits) else hits, grid.shape).astype(np.int64)
     return SurfaceBelief(
         angle=grid,
@@ -34,12 +38,20 @@ def belief_of(lower, upper, *, size=400, grid=None, scale=2.0, hits=0) -> Surfac
 def with_common(belief: SurfaceBelief, std: float, shift: float = 0.0) -> SurfaceBelief:
     """A belief moved by what is common to views, of which a standard deviation is left, metres."""
     without = np.stack([belief.mean, belief.std, belief.lower, belief.upper])
-    value, left, prior = np.array([[0.3, -0.01, 0.0, 0.0], [0.05, 0.02, 0.002, 0.02], [0.2, 0.04, 0.002, 0.02]])
+    value, left, prior = np.array(
+        [[0.3, -0.01, 0.0, 0.0], [0.05, 0.02, 0.002, 0.02], [0.2, 0.04, 0.002, 0.02]]
+    )
     found = CommonErrors(value, left, prior, 9)
     wide, half = np.hypot(belief.std, std), np.hypot(0.5 * belief.width, 2.0 * std)
     mean = belief.mean + shift
     return dataclasses.replace(
-        belief, mean=mean, std=wide, lower=mean - half, upper=mean + half, common=found, without=without
+        belief,
+        mean=mean,
+        std=wide,
+        lower=mean - half,
+        upper=mean + half,
+        common=found,
+        without=without,
     )
 
 
@@ -49,7 +61,13 @@ def wavy_belief(seed: int, *, size=400, least=2.0, greatest=8.0) -> SurfaceBelie
     a, b = rng.normal(size=(2, 6)), rng.normal(size=(2, 6))
 
     def wave(k, grid):
-        return sum(a[k, m] * np.cos((m + 1) * grid) + b[k, m] * np.sin((m + 1) * grid) for m in range(6)) / 6.0
+        return (
+            sum(
+                a[k, m] * np.cos((m + 1) * grid) + b[k, m] * np.sin((m + 1) * grid)
+                for m in range(6)
+            )
+            / 6.0
+        )
 
     def lower(grid):
         middle = 0.5 * (least + greatest)

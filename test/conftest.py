@@ -14,15 +14,19 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-# Before numpy is loaded: the matrices here are small, and threads that wait for each other make the suite slower.
+# Before numpy is loaded: the matrices here are small, and threads that wait for each other make the
+# suite slower.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-# In every import mode: `import oracles` from here, `import benchmarks` and `import campaigns` from beside the package.
+# In every import mode: `import oracles` from here, `import benchmarks` and `import campaigns` from
+# beside the package.
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]
 
-# A script that starts the tests in the background has them ignore Ctrl-C, which some of them are about.
+# A script that starts the tests in the background has them ignore Ctrl-C, which some of them are
+# about.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# Plug-ins that somebody has installed into this environment change no test: those of a test lie in its own folder.
+# Plug-ins that somebody has installed into this environment change no test: those of a test lie in
+# its own folder.
 _every_entry_point = metadata.entry_points
 
 
@@ -32,50 +36,89 @@ def _without_installed_plugins(**chosen):
         return found
     installed = {Path(sysconfig.get_path(kind)) for kind in ("purelib", "platlib")}
     return [
-        entry for entry in found
+        entry
+        for entry in found
         if Path(entry.dist.locate_file("")) not in installed or entry.value.startswith("nbv_bench.")
     ]
 
 
 metadata.entry_points = _without_installed_plugins
 
-# Derandomised: a test run is repeatable; no deadline: speed is measured in benchmarks/, not asserted here.
+# Derandomised: a test run is repeatable; no deadline: speed is measured in benchmarks/, not
+# asserted here.
 settings.register_profile(
-    "repeatable", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+    "repeatable",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+    database=None,
 )
 settings.load_profile("repeatable")
 
 
 # What starts processes, runs sweeps or draws: left out of `make test-fast`.
 SLOW = {
-    "bags", "benchmarking", "cli", "episode", "evaluation", "experiments", "faults", "launch", "objects", "report",
-    "ros", "view",
-}  # fmt: skip
+    "bags",
+    "benchmarking",
+    "cli",
+    "episode",
+    "evaluation",
+    "experiments",
+    "faults",
+    "launch",
+    "objects",
+    "report",
+    "ros",
+    "view",
+}
 SLOW_MODULES = {
-    "test_condensed.py", "test_hybrid.py", "test_prior_settings.py", "test_ray_casting.py",
-    "test_release.py", "test_robust_mapper.py", "test_robust_state.py", "test_simulation.py", "test_system.py",
-    "test_tree.py", "test_tutorials.py",
-}  # fmt: skip
+    "test_condensed.py",
+    "test_hybrid.py",
+    "test_prior_settings.py",
+    "test_ray_casting.py",
+    "test_release.py",
+    "test_robust_mapper.py",
+    "test_robust_state.py",
+    "test_simulation.py",
+    "test_system.py",
+    "test_tree.py",
+    "test_tutorials.py",
+}
 
-# What a commit seldom breaks and what lasts: the wheel in an environment of its own, notebooks, another simulator,
-# campaigns. `make test-all` runs it, before a release.
+# What a commit seldom breaks and what lasts: the wheel in an environment of its own, notebooks,
+# another simulator, campaigns. `make test-all` runs it, before a release.
 RELEASE = {"faults"}
 RELEASE_MODULES = {"test_release.py", "test_mujoco_example.py", "test_faults.py", "test_cluster.py"}
 RELEASE_TESTS = {"test_a_notebook_runs_as_a_reader_runs_it"}
 
-# The files that last longest, longest first: begun last, one of them would keep a single worker busy at the end.
+# The files that last longest, longest first: begun last, one of them would keep a single worker
+# busy at the end.
 LONG_FILES = (
-    "test_published_tables.py", "test_tutorials.py", "test_demo.py", "test_scripted_robots.py", "test_simulate.py",
-    "test_experiment.py", "test_faults.py", "test_end_to_end.py", "test_demo_record.py", "test_launch_files.py",
-    "test_launch_bags.py", "test_recorder.py", "test_view.py", "test_bench.py", "test_mujoco_example.py",
-)  # fmt: skip
+    "test_published_tables.py",
+    "test_tutorials.py",
+    "test_demo.py",
+    "test_scripted_robots.py",
+    "test_simulate.py",
+    "test_experiment.py",
+    "test_faults.py",
+    "test_end_to_end.py",
+    "test_demo_record.py",
+    "test_launch_files.py",
+    "test_launch_bags.py",
+    "test_recorder.py",
+    "test_view.py",
+    "test_bench.py",
+    "test_mujoco_example.py",
+)
 
 
 OF_TABLES = re.compile(r"nbv_bench\.(statistics|experiments\.summary)|hand_made")
 
 
 def pytest_ignore_collect(collection_path):
-    """Leave out what needs pandas where it is missing, as where ROS alone is installed: it is in the extra `bench`."""
+    """Leave out what needs pandas where it is missing, as where ROS alone is installed: it is in
+    the extra `bench`.
+    """
     if collection_path.suffix != ".py" or find_spec("pandas") is not None:
         return None
     return OF_TABLES.search(collection_path.read_text(encoding="utf-8")) is not None or None
@@ -90,13 +133,18 @@ def pytest_collection_modifyitems(items):
         if SLOW.intersection(item.path.relative_to(here).parts) or item.path.name in SLOW_MODULES:
             item.add_marker("slow")
         name, parts = item.path.name, item.path.relative_to(here).parts
-        if RELEASE.intersection(parts) or name in RELEASE_MODULES or getattr(item, "originalname", "") in RELEASE_TESTS:
+        if (
+            RELEASE.intersection(parts)
+            or name in RELEASE_MODULES
+            or getattr(item, "originalname", "") in RELEASE_TESTS
+        ):
             item.add_marker("release")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pycollect_makemodule(module_path, parent):
-    """Collect as pytest itself does: launch_testing's plugin imports each module while its folder is collected.
+    """Collect as pytest itself does: launch_testing's plugin imports each module while its folder
+    is collected.
 
     There a module that skips itself would take all tests of the folder with it.
     """

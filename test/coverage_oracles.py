@@ -12,7 +12,10 @@ import numpy as np
 
 def best_by_trying_all(visible: np.ndarray, views: int) -> int:
     """Most points that any set of so many views sees."""
-    return max(int(visible[list(chosen)].any(axis=0).sum()) for chosen in combinations(range(len(visible)), views))
+    return max(
+        int(visible[list(chosen)].any(axis=0).sum())
+        for chosen in combinations(range(len(visible)), views)
+    )
 
 
 def arcs(visible: np.ndarray) -> np.ndarray:
@@ -21,10 +24,12 @@ def arcs(visible: np.ndarray) -> np.ndarray:
 
 
 def best_on_a_circle(visible: np.ndarray, most: int) -> list[int]:
-    """Most points that 1, 2, ..., `most` views see, if each point is seen by one run of consecutive views.
+    """Most points that 1, 2, ..., `most` views see, if each point is seen by one run of consecutive
+    views.
 
-    Dynamic programming round the circle: between two neighbouring chosen views i and j, those points are counted that
-    j sees and whose run begins behind i. So each point is counted once, at the first chosen view of its run.
+    Dynamic programming round the circle: between two neighbouring chosen views i and j, those
+    points are counted that j sees and whose run begins behind i. So each point is counted once, at
+    the first chosen view of its run.
     """
     count = len(visible)
     start = np.argmax(visible & ~np.roll(visible, 1, axis=0), axis=0)

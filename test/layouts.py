@@ -12,12 +12,16 @@ ROOT = Path(__file__).parents[1]
 RVIZ = yaml.safe_load((ROOT / "rviz" / "nbv_planner.rviz").read_text(encoding="utf-8"))
 MANAGER = RVIZ["Visualization Manager"]
 DISPLAYS = {display["Name"]: display for display in MANAGER["Displays"] if "Topic" in display}
-FOXGLOVE = json.loads((ROOT / "config" / "foxglove" / "nbv_planner.json").read_text(encoding="utf-8"))
+FOXGLOVE = json.loads(
+    (ROOT / "config" / "foxglove" / "nbv_planner.json").read_text(encoding="utf-8")
+)
 PANELS = FOXGLOVE["configById"]
 SHOWS = {
-    "MarkerArray": "visualization_msgs/msg/MarkerArray", "Pose": "geometry_msgs/msg/PoseStamped",
-    "PointCloud2": "sensor_msgs/msg/PointCloud2", "LaserScan": "sensor_msgs/msg/LaserScan",
-}  # fmt: skip
+    "MarkerArray": "visualization_msgs/msg/MarkerArray",
+    "Pose": "geometry_msgs/msg/PoseStamped",
+    "PointCloud2": "sensor_msgs/msg/PointCloud2",
+    "LaserScan": "sensor_msgs/msg/LaserScan",
+}
 LIVE_ONLY = {"/markers"}
 """Shown while nodes run; made from what is recorded, so not recorded."""
 
@@ -29,5 +33,8 @@ def kind_of(display: dict) -> str:
 
 def plotted(panel: dict) -> list[tuple[str, str]]:
     """Topic and key of each curve of a plot."""
-    found = [re.fullmatch(r'(/[\w/]+)\.values\[:\]\{key=="(\w+)"\}\.value', path["value"]) for path in panel["paths"]]
+    found = [
+        re.fullmatch(r'(/[\w/]+)\.values\[:\]\{key=="(\w+)"\}\.value', path["value"])
+        for path in panel["paths"]
+    ]
     return [match.groups() for match in found]

@@ -37,7 +37,10 @@ SECOND = 10**9
 
 def judged_episode(views: int = 3, **planner):
     """The judge of an episode in one process."""
-    parameters = {"nbv_planner": {"objective": "U", **planner}, "surface_mapper": {"grid_size": 200}}
+    parameters = {
+        "nbv_planner": {"objective": "U", **planner},
+        "surface_mapper": {"grid_size": 200},
+    }
     run = Simulation(config_from_parameters(parameters, object="polygon:star", protocol="sensor"))
     list(itertools.islice(run.run(), views))
     return run.judge
@@ -45,9 +48,15 @@ def judged_episode(views: int = 3, **planner):
 
 def decision(number: int, **changes) -> RecordedDecision:
     values = {
-        "round": number, "goal_stamp": number * SECOND, "view_angle": float(number), "utility": 2.0, "runner_up": 0.5,
-        "margin": 0.1, "milliseconds": 1.0, "coverage_estimate": 0.1 * (number - 1),
-    }  # fmt: skip
+        "round": number,
+        "goal_stamp": number * SECOND,
+        "view_angle": float(number),
+        "utility": 2.0,
+        "runner_up": 0.5,
+        "margin": 0.1,
+        "milliseconds": 1.0,
+        "coverage_estimate": 0.1 * (number - 1),
+    }
     return RecordedDecision(**{**values, **changes})
 
 
@@ -58,14 +67,22 @@ def candidates(angle, utility, feasible=None) -> Candidates:
 def free_candidates(views: Poses, utility, feasible=None) -> Candidates:
     feasible = np.ones(len(views), dtype=bool) if feasible is None else feasible
     turn = views.turn if views.turn.any() else None
-    return Candidates(*views.position.T, views.view_angle, utility, 0.0 * utility, feasible, turn=turn)
+    return Candidates(
+        *views.position.T, views.view_angle, utility, 0.0 * utility, feasible, turn=turn
+    )
 
 
 def status(views: int, **changes) -> PlannerStatus:
-    return PlannerStatus(**{
-        "state": "MOVING", "message": "on the way", "views": views, "coverage_estimate": 0.1 * views, "elapsed": 1.0,
-        **changes,
-    })  # fmt: skip
+    return PlannerStatus(
+        **{
+            "state": "MOVING",
+            "message": "on the way",
+            "views": views,
+            "coverage_estimate": 0.1 * views,
+            "elapsed": 1.0,
+            **changes,
+        }
+    )
 
 
 def told(live: LiveEpisode, judge, order: random.Random | None = None) -> LiveEpisode:
@@ -74,7 +91,12 @@ def told(live: LiveEpisode, judge, order: random.Random | None = None) -> LiveEp
     for number, step in enumerate(judge.steps, start=1):
         stamp, pose, more = number * SECOND, step.view, step.view.off_circle(SCENE.view_distance)
         said = [
-            (ITERATION, decision(number, view_angle=step.view.view_angle, utility=step.objective_value, **more)),
+            (
+                ITERATION,
+                decision(
+                    number, view_angle=step.view.view_angle, utility=step.objective_value, **more
+                ),
+            ),
             (CANDIDATES, free_candidates(step.candidates, step.utilities), stamp),
             (GOAL_POSE, pose, stamp),
             (CAMERA_POSE, pose, stamp + 5),

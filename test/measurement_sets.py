@@ -15,7 +15,9 @@ KINDS = {
     "nearly equal": lambda rng, n: 1.0 + 1e-15 * rng.integers(0, 40, n),
     "on the grid": lambda rng, n: rng.choice(FINE, n),
     "one arc": lambda rng, n: rng.uniform(6.0, 6.6, n) % TWO_PI,
-    "mixed": lambda rng, n: np.where(rng.uniform(size=n) < 0.5, 1.0 + 1e-3 * rng.uniform(size=n), rng.uniform(0, 6, n)),
+    "mixed": lambda rng, n: np.where(
+        rng.uniform(size=n) < 0.5, 1.0 + 1e-3 * rng.uniform(size=n), rng.uniform(0, 6, n)
+    ),
 }
 
 

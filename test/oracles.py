@@ -1,6 +1,7 @@
 """Slow, plain implementations written from the formulas; the package's fast code is held to them.
 
-Nothing here imports the package. Loops are meant: what is written is the formula, one element at a time.
+Nothing here imports the package. Loops are meant: what is written is the formula, one element at a
+time.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ import numpy as np
 TWO_PI = 2.0 * math.pi
 
 
-# ------------------------------------------------------------------------------------------------- angles, camera
+# -------------------------------------------------------------------------------------------------
+# angles, camera
 
 
 def signed(angle: float) -> float:
@@ -32,7 +34,9 @@ def camera_polar(phi: float, r: float, theta: float, d_cam: float) -> tuple[floa
 
 
 def line_radius(phi: float, theta: float, bearing: float, d_cam: float) -> float:
-    """Radius at which the line cast at `bearing` meets the line through the origin at `phi` (signed)."""
+    """Radius at which the line cast at `bearing` meets the line through the origin at `phi`
+    (signed).
+    """
     cx, cy = d_cam * math.cos(theta), d_cam * math.sin(theta)
     dx, dy = math.cos(theta + math.pi + bearing), math.sin(theta + math.pi + bearing)
     ux, uy = math.cos(phi), math.sin(phi)
@@ -41,11 +45,13 @@ def line_radius(phi: float, theta: float, bearing: float, d_cam: float) -> float
 
 
 def half_width(d_cam: float, fov: float, d_max: float) -> float:
-    """Half-width of the simple interval: polar angle between the line of sight and the end of a boundary ray."""
+    """Half-width of the simple interval: polar angle between the line of sight and the end of a
+    boundary ray.
+    """
     return math.atan2(d_max * math.sin(fov / 2), d_cam - d_max * math.cos(fov / 2))
 
 
-# ------------------------------------------------------------------------------------------------------ ray casting
+# -------------------------------------------------------------------------------------- ray casting
 
 
 def _beam_meets_edge(px: float, py: float, ux: float, uy: float, a: tuple, b: tuple) -> float:
@@ -69,12 +75,16 @@ def _beam_meets_edge(px: float, py: float, ux: float, uy: float, a: tuple, b: tu
     return s
 
 
-def first_crossing(vertices: list[tuple[float, float]], x: float, y: float, direction: float) -> float:
+def first_crossing(
+    vertices: list[tuple[float, float]], x: float, y: float, direction: float
+) -> float:
     """Range of the first crossing of one beam with a closed polyline: every edge is tried."""
     ux, uy = math.cos(direction), math.sin(direction)
     best = math.inf
     for k in range(len(vertices)):
-        best = min(best, _beam_meets_edge(x, y, ux, uy, vertices[k], vertices[(k + 1) % len(vertices)]))
+        best = min(
+            best, _beam_meets_edge(x, y, ux, uy, vertices[k], vertices[(k + 1) % len(vertices)])
+        )
     return best
 
 
@@ -100,10 +110,13 @@ def distance_to(vertices: list[tuple[float, float]], x: float, y: float) -> floa
     return best
 
 
-# ------------------------------------------------------------------------------------------- observation function
+# -------------------------------------------------------------------------------------------
+# observation function
 
 
-def observed(angles: list[float], radii: list[float], theta: float, d_cam: float, fov: float, d_max: float) -> set[int]:
+def observed(
+    angles: list[float], radii: list[float], theta: float, d_cam: float, fov: float, d_max: float
+) -> set[int]:
     """Indices of the observed points, walked point by point."""
     n = len(angles)
     bearing, distance = [], []
@@ -115,7 +128,8 @@ def observed(angles: list[float], radii: list[float], theta: float, d_cam: float
     seen: set[int] = set()
     for side in (+1, -1):  # rising φ falls in bearing
         k = start
-        if side * bearing[k] > 0.0:  # the nearest point belongs to the other side of the line of sight
+        # the nearest point belongs to the other side of the line of sight
+        if side * bearing[k] > 0.0:
             k = (k + side) % n
         swept: list[float] = []
         for _ in range(n):
@@ -129,7 +143,7 @@ def observed(angles: list[float], radii: list[float], theta: float, d_cam: float
     return seen
 
 
-# --------------------------------------------------------------------------------------------------------- kernels
+# ------------------------------------------------------------------------------------------ kernels
 
 
 def matern(nu: str, s: float, length: float) -> float:
@@ -151,13 +165,16 @@ def periodic_sum(nu: str, r: float, length: float) -> float:
 
 
 def matern_integral(nu: float, s: float, length: float) -> float:
-    """Matérn correlation for any ν from K_ν(u) = ∫_0^∞ exp(-u cosh t) cosh(νt) dt (Abramowitz & Stegun 9.6.24)."""
+    """Matérn correlation for any ν from K_ν(u) = ∫_0^∞ exp(-u cosh t) cosh(νt) dt (Abramowitz &
+    Stegun 9.6.24).
+    """
     u = math.sqrt(2.0 * nu) * abs(s) / length
     if u == 0.0:
         return 1.0
     if u > 700.0:
         return 0.0
-    t = np.linspace(0.0, math.acosh(800.0 / u), 4001)  # the trapezoidal rule converges exponentially here
+    # the trapezoidal rule converges exponentially here
+    t = np.linspace(0.0, math.acosh(800.0 / u), 4001)
     inner = -u * np.cosh(t) + nu * math.log(u) + (1.0 - nu) * math.log(2.0) - math.lgamma(nu)
     terms = 0.5 * (np.exp(inner + nu * t) + np.exp(inner - nu * t))
     return float(math.fsum(terms) - 0.5 * (terms[0] + terms[-1])) * float(t[1])
@@ -179,27 +196,37 @@ def smooth_cut_off(r: float, c1: float, c2: float) -> float:
     return low / (low + high)
 
 
-# ------------------------------------------------------------------------------------------------------- posterior
+# ---------------------------------------------------------------------------------------- posterior
 
 
 def textbook_posterior(kernel, prior_mean, grid, angle, radius, noise_std):
     """Gaussian conditioning with a plain inverse; `kernel(r)` is called for single numbers."""
     n, m = len(angle), len(grid)
-    K = np.array([[float(kernel(angle[i] - angle[j])) for j in range(n)] for i in range(n)]).reshape(n, n)
-    Ks = np.array([[float(kernel(grid[i] - angle[j])) for j in range(n)] for i in range(m)]).reshape(m, n)
-    inverse = np.linalg.inv(K + np.diag(np.asarray(noise_std, float) ** 2)) if n else np.zeros((0, 0))
+    K = np.array(
+        [[float(kernel(angle[i] - angle[j])) for j in range(n)] for i in range(n)]
+    ).reshape(n, n)
+    Ks = np.array(
+        [[float(kernel(grid[i] - angle[j])) for j in range(n)] for i in range(m)]
+    ).reshape(m, n)
+    inverse = (
+        np.linalg.inv(K + np.diag(np.asarray(noise_std, float) ** 2)) if n else np.zeros((0, 0))
+    )
     mean = prior_mean + Ks @ inverse @ (np.asarray(radius, float) - prior_mean)
     variance = np.array([float(kernel(0.0)) - Ks[i] @ inverse @ Ks[i] for i in range(m)])
     return mean, np.sqrt(np.maximum(variance, 0.0))
 
 
-# ------------------------------------------------------------------------------------------------------ objectives
+# --------------------------------------------------------------------------------------- objectives
 
 
 def boundary(phi: float, theta: float, d_cam: float, fov: float) -> float:
     """Distance from the origin to the boundary of the field of view in direction φ."""
     delta = signed(phi - theta)
-    return d_cam if delta == 0.0 else line_radius(phi, theta, fov / 2 if delta < 0 else -fov / 2, d_cam)
+    return (
+        d_cam
+        if delta == 0.0
+        else line_radius(phi, theta, fov / 2 if delta < 0 else -fov / 2, d_cam)
+    )
 
 
 def sum_over_interval(grid, theta, d_cam, fov, d_max, term) -> float:
@@ -234,16 +261,26 @@ def objective_cs(grid, lower, upper, theta, *, d_cam, fov, d_max, h, step) -> fl
 
 
 def objective_csp(grid, lower, upper, theta, *, d_cam, fov, d_max, h, step) -> float:
-    return sum_over_interval(grid, theta, d_cam, fov, d_max, lambda k, edge: (upper[k] - lower[k]) * step) / h**2
+    return (
+        sum_over_interval(
+            grid, theta, d_cam, fov, d_max, lambda k, edge: (upper[k] - lower[k]) * step
+        )
+        / h**2
+    )
 
 
 def objective_c(grid, lower, upper, theta, *, d_cam, fov, d_max, h, step) -> float:
-    """C: walk from the camera's own angle to either side until the boundary ray dips below the lower bound."""
+    """C: walk from the camera's own angle to either side until the boundary ray dips below the
+    lower bound.
+    """
     reach = half_width(d_cam, fov, d_max)
     offsets = [signed(phi - theta) for phi in grid]
     kept: set[int] = set()
     for side in (+1, -1):
-        for k in sorted((k for k, delta in enumerate(offsets) if side * delta >= 0), key=lambda k: abs(offsets[k])):
+        for k in sorted(
+            (k for k, delta in enumerate(offsets) if side * delta >= 0),
+            key=lambda k: abs(offsets[k]),
+        ):
             if abs(offsets[k]) > reach or lower[k] >= boundary(grid[k], theta, d_cam, fov):
                 break
             kept.add(k)
@@ -251,7 +288,9 @@ def objective_c(grid, lower, upper, theta, *, d_cam, fov, d_max, h, step) -> flo
 
 
 def intersection_interval(lower, theta, d_cam, fov, d_max, pieces=20_000) -> tuple[float, float]:
-    """Ends of the intersection interval, relative to the view: march along both rays until inside `lower(φ)`."""
+    """Ends of the intersection interval, relative to the view: march along both rays until inside
+    `lower(φ)`.
+    """
     ends = []
     for bearing in (fov / 2, -fov / 2):
         s = np.linspace(0.0, d_max, pieces)
@@ -322,7 +361,11 @@ def objective_ioa(grid, lower, upper, theta, *, d_cam, fov, d_max, h, chosen=Non
             and d >= float(np.interp(alpha, bearings, ranges))
         ):
             continue
-        if circular_interpolation(grid, lower, phi) <= r <= circular_interpolation(grid, upper, phi):
+        if (
+            circular_interpolation(grid, lower, phi)
+            <= r
+            <= circular_interpolation(grid, upper, phi)
+        ):
             count += 1
     return count
 
@@ -333,12 +376,15 @@ def count_pixels(inside, radius: float, h: float) -> int:
 
 
 def count_polar_pixels(inside, radius: float, h: float) -> int:
-    """Number of pixel centres of the polar world, an h-grid over (φ, r), for which `inside(φ, r)` holds."""
+    """Number of pixel centres of the polar world, an h-grid over (φ, r), for which `inside(φ, r)`
+    holds.
+    """
     angles, radii = np.arange(0.0, TWO_PI, h), np.arange(0.0, radius, h)
     return sum(inside(float(phi), float(r)) for phi in angles for r in radii)
 
 
-# ------------------------------------------------------------------------------------------------- thesis protocol
+# -------------------------------------------------------------------------------------------------
+# thesis protocol
 
 
 def summed_matern_32(r, length: float, std: float):
@@ -350,9 +396,11 @@ def summed_matern_32(r, length: float, std: float):
 
 
 def thesis_episode(name: str, angles, radii, first: int | None):
-    """The noise-free episode of the thesis in one function: the views taken, coverage and new points after each.
+    """The noise-free episode of the thesis in one function: the views taken, coverage and new
+    points after each.
 
-    `name` is U, UP, CSW, OSM (the omniscient greedy planner) or CS-U (two phases, the first one counts pixels).
+    `name` is U, UP, CSW, OSM (the omniscient greedy planner) or CS-U (two phases, the first one
+    counts pixels).
     """
     d_cam, fov, d_max, h = 10.0, math.radians(35), 10.0, 0.1
     candidates, grid = np.linspace(0.0, TWO_PI, 100), np.linspace(0.0, TWO_PI, 1000)
@@ -363,10 +411,15 @@ def thesis_episode(name: str, angles, radii, first: int | None):
     reach = interval / 2
     weights = None
     if name == "CSW":
-        weights = np.array([
-            [boundary(p, c, d_cam, fov) / d_cam if abs(signed(p - c)) <= reach else 0.0 for p in grid]
-            for c in candidates
-        ])  # fmt: skip
+        weights = np.array(
+            [
+                [
+                    boundary(p, c, d_cam, fov) / d_cam if abs(signed(p - c)) <= reach else 0.0
+                    for p in grid
+                ]
+                for c in candidates
+            ]
+        )
     if name == "CS-U":
         x, y = np.meshgrid(np.arange(-100, 101) * h, np.arange(-100, 101) * h)
         pixel_phi, pixel_r = np.arctan2(y, x).ravel() % TWO_PI, np.hypot(x, y).ravel()
@@ -381,7 +434,11 @@ def thesis_episode(name: str, angles, radii, first: int | None):
         data = np.flatnonzero(counts)
         # k repeats of one exact measurement weigh as one with noise variance σ²/k
         noisy = prior_gram[np.ix_(data, data)] + np.diag(0.04 / counts[data])
-        gain = np.linalg.solve(noisy, prior_cross[:, data].T).T if len(data) else np.zeros((len(grid), 0))
+        gain = (
+            np.linalg.solve(noisy, prior_cross[:, data].T).T
+            if len(data)
+            else np.zeros((len(grid), 0))
+        )
         mean = 5.0 + gain @ (np.array(radii)[data] - 5.0)
         std = np.sqrt(np.maximum(2.25 - np.sum(gain * prior_cross[:, data], axis=1), 0.0))
         low, high = mean - 2 * std, mean + 2 * std
@@ -393,7 +450,9 @@ def thesis_episode(name: str, angles, radii, first: int | None):
             lo, hi = np.interp(candidates, grid, low), np.interp(candidates, grid, high)
             value = interval * (hi - lo if name == "UP" else 0.5 * (hi**2 - lo**2)) / h**2
         if name == "CS-U":
-            in_band = (np.interp(pixel_phi, grid, low) <= pixel_r) & (pixel_r <= np.interp(pixel_phi, grid, high))
+            in_band = (np.interp(pixel_phi, grid, low) <= pixel_r) & (
+                pixel_r <= np.interp(pixel_phi, grid, high)
+            )
             middle = candidates[int(np.argmax(near @ in_band))]
             value[[abs(signed(c - middle)) > reach for c in candidates]] = -math.inf
         best = first if first is not None and not views else int(np.argmax(value))
@@ -410,13 +469,16 @@ def thesis_episode(name: str, angles, radii, first: int | None):
     return views, history
 
 
-# ------------------------------------------------------------------------------------------ posterior shapes, rollouts
+# ------------------------------------------------------------------------------------------
+# posterior shapes, rollouts
 
 
 def visible_on_shape(grid, radii, theta, d_cam, fov, d_max) -> set[int]:
-    """Grid indices that a view sees of a shape: each side walked outwards until the surface leaves the cone.
+    """Grid indices that a view sees of a shape: each side walked outwards until the surface leaves
+    the cone.
 
-    A point is hidden if any point before it on its side has a bearing at least as far from the line of sight.
+    A point is hidden if any point before it on its side has a bearing at least as far from the line
+    of sight.
     """
     seen: set[int] = set()
     n = len(grid)
@@ -437,25 +499,37 @@ def visible_on_shape(grid, radii, theta, d_cam, fov, d_max) -> set[int]:
 
 
 def points_on_shape(grid, radii, h: float) -> list[float]:
-    """Pixel edges crossed around each grid angle: half of each of the two edges of the polygon that meet there."""
+    """Pixel edges crossed around each grid angle: half of each of the two edges of the polygon that
+    meet there.
+    """
     n = len(grid)
     corner = [(r * math.cos(p), r * math.sin(p)) for p, r in zip(grid, radii, strict=True)]
-    edge = [sum(abs(a - b) for a, b in zip(corner[k], corner[(k + 1) % n], strict=True)) / h for k in range(n)]
+    edge = [
+        sum(abs(a - b) for a, b in zip(corner[k], corner[(k + 1) % n], strict=True)) / h
+        for k in range(n)
+    ]
     return [(edge[k - 1] + edge[k]) / 2 for k in range(n)]
 
 
 def expected_gain(grid, shapes, taken, theta, *, d_cam, fov, d_max, h) -> float:
-    """EMC of a view: points that it sees and none of the views taken does, one by one, averaged over the shapes."""
+    """EMC of a view: points that it sees and none of the views taken does, one by one, averaged
+    over the shapes.
+    """
     total = 0.0
     for radii in shapes:
         points = points_on_shape(grid, radii, h)
         seen = {k for view in taken for k in visible_on_shape(grid, radii, view, d_cam, fov, d_max)}
-        total += sum(points[k] for k in visible_on_shape(grid, radii, theta, d_cam, fov, d_max) if k not in seen)
+        total += sum(
+            points[k]
+            for k in visible_on_shape(grid, radii, theta, d_cam, fov, d_max)
+            if k not in seen
+        )
     return total / len(shapes)
 
 
 def greedy_views(sets, weight, needed: float, first: int) -> float:
-    """Number of sets, `first` first and then greedily, that hold `needed` weight; the last one counts in part.
+    """Number of sets, `first` first and then greedily, that hold `needed` weight; the last one
+    counts in part.
 
     A rest that no set holds counts as one.
     """

@@ -1,4 +1,6 @@
-"""Both programs in this process, and the module of each: which one has a subcommand is for the caller to know once."""
+"""Both programs in this process, and the module of each: which one has a subcommand is for the
+caller to know once.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ from nbv_planner.cli import main as robot
 
 def module_of(words: Sequence[str]) -> str:
     """Module that runs the subcommand named first in `words`."""
-    return "nbv_bench.cli.main" if words and words[0] in study.SUBCOMMANDS else "nbv_planner.cli.main"
+    return (
+        "nbv_bench.cli.main" if words and words[0] in study.SUBCOMMANDS else "nbv_planner.cli.main"
+    )
 
 
 def main(words: Sequence[str]) -> int:

@@ -24,8 +24,11 @@ from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.world.simulated_camera import SensorSettings
 
 CONFIG = EpisodeConfig(
-    object="square:width=8", sensor=SensorSettings(num_beams=31, seed=5), mapper=MapperSettings(grid_size=90),
-    planner=PlannerSettings(planner="greedy", objective="U"), views=ViewSpaceSettings(num_views=24),
+    object="square:width=8",
+    sensor=SensorSettings(num_beams=31, seed=5),
+    mapper=MapperSettings(grid_size=90),
+    planner=PlannerSettings(planner="greedy", objective="U"),
+    views=ViewSpaceSettings(num_views=24),
     termination=TerminationSettings(max_views=4),
 )
 """An episode of four views."""
@@ -42,10 +45,14 @@ def _finished(config: EpisodeConfig) -> tuple[Simulation, Termination]:
     return simulation, end_of(simulation)
 
 
-def messages(config: EpisodeConfig = CONFIG, pace: Pace | None = None, version: int = 2) -> list[RawMessage]:
+def messages(
+    config: EpisodeConfig = CONFIG, pace: Pace | None = None, version: int = 2
+) -> list[RawMessage]:
     """What would have been recorded of it."""
     simulation, termination = finished(config)
-    return list(Timeline(config, simulation.judge.steps, termination, pace or Pace(), version).messages())
+    return list(
+        Timeline(config, simulation.judge.steps, termination, pace or Pace(), version).messages()
+    )
 
 
 def later(recorded: Iterable[RawMessage], seconds: int) -> list[RawMessage]:
@@ -66,12 +73,20 @@ def _stamped_later(message: RawMessage, seconds: int) -> bytes:
         info = info_from_text(decode(message).data)
         return text_bytes(dataclasses.replace(info, stamp=info.stamp + seconds * 10**9).text)
     data = bytearray(message.data)
-    if message.topic.name in ("/scan", "/camera_pose", "/goal_pose", "/surface", "/nbv_planner/candidates"):
+    if message.topic.name in (
+        "/scan",
+        "/camera_pose",
+        "/goal_pose",
+        "/surface",
+        "/nbv_planner/candidates",
+    ):
         struct.pack_into("<i", data, 4, struct.unpack_from("<i", data, 4)[0] + seconds)
     return bytes(data)
 
 
-def write(path: Path, recorded: Iterable[RawMessage], storage: str = "mcap", *, flush_every: int = 20) -> Path:
+def write(
+    path: Path, recorded: Iterable[RawMessage], storage: str = "mcap", *, flush_every: int = 20
+) -> Path:
     """Write messages as a bag."""
     with BagWriter(path, storage) as writer:
         for number, message in enumerate(recorded):
@@ -85,7 +100,10 @@ def write(path: Path, recorded: Iterable[RawMessage], storage: str = "mcap", *, 
 
 def content(bag: Bag) -> list[tuple[str, int, bytes]]:
     """Everything in a bag."""
-    return [(message.topic.name, message.time, message.data) for message in bag.messages(lambda topic: True)]
+    return [
+        (message.topic.name, message.time, message.data)
+        for message in bag.messages(lambda topic: True)
+    ]
 
 
 def plain(recorded: Iterable[RawMessage]) -> list[tuple[str, int, bytes]]:

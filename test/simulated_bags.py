@@ -79,9 +79,16 @@ def scan_bytes(scan: Scan, stamp: int) -> bytes:
     """A LaserScan taken at `stamp` (nanoseconds)."""
     angle_max = scan.angle_min + scan.angle_increment * (len(scan.ranges) - 1)
     message = _new(
-        LASER_SCAN, header=_header(stamp, "camera"), angle_min=scan.angle_min, angle_max=angle_max,
-        angle_increment=scan.angle_increment, time_increment=0.0, scan_time=0.0, range_min=scan.range_min,
-        range_max=scan.range_max, ranges=np.asarray(scan.ranges, dtype=np.float32),
+        LASER_SCAN,
+        header=_header(stamp, "camera"),
+        angle_min=scan.angle_min,
+        angle_max=angle_max,
+        angle_increment=scan.angle_increment,
+        time_increment=0.0,
+        scan_time=0.0,
+        range_min=scan.range_min,
+        range_max=scan.range_max,
+        ranges=np.asarray(scan.ranges, dtype=np.float32),
         intensities=np.empty(0, dtype=np.float32),
     )
     return _bytes(LASER_SCAN, message)
@@ -93,17 +100,24 @@ def pose_bytes(pose: CameraPose, stamp: int) -> bytes:
     half = 0.5 * pose.yaw
     turn = _new("geometry_msgs/msg/Quaternion", x=0.0, y=0.0, z=math.sin(half), w=math.cos(half))
     message = _new(
-        POSE_STAMPED, header=_header(stamp, "object"),
+        POSE_STAMPED,
+        header=_header(stamp, "object"),
         pose=_new("geometry_msgs/msg/Pose", position=position, orientation=turn),
     )
     return _bytes(POSE_STAMPED, message)
 
 
-def surface_bytes(belief: SurfaceBelief, stamp: int, old: Mapping[str, Sequence[float]] | None = None) -> bytes:
-    """A `surface` cloud; one of version 1 has the results of checks and `old` columns, whose first values are given."""
+def surface_bytes(
+    belief: SurfaceBelief, stamp: int, old: Mapping[str, Sequence[float]] | None = None
+) -> bytes:
+    """A `surface` cloud; one of version 1 has the results of checks and `old` columns, whose first
+    values are given.
+    """
     x, y = polar_to_cartesian(belief.angle, belief.mean)
     columns: dict[str, Any] = {"x": x + belief.centre[0], "y": y + belief.centre[1]}
-    columns.update({name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper", "hits")})
+    columns.update(
+        {name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper", "hits")}
+    )
     layout = [*SURFACE_LAYOUT]
     if belief.without is not None:
         layout += OWN_LAYOUT
@@ -124,8 +138,12 @@ def surface_bytes(belief: SurfaceBelief, stamp: int, old: Mapping[str, Sequence[
 def info_of(belief: SurfaceBelief, stamp: int, **known: Any) -> SurfaceInfo:
     """What a mapper says with a belief; it has learned nothing but what is given."""
     values: dict[str, Any] = {
-        "prior": PriorSettings(), "sensor": {}, "declared": RangeNoise(0.2, 0.0), "checks": belief.checks,
-        "common": belief.common, **known,
+        "prior": PriorSettings(),
+        "sensor": {},
+        "declared": RangeNoise(0.2, 0.0),
+        "checks": belief.checks,
+        "common": belief.common,
+        **known,
     }
     return SurfaceInfo(stamp, **values)
 
@@ -133,7 +151,13 @@ def info_of(belief: SurfaceBelief, stamp: int, **known: Any) -> SurfaceInfo:
 def candidates_bytes(views: Poses, utility: FloatArray, stamp: int) -> bytes:
     """A `nbv_planner/candidates` cloud; costs are 0, and every candidate is feasible."""
     x, y = views.position.T
-    columns = {"x": x, "y": y, "angle": views.view_angle, "utility": utility, "feasible": np.ones(len(views))}
+    columns = {
+        "x": x,
+        "y": y,
+        "angle": views.view_angle,
+        "utility": utility,
+        "feasible": np.ones(len(views)),
+    }
     if not views.turn.any():
         return _cloud(CANDIDATES_LAYOUT, columns, stamp)
     return _cloud(CANDIDATES_LAYOUT + TURN_LAYOUT, {**columns, "turn": views.turn}, stamp)
@@ -147,15 +171,24 @@ def contour_bytes(angle: FloatArray, radius: FloatArray, stamp: int) -> bytes:
 
 def map_bytes(map: OccupancyMap, stamp: int) -> bytes:
     """An OccupancyGrid."""
-    pose = typestore().deserialize_cdr(pose_bytes(CameraPose(map.x, map.y, map.yaw), stamp), POSE_STAMPED).pose
+    pose = (
+        typestore()
+        .deserialize_cdr(pose_bytes(CameraPose(map.x, map.y, map.yaw), stamp), POSE_STAMPED)
+        .pose
+    )
     height, width = map.cells.shape
     info = _new(
-        "nav_msgs/msg/MapMetaData", map_load_time=_header(stamp, "").stamp, resolution=map.resolution, width=width,
-        height=height, origin=pose,
+        "nav_msgs/msg/MapMetaData",
+        map_load_time=_header(stamp, "").stamp,
+        resolution=map.resolution,
+        width=width,
+        height=height,
+        origin=pose,
     )
-    return _bytes(OCCUPANCY_GRID, _new(
-        OCCUPANCY_GRID, header=_header(stamp, "object"), info=info, data=map.cells.ravel()
-    ))
+    return _bytes(
+        OCCUPANCY_GRID,
+        _new(OCCUPANCY_GRID, header=_header(stamp, "object"), info=info, data=map.cells.ravel()),
+    )
 
 
 def _cloud(layout: Sequence[tuple[str, str]], columns: Mapping[str, Any], stamp: int) -> bytes:
@@ -165,12 +198,25 @@ def _cloud(layout: Sequence[tuple[str, str]], columns: Mapping[str, Any], stamp:
     for name, values in columns.items():
         table[name] = values
     fields = [
-        _new("sensor_msgs/msg/PointField", name=name, offset=dtype.fields[name][1], datatype=FIELD_TYPES[kind], count=1)
+        _new(
+            "sensor_msgs/msg/PointField",
+            name=name,
+            offset=dtype.fields[name][1],
+            datatype=FIELD_TYPES[kind],
+            count=1,
+        )
         for name, kind in layout
     ]
     message = _new(
-        POINT_CLOUD, header=_header(stamp, "object"), height=1, width=len(table), fields=fields, is_bigendian=False,
-        point_step=dtype.itemsize, row_step=table.nbytes, data=np.frombuffer(table.tobytes(), dtype=np.uint8),
+        POINT_CLOUD,
+        header=_header(stamp, "object"),
+        height=1,
+        width=len(table),
+        fields=fields,
+        is_bigendian=False,
+        point_step=dtype.itemsize,
+        row_step=table.nbytes,
+        data=np.frombuffer(table.tobytes(), dtype=np.uint8),
         is_dense=True,
     )
     return _bytes(POINT_CLOUD, message)
@@ -178,11 +224,16 @@ def _cloud(layout: Sequence[tuple[str, str]], columns: Mapping[str, Any], stamp:
 
 def _status(name: str, values: Mapping[str, object], text: str) -> Any:
     pairs = [
-        _new("diagnostic_msgs/msg/KeyValue", key=key, value=repr(float(value)) if isinstance(value, float)
-             else str(value))
+        _new(
+            "diagnostic_msgs/msg/KeyValue",
+            key=key,
+            value=repr(float(value)) if isinstance(value, float) else str(value),
+        )
         for key, value in values.items()
     ]
-    return _new(DIAGNOSTIC_STATUS, level=0, name=name, message=text, hardware_id="nbv_planner", values=pairs)
+    return _new(
+        DIAGNOSTIC_STATUS, level=0, name=name, message=text, hardware_id="nbv_planner", values=pairs
+    )
 
 
 def status_bytes(name: str, values: Mapping[str, object], text: str = "") -> bytes:
@@ -204,7 +255,8 @@ def text_bytes(text: str) -> bytes:
 # Begin of every simulated recording; any time would do.
 _BEGIN = 1_700_000_000_000_000_000
 _MILLISECOND = 1_000_000
-# Scans of one standing camera repeat after so many, which saves most of the time of making an hour of them.
+# Scans of one standing camera repeat after so many, which saves most of the time of making an hour
+# of them.
 _DISTINCT_SCANS = 16
 
 
@@ -229,16 +281,24 @@ class Timeline:
     """The messages of a simulated episode in the order of their times."""
 
     def __init__(
-        self, config: EpisodeConfig, steps: list[Step], termination: Termination, pace: Pace, version: int = 2
+        self,
+        config: EpisodeConfig,
+        steps: list[Step],
+        termination: Termination,
+        pace: Pace,
+        version: int = 2,
     ) -> None:
-        """Take a finished episode in the sensor protocol, to be written as this version of the package does."""
+        """Take a finished episode in the sensor protocol, to be written as this version of the
+        package does.
+        """
         self._version = version
         self._config, self._steps, self._termination, self._pace = config, steps, termination, pace
         shape = parse_object(config.object, config.scene)
         self._points = surface_points(shape, config.scene.pixel_size)
         self._camera = SimulatedCamera(shape, config.scene, config.sensor)
         self._topics = {
-            topic.name: Topic(topic.full_name(pace.namespace), topic.type) for topic in RECORDED_TOPICS
+            topic.name: Topic(topic.full_name(pace.namespace), topic.type)
+            for topic in RECORDED_TOPICS
         }
         self._period = round(1e9 / pace.scan_rate)
         self._surface_stamp = 0
@@ -248,11 +308,17 @@ class Timeline:
         now, space = _BEGIN, self._pace.namespace.lstrip("/")
         node = f"{space}/" if space else ""
         yield self._message(RUN_INFO, now, text_bytes(self._run_info()))
-        yield self._message(GROUND_TRUTH, now, contour_bytes(self._points.angle, self._points.radius, now))
+        yield self._message(
+            GROUND_TRUTH, now, contour_bytes(self._points.angle, self._points.radius, now)
+        )
         if self._config.ground.ground_map:
-            yield self._message(GROUND, now, map_bytes(load_map(self._config.ground.ground_map), now))
+            yield self._message(
+                GROUND, now, map_bytes(load_map(self._config.ground.ground_map), now)
+            )
         yield self._said(now, "WAITING", 0)
-        start = CameraPose.from_polar(self._config.motion.initial_view_angle, self._config.scene.view_distance)
+        start = CameraPose.from_polar(
+            self._config.motion.initial_view_angle, self._config.scene.view_distance
+        )
         yield from self._stands(now, start, 0)
         now += round(self._pace.seconds_per_view * 1e9)
         for number, step in enumerate(self._steps, start=1):
@@ -264,7 +330,9 @@ class Timeline:
                 yield self._message(CAMERA_POSE, now, pose_bytes(view, now))
             yield from self._stands(now + 2 * _MILLISECOND, step.view, number, step)
             values = {"dropped.beam.outside_bounds": 0, "views": number}
-            yield self._message(DIAGNOSTICS, now, diagnostics_bytes(f"{node}surface_mapper", values, now))
+            yield self._message(
+                DIAGNOSTICS, now, diagnostics_bytes(f"{node}surface_mapper", values, now)
+            )
             now += round(self._pace.seconds_per_view * 1e9) + 4 * _MILLISECOND
         yield self._said(now, "DONE", len(self._steps), ended=True)
 
@@ -275,8 +343,12 @@ class Timeline:
         """What the planner says when it has decided."""
         yield self._said(now, "PLANNING", number - 1)
         values: dict[str, object] = {
-            "round": number, "goal_stamp": now, "view_angle": step.view.view_angle, "utility": step.objective_value,
-            "planning_milliseconds": step.milliseconds, "surface_stamp": self._surface_stamp,
+            "round": number,
+            "goal_stamp": now,
+            "view_angle": step.view.view_angle,
+            "utility": step.objective_value,
+            "planning_milliseconds": step.milliseconds,
+            "surface_stamp": self._surface_stamp,
             **step.view.off_circle(self._config.scene.view_distance),
         }
         candidates = candidates_bytes(step.candidates, step.utilities, now)
@@ -286,15 +358,23 @@ class Timeline:
         yield self._message(GOAL_POSE, now, pose_bytes(goal, now))
         yield self._said(now, "MEASURING", number - 1)
 
-    def _stands(self, begin: int, view: CameraPose, number: int, step: Step | None = None) -> Iterator[RawMessage]:
-        """Scans and poses of a camera that stands, and the surface after the first scan of a view."""
+    def _stands(
+        self, begin: int, view: CameraPose, number: int, step: Step | None = None
+    ) -> Iterator[RawMessage]:
+        """Scans and poses of a camera that stands, and the surface after the first scan of a
+        view.
+        """
         pose = view
         count = max(1, round(self._pace.seconds_per_view * self._pace.scan_rate))
-        scans = [self._camera.scan(pose, number, scan) for scan in range(min(count, _DISTINCT_SCANS))]
+        scans = [
+            self._camera.scan(pose, number, scan) for scan in range(min(count, _DISTINCT_SCANS))
+        ]
         for index in range(count):
             stamp = begin + index * self._period
             yield self._message(SCAN, stamp, scan_bytes(scans[index % len(scans)], stamp))
-            yield self._message(CAMERA_POSE, stamp, pose_bytes(pose, stamp + round(self._pace.pose_offset * 1e9)))
+            yield self._message(
+                CAMERA_POSE, stamp, pose_bytes(pose, stamp + round(self._pace.pose_offset * 1e9))
+            )
             if index == 0 and step is not None:
                 self._surface_stamp = stamp
                 yield from self._mapped(step.belief, stamp)
@@ -312,29 +392,46 @@ class Timeline:
         yield self._message(SURFACE, now, surface_bytes(belief, stamp))
 
     def _said(self, now: int, state: str, views: int, *, ended: bool = False) -> RawMessage:
-        values: dict[str, object] = {"state": state, "views": views, "coverage_estimate": 0.0, "elapsed": 0.0}
+        values: dict[str, object] = {
+            "state": state,
+            "views": views,
+            "coverage_estimate": 0.0,
+            "elapsed": 0.0,
+        }
         if ended:
             reason = self._termination
-            values = {**reason.figures, **values, "reason": reason.reason.value, "detail": reason.detail}
+            values = {
+                **reason.figures,
+                **values,
+                "reason": reason.reason.value,
+                "detail": reason.detail,
+            }
         return self._message(STATUS, now, status_bytes("nbv_planner: status", values))
 
     def _run_info(self) -> str:
         nodes = {name: node_parameters(self._config, name) for name in NODE_SETTINGS}
         if self._config.planner.look_every:
             nodes["surface_mapper"]["integrate"] = "always"
-        return yaml.safe_dump({"versions": versions(), "nodes": nodes, "nodes_not_found_yet": []}, sort_keys=False)
+        return yaml.safe_dump(
+            {"versions": versions(), "nodes": nodes, "nodes_not_found_yet": []}, sort_keys=False
+        )
 
 
 def node_parameters(config: EpisodeConfig, node: str) -> dict[str, Any]:
     """Parameters of a node as the configuration has them, else their defaults."""
-    # Where plug-ins are declared, the class of the configuration is one derived from that of the node; a node may also
-    # have settings, with defaults of their own, beside those of the configuration.
+    # Where plug-ins are declared, the class of the configuration is one derived from that of the
+    # node; a node may also have settings, with defaults of their own, beside those of the
+    # configuration.
     groups = [group for group in vars(config).values() if dataclasses.is_dataclass(group)]
     found: dict[str, Any] = {}
     for cls in NODE_SETTINGS[node]:
         held = [group for group in groups if isinstance(group, cls) or issubclass(cls, type(group))]
         for group in (cls(), *held):
-            found |= {name: _plain(getattr(group, name)) for name, _, _ in settings_of(cls) if hasattr(group, name)}
+            found |= {
+                name: _plain(getattr(group, name))
+                for name, _, _ in settings_of(cls)
+                if hasattr(group, name)
+            }
     if "settle_time" in found:
         found["settle_time"] = 0.0  # as config/simulation.yaml has it: the camera stands at once
     if node == "depth_camera":

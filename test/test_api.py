@@ -1,4 +1,6 @@
-"""The Python API: its names, an episode to iterate over, parts for scans of one's own, and the notebooks."""
+"""The Python API: its names, an episode to iterate over, parts for scans of one's own, and the
+notebooks.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,12 @@ def python(code: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
     return subprocess.run(
-        [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, encoding="utf-8"
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
     )
 
 
@@ -49,7 +56,10 @@ def test_names_for_types_are_those_that_are_loaded_and_those_of_the_page():
 
 
 def test_to_import_the_package_loads_nothing_else():
-    done = python("import sys, nbv_planner; print([name for name in ('numpy', 'scipy') if name in sys.modules])")
+    done = python(
+        "import sys, nbv_planner; print([name for name in ('numpy', 'scipy') if name in"
+        " sys.modules])"
+    )
     assert done.stdout.strip() == "[]"
 
 
@@ -99,8 +109,19 @@ def test_enough_coverage_ends_it_with_its_reason():
 
 
 def test_it_is_the_episode_of_the_command_line(tmp_path):
-    arguments = [f"--set={name}={value}" for name, value in {"noise_std": 0.1, "radius_max": 9.0, **QUICK}.items()]
-    arguments += ["--object", "ellipse:a=6,b=4", "--seed", "3", "--no-figures", "--out", str(tmp_path / "out")]
+    arguments = [
+        f"--set={name}={value}"
+        for name, value in {"noise_std": 0.1, "radius_max": 9.0, **QUICK}.items()
+    ]
+    arguments += [
+        "--object",
+        "ellipse:a=6,b=4",
+        "--seed",
+        "3",
+        "--no-figures",
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert main(["simulate", *arguments]) == 0
     table = np.genfromtxt(tmp_path / "out" / "views.csv", delimiter=",", names=True)
     episode = nbv.simulate("ellipse:a=6,b=4", seed=3, noise_std=0.1, radius_max=9.0, **QUICK)
@@ -126,7 +147,10 @@ def test_settings_reach_every_group_that_has_them_and_lengths_follow():
         ({"noise_std": -1.0}, "noise_std: -1.0 is out of range; must be >= 0 and <= 1e+09 m"),
         ({"planner": "best"}, "planner: 'best' is not known; must be one of greedy, "),
         ({"object": "flower:petals=5"}, "unknown parameter 'petals'"),
-        ({"object": 5.0}, "object: 5.0 is neither a text nor an object with a method radius(angle)"),
+        (
+            {"object": 5.0},
+            "object: 5.0 is neither a text nor an object with a method radius(angle)",
+        ),
         ({"protocol": "ros"}, "protocol: 'ros' is not known; must be one of thesis, sensor"),
     ],
     ids=str,
@@ -190,11 +214,15 @@ def test_a_registered_planner_works_by_its_name_and_may_be_replaced():
 @pytest.mark.usefixtures("registry")
 def test_what_cannot_be_registered_is_refused_and_changes_nothing():
     before = nbv.planner_names()
-    with pytest.raises(UnknownNameError, match=r"kind of plug-in 'planers'.*did you mean planner\?"):
+    with pytest.raises(
+        UnknownNameError, match=r"kind of plug-in 'planers'.*did you mean planner\?"
+    ):
         nbv.register("planers", "mine", Second)
     with pytest.raises(nbv.SettingError, match="the name belongs to nbv_planner"):
         nbv.register("planner", "greedy", Second)
-    with pytest.raises(nbv.SettingError, match="planner egg of package this process: must have a method decide"):
+    with pytest.raises(
+        nbv.SettingError, match="planner egg of package this process: must have a method decide"
+    ):
         nbv.register("planner", "egg", Egg)
     with pytest.raises(nbv.SettingError, match="must be a class, not Second"):
         nbv.register("planner", "second", Second())
@@ -215,7 +243,9 @@ def test_an_episode_that_fails_says_so_and_keeps_its_views():
 def test_parts_built_by_hand_decide_as_the_episode_does():
     settings = {**QUICK, "object": "star"}
     config, expected = nbv.configure(**settings), [view.angle for view in nbv.simulate(**settings)]
-    camera = nbv.SimulatedCamera(nbv.parse_object("star", config.scene), config.scene, config.sensor)
+    camera = nbv.SimulatedCamera(
+        nbv.parse_object("star", config.scene), config.scene, config.sensor
+    )
     mapper, planner = nbv.mapper_and_planner(config)
     visited = []
     for number in range(1, 6):
@@ -233,12 +263,13 @@ def test_parts_need_a_known_scene():
 @pytest.mark.parametrize(
     "settings",
     [
-        {"planner": "rollout", "shapes": 8, "deadline": 60.0, "max_views": 4}, {"planner": "uniform", "max_views": 4},
+        {"planner": "rollout", "shapes": 8, "deadline": 60.0, "max_views": 4},
+        {"planner": "uniform", "max_views": 4},
         {"protocol": "thesis", "planner": "greedy", "objective": "IOA", "stop_at_coverage": 0.3},
         {"scene": "unknown", "planner": "greedy", "objective": "U", "max_views": 4},
     ],
     ids=["rollout", "uniform", "thesis", "unknown"],
-)  # fmt: skip
+)
 def test_an_episode_goes_on_in_another_process_where_it_is(settings):
     """Before its first view, between two views, after the one that ends it, and after its end."""
     episode = nbv.Episode(nbv.configure(num_views=24, num_beams=61, grid_size=120, **settings))
@@ -272,10 +303,10 @@ def test_a_figure_is_drawn_during_the_episode():
 
 def test_without_the_extra_everything_else_works():
     done = python(
-        "import sys\nsys.modules.update(pandas=None, matplotlib=None)\nimport nbv_planner as nbv\n"
-        "episode = nbv.simulate(planner='uniform', max_views=1)\nprint(len(list(episode)), episode._repr_png_())\n"
-        "for draw in (episode.frame, episode.plot):\n"
-        "    try:\n        draw()\n    except nbv.NbvPlannerError as error:\n        print(error)\n"
+        "import sys\nsys.modules.update(pandas=None, matplotlib=None)\nimport nbv_planner as"
+        " nbv\nepisode = nbv.simulate(planner='uniform', max_views=1)\nprint(len(list(episode)),"
+        " episode._repr_png_())\nfor draw in (episode.frame, episode.plot):\n    try:\n       "
+        " draw()\n    except nbv.NbvPlannerError as error:\n        print(error)\n"
     )
     first, *errors = done.stdout.splitlines()
     assert first == "1 None", done.stderr
@@ -295,7 +326,9 @@ def test_a_notebook_runs_as_a_reader_runs_it(path, tmp_path, monkeypatch):
     for folder in ("IPYTHONDIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(folder, str(tmp_path))
     book = nbformat.read(path, as_version=4)
-    nbclient.NotebookClient(book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(
+        book, timeout=300, resources={"metadata": {"path": str(tmp_path)}}
+    ).execute()
     outputs = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
     assert [output for output in outputs if output.get("name") == "stderr"] == []
     shown = [kind for output in outputs for kind in output.get("data", {})]

@@ -1,4 +1,6 @@
-"""Values on a grid around the circle: interpolation against numpy's, windows against plain indexing."""
+"""Values on a grid around the circle: interpolation against numpy's, windows against plain
+indexing.
+"""
 
 from __future__ import annotations
 

@@ -38,7 +38,9 @@ def test_colours_that_meet_in_a_picture_are_told_apart(eye):
 
 
 def test_mean_hits_and_camera_differ_in_grey_print():
-    grey = sorted(luminance(colors.rgb(getattr(colors, name))) for name in ("TRUTH", "MEAN", "LAST", "HIT"))
+    grey = sorted(
+        luminance(colors.rgb(getattr(colors, name))) for name in ("TRUTH", "MEAN", "LAST", "HIT")
+    )
     assert np.diff(grey).min() > 0.04
 
 
@@ -48,12 +50,16 @@ def test_rgb_reads_back(name):
     assert "#" + "".join(f"{round(255 * part):02X}" for part in colors.rgb(text)) == text
 
 
-UTILITIES = arrays(float, st.integers(1, 20), elements=st.floats(allow_nan=True, allow_infinity=True))
+UTILITIES = arrays(
+    float, st.integers(1, 20), elements=st.floats(allow_nan=True, allow_infinity=True)
+)
 
 
 @given(UTILITIES, st.data())
 def test_any_utility_has_a_colour(utility, data):
-    feasible = np.array(data.draw(st.lists(st.booleans(), min_size=len(utility), max_size=len(utility))))
+    feasible = np.array(
+        data.draw(st.lists(st.booleans(), min_size=len(utility), max_size=len(utility)))
+    )
     found = colors.utility_colors(utility, feasible)
     assert found.shape == (len(utility), 3)
     assert np.isfinite(found).all()

@@ -1,4 +1,6 @@
-"""Columns of results are named in one table, with which records, files, tables and documents agree."""
+"""Columns of results are named in one table, with which records, files, tables and documents
+agree.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,14 @@ import pytest
 
 import nbv_planner
 from nbv_planner.episode.judge import PointErrors, SurfaceError
-from nbv_planner.episode.records import EpisodeRecord, Metric, ViewColumn, ViewRecord, episode_metrics, write_record
+from nbv_planner.episode.records import (
+    EpisodeRecord,
+    Metric,
+    ViewColumn,
+    ViewRecord,
+    episode_metrics,
+    write_record,
+)
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.report.tables import Column
 
@@ -22,15 +31,33 @@ TABLE = ROOT / "episode" / "records.py"
 DOCUMENT = ROOT.parent / "docs" / "reference" / "columns.md"
 VIEW = ViewRecord(1, 0.5, 10, 0.25, 12, 3.5, 1.25)
 # Words that mean other things too: nobody may take a value or make a column by them.
-EVERYDAY = {"accuracy", "angle", "completeness", "coverage", "distance", "number", "seconds", "surface_points", "turn"}
+EVERYDAY = {
+    "accuracy",
+    "angle",
+    "completeness",
+    "coverage",
+    "distance",
+    "number",
+    "seconds",
+    "surface_points",
+    "turn",
+}
 NAMES = {*ViewColumn.__members__, *Metric.__members__} - {"T"}  # that of a TypeVar
 # They show or keep what is known of views and episodes.
 TAKERS = ("get", "getattr", "Column")
-ROOMS = ("nbv_planner/episode", "nbv_planner/report", "nbv_planner/bags", "nbv_planner/cli", "nbv_bench")
+ROOMS = (
+    "nbv_planner/episode",
+    "nbv_planner/report",
+    "nbv_planner/bags",
+    "nbv_planner/cli",
+    "nbv_bench",
+)
 
 
 def taken_by(tree: ast.AST) -> set[int]:
-    """Which nodes are keys: in brackets, or the arguments of what takes a value or makes a column by a name."""
+    """Which nodes are keys: in brackets, or the arguments of what takes a value or makes a column
+    by a name.
+    """
     found = {id(node.slice) for node in ast.walk(tree) if isinstance(node, ast.Subscript)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in TAKERS:
@@ -43,14 +70,18 @@ def spelt(source: str) -> set[str]:
     tree = ast.parse(source)
     keys = taken_by(tree)
     return {
-        node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and node.value in NAMES
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and node.value in NAMES
         and (node.value not in EVERYDAY or id(node) in keys)
     }
 
 
 # Tables of their own with a column that is called like one of views, but is another.
 OTHERS = {
-    "bags/analysis.py": {"number", "seconds"},  # of what was left out; after which a view was decided
+    # of what was left out; after which a view was decided
+    "bags/analysis.py": {"number", "seconds"},
     "episode/simulation.py": {"completeness"},  # at which an episode ends
     "nbv_bench/optimum/least.py": {"surface_points"},
     "nbv_bench/optimum/optimum_problem.py": {"surface_points"},
@@ -63,10 +94,12 @@ OTHERS = {
 def test_no_other_module_spells_the_name_of_a_column(room):
     modules = {
         str(path.relative_to(ROOT.parent)).removeprefix("nbv_planner/"): path
-        for path in (ROOT.parent / room).rglob("*.py") if path != TABLE
+        for path in (ROOT.parent / room).rglob("*.py")
+        if path != TABLE
     }
     found = {
-        name: names for name, path in modules.items()
+        name: names
+        for name, path in modules.items()
         if (names := spelt(path.read_text(encoding="utf-8")) - OTHERS.get(name, set()))
     }
     assert found == {}
@@ -94,15 +127,19 @@ def test_a_column_is_read_from_a_record_and_from_what_a_file_has_of_one():
     assert ViewColumn.new_points.each([VIEW, {"new_points": 3}]) == [10, 3]
 
 
-def test_views_csv_has_the_columns_in_their_order_and_an_older_one_is_read_back_without_the_newest(tmp_path):
+def test_views_csv_has_the_columns_in_their_order_and_an_older_one_is_read_back_without_the_newest(
+    tmp_path,
+):
     views = (dataclasses.replace(VIEW, chamfer=0.5), VIEW)
     ended = Termination(TerminationReason.STOPPED, {}, "")
-    write_record(tmp_path, EpisodeRecord({"object": "x"}, {}, 0, views, ended, episode_metrics(views, 40)))
+    write_record(
+        tmp_path, EpisodeRecord({"object": "x"}, {}, 0, views, ended, episode_metrics(views, 40))
+    )
     with (tmp_path / "views.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == list(ViewColumn.__members__)
     assert float(rows[0]["chamfer"]) == 0.5
-    (old, _) = json.loads((tmp_path / "episode.json").read_text(encoding="utf-8"))["views"]
+    old, _ = json.loads((tmp_path / "episode.json").read_text(encoding="utf-8"))["views"]
     del old["chamfer"]
     known = {name: value for name, value in old.items() if value is not None}
     assert math.isnan(ViewRecord(**known).chamfer)
@@ -117,5 +154,8 @@ def test_a_column_of_a_table_is_called_and_rounded_as_the_table_says():
 
 @pytest.mark.parametrize("columns", [ViewColumn, Metric])
 def test_the_document_has_every_column_with_its_unit_and_what_it_is(columns):
-    rows = [f"| `{one.name}` | {one.title} | {one.unit} | {one.what.replace('|', chr(92) + '|')} |" for one in columns]
+    rows = [
+        f"| `{one.name}` | {one.title} | {one.unit} | {one.what.replace('|', chr(92) + '|')} |"
+        for one in columns
+    ]
     assert "\n".join(rows) in DOCUMENT.read_text(encoding="utf-8")

@@ -19,7 +19,12 @@ from nbv_planner.episode.parameter_files import (
     takes_simulated_time,
     values_for,
 )
-from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, PlannerSettings, config_from_parameters
+from nbv_planner.episode.parameters import (
+    NODE_SETTINGS,
+    EpisodeConfig,
+    PlannerSettings,
+    config_from_parameters,
+)
 from nbv_planner.errors import ConfigFileError, NbvPlannerError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.planners.planner import ON_SHAPES
@@ -34,7 +39,9 @@ CONFIG = Path(__file__).parents[1] / "config"
 SHIPPED = sorted(CONFIG.glob("*.yaml"))
 
 QOS = "qos_overrides./scan.publisher.depth"
-TABLE = next(name for name, default, _ in settings_of(TurntableSettings) if isinstance(default, float))
+TABLE = next(
+    name for name, default, _ in settings_of(TurntableSettings) if isinstance(default, float)
+)
 
 # Where a shipped file differs from the code's defaults on purpose.
 DELIBERATE = {
@@ -44,8 +51,11 @@ DELIBERATE = {
     },
     "robot.yaml": {
         "nbv_planner": {
-            "max_duration": 1800.0, "run_info_nodes": "surface_mapper", "target_fraction": 1.0,
-            "planner": "tour", "learn_speeds": True,  # a robot that drives pays seconds
+            "max_duration": 1800.0,
+            "run_info_nodes": "surface_mapper",
+            "target_fraction": 1.0,
+            "planner": "tour",
+            "learn_speeds": True,  # a robot that drives pays seconds
         },
     },
 }
@@ -75,8 +85,10 @@ def test_shared_section_goes_to_all_nodes_and_the_nodes_own_wins(write):
         found = load_parameters(write(text))
         assert set(found) == set(NODE_SETTINGS)
         assert {node: values["radius_max"] for node, values in found.items()} == {
-            "depth_camera": 6.0, "surface_mapper": 6.0, "nbv_planner": 7.0,
-        }  # fmt: skip
+            "depth_camera": 6.0,
+            "surface_mapper": 6.0,
+            "nbv_planner": 7.0,
+        }
         assert all(values["view_distance"] == 12.0 for values in found.values())
 
 
@@ -84,9 +96,10 @@ def test_shared_section_may_hold_what_only_some_nodes_have(write):
     """Also the table, which is no node of the demo."""
     names = {"num_beams": 9, "planner": "hybrid", "noise_std": 0.1, TABLE: 0.1}
     assert load_parameters(write(yaml.safe_dump({"/**": {"ros__parameters": names}}))) == {
-        "depth_camera": {"num_beams": 9, "noise_std": 0.1}, "surface_mapper": {"noise_std": 0.1},
+        "depth_camera": {"num_beams": 9, "noise_std": 0.1},
+        "surface_mapper": {"noise_std": 0.1},
         "nbv_planner": {"planner": "hybrid", "noise_std": 0.1},
-    }  # fmt: skip
+    }
 
 
 def shipped() -> dict:
@@ -95,7 +108,10 @@ def shipped() -> dict:
 
 def test_a_file_laid_over_the_shipped_one_changes_what_it_names_and_nothing_else(write):
     parameters, expected = shipped(), shipped()
-    lay_over(parameters, load_parameters(write("/**: {ros__parameters: {noise_std: 0.1, max_views: 3}}\n")))
+    lay_over(
+        parameters,
+        load_parameters(write("/**: {ros__parameters: {noise_std: 0.1, max_views: 3}}\n")),
+    )
     for values in expected.values():
         values["noise_std"] = 0.1
     expected["nbv_planner"]["max_views"] = 3
@@ -109,36 +125,51 @@ def test_a_file_that_names_everything_counts_alone(write):
     assert parameters == everything
 
 
-@pytest.mark.parametrize(("given", "planner"), [
-    ({"objective": "U"}, "greedy"),
-    ({"phase_one_objective": "U"}, "two_phase"),
-    ({"objective": "U", "planner": "hybrid"}, "hybrid"),
-    ({"max_views": 3}, "rollout"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "planner"),
+    [
+        ({"objective": "U"}, "greedy"),
+        ({"phase_one_objective": "U"}, "two_phase"),
+        ({"objective": "U", "planner": "hybrid"}, "hybrid"),
+        ({"max_views": 3}, "rollout"),
+    ],
+)
 def test_an_objective_without_a_planner_chooses_the_planner_that_has_one(given, planner):
     parameters = shipped()
     lay_over(parameters, {"nbv_planner": given})
     assert parameters["nbv_planner"] == {**shipped()["nbv_planner"], **given, "planner": planner}
 
 
-@pytest.mark.parametrize(("changes", "expected"), [
-    (["num_beams=9"], {"depth_camera": {"num_beams": 9}}),
-    (["noise_std=1e-3"], {node: {"noise_std": 0.001} for node in NODE_SETTINGS}),
-    (["surface_mapper.noise_std=1"], {"surface_mapper": {"noise_std": 1.0}}),
-    (["max_views=3", "max_views=4"], {"nbv_planner": {"max_views": 4}}),
-    (["smoothness=5/2", "robust=false"], {"surface_mapper": {"smoothness": "5/2", "robust": False}}),
-    (["allowed_arcs=[0, 3]"], {"nbv_planner": {"allowed_arcs": (0.0, 3.0)}}),
-    (["object=ellipse:a=6,b=4"], {"depth_camera": {"object": "ellipse:a=6,b=4"}}),
-    (["surface_mapper.camera_frame="], {"surface_mapper": {"camera_frame": ""}}),
-    (["objective=U", "planner=hybrid"], {"nbv_planner": {"objective": "U", "planner": "hybrid"}}),
-    (["objective=U"], {"nbv_planner": {"objective": "U", "planner": "greedy"}}),
-    (["depth_camera.qos_overrides./scan.publisher.depth=3"], {"depth_camera": {QOS: 3}}),
-    (["qos_overrides./scan.publisher.depth=3"], {node: {QOS: 3} for node in NODE_SETTINGS}),
-], ids=lambda value: " ".join(value) if isinstance(value, list) else "")  # fmt: skip
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        (["num_beams=9"], {"depth_camera": {"num_beams": 9}}),
+        (["noise_std=1e-3"], {node: {"noise_std": 0.001} for node in NODE_SETTINGS}),
+        (["surface_mapper.noise_std=1"], {"surface_mapper": {"noise_std": 1.0}}),
+        (["max_views=3", "max_views=4"], {"nbv_planner": {"max_views": 4}}),
+        (
+            ["smoothness=5/2", "robust=false"],
+            {"surface_mapper": {"smoothness": "5/2", "robust": False}},
+        ),
+        (["allowed_arcs=[0, 3]"], {"nbv_planner": {"allowed_arcs": (0.0, 3.0)}}),
+        (["object=ellipse:a=6,b=4"], {"depth_camera": {"object": "ellipse:a=6,b=4"}}),
+        (["surface_mapper.camera_frame="], {"surface_mapper": {"camera_frame": ""}}),
+        (
+            ["objective=U", "planner=hybrid"],
+            {"nbv_planner": {"objective": "U", "planner": "hybrid"}},
+        ),
+        (["objective=U"], {"nbv_planner": {"objective": "U", "planner": "greedy"}}),
+        (["depth_camera.qos_overrides./scan.publisher.depth=3"], {"depth_camera": {QOS: 3}}),
+        (["qos_overrides./scan.publisher.depth=3"], {node: {QOS: 3} for node in NODE_SETTINGS}),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
 def test_a_change_goes_to_every_node_that_has_the_parameter(changes, expected):
     parameters = shipped()
     set_parameters(parameters, changes)
-    assert parameters == {node: {**values, **expected.get(node, {})} for node, values in shipped().items()}
+    assert parameters == {
+        node: {**values, **expected.get(node, {})} for node, values in shipped().items()
+    }
 
 
 def test_a_change_leaves_out_nodes_that_are_not_there():
@@ -156,18 +187,25 @@ def test_a_change_that_would_have_no_effect_is_refused(name):
 
 
 def test_values_for_one_node_are_those_of_all_its_sections(write):
-    text = "/**/turntable: {ros__parameters: {a: 2}}\n/**: {ros__parameters: {a: 1, b: 1}}\nnbv_planner: "
+    text = (
+        "/**/turntable: {ros__parameters: {a: 2}}\n/**: {ros__parameters: {a: 1, b:"
+        " 1}}\nnbv_planner: "
+    )
     assert values_for(write(text + "{ros__parameters: {a: 3}}\n"), "turntable") == {"a": 2, "b": 1}
 
 
-@pytest.mark.parametrize("section", ["depth_camera", "/depth_camera", "/**/depth_camera", "/arm/depth_camera"])
+@pytest.mark.parametrize(
+    "section", ["depth_camera", "/depth_camera", "/**/depth_camera", "/arm/depth_camera"]
+)
 def test_section_may_name_a_namespace(write, section):
     found = load_parameters(write(f"{section}: {{ros__parameters: {{seed: 3}}}}\n"))
     assert found == {"depth_camera": {"seed": 3}, "surface_mapper": {}, "nbv_planner": {}}
 
 
 def test_numbers_take_the_type_of_the_parameter(write):
-    found = load_parameters(write("nbv_planner: {ros__parameters: {max_duration: 5, allowed_arcs: [0, 3]}}\n"))
+    found = load_parameters(
+        write("nbv_planner: {ros__parameters: {max_duration: 5, allowed_arcs: [0, 3]}}\n")
+    )
     assert found["nbv_planner"] == {"max_duration": 5.0, "allowed_arcs": (0.0, 3.0)}
     assert type(found["nbv_planner"]["max_duration"]) is float
 
@@ -178,7 +216,6 @@ def test_the_clock_is_left_to_who_starts_the_nodes(write):
     assert takes_simulated_time(write(text))
     assert not takes_simulated_time(write(text.replace("true", "false")))
     assert not takes_simulated_time(write("depth_camera: {ros__parameters: {seed: 3}}\n"))
-
 
 
 def test_overrides_of_the_quality_of_service_keep_their_full_names(write):
@@ -201,22 +238,64 @@ nbv_planner: {ros__parameters: {qos_overrides./scan.publisher.depth: 3}}
     ("text", "words"),
     [
         ("nbv_planner: {ros__parameters: {max_viws: 1}}", ["nbv_planner", "max_viws", "max_views"]),
-        ("/**: {ros__parameters: {max_viws: 1}}", ["/**: ", "'max_viws'", "parameters.md", "did you mean max_views?"]),
+        (
+            "/**: {ros__parameters: {max_viws: 1}}",
+            ["/**: ", "'max_viws'", "parameters.md", "did you mean max_views?"],
+        ),
         ("/**: {ros__parameters: {num_beams: 1}}", ["/**: num_beams: 1 ", ">= 2"]),
         ("/**: {ros__parameters: {1: 1}}", ["/**: ", "'1'"]),
-        ("depth_camera: {ros__parameters: {grid_size: 99}}", ["depth_camera: ", "unknown parameter 'grid_size'"]),
-        ("planer: {ros__parameters: {}}", ["planer", "/**", "depth_camera", "surface_mapper", "nbv_planner"]),
-        ("/**/surface_maper: {ros__parameters: {}}", ["'/**/surface_maper'", "did you mean surface_mapper?"]),
-        ("nbv_planner: {ros__parameters: {max_views: -1}}", ["nbv_planner", "max_views", "-1", ">= 0"]),
-        ("nbv_planner: {ros__parameters: {max_views: 1.5}}", ["nbv_planner", "max_views", "1.5", "integer"]),
-        ("nbv_planner: {ros__parameters: {max_views: true}}", ["nbv_planner", "max_views", "True", "integer"]),
-        ("nbv_planner: {ros__parameters: {wait_for_start: 1}}", ["wait_for_start", "1", "true or false"]),
-        ("nbv_planner: {ros__parameters: {objective: 3}}", ["nbv_planner", "objective", "3", "string"]),
-        ("nbv_planner: {ros__parameters: {objective: X}}", ["nbv_planner", "objective", "'X'", "IOA", "UP"]),
-        ("nbv_planner: {ros__parameters: {allowed_arcs: 1}}", ["nbv_planner", "allowed_arcs", "1", "list"]),
-        ("nbv_planner: {ros__parameters: {allowed_arcs: [a, 1]}}", ["nbv_planner", "allowed_arcs[0]", "'a'"]),
-        ("nbv_planner: {ros__parameters: {band_tolerance: .inf}}", ["nbv_planner", "band_tolerance: inf", ">= 1e-12"]),
-        ("nbv_planner: {ros__parameters: {band_tolerance: }}", ["nbv_planner", "band_tolerance", "None", "number"]),
+        (
+            "depth_camera: {ros__parameters: {grid_size: 99}}",
+            ["depth_camera: ", "unknown parameter 'grid_size'"],
+        ),
+        (
+            "planer: {ros__parameters: {}}",
+            ["planer", "/**", "depth_camera", "surface_mapper", "nbv_planner"],
+        ),
+        (
+            "/**/surface_maper: {ros__parameters: {}}",
+            ["'/**/surface_maper'", "did you mean surface_mapper?"],
+        ),
+        (
+            "nbv_planner: {ros__parameters: {max_views: -1}}",
+            ["nbv_planner", "max_views", "-1", ">= 0"],
+        ),
+        (
+            "nbv_planner: {ros__parameters: {max_views: 1.5}}",
+            ["nbv_planner", "max_views", "1.5", "integer"],
+        ),
+        (
+            "nbv_planner: {ros__parameters: {max_views: true}}",
+            ["nbv_planner", "max_views", "True", "integer"],
+        ),
+        (
+            "nbv_planner: {ros__parameters: {wait_for_start: 1}}",
+            ["wait_for_start", "1", "true or false"],
+        ),
+        (
+            "nbv_planner: {ros__parameters: {objective: 3}}",
+            ["nbv_planner", "objective", "3", "string"],
+        ),
+        (
+            "nbv_planner: {ros__parameters: {objective: X}}",
+            ["nbv_planner", "objective", "'X'", "IOA", "UP"],
+        ),
+        (
+            "nbv_planner: {ros__parameters: {allowed_arcs: 1}}",
+            ["nbv_planner", "allowed_arcs", "1", "list"],
+        ),
+        (
+            "nbv_planner: {ros__parameters: {allowed_arcs: [a, 1]}}",
+            ["nbv_planner", "allowed_arcs[0]", "'a'"],
+        ),
+        (
+            "nbv_planner: {ros__parameters: {band_tolerance: .inf}}",
+            ["nbv_planner", "band_tolerance: inf", ">= 1e-12"],
+        ),
+        (
+            "nbv_planner: {ros__parameters: {band_tolerance: }}",
+            ["nbv_planner", "band_tolerance", "None", "number"],
+        ),
         ("nbv_planner: {ros__parameters: 3}", ["nbv_planner", "ros__parameters"]),
         ("nbv_planner: {ros__parameters: {}, more: {}}", ["nbv_planner", "ros__parameters"]),
         ("nbv_planner: {max_views: 3}", ["nbv_planner", "ros__parameters"]),
@@ -260,9 +339,13 @@ def test_a_section_that_was_meant_for_a_node_and_does_not_reach_it_is_refused(wr
 @pytest.mark.parametrize(
     ("section", "node"),
     [
-        ("surface_mapper", "/surface_mapper"), ("/**/surface_mapper", "/robot/arm/surface_mapper"),
-        ("/*/surface_mapper", "/arm/surface_mapper"), ("/arm/mapper_2", "/arm/mapper_2"), ("/**", "/surface_mapper"),
-        ("/**/nbv_planner", "/surface_mapper"), ("/arm/*", "/arm/surface_mapper"),
+        ("surface_mapper", "/surface_mapper"),
+        ("/**/surface_mapper", "/robot/arm/surface_mapper"),
+        ("/*/surface_mapper", "/arm/surface_mapper"),
+        ("/arm/mapper_2", "/arm/mapper_2"),
+        ("/**", "/surface_mapper"),
+        ("/**/nbv_planner", "/surface_mapper"),
+        ("/arm/*", "/arm/surface_mapper"),
         ("/leg/surface_mapper: {ros__parameters: {}}\n/arm/surface_mapper", "/arm/surface_mapper"),
     ],
 )
@@ -272,18 +355,23 @@ def test_a_file_with_sections_of_these_nodes_only_is_all_right(write, section, n
 
 def test_sections_of_no_node_are_named_with_what_may_have_been_meant(write):
     path = write(f"amcl: {EMPTY}\nsurface_mapper: {EMPTY}\narm: {{nbv_planer: {EMPTY}}}\n")
-    assert check_sections(path, "/surface_mapper") == (
-        f"{path}: of no node of this package, and not used: 'amcl', 'arm/nbv_planer' (did you mean nbv_planner?)"
+    assert (
+        check_sections(path, "/surface_mapper")
+        == f"{path}: of no node of this package, and not used: 'amcl', 'arm/nbv_planer' (did you"
+        " mean nbv_planner?)"
     )
 
 
 def test_namespaces_may_be_nested_and_sections_of_other_packages_left_out(write):
     path = write(
-        "/**: {ros__parameters: {seed: 2}}\narm:\n  left:\n    nbv_planner:\n      ros__parameters: {max_views: 3}\n"
-        f"surface_mapper: {{ros__parameters: {{robust: y}}}}\namcl: {{ros__parameters: {{x: {'[' * 40 + ']' * 40}}}}}\n"
+        "/**: {ros__parameters: {seed: 2}}\narm:\n  left:\n    nbv_planner:\n     "
+        " ros__parameters: {max_views: 3}\nsurface_mapper: {ros__parameters: {robust:"
+        f" y}}}}\namcl: {{ros__parameters: {{x: {'[' * 40 + ']' * 40}}}}}\n"
     )
     assert load_parameters(path) == {
-        "depth_camera": {"seed": 2}, "surface_mapper": {"robust": True}, "nbv_planner": {"max_views": 3}
+        "depth_camera": {"seed": 2},
+        "surface_mapper": {"robust": True},
+        "nbv_planner": {"max_views": 3},
     }
     assert sections_of_others(path) == f"{path}: of no node of this package, and not used: 'amcl'"
     assert sections_of_others(path) == check_sections(path, "/arm/left/nbv_planner")
@@ -291,35 +379,47 @@ def test_namespaces_may_be_nested_and_sections_of_other_packages_left_out(write)
 
 
 def test_the_last_of_two_values_counts_as_in_ros(write):
-    path = write(f"nbv_planner: {EMPTY}\nsurface_mapper: {EMPTY}\nnbv_planner: {{ros__parameters: {{max_views: 3}}}}\n")
+    path = write(
+        f"nbv_planner: {EMPTY}\nsurface_mapper: {EMPTY}\nnbv_planner: {{ros__parameters:"
+        " {max_views: 3}}\n"
+    )
     assert load_parameters(path)["nbv_planner"] == {"max_views": 3}
 
 
 def test_a_wrong_value_is_named_with_its_line(write):
     text = "arm:\n  nbv_planner:\n    ros__parameters:\n      max_views: 2024-02-31\n"
-    with pytest.raises(ConfigFileError, match=r"line 4: arm/nbv_planner.*max_views: '2024-02-31' is no timestamp"):
+    with pytest.raises(
+        ConfigFileError, match=r"line 4: arm/nbv_planner.*max_views: '2024-02-31' is no timestamp"
+    ):
         load_parameters(write(text))
-    with pytest.raises(ConfigFileError, match=r"p\.yaml, line 4: arm/nbv_planner: max_views: -1 is out of range"):
+    with pytest.raises(
+        ConfigFileError, match=r"p\.yaml, line 4: arm/nbv_planner: max_views: -1 is out of range"
+    ):
         load_parameters(write(text.replace("2024-02-31", "-1")))
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ("radius_max=5e-324", "radius_max: 5e-324 is out of range; must be >= 1e-05 and <= 1e\\+06 m"),
+        (
+            "radius_max=5e-324",
+            "radius_max: 5e-324 is out of range; must be >= 1e-05 and <= 1e\\+06 m",
+        ),
         ("radius_max=1e300", "radius_max: 1e\\+300 is out of range; must be >= 1e-05"),
         ("pixel_size=1e-12", "pixel_size: 1e-12 is too fine for radius_max; must be >= 0.0008 m"),
         ("look_every=1e-12", "look_every: 1e-12 m is out of proportion.*; must be 0.005 to inf m"),
         ("kernel_std=1e-300", "kernel_std: 1e-300 is out of range; must be >= 1e-12"),
         ("kernel_std=1e-6", "kernel_std: 1e-06 m is out of proportion"),
     ],
-)  # fmt: skip
+)
 def test_numbers_that_no_scene_has_are_refused_before_anything_is_built(change, words):
     def check() -> None:
         parameters = shipped()
         set_parameters(parameters, [change])
         config = config_from_parameters(parameters, object="circle:r=5")
-        check_proportions(config.scene, config.kernel, config.measurement, config.planner, config.termination)
+        check_proportions(
+            config.scene, config.kernel, config.measurement, config.planner, config.termination
+        )
 
     with pytest.raises(NbvPlannerError, match=words):
         check()
@@ -328,16 +428,22 @@ def test_numbers_that_no_scene_has_are_refused_before_anything_is_built(change, 
 @pytest.mark.parametrize(
     ("value", "words"),
     [
-        ("2024-02-31", "max_views=2024-02-31: '2024-02-31' is no timestamp"), ("9" * 5000, "100 characters or fewer"),
-        ("[" * 2000, "nested more than 50 deep"), ("&a [*a]", "holds itself"), ("!!python/name:os.system", "tag"),
-        (str(list(range(10**5))), "is a list, expected an integer"), ("9" * 99, "out of range; must be .* 64 bits"),
+        ("2024-02-31", "max_views=2024-02-31: '2024-02-31' is no timestamp"),
+        ("9" * 5000, "100 characters or fewer"),
+        ("[" * 2000, "nested more than 50 deep"),
+        ("&a [*a]", "holds itself"),
+        ("!!python/name:os.system", "tag"),
+        (str(list(range(10**5))), "is a list, expected an integer"),
+        ("9" * 99, "out of range; must be .* 64 bits"),
     ],
-)  # fmt: skip
+)
 def test_a_hostile_change_is_one_short_line(value, words):
     with pytest.raises(ConfigFileError, match=words) as caught:
         set_parameters(shipped(), [f"max_views={value}"])
     message = str(caught.value)
-    assert message.startswith("--set max_views=") or message.startswith("cannot read --set max_views=")
+    assert message.startswith("--set max_views=") or message.startswith(
+        "cannot read --set max_views="
+    )
     assert "\n" not in message
     assert len(message) < 700
 
@@ -364,7 +470,8 @@ def test_shipped_file_says_what_the_code_says_unless_on_purpose(path):
         node: {
             key: value
             for key, value in values.items()
-            if value != (pytest.approx(d, rel=1e-3) if isinstance(d := defaults(node)[key], float) else d)
+            if value
+            != (pytest.approx(d, rel=1e-3) if isinstance(d := defaults(node)[key], float) else d)
         }
         for node, values in found.items()
     }
@@ -375,18 +482,24 @@ def test_the_shipped_simulation_is_the_built_in_one_with_the_best_planner_and_ma
     """Nothing else that decides an episode differs, down to single precision."""
     shipped = config_from_parameters(load_parameters(CONFIG / "simulation.yaml"))
     built_in = EpisodeConfig(
-        planner=PlannerSettings(planner="rollout"), termination=TerminationSettings(certify=True),
+        planner=PlannerSettings(planner="rollout"),
+        termination=TerminationSettings(certify=True),
         robust=RobustSettings(robust=True),
     )
     for group, values in built_in.as_dict().items():
         for key, value in values.items() if isinstance(values, dict) else ():
             found = shipped.as_dict()[group][key]
-            assert found == (pytest.approx(value, rel=1e-3) if isinstance(value, float) else value), f"{group}.{key}"
+            assert found == (
+                pytest.approx(value, rel=1e-3) if isinstance(value, float) else value
+            ), f"{group}.{key}"
 
 
 def test_the_robots_file_has_every_parameter_that_the_more_special_ones_found_worth_adapting():
     """Or its head names it among the lengths that follow from the scene."""
-    ours, text = load_parameters(CONFIG / "robot.yaml"), (CONFIG / "robot.yaml").read_text(encoding="utf-8")
+    ours, text = (
+        load_parameters(CONFIG / "robot.yaml"),
+        (CONFIG / "robot.yaml").read_text(encoding="utf-8"),
+    )
     for name in ("nav2.yaml", "turntable.yaml", "simulator.yaml"):
         for node, values in load_parameters(CONFIG / name).items():
             left = set(values) - {"objective"} - set(ours[node])  # rollout has none
@@ -397,8 +510,16 @@ def test_the_robots_file_has_every_parameter_that_the_more_special_ones_found_wo
 def test_the_size_of_a_shipped_scene_is_changed_by_its_own_lengths_alone(path):
     """No shipped file fixes a length of the surface model, which follows from the scene."""
     for node, values in load_parameters(path).items():
-        fixed = {name for cls in NODE_SETTINGS[node] for name, _, meta in settings_of(cls) if meta.scale} & set(values)
-        assert fixed <= {"view_distance", "range_min", "range_max", "noise_std", "position_tolerance"}
+        fixed = {
+            name for cls in NODE_SETTINGS[node] for name, _, meta in settings_of(cls) if meta.scale
+        } & set(values)
+        assert fixed <= {
+            "view_distance",
+            "range_min",
+            "range_max",
+            "noise_std",
+            "position_tolerance",
+        }
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
@@ -431,10 +552,16 @@ def test_all_is_under_the_section_that_the_command_line_replaces():
 def test_who_starts_a_robot_by_hand_has_a_planner_that_waits_and_stands_still_for_its_scans():
     """Nothing but what the simulation's own files say makes a robot drive by itself."""
     planner, mapper = defaults("nbv_planner"), defaults("surface_mapper")
-    assert (planner["wait_for_start"], planner["settle_time"], mapper["settle_time"], mapper["scans_per_view"]) == (
-        True, 0.5, 0.5, 3
-    )
-    found = {path.stem: load_parameters(path)["nbv_planner"].get("wait_for_start", True) for path in SHIPPED}
+    assert (
+        planner["wait_for_start"],
+        planner["settle_time"],
+        mapper["settle_time"],
+        mapper["scans_per_view"],
+    ) == (True, 0.5, 0.5, 3)
+    found = {
+        path.stem: load_parameters(path)["nbv_planner"].get("wait_for_start", True)
+        for path in SHIPPED
+    }
     assert {name for name, waits in found.items() if not waits} == {"simulation", "simulator"}
 
 
@@ -444,7 +571,11 @@ def test_what_is_written_is_read_back(write):
     odd = {
         "depth_camera": {"object": "file:a b, #1: ü.csv", "noise_std": 1e-7, "camera_frame": "no"},
         "surface_mapper": {"camera_frame": "", "length_scale": 1e-3},
-        "nbv_planner": {"blocked_arcs": (0.1, 0.2, -1e-9, 1e-20), "wait_for_start": True, "run_info_nodes": "1.0"},
+        "nbv_planner": {
+            "blocked_arcs": (0.1, 0.2, -1e-9, 1e-20),
+            "wait_for_start": True,
+            "run_info_nodes": "1.0",
+        },
     }
     assert load_parameters(write(dump_parameters(odd))) == odd
 
@@ -464,7 +595,9 @@ def test_shipped_file_is_found_in_the_checkout_or_where_it_is_installed(tmp_path
     assert shared_file("config/mine.yaml") == place
     with pytest.raises(ConfigFileError) as caught:
         shared_file("config/yours.yaml")
-    assert all(word in str(caught.value) for word in ("config/yours.yaml", str(tmp_path), "/nowhere"))
+    assert all(
+        word in str(caught.value) for word in ("config/yours.yaml", str(tmp_path), "/nowhere")
+    )
 
 
 @pytest.mark.parametrize("text", ["1e-3", "1E-3", "1.e-3", "1.0e-3", "0.001"])
@@ -481,12 +614,22 @@ EXPERIMENTS = sorted((CONFIG / "experiments").glob("*.yaml"))
 def test_every_sweep_names_the_target_of_planners_that_have_one(path):
     """So that no published figure depends on the default."""
     for label, planner in yaml.safe_load(path.read_text(encoding="utf-8"))["planners"].items():
-        has_one = planner.get("planner") in ON_SHAPES or planner.get("objective") in ("EMC", "OS", "OSM")
+        has_one = planner.get("planner") in ON_SHAPES or planner.get("objective") in (
+            "EMC",
+            "OS",
+            "OSM",
+        )
         assert not has_one or planner.get("target") in ("points", "completeness"), label
 
 
-@pytest.mark.parametrize(("name", "planner"), {
-    "robot.yaml": "tour", "nav2.yaml": "tour", "turntable.yaml": "rollout", "simulator.yaml": "rollout",
-}.items())
+@pytest.mark.parametrize(
+    ("name", "planner"),
+    {
+        "robot.yaml": "tour",
+        "nav2.yaml": "tour",
+        "turntable.yaml": "rollout",
+        "simulator.yaml": "rollout",
+    }.items(),
+)
 def test_robots_that_drive_count_seconds_and_those_that_look_dearly_views(name, planner):
     assert load_parameters(CONFIG / name)["nbv_planner"]["planner"] == planner

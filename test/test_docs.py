@@ -20,11 +20,15 @@ from nbv_planner.surface.checks import KINDS
 ROOT = Path(__file__).parents[1]
 NOTATION = (ROOT / "docs" / "reference" / "notation.md").read_text(encoding="utf-8")
 THEORY = (ROOT / "docs" / "explanation" / "theory.md").read_text(encoding="utf-8")
-CODE_NAMES = sorted(set(re.findall(r"`((?:nbv_planner|nbv_bench|benchmarks)\.[\w.]+)`", NOTATION + THEORY)))
+CODE_NAMES = sorted(
+    set(re.findall(r"`((?:nbv_planner|nbv_bench|benchmarks)\.[\w.]+)`", NOTATION + THEORY))
+)
 
 
 def resolve(name: str) -> object:
-    """Import the longest module in a dotted name and walk down the rest; fields of dataclasses count."""
+    """Import the longest module in a dotted name and walk down the rest; fields of dataclasses
+    count.
+    """
     parts = name.split(".")
     for length in range(len(parts), 0, -1):
         try:
@@ -32,7 +36,11 @@ def resolve(name: str) -> object:
         except ModuleNotFoundError:
             continue
         for part in parts[length:]:
-            fields = {f.name for f in dataclasses.fields(found)} if dataclasses.is_dataclass(found) else set()
+            fields = (
+                {f.name for f in dataclasses.fields(found)}
+                if dataclasses.is_dataclass(found)
+                else set()
+            )
             found = part if part in fields else getattr(found, part)
         return found
     raise ModuleNotFoundError(name)
@@ -45,20 +53,33 @@ def test_code_name_exists(name):
 
 def test_there_are_code_names_and_a_wrong_one_would_be_found():
     assert len(CODE_NAMES) > 70
-    for wrong in ("nbv_planner.world.scene.Scene.pixel_width", "nbv_planner.gp.kernels.Cubic", "nbv_planner.nothing"):
+    for wrong in (
+        "nbv_planner.world.scene.Scene.pixel_width",
+        "nbv_planner.gp.kernels.Cubic",
+        "nbv_planner.nothing",
+    ):
         with pytest.raises((AttributeError, ModuleNotFoundError)):
             resolve(wrong)
 
 
 def test_every_row_of_the_notation_names_code():
-    rows = [line for line in NOTATION.splitlines() if line.startswith("| ") and not line.startswith("| symbol")]
+    rows = [
+        line
+        for line in NOTATION.splitlines()
+        if line.startswith("| ") and not line.startswith("| symbol")
+    ]
     assert len(rows) > 50
-    assert [row for row in rows if not re.search("`(nbv_planner|nbv_bench|benchmarks)[.]", row)] == []
+    assert [
+        row for row in rows if not re.search("`(nbv_planner|nbv_bench|benchmarks)[.]", row)
+    ] == []
 
 
 def test_status_of_the_objectives_is_that_of_the_code():
     table = THEORY.partition("<!-- objectives:begin -->")[2].partition("<!-- objectives:end -->")[0]
-    rows = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.strip().splitlines()[2:]]
+    rows = [
+        tuple(cell.strip() for cell in line.strip("|").split("|"))
+        for line in table.strip().splitlines()[2:]
+    ]
     expected = [
         (info.id, info.requirements, info.proof + (f"; {info.caveat}" if info.caveat else ""))
         for info in OBJECTIVE_INFO.values()
@@ -69,8 +90,13 @@ def test_status_of_the_objectives_is_that_of_the_code():
 def test_every_check_is_in_the_troubleshooting_with_what_it_says_and_advises():
     text = (ROOT / "docs" / "how_to" / "troubleshoot.md").read_text(encoding="utf-8")
     table = text.partition("<!-- checks:begin -->")[2].partition("<!-- checks:end -->")[0]
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().splitlines()[2:]]
-    expected = [(f"`{kind.name}`", re.sub(r"\{[^}]*\}", "…", kind.says), kind.advice) for kind in KINDS]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in table.strip().splitlines()[2:]
+    ]
+    expected = [
+        (f"`{kind.name}`", re.sub(r"\{[^}]*\}", "…", kind.says), kind.advice) for kind in KINDS
+    ]
     assert [(name, says, advice) for name, says, _, advice in rows] == expected
     assert all(cause for _, _, cause, _ in rows)
 
@@ -83,7 +109,9 @@ def test_fields_of_the_surface_are_in_the_reference():
 
 
 def test_tests_and_commands_that_the_theory_points_to_exist():
-    sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "test").rglob("test_*.py"))
+    sources = "\n".join(
+        path.read_text(encoding="utf-8") for path in (ROOT / "test").rglob("test_*.py")
+    )
     names = set(re.findall(r"`(test_\w+)`", THEORY))
     assert len(names) > 8
     assert {name for name in names if f"def {name}(" not in sources} == set()
@@ -91,7 +119,10 @@ def test_tests_and_commands_that_the_theory_points_to_exist():
 
 
 def test_tables_of_performance_are_those_of_the_results_beside_them():
-    measured, document = read_record(ROOT / "benchmarks" / "results"), read_document(ROOT / "docs" / "results")
+    measured, document = (
+        read_record(ROOT / "benchmarks" / "results"),
+        read_document(ROOT / "docs" / "results"),
+    )
     assert set(WITHOUT_ROS) <= set(measured)
     assert updated(document, measured) == document
     assert not any(part["quick"] for part in measured.values())
@@ -103,7 +134,11 @@ def test_pictures_of_the_documents_exist():
         for path in (ROOT / "docs").rglob("*.md")
         for name in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", path.read_text(encoding="utf-8"))
     ]
-    assert {path.name for path in pictures} >= {"bench_mapper.png", "bench_objectives.png", "bench_camera.png"}
+    assert {path.name for path in pictures} >= {
+        "bench_mapper.png",
+        "bench_objectives.png",
+        "bench_camera.png",
+    }
     assert [path for path in pictures if not path.is_file()] == []
     assert set((ROOT / "docs").rglob("*.png")) - set(pictures) == set()
 
@@ -113,7 +148,8 @@ def test_every_figure_that_is_drawn_has_its_picture():
     folders = ("nbv_planner/report/figures", "nbv_bench/figures", "nbv_planner/view", "benchmarks")
     drawn = {
         node.name
-        for folder in folders for path in (ROOT / folder).glob("*.py")
+        for folder in folders
+        for path in (ROOT / folder).glob("*.py")
         for node in ast.parse(path.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef) and _is_of_a_figure(node)
     }
@@ -125,17 +161,35 @@ def test_every_figure_that_is_drawn_has_its_picture():
 def _is_of_a_figure(node: ast.FunctionDef) -> bool:
     takes = {ast.unparse(argument.annotation) for argument in node.args.args if argument.annotation}
     gives = ast.unparse(node.returns) if node.returns else ""
-    return not node.name.startswith("_") and node.name.startswith(("draw_", "plot_")) and "Figure" in {gives, *takes}
+    return (
+        not node.name.startswith("_")
+        and node.name.startswith(("draw_", "plot_"))
+        and "Figure" in {gives, *takes}
+    )
 
 
 @pytest.mark.slow
-def test_the_site_builds_into_an_empty_folder_without_a_warning_and_takes_no_comment_for_a_type(tmp_path):
+def test_the_site_builds_into_an_empty_folder_without_a_warning_and_takes_no_comment_for_a_type(
+    tmp_path,
+):
     for needed in ("sphinx", "myst_parser", "furo"):
         pytest.importorskip(needed, reason="the extra 'docs' is not installed")
     done = subprocess.run(
-        [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(ROOT / "docs"), str(tmp_path / "site")],
-        capture_output=True, text=True, timeout=900, check=False,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "sphinx",
+            "-W",
+            "--keep-going",
+            "-q",
+            str(ROOT / "docs"),
+            str(tmp_path / "site"),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
     assert (done.returncode, done.stderr) == (0, "")
     page = (tmp_path / "site" / "reference" / "api.html").read_text(encoding="utf-8")
     fields = set(re.findall(r'<dt class="field-\w+">([\w ]+)<', page))
@@ -149,7 +203,9 @@ PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONT
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_files_of_tests_and_subcommands_that_a_page_names_are_there(page):
     text = page.read_text(encoding="utf-8")
-    assert {path for path in re.findall(r"\btest/[\w/]+\.py", text) if not (ROOT / path).exists()} == set()
+    assert {
+        path for path in re.findall(r"\btest/[\w/]+\.py", text) if not (ROOT / path).exists()
+    } == set()
     names = {path.name for path in (ROOT / "test").rglob("*.py")}
     assert set(re.findall(r"(?<![\w/])test_\w+\.py", text)) - names == set()
     moved = ("bench", "experiment", "report", "optimum", "explain")

@@ -21,11 +21,29 @@ def test_configuration_is_plain_data():
     assert json.loads(json.dumps(plain))["object"] == "square:width=4"
     assert plain["sensor"]["seed"] == 3
     assert set(plain) == {
-        "object", "protocol", "scene", "sensor", "matching", "motion", "world", "search", "kernel", "mapper",
+        "object",
+        "protocol",
+        "scene",
+        "sensor",
+        "matching",
+        "motion",
+        "world",
+        "search",
+        "kernel",
+        "mapper",
         "measurement",
-        "robust", "checks", "accuracy", "planner", "views", "ground", "termination", "thesis_tie_tolerance",
-        "stop_at_coverage", "stop_at_completeness", "stop_after_views",
-    }  # fmt: skip
+        "robust",
+        "checks",
+        "accuracy",
+        "planner",
+        "views",
+        "ground",
+        "termination",
+        "thesis_tie_tolerance",
+        "stop_at_coverage",
+        "stop_at_completeness",
+        "stop_after_views",
+    }
 
 
 def test_unknown_protocol_lists_the_known_ones():
@@ -65,7 +83,11 @@ def test_one_set_of_node_parameters_gives_the_groups():
     assert config.scene == Scene(**shared, radius_min=2.25, range_min=0.06, pixel_size=0.1125)
     assert (config.sensor.num_beams, config.sensor.seed) == (31, 5)
     assert (config.kernel.length_scale, config.mapper.grid_size) == (0.3, 200)
-    assert (config.planner.planner, config.planner.objective, config.planner.edge_length) == ("greedy", "UP", 1.125)
+    assert (config.planner.planner, config.planner.objective, config.planner.edge_length) == (
+        "greedy",
+        "UP",
+        1.125,
+    )
     assert (config.views.num_views, config.termination.max_views) == (36, 7)
     assert (config.object, config.protocol) == ("polygon:diamond", "thesis")
 
@@ -81,36 +103,59 @@ def test_wrong_parameter_is_refused_by_name():
 
 def test_nodes_that_disagree_about_the_shared_geometry_are_refused():
     """`Shared geometry given once`: two different values cannot both be meant."""
-    given = {"depth_camera": {"radius_max": 8.0, "pixel_size": 0.1}, "nbv_planner": {"radius_max": 7.0}}
+    given = {
+        "depth_camera": {"radius_max": 8.0, "pixel_size": 0.1},
+        "nbv_planner": {"radius_max": 7.0},
+    }
     with pytest.raises(SettingError) as caught:
         config_from_parameters({**given, "surface_mapper": {"radius_max": 8.0}})
-    assert str(caught.value) == (
-        "radius_max: 8.0 m of depth_camera, 7.0 m of nbv_planner; "
+    assert (
+        str(caught.value) == "radius_max: 8.0 m of depth_camera, 7.0 m of nbv_planner; "
         "pixel_size: 0.1 m of depth_camera, 0.0875 m of nbv_planner; must be the same"
     )
 
 
-@pytest.mark.parametrize("values", [{"range_max": 30.0}, {"range_min": 0.2}, {"field_of_view": 0.785398163}])
+@pytest.mark.parametrize(
+    "values", [{"range_max": 30.0}, {"range_min": 0.2}, {"field_of_view": 0.785398163}]
+)
 def test_a_recorded_camera_may_have_another_sensor_than_the_header_told_the_mapper(values):
-    """Nodes read six digits of what the header says, and no range beyond the object: the mapper's values count."""
+    """Nodes read six digits of what the header says, and no range beyond the object: the mapper's
+    values count.
+    """
     read = {"range_max": 18.0, "field_of_view": 0.785398}
     nodes = {"surface_mapper": read, "nbv_planner": read}
     assert RunParameters({"depth_camera": values, **nodes}).config().scene == Scene(**read)
-    nodes = {"depth_camera": {**values, "radius_max": 7.0}, "surface_mapper": {**read, "radius_max": 8.0}}
-    with pytest.raises(SettingError, match=r"radius_max: 7\.0 m of depth_camera, 8\.0 m of surface_mapper"):
+    nodes = {
+        "depth_camera": {**values, "radius_max": 7.0},
+        "surface_mapper": {**read, "radius_max": 8.0},
+    }
+    with pytest.raises(
+        SettingError, match=r"radius_max: 7\.0 m of depth_camera, 8\.0 m of surface_mapper"
+    ):
         RunParameters(nodes).config()
 
 
 def test_geometry_may_differ_by_rounding():
-    given = {"depth_camera": {"radius_max": 8.00001}, "surface_mapper": {"radius_max": 8.0}, "nbv_planner": {}}
+    given = {
+        "depth_camera": {"radius_max": 8.00001},
+        "surface_mapper": {"radius_max": 8.0},
+        "nbv_planner": {},
+    }
     assert config_from_parameters(given).scene == Scene()
 
 
 def test_a_recording_of_a_version_without_targets_was_about_surface_points():
     """At that, its resolution follows from the noise of its mapper."""
-    nodes = {"surface_mapper": {"noise_std": 0.05}, "nbv_planner": {"planner": "rollout", "pixel_size": 0.1}}
-    planner = parameters_from_msg(SimpleNamespace(data=yaml.safe_dump({"nodes": nodes}))).config().planner
+    nodes = {
+        "surface_mapper": {"noise_std": 0.05},
+        "nbv_planner": {"planner": "rollout", "pixel_size": 0.1},
+    }
+    planner = (
+        parameters_from_msg(SimpleNamespace(data=yaml.safe_dump({"nodes": nodes}))).config().planner
+    )
     assert (planner.target, planner.completeness_tau) == ("points", 0.15)
     nodes["nbv_planner"] |= {"target": "completeness", "noise_std": 0.2}
-    planner = parameters_from_msg(SimpleNamespace(data=yaml.safe_dump({"nodes": nodes}))).config().planner
+    planner = (
+        parameters_from_msg(SimpleNamespace(data=yaml.safe_dump({"nodes": nodes}))).config().planner
+    )
     assert (planner.target, planner.completeness_tau) == ("completeness", 0.3)

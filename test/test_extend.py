@@ -39,7 +39,17 @@ def names():
 
 
 def test_each_example_defines_what_it_is_about(names):
-    about = {"Opposite", "Nearest", "Poses", "Beside", "Cosines", "Egg", "NearestHit", "Oblique", "ObliqueScene"}
+    about = {
+        "Opposite",
+        "Nearest",
+        "Poses",
+        "Beside",
+        "Cosines",
+        "Egg",
+        "NearestHit",
+        "Oblique",
+        "ObliqueScene",
+    }
     assert about <= set(names)
 
 
@@ -47,7 +57,11 @@ def test_files_that_the_page_names_exist():
     text = PAGE.read_text(encoding="utf-8")
     named = re.findall(r"`((?:nbv_planner/|planning/|gp/|world/|mapping/)[\w/]+\.py)`", text)
     root = PAGE.parents[1]
-    missing = [name for name in named if not (root / name).exists() and not (root / "nbv_planner" / name).exists()]
+    missing = [
+        name
+        for name in named
+        if not (root / name).exists() and not (root / "nbv_planner" / name).exists()
+    ]
     assert [name for name in missing if not name.endswith("yours.py")] == []
 
 
@@ -62,7 +76,9 @@ def model(request, names):
 
 def some(seed: int) -> Hits:
     rng = np.random.default_rng(seed)
-    points = np.stack(polar_to_cartesian(rng.uniform(0.0, 6.28, 40), 5.0 + rng.uniform(0.0, 1.0, 40)), axis=1)
+    points = np.stack(
+        polar_to_cartesian(rng.uniform(0.0, 6.28, 40), 5.0 + rng.uniform(0.0, 1.0, 40)), axis=1
+    )
     return Hits(points, np.full(40, 0.2), 2.0 * points, np.full(40, seed))
 
 
@@ -82,12 +98,15 @@ def test_hits_of_a_scan_come_through_the_mapping_to_the_model(model):
     """In the object frame: each is next to one of the points that the model keeps."""
     view, sensor = CameraPose.from_polar(0.3, SCENE.view_distance), SensorSettings(num_beams=31)
     scan = SimulatedCamera(parse_object("square:width=8", SCENE), SCENE, sensor).scan(view, 1)
-    checks = ModelChecks(SCENE, RangeNoise(0.2, 0.0), CheckSettings(checks=False), AccuracySettings(accuracy=False))
+    checks = ModelChecks(
+        SCENE, RangeNoise(0.2, 0.0), CheckSettings(checks=False), AccuracySettings(accuracy=False)
+    )
     mapping = ScanMapping(model, SCENE, MeasurementSettings(), checks)
     hits = mapping.add_view(scan, view).hits
     assert model.count == len(hits) > 10
     apart = np.linalg.norm(hits.points[:, None] - model.points, axis=-1).min(axis=1)
-    assert apart.max() < 3 * 0.2  # neighbours may be merged, and the robust model moves them by the noise
+    # neighbours may be merged, and the robust model moves them by the noise
+    assert apart.max() < 3 * 0.2
     assert mapping.belief().count >= 0
 
 

@@ -27,7 +27,9 @@ circle_angle = st.floats(0.0, TWO_PI, exclude_max=True)
 
 
 def camera_to_world(bearing, distance, view_angle, view_distance):
-    """Polar (angle, radius) of the point at `bearing` and range `distance`: the inverse of world_to_camera."""
+    """Polar (angle, radius) of the point at `bearing` and range `distance`: the inverse of
+    world_to_camera.
+    """
     x = view_distance - np.asarray(distance) * np.cos(bearing)
     y = np.asarray(distance) * np.sin(bearing)
     return wrap_angle(np.asarray(view_angle) - np.arctan2(y, x)), np.hypot(x, y)
@@ -51,7 +53,9 @@ def test_tiny_negative_angle_wraps_to_zero_not_to_two_pi(tiny):
 
 
 def test_wrap_broadcasts_over_arrays():
-    np.testing.assert_allclose(wrap_angle([[-0.1, 0.0], [TWO_PI, 7.0]]), [[TWO_PI - 0.1, 0.0], [0.0, 7.0 - TWO_PI]])
+    np.testing.assert_allclose(
+        wrap_angle([[-0.1, 0.0], [TWO_PI, 7.0]]), [[TWO_PI - 0.1, 0.0], [0.0, 7.0 - TWO_PI]]
+    )
 
 
 @given(any_angle, any_angle)
@@ -97,7 +101,9 @@ def test_world_to_camera_equals_shifting_and_rotating(angle, radius, view, dista
 @example(TWO_PI - 1e-12, 5.0, 0.01, 10.0)
 @example(3.0, 9.9, 0.0, 10.0)  # behind the centre
 def test_world_camera_world_round_trip(angle, radius, view, distance):
-    back_angle, back_radius = camera_to_world(*world_to_camera(angle, radius, view, distance), view, distance)
+    back_angle, back_radius = camera_to_world(
+        *world_to_camera(angle, radius, view, distance), view, distance
+    )
     assert 0.0 <= float(back_angle) < TWO_PI
     assert float(back_radius) == pytest.approx(radius, abs=1e-11)
     assert abs(oracles.signed(float(back_angle) - angle)) < 1e-11 / min(radius, 1.0)
@@ -105,7 +111,9 @@ def test_world_camera_world_round_trip(angle, radius, view, distance):
 
 @given(st.floats(-1.5, 1.5), st.floats(0.01, 9.9), any_angle, st.floats(10.0, 20.0))
 def test_camera_world_camera_round_trip(bearing, distance, view, circle):
-    back_bearing, back_distance = world_to_camera(*camera_to_world(bearing, distance, view, circle), view, circle)
+    back_bearing, back_distance = world_to_camera(
+        *camera_to_world(bearing, distance, view, circle), view, circle
+    )
     assert float(back_distance) == pytest.approx(distance, abs=1e-11)
     assert float(back_bearing) == pytest.approx(bearing, abs=1e-11 / min(distance, 1.0))
 
@@ -135,7 +143,8 @@ def test_point_beyond_the_centre_keeps_its_own_angle():
 
 @given(any_angle, st.floats(-1.4, 1.4), st.floats(-1.5, 1.5))
 def test_ray_meets_the_half_line_where_two_intersecting_lines_do(view, bearing, offset):
-    # The half-line is crossed in front of the camera if the angles at centre and camera leave room for a triangle.
+    # The half-line is crossed in front of the camera if the angles at centre and camera leave room
+    # for a triangle.
     assume(abs(bearing) > 1e-6)
     delta = -math.copysign(abs(offset), bearing)
     assume(abs(delta) > 1e-6)
@@ -159,7 +168,9 @@ def test_ray_stays_finite_and_positive_as_the_bearing_goes_to_zero(bearing):
     delta = np.array([-0.5, -0.1, -1e-3])
     radius = camera_ray(delta, 0.0, bearing, 10.0)
     assert np.all(np.isfinite(radius))
-    np.testing.assert_allclose(radius, 10.0 * math.sin(bearing) / np.sin(bearing - delta), rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(
+        radius, 10.0 * math.sin(bearing) / np.sin(bearing - delta), rtol=1e-9, atol=1e-300
+    )
     np.testing.assert_allclose(camera_ray(-delta, 0.0, -bearing, 10.0), radius, rtol=1e-12)
 
 

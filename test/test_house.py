@@ -1,4 +1,6 @@
-"""The house stays as it is laid out: few rooms, one thought per module, one name per thing, a README of one sitting."""
+"""The house stays as it is laid out: few rooms, one thought per module, one name per thing, a
+README of one sitting.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ import subprocess
 import sys
 import tokenize
 from collections import Counter, defaultdict
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,13 +22,20 @@ CHECKOUT = ROOT.parent
 ROOTS = (ROOT, CHECKOUT / "nbv_bench")
 MODULES = {
     ".".join(path.relative_to(CHECKOUT).with_suffix("").parts).removesuffix(".__init__"): path
-    for root in ROOTS for path in sorted(root.rglob("*.py"))
+    for root in ROOTS
+    for path in sorted(root.rglob("*.py"))
 }
 # Interchangeable members, chosen by name: each may have one importer, or none, and be short.
 MEMBERS = (
-    "nbv_planner.cli.", "nbv_bench.cli.", "nbv_planner.gp.kernels.",
-    "nbv_planner.planning.objectives.", "nbv_planner.planning.planners.",
-    "nbv_bench.rivals.", "nbv_planner.ros.nodes.", "nbv_planner.thesis.", "nbv_planner.world.objects.",
+    "nbv_planner.cli.",
+    "nbv_bench.cli.",
+    "nbv_planner.gp.kernels.",
+    "nbv_planner.planning.objectives.",
+    "nbv_planner.planning.planners.",
+    "nbv_bench.rivals.",
+    "nbv_planner.ros.nodes.",
+    "nbv_planner.thesis.",
+    "nbv_planner.world.objects.",
 )
 # Short, and with one importer for a reason.
 APART = {
@@ -44,7 +54,9 @@ def importers() -> dict[str, set[str]]:
     found: dict[str, set[str]] = defaultdict(set)
     for name, path in MODULES.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(("nbv_planner", "nbv_bench")):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                ("nbv_planner", "nbv_bench")
+            ):
                 for alias in node.names:
                     full = f"{node.module}.{alias.name}"
                     found[full if full in MODULES else str(node.module)].add(name)
@@ -58,10 +70,19 @@ def entries(folder: Path) -> list[str]:
 
 
 def tokens_of(path: Path) -> int:
-    """Names, operators and numbers of a module: what a reader takes in."""
-    counted = (tokenize.NAME, tokenize.OP, tokenize.NUMBER)
+    """Names, operators and numbers of a module: what a reader takes in.
+
+    A comma before a closing bracket counts as none: whether there is one is the formatter's choice.
+    """
     with path.open(encoding="utf-8") as file:
-        return sum(token.type in counted for token in tokenize.generate_tokens(file.readline))
+        tokens = [
+            token
+            for token in tokenize.generate_tokens(file.readline)
+            if token.type in (tokenize.NAME, tokenize.OP, tokenize.NUMBER)
+        ]
+    return len(tokens) - sum(
+        one.string == "," and following.string in ")]}" for one, following in pairwise(tokens)
+    )
 
 
 def test_rooms_at_the_top_are_few():
@@ -73,7 +94,9 @@ def test_rooms_at_the_top_are_few():
 FOLDERS = sorted({path.parent for path in MODULES.values()} - set(ROOTS))
 
 
-@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: f"{folder.parent.name}-{folder.name}")
+@pytest.mark.parametrize(
+    "folder", FOLDERS, ids=lambda folder: f"{folder.parent.name}-{folder.name}"
+)
 def test_a_room_has_few_entries(folder):
     # The command line has one file per subcommand.
     assert len(entries(folder)) <= (14 if folder.name == "cli" else 10)
@@ -83,17 +106,22 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
     """Tokens, since a limit of lines is met by packing them."""
     tokens = Counter[str]()
     for name, path in MODULES.items():
-        tokens["volume" if name.startswith("nbv_planner.volume") else name.partition(".")[0]] += tokens_of(path)
-    assert tokens["nbv_planner"] <= 260_000
-    assert tokens["nbv_bench"] <= 50_780
+        tokens["volume" if name.startswith("nbv_planner.volume") else name.partition(".")[0]] += (
+            tokens_of(path)
+        )
+    assert tokens["nbv_planner"] <= 259_600
+    assert tokens["nbv_bench"] <= 50_650
     assert tokens["volume"] <= 30_000
 
 
 def test_a_short_module_has_more_than_one_importer():
     found = importers()
     lonely = {
-        name for name, path in MODULES.items()
-        if path.name != "__init__.py" and len(found[name]) <= 1 and not name.startswith(MEMBERS)
+        name
+        for name, path in MODULES.items()
+        if path.name != "__init__.py"
+        and len(found[name]) <= 1
+        and not name.startswith(MEMBERS)
         and len(path.read_text(encoding="utf-8").splitlines()) < SHORT
     }
     assert lonely - set(APART) == set()
@@ -104,7 +132,9 @@ def test_no_two_modules_share_a_name():
     """Subcommands are named as they are called, whatever else bears the name."""
     programs = ("nbv_planner.cli.", "nbv_bench.cli.")
     stems = Counter(
-        (name.partition(".")[0], name.rpartition(".")[2]) for name in MODULES if not name.startswith(programs)
+        (name.partition(".")[0], name.rpartition(".")[2])
+        for name in MODULES
+        if not name.startswith(programs)
     )
     assert {stem for (_, stem), number in stems.items() if number > 1} <= {"nbv_planner"}
 
@@ -114,23 +144,35 @@ def test_the_readme_is_read_in_one_sitting():
 
 
 def test_help_loads_little():
-    script = "import sys\nfrom nbv_planner.cli.main import main\n" \
-        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n" \
+    script = (
+        "import sys\nfrom nbv_planner.cli.main import main\n"
+        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
         "import json\nprint('LOADED ' + json.dumps(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=CHECKOUT)
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=CHECKOUT
+    )
     loaded = json.loads(done.stdout.rpartition("LOADED ")[2])
-    assert not [name for name in loaded if name.partition(".")[0] in ("scipy", "matplotlib", "rclpy")]
+    assert not [
+        name for name in loaded if name.partition(".")[0] in ("scipy", "matplotlib", "rclpy")
+    ]
     assert len([name for name in loaded if name.startswith(ROOT.name)]) < 40
 
 
 def test_the_polar_angle_of_a_view_stands_where_the_circle_or_the_radius_is_meant():
-    """A view is a pose; its polar angle is asked for by the view circle, the thesis, star2d and what is published."""
-    named = {name for name, path in MODULES.items() if "view_angle" in path.read_text(encoding="utf-8")}
+    """A view is a pose; its polar angle is asked for by the view circle, the thesis, star2d and
+    what is published.
+    """
+    named = {
+        name for name, path in MODULES.items() if "view_angle" in path.read_text(encoding="utf-8")
+    }
     assert len(named) <= 20, sorted(named)
 
 
 def test_no_class_gives_another_one_and_no_attributes_are_written_in_bulk():
-    """What an object is and holds can be read from its class; `__setstate__` restores what pickle has taken."""
+    """What an object is and holds can be read from its class; `__setstate__` restores what pickle
+    has taken.
+    """
     found = []
     for name, path in MODULES.items():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -1,4 +1,6 @@
-"""Imports point downwards only: read from the source, so that imports inside functions count too."""
+"""Imports point downwards only: read from the source, so that imports inside functions count
+too.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ import nbv_planner
 ROOT = Path(nbv_planner.__file__).parent
 PACKAGE = "nbv_planner"
 
-# The way of a scan, from the ground up. A room may import rooms further down in the table and its own modules, nothing
-# else; a new room must be given its row here.
+# The way of a scan, from the ground up. A room may import rooms further down in the table and its
+# own modules, nothing else; a new room must be given its row here.
 LAYERS = [
     {"errors", "system", "settings", "geometry", "versions"},
     {"files"},
@@ -37,9 +39,19 @@ LAYERS = [
 LAYER = {name: number for number, names in enumerate(LAYERS) for name in names}
 MODULES = sorted(ROOT.rglob("*.py"))
 ROS = {
-    "rclpy", "launch", "launch_ros", "rosidl_runtime_py", "tf2_ros", "builtin_interfaces", "rcl_interfaces", "std_srvs",
-    "rosgraph_msgs", "rclpy_components", "ament_index_python", "rosbag2_py",
-}  # fmt: skip
+    "rclpy",
+    "launch",
+    "launch_ros",
+    "rosidl_runtime_py",
+    "tf2_ros",
+    "builtin_interfaces",
+    "rcl_interfaces",
+    "std_srvs",
+    "rosgraph_msgs",
+    "rclpy_components",
+    "ament_index_python",
+    "rosbag2_py",
+}
 
 
 def part_of(path: Path) -> str:
@@ -92,30 +104,46 @@ def test_the_walk_finds_the_package():
 def test_imports_point_downwards_only(path):
     part = part_of(path)
     assert part in LAYER, f"{part} has no layer yet: give it one in this test"
-    upwards = {other for other in own_parts(path) - {part} if LAYER.get(other, 99) >= max(LAYER[part], 1)}
+    upwards = {
+        other for other in own_parts(path) - {part} if LAYER.get(other, 99) >= max(LAYER[part], 1)
+    }
     assert not upwards, f"{identity(path)} imports {sorted(upwards)}"
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) == "planning"], ids=identity)
 def test_planning_cannot_see_the_truth(path):
     truth = ("world.objects", "world.simulated_camera", "world.ray_casting")
-    assert not [name for name in imported(path) if name.startswith(tuple(f"{PACKAGE}.{module}" for module in truth))]
+    assert not [
+        name
+        for name in imported(path)
+        if name.startswith(tuple(f"{PACKAGE}.{module}" for module in truth))
+    ]
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) == "planning"], ids=identity)
 def test_planning_knows_no_member_of_the_surface(path):
     """Neither star2d nor what of the mapping is polar; the thesis is a floor higher anyway."""
     members = ("star2d", "thesis", "mapping.scans", "mapping.object_search")
-    assert not [name for name in imported(path) if name.startswith(tuple(f"{PACKAGE}.{room}" for room in members))]
+    assert not [
+        name
+        for name in imported(path)
+        if name.startswith(tuple(f"{PACKAGE}.{room}" for room in members))
+    ]
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) == "session"], ids=identity)
 def test_the_session_knows_no_member_of_the_surface(path):
     members = ("star2d", "volume")
-    assert not [name for name in imported(path) if name.startswith(tuple(f"{PACKAGE}.{room}" for room in members))]
+    assert not [
+        name
+        for name in imported(path)
+        if name.startswith(tuple(f"{PACKAGE}.{room}" for room in members))
+    ]
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if LAYER[part_of(p)] > LAYER["star2d"]], ids=identity)
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if LAYER[part_of(p)] > LAYER["star2d"]], ids=identity
+)
 def test_between_rooms_hits_are_the_table_of_measurements(path):
     """Polar measurements are named in star2d and in the thesis alone."""
     tree = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
@@ -140,13 +168,25 @@ def test_command_line_imports_ros_only_where_it_is_used(path):
     """`nbv-planner simulate` works without ROS: no ROS import when the module is loaded."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            names = {alias.name for alias in node.names} if isinstance(node, ast.Import) else {node.module or ""}
-            assert not {name for name in names if name.split(".")[0] in ROS or name.startswith(f"{PACKAGE}.ros")}
+            names = (
+                {alias.name for alias in node.names}
+                if isinstance(node, ast.Import)
+                else {node.module or ""}
+            )
+            assert not {
+                name
+                for name in names
+                if name.split(".")[0] in ROS or name.startswith(f"{PACKAGE}.ros")
+            }
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) != "cli"], ids=identity)
 def test_only_the_command_line_prints(path):
-    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    calls = [
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+    ]
     names = [node.func.id for node in calls if isinstance(node.func, ast.Name)]
     assert "print" not in names
     assert "exit" not in names
@@ -158,7 +198,14 @@ def test_nothing_is_pickled(path):
 
 
 BENCH = ROOT.parent / "nbv_bench"
-BENCH_LAYERS = {"statistics": 0, "rivals": 1, "optimum": 2, "figures": 3, "experiments": 4, "cli": 5}
+BENCH_LAYERS = {
+    "statistics": 0,
+    "rivals": 1,
+    "optimum": 2,
+    "figures": 3,
+    "experiments": 4,
+    "cli": 5,
+}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=identity)
@@ -166,7 +213,9 @@ def test_what_a_robot_runs_never_imports_what_a_paper_needs(path):
     assert "nbv_bench" not in foreign(path)
 
 
-@pytest.mark.parametrize("path", sorted(BENCH.rglob("*.py")), ids=lambda path: str(path.relative_to(BENCH)))
+@pytest.mark.parametrize(
+    "path", sorted(BENCH.rglob("*.py")), ids=lambda path: str(path.relative_to(BENCH))
+)
 def test_what_a_paper_needs_points_downwards_and_needs_no_ros(path):
     names = imported(path)
     own = {name.split(".")[1] for name in names if name.startswith("nbv_bench.")}
@@ -174,7 +223,9 @@ def test_what_a_paper_needs_points_downwards_and_needs_no_ros(path):
     if room == "__init__":
         room = "statistics"
     assert all(BENCH_LAYERS[one] <= BENCH_LAYERS[room] for one in own)
-    assert not [name for name in names if name.split(".")[0] in ROS or name.startswith("nbv_planner.ros")]
+    assert not [
+        name for name in names if name.split(".")[0] in ROS or name.startswith("nbv_planner.ros")
+    ]
     assert room == "figures" or not foreign(path) & {"matplotlib", "mpl_toolkits"}
     assert room == "cli" or "print(" not in path.read_text(encoding="utf-8")
 
@@ -183,7 +234,9 @@ def test_no_import_cycle_between_modules():
     """Also inside one folder: every module can be loaded first."""
     graph: dict[str, set[str]] = {}
     for path in MODULES:
-        name = ".".join([PACKAGE, *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(".__init__")
+        name = ".".join([PACKAGE, *path.relative_to(ROOT).with_suffix("").parts]).removesuffix(
+            ".__init__"
+        )
         graph[name] = imported(path)
     known = set(graph)
     edges: dict[str, set[str]] = {}
@@ -206,7 +259,15 @@ def test_no_import_cycle_between_modules():
 
 # Documented, in spite of their names.
 PUBLIC = {"os._exit", "argparse._SubParsersAction", "_replace", "_asdict", "_fields", "_make"}
-REFLECTION = {"getattr", "setattr", "hasattr", "delattr", "attrgetter", "methodcaller", "__setattr__"}
+REFLECTION = {
+    "getattr",
+    "setattr",
+    "hasattr",
+    "delattr",
+    "attrgetter",
+    "methodcaller",
+    "__setattr__",
+}
 
 
 def is_private(name: str) -> bool:
@@ -214,14 +275,20 @@ def is_private(name: str) -> bool:
 
 
 def private_names_made(tree: ast.AST) -> set[str]:
-    """Private names that a module makes itself: functions, classes, fields, variables and attributes of `self`."""
+    """Private names that a module makes itself: functions, classes, fields, variables and
+    attributes of `self`.
+    """
     made: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             made.add(node.name)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             made.add(node.id)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and is_own(node.value):
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and is_own(node.value)
+        ):
             made.add(node.attr)
     return {name for name in made if is_private(name)}
 
@@ -231,7 +298,9 @@ def is_own(value: ast.expr) -> bool:
 
 
 def private_names_used(tree: ast.AST) -> set[str]:
-    """Private names that are imported from elsewhere, read from a value, or looked up by their text."""
+    """Private names that are imported from elsewhere, read from a value, or looked up by their
+    text.
+    """
     used: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)):
@@ -254,7 +323,9 @@ def test_no_private_name_of_a_dependency_is_used(path):
     """Every private name is made in the module that uses it, or by a base class in this package."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     bases = {name for names in OWN.values() for name in names}
-    inherited = {n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and is_own(n.value)} & bases
+    inherited = {
+        n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and is_own(n.value)
+    } & bases
     assert private_names_used(tree) - OWN[path] - inherited == set()
 
 
@@ -263,22 +334,35 @@ def private_names_of_rclpy() -> set[str]:
     """Private names in the source of rclpy, as far as it is Python."""
     rclpy = pytest.importorskip("rclpy", reason="needs rclpy")
     sources = Path(rclpy.__file__).parent.rglob("*.py")
-    return set().union(*(private_names_made(ast.parse(source.read_text(encoding="utf-8"))) for source in sources))
+    return set().union(
+        *(private_names_made(ast.parse(source.read_text(encoding="utf-8"))) for source in sources)
+    )
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) in {"ros", "bags"}], ids=identity)
+@pytest.mark.parametrize(
+    "path", [p for p in MODULES if part_of(p) in {"ros", "bags"}], ids=identity
+)
 def test_no_private_name_of_rclpy_is_listed_as_text(path):
-    texts = {node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-             if isinstance(node, ast.Constant) and isinstance(node.value, str)}  # fmt: skip
+    texts = {
+        node.value
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
     assert texts & private_names_of_rclpy() == set()
 
 
 def test_nodes_make_no_name_that_rclpy_keeps_to_itself():
-    """An attribute of the same name in a class derived from rclpy's would replace rclpy's own, unnoticed."""
+    """An attribute of the same name in a class derived from rclpy's would replace rclpy's own,
+    unnoticed.
+    """
     rclpy = pytest.importorskip("rclpy", reason="needs rclpy")
     places = [Path(rclpy.__file__).parent / name for name in ("node.py", "lifecycle/node.py")]
-    kept = set().union(*(private_names_made(ast.parse(place.read_text(encoding="utf-8"))) for place in places))
-    nodes = [path for path in MODULES if identity(path).startswith(("ros/nodes/", "ros/core/node.py"))]
+    kept = set().union(
+        *(private_names_made(ast.parse(place.read_text(encoding="utf-8"))) for place in places)
+    )
+    nodes = [
+        path for path in MODULES if identity(path).startswith(("ros/nodes/", "ros/core/node.py"))
+    ]
     assert len(nodes) > 4
     made = {
         f"{identity(path)}: {name}"
@@ -293,11 +377,17 @@ def test_nodes_make_no_name_that_rclpy_keeps_to_itself():
 @pytest.mark.parametrize(
     "code",
     [
-        "from rclpy._rclpy_pybind11 import RCLError", "import rclpy._rclpy_pybind11", "from rclpy.task import _take",
-        "node._services", "self._service_change_state.callback = 3", "executor.node._guard", "getattr(node, '_timers')",
-        "rclpy.executors._WorkTracker()", "super()._take_timer(timer)",
+        "from rclpy._rclpy_pybind11 import RCLError",
+        "import rclpy._rclpy_pybind11",
+        "from rclpy.task import _take",
+        "node._services",
+        "self._service_change_state.callback = 3",
+        "executor.node._guard",
+        "getattr(node, '_timers')",
+        "rclpy.executors._WorkTracker()",
+        "super()._take_timer(timer)",
     ],
-)  # fmt: skip
+)
 def test_uses_of_private_names_are_found(code):
     tree = ast.parse(code)
     assert private_names_used(tree) - private_names_made(tree)

@@ -6,7 +6,12 @@ from collections import Counter
 
 import pytest
 
-from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, EpisodeConfig, config_from_parameters
+from nbv_planner.episode.parameters import (
+    BESIDE,
+    NODE_SETTINGS,
+    EpisodeConfig,
+    config_from_parameters,
+)
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import DwellSettings, MatchingSettings
 from nbv_planner.settings import check_value, from_mapping, settings_of
@@ -52,7 +57,9 @@ def test_settings_can_be_built_and_refuse_the_wrong_type(cls):
 
 
 def test_one_name_means_the_same_in_every_node_that_has_it():
-    """Except for the camera's frame, which the camera gives, the mapper demands and the planner looks up."""
+    """Except for the camera's frame, which the camera gives, the mapper demands and the planner
+    looks up.
+    """
     seen: dict[str, object] = {}
     for node, classes in NODE_SETTINGS.items():
         for cls in classes:
@@ -62,13 +69,20 @@ def test_one_name_means_the_same_in_every_node_that_has_it():
 
 
 def test_parameters_of_the_nodes_decide_the_whole_episode():
-    """Every group of the configuration except object and protocol can be given as node parameters."""
+    """Every group of the configuration except object and protocol can be given as node
+    parameters.
+    """
     assert config_from_parameters({}) == EpisodeConfig()
-    values = [value for value in vars(EpisodeConfig()).values() if hasattr(value, "__dataclass_fields__")]
-    groups = {getattr(type(value), "declared", type(value)) for value in values}  # with rivals and plug-ins or without
+    values = [
+        value for value in vars(EpisodeConfig()).values() if hasattr(value, "__dataclass_fields__")
+    ]
+    # with rivals and plug-ins or without
+    groups = {getattr(type(value), "declared", type(value)) for value in values}
     for group in groups - {DwellSettings}:  # a node may add settings to it, not change one
         own, nodes = list(settings_of(group)), [cls for cls in CLASSES if issubclass(cls, group)]
-        assert any([each for each in settings_of(cls) if each in own] == own for cls in nodes), group
+        assert any([each for each in settings_of(cls) if each in own] == own for cls in nodes), (
+            group
+        )
     # A robot's sensor averages some scans; a simulated episode asks for them.
     assert [name for name, _, _ in settings_of(DwellSettings)] == ["scans_per_view"]
     assert (DwellSettings().scans_per_view, MatchingSettings().scans_per_view) == (1, 3)
@@ -77,7 +91,12 @@ def test_parameters_of_the_nodes_decide_the_whole_episode():
 def test_the_cost_model_belongs_to_the_planner_alone():
     """Its turn_speed is no angular_speed of the simulated camera: giving one sets no other."""
     for name in ("linear_speed", "turn_speed", "dwell_time"):
-        declared = {node: [own for cls in classes for own, _, _ in settings_of(cls)] for node, classes in ALL.items()}
+        declared = {
+            node: [own for cls in classes for own, _, _ in settings_of(cls)]
+            for node, classes in ALL.items()
+        }
         assert [node for node, names in declared.items() if name in names] == ["nbv_planner"]
-    config = config_from_parameters({"nbv_planner": {"turn_speed": 0.25}, "depth_camera": {"angular_speed": 0.75}})
+    config = config_from_parameters(
+        {"nbv_planner": {"turn_speed": 0.25}, "depth_camera": {"angular_speed": 0.75}}
+    )
     assert (config.planner.turn_speed, config.motion.angular_speed) == (0.25, 0.75)

@@ -1,4 +1,6 @@
-"""The package as colcon, pip and rosdep see it: nothing is forgotten, nothing contradicts itself."""
+"""The package as colcon, pip and rosdep see it: nothing is forgotten, nothing contradicts
+itself.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,30 @@ from nbv_planner.errors import remedy
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, BENCH = ROOT / "nbv_planner", ROOT / "nbv_bench"
-# What writes and unpacks bags is not known to rosdep but by pip; where ROS is, `ros2 bag` writes them.
+# What writes and unpacks bags is not known to rosdep but by pip; where ROS is, `ros2 bag` writes
+# them.
 # nav2_msgs: goals as an action, where Nav2 is installed.
 # pandas: in notebooks, and for the tables of nbv_bench.
-OPTIONAL = {"backports", "compression", "distributed", "gymnasium", "lz4", "nav2_msgs", "pandas", "rosbags"}
+OPTIONAL = {
+    "backports",
+    "compression",
+    "distributed",
+    "gymnasium",
+    "lz4",
+    "nav2_msgs",
+    "pandas",
+    "rosbags",
+}
 NO_WHEELS = {"launch", "launch_ros", "tf2_msgs"}  # only on machines with ROS
 ROSDEP = {
-    "numpy": "python3-numpy", "scipy": "python3-scipy", "yaml": "python3-yaml", "matplotlib": "python3-matplotlib",
-    "PIL": "python3-pil", "joblib": "python3-joblib", "tf2_ros": "tf2_ros_py",
-}  # fmt: skip
+    "numpy": "python3-numpy",
+    "scipy": "python3-scipy",
+    "yaml": "python3-yaml",
+    "matplotlib": "python3-matplotlib",
+    "PIL": "python3-pil",
+    "joblib": "python3-joblib",
+    "tf2_ros": "tf2_ros_py",
+}
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +68,9 @@ def manifest():
 
 
 def imports(folder: Path) -> set[str]:
-    """Top-level names of everything imported below `folder`, the standard library and the package itself left out."""
+    """Top-level names of everything imported below `folder`, the standard library and the package
+    itself left out.
+    """
     found: set[str] = set()
     for path in folder.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -63,7 +82,11 @@ def imports(folder: Path) -> set[str]:
 
 
 def dependencies(manifest) -> set[str]:
-    return {str(tag.text) for kind in ("depend", "exec_depend", "build_depend") for tag in manifest.findall(kind)}
+    return {
+        str(tag.text)
+        for kind in ("depend", "exec_depend", "build_depend")
+        for tag in manifest.findall(kind)
+    }
 
 
 def test_version_is_the_same_everywhere(distribution, manifest):
@@ -77,7 +100,12 @@ def test_manifest_has_what_package_format_3_asks_for(distribution, manifest):
     assert manifest.findtext("description").strip()
     assert re.fullmatch(r"\S+@\S+\.\S+", manifest.find("maintainer").get("email"))
     assert manifest.findtext("license") == distribution.get_license() == "Apache-2.0"
-    assert (ROOT / manifest.find("license").get("file")).read_text().lstrip().startswith("Apache License")
+    assert (
+        (ROOT / manifest.find("license").get("file"))
+        .read_text()
+        .lstrip()
+        .startswith("Apache License")
+    )
     assert manifest.findtext("export/build_type") == "ament_python"
 
 
@@ -95,18 +123,28 @@ def test_manifest_names_every_package_that_is_imported(manifest):
 
 
 def test_manifest_names_nothing_that_is_not_imported(manifest):
-    foreign = {ROSDEP.get(name, name) for name in imports(PACKAGE) | imports(BENCH) | imports(ROOT / "launch")}
+    foreign = {
+        ROSDEP.get(name, name)
+        for name in imports(PACKAGE) | imports(BENCH) | imports(ROOT / "launch")
+    }
     unused = dependencies(manifest) - foreign
     # Used without an import:
     assert unused <= {
-        "ros2launch", "rosbag2", "rosbag2_storage_mcap", "rviz2", "rviz_default_plugins", "tf2_ros",
-    }  # fmt: skip
+        "ros2launch",
+        "rosbag2",
+        "rosbag2_storage_mcap",
+        "rviz2",
+        "rviz_default_plugins",
+        "tf2_ros",
+    }
 
 
 @pytest.mark.parametrize("extra", ["ros", "ros-kilted"])
 def test_wheels_are_pinned_for_every_ros_package_that_is_imported(distribution, extra):
     # setuptools before 70 moves the markers into the keys.
-    groups = [names for key, names in distribution.extras_require.items() if key.split(":")[0] == extra]
+    groups = [
+        names for key, names in distribution.extras_require.items() if key.split(":")[0] == extra
+    ]
     pins = dict(requirement.split(";")[0].split("==") for names in groups for requirement in names)
     wheels = {name.replace("ros-", "", 1).replace("-", "_") for name in pins}
     ros = imports(PACKAGE) - NO_WHEELS - set(ROSDEP) - OPTIONAL
@@ -115,20 +153,41 @@ def test_wheels_are_pinned_for_every_ros_package_that_is_imported(distribution, 
 
 
 REQUIRED_AS = {
-    "yaml": "PyYAML", "PIL": "pillow", "sklearn": "scikit-learn", "backports": "backports.zstd", "irsim": "ir-sim",
-}  # fmt: skip
-UNPACKAGED = {"nav2_msgs", "tf2_msgs", "tf2_ros", "launch", "launch_ros", "compression"}  # ROS or newer Python
+    "yaml": "PyYAML",
+    "PIL": "pillow",
+    "sklearn": "scikit-learn",
+    "backports": "backports.zstd",
+    "irsim": "ir-sim",
+}
+# ROS or newer Python
+UNPACKAGED = {"nav2_msgs", "tf2_msgs", "tf2_ros", "launch", "launch_ros", "compression"}
 # Run, or loaded as a plugin, without an import.
 TOOLS = {
-    "ros-rmw-fastrtps-cpp", "ruff", "mypy", "types-PyYAML", "pytest-benchmark", "pytest-xdist", "sphinx", "myst-parser",
-    "furo", "build", "setuptools", "wheel", "nbclient", "nbformat", "ipykernel",
-}  # fmt: skip
+    "ros-rmw-fastrtps-cpp",
+    "ruff",
+    "mypy",
+    "types-PyYAML",
+    "pytest-benchmark",
+    "pytest-xdist",
+    "sphinx",
+    "myst-parser",
+    "furo",
+    "build",
+    "setuptools",
+    "wheel",
+    "nbclient",
+    "nbformat",
+    "ipykernel",
+}
 
 
 def required(distribution, *extras: str) -> set[str]:
-    """Names of the distributions that setup.py asks for: always, and by extras (all of them if none is given)."""
+    """Names of the distributions that setup.py asks for: always, and by extras (all of them if none
+    is given).
+    """
     groups = {key.split(":")[0]: [] for key in distribution.extras_require}
-    for key, names in distribution.extras_require.items():  # setuptools before 70 moves the markers into the keys
+    # setuptools before 70 moves the markers into the keys
+    for key, names in distribution.extras_require.items():
         groups[key.split(":")[0]] += names
     asked = [name for key in extras or groups for name in groups[key]]
     return {re.split(r"[<>=~; ]", name)[0] for name in [*distribution.install_requires, *asked]}
@@ -137,7 +196,10 @@ def required(distribution, *extras: str) -> set[str]:
 def distributions_of(names: set[str], pins: set[str]) -> set[str]:
     """Names by which pip knows what is imported."""
     wheels = {name: f"ros-{name.replace('_', '-')}" for name in names}
-    return {wheels[name] if wheels[name] in pins else REQUIRED_AS.get(name, name) for name in names - UNPACKAGED}
+    return {
+        wheels[name] if wheels[name] in pins else REQUIRED_AS.get(name, name)
+        for name in names - UNPACKAGED
+    }
 
 
 def test_every_import_of_the_package_is_declared_in_setup_py(distribution):
@@ -153,25 +215,42 @@ def test_every_requirement_in_setup_py_is_imported(distribution):
 
 
 def test_mypy_is_told_of_no_library_that_is_not_imported():
-    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8").replace('"nbv_planner.', "").replace('"nbv_bench.', "")
-    told = set(re.findall(r'"(\w+)\.\*"', text)) - set(sys.stdlib_module_names)  # compression: since Python 3.14
+    text = (
+        (ROOT / "pyproject.toml")
+        .read_text(encoding="utf-8")
+        .replace('"nbv_planner.', "")
+        .replace('"nbv_bench.', "")
+    )
+    # compression: since Python 3.14
+    told = set(re.findall(r'"(\w+)\.\*"', text)) - set(sys.stdlib_module_names)
     assert told - imports(PACKAGE) - imports(BENCH) == set()
 
 
 def test_the_study_says_which_extra_its_tables_need():
     without = "import sys; sys.modules['pandas'] = None; from nbv_bench.cli.main import main"
     code = f"{without}; sys.exit(main(['report', 'a']))"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (2, f"nbv-bench: error: cannot import pandas: {remedy('bench')}\n")
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"nbv-bench: error: cannot import pandas: {remedy('bench')}\n",
+    )
 
 
 def test_extras_that_the_readme_promises(distribution):
     assert {"ros", "ros-kilted", "analysis", "bench", "test"} <= set(distribution.extras_require)
-    assert any(requirement.startswith("pytest") for requirement in distribution.extras_require["test"])
+    assert any(
+        requirement.startswith("pytest") for requirement in distribution.extras_require["test"]
+    )
 
 
 def test_every_launch_and_configuration_file_is_installed(distribution):
-    installed = {Path(source): Path(folder) for folder, sources in distribution.data_files for source in sources}
+    installed = {
+        Path(source): Path(folder)
+        for folder, sources in distribution.data_files
+        for source in sources
+    }
     shipped = [
         path.relative_to(ROOT)
         for folder in ("launch", "config", "rviz")
@@ -181,21 +260,33 @@ def test_every_launch_and_configuration_file_is_installed(distribution):
     assert len(shipped) >= 4
     for path in [*shipped, Path("package.xml")]:
         assert installed[path] == Path("share/nbv_planner") / path.parent
-    assert installed[Path("resource/nbv_planner")] == Path("share/ament_index/resource_index/packages")
+    assert installed[Path("resource/nbv_planner")] == Path(
+        "share/ament_index/resource_index/packages"
+    )
 
 
 def test_sweeps_are_installed_where_the_command_looks_for_them(distribution):
-    installed = {folder: {Path(source).name for source in sources} for folder, sources in distribution.data_files}
+    installed = {
+        folder: {Path(source).name for source in sources}
+        for folder, sources in distribution.data_files
+    }
     shipped = {path.name for path in (ROOT / "config" / "experiments").iterdir()}
-    assert installed["share/nbv_planner/config/experiments"] == shipped >= {"thesis.yaml", "random_test.yaml"}
+    assert (
+        installed["share/nbv_planner/config/experiments"]
+        == shipped
+        >= {"thesis.yaml", "random_test.yaml"}
+    )
 
 
 def test_every_module_and_data_file_of_the_package_is_installed(distribution):
     folders = {path.parent for package in (PACKAGE, BENCH) for path in package.rglob("*.py")}
-    assert {".".join(folder.relative_to(ROOT).parts) for folder in folders} == set(distribution.packages)
+    assert {".".join(folder.relative_to(ROOT).parts) for folder in folders} == set(
+        distribution.packages
+    )
     for package in (PACKAGE, BENCH):
         data = {
-            str(path.relative_to(package)) for path in package.rglob("*")
+            str(path.relative_to(package))
+            for path in package.rglob("*")
             if path.suffix in {".csv", ".css", ".html", ".js", ".json"}
         }
         assert data | {"py.typed"} == set(distribution.package_data[package.name])
@@ -203,7 +294,13 @@ def test_every_module_and_data_file_of_the_package_is_installed(distribution):
 
 def test_console_scripts_exist(distribution):
     scripts = dict(entry.split(" = ") for entry in distribution.entry_points["console_scripts"])
-    assert set(scripts) >= {"nbv-planner", "nbv-bench", "depth_camera", "surface_mapper", "nbv_planner"}
+    assert set(scripts) >= {
+        "nbv-planner",
+        "nbv-bench",
+        "depth_camera",
+        "surface_mapper",
+        "nbv_planner",
+    }
     for target in scripts.values():
         module, _, function = target.partition(":")
         assert callable(getattr(importlib.import_module(module), function))
@@ -213,22 +310,44 @@ def test_console_scripts_exist(distribution):
 
 def test_ros2_run_finds_the_executables():
     """`ros2 run` looks in lib/nbv_planner, where only setup.cfg can put them."""
-    assert "install_scripts=$base/lib/nbv_planner" in (ROOT / "setup.cfg").read_text().replace(" ", "")
+    assert "install_scripts=$base/lib/nbv_planner" in (ROOT / "setup.cfg").read_text().replace(
+        " ", ""
+    )
 
 
 # A plugin that imports each module while its folder is collected.
-EARLY = "import runpy\ndef pytest_pycollect_makemodule(module_path):\n    runpy.run_path(str(module_path))\n"
+EARLY = (
+    "import runpy\ndef pytest_pycollect_makemodule(module_path):\n   "
+    " runpy.run_path(str(module_path))\n"
+)
 
 
 def test_a_module_that_skips_itself_takes_no_other_tests_with_it(tmp_path):
-    """Also under a plugin that imports each module while its folder is collected, as launch_testing's does."""
-    (tmp_path / "conftest.py").write_text((ROOT / "test" / "conftest.py").read_text(encoding="utf-8"))
+    """Also under a plugin that imports each module while its folder is collected, as
+    launch_testing's does.
+    """
+    (tmp_path / "conftest.py").write_text(
+        (ROOT / "test" / "conftest.py").read_text(encoding="utf-8")
+    )
     (tmp_path / "early.py").write_text(EARLY)
     (tmp_path / "test_a.py").write_text("import pytest\npytest.importorskip('no_such_package')\n")
     (tmp_path / "test_b.py").write_text("def test_something():\n    pass\n")
-    command = [sys.executable, "-m", "pytest", "-p", "early", "--collect-only", "-q", "--rootdir", str(tmp_path)]
-    plain = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}  # those of colcon test
-    run = subprocess.run(command, cwd=tmp_path, env=plain, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "early",
+        "--collect-only",
+        "-q",
+        "--rootdir",
+        str(tmp_path),
+    ]
+    # those of colcon test
+    plain = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
+    run = subprocess.run(
+        command, cwd=tmp_path, env=plain, capture_output=True, text=True, check=False
+    )
     assert "test_b.py::test_something" in run.stdout, run.stdout + run.stderr
 
 
@@ -240,10 +359,17 @@ def test_every_test_is_collected_where_a_library_of_one_module_is_missing(tmp_pa
     plain = {name: value for name, value in os.environ.items() if name != "PYTEST_ADDOPTS"}
     path = os.pathsep.join([str(tmp_path), plain.get("PYTHONPATH", "")]).rstrip(os.pathsep)
     collected = [
-        {line for line in run.stdout.splitlines() if "::" in line and "test_irsim_example" not in line}
+        {
+            line
+            for line in run.stdout.splitlines()
+            if "::" in line and "test_irsim_example" not in line
+        }
         for run in (
             subprocess.run(words, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
-            for words, env in ((command, plain), ([*command, "-p", "early"], {**plain, "PYTHONPATH": path}))
+            for words, env in (
+                (command, plain),
+                ([*command, "-p", "early"], {**plain, "PYTHONPATH": path}),
+            )
         )
     ]
     assert collected[1] == collected[0]
@@ -253,10 +379,14 @@ def test_every_test_is_collected_where_a_library_of_one_module_is_missing(tmp_pa
 def test_the_advice_to_install_holds_where_pip_refuses_the_python_of_the_system():
     """As Ubuntu 24.04 does: it names a virtual environment, wherever it is given."""
     assert remedy("ros") == "pip install '.[ros]' in the checkout, in a virtual environment"
-    assert [path.name for path in PACKAGE.rglob("*.py") if "pip install" in path.read_text("utf-8")] == ["errors.py"]
+    assert [
+        path.name for path in PACKAGE.rglob("*.py") if "pip install" in path.read_text("utf-8")
+    ] == ["errors.py"]
     for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
         for line in path.read_text(encoding="utf-8").splitlines():
-            assert "pip install" not in line or re.search(r"virtual environment|venv", line), f"{path.name}: {line}"
+            assert "pip install" not in line or re.search(r"virtual environment|venv", line), (
+                f"{path.name}: {line}"
+            )
 
 
 def test_parameter_tables_of_the_reference_are_those_of_the_code():

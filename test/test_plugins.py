@@ -1,4 +1,6 @@
-"""What another package registers works by its name wherever a built-in does, and a broken one breaks nothing else."""
+"""What another package registers works by its name wherever a built-in does, and a broken one
+breaks nothing else.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,12 @@ from simulated_bags import info_of
 
 import nbv_planner
 from nbv_planner.bags.reader import Bag, decode
-from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, configure, recorded_config
+from nbv_planner.episode.parameters import (
+    EpisodeConfig,
+    PlannerSettings,
+    configure,
+    recorded_config,
+)
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import PluginError, SettingError, UnknownNameError
@@ -68,7 +75,7 @@ cosines = various:Cosines
 lump = various:Middle
 disc = various:Disc
 """
-MODULE = '''
+MODULE = """
 from dataclasses import dataclass
 import numpy as np
 from nbv_planner.planning.objectives import ObjectiveInfo
@@ -126,11 +133,14 @@ class Objective:
 class Cosines(Settings):
     variance: float = setting(2.25, "Variance.", unit="m²", gt=0.0)
     def __call__(self, difference): return self.variance * (1.0 + np.cos(difference)) / 2.0
-'''
+"""
 BROKEN = {
     "lost": "No module named 'absent_module'",
-    "odd": "decide(situation), not decide(belief, views, memory) of version 1: docs/how_to/migrate.md",
-    "function": "must be a class, not function", "undeclared": "must be a subclass of nbv_planner.settings.Settings",
+    "odd": (
+        "decide(situation), not decide(belief, views, memory) of version 1: docs/how_to/migrate.md"
+    ),
+    "function": "must be a class, not function",
+    "undeclared": "must be a subclass of nbv_planner.settings.Settings",
 }
 
 
@@ -164,7 +174,10 @@ def decided(name: str, visited=(), **settings):
     scene = Scene()
     views = CircleViewSpace(SPACE, scene.view_distance)
     planner = planner_named(PlannerSettings(planner=name, **settings), scene, views)
-    return planner.decide(wavy_belief(0), visited=[views.candidates[index] for index in visited]), views
+    return (
+        planner.decide(wavy_belief(0), visited=[views.candidates[index] for index in visited]),
+        views,
+    )
 
 
 def place(decision, views) -> int:
@@ -179,7 +192,9 @@ def test_a_view_an_index_and_ranks_choose_among_the_views_that_may_be_chosen():
     assert place(decision, views) == 2  # the first that is left
     decision, views = decided("ranks", visited=(4,), sections={"ranks.towards": 4 * np.pi / 6})
     assert place(decision, views) in (3, 5)
-    assert decision.runner_up == pytest.approx(views.candidates.view_angle[8 - place(decision, views)])
+    assert decision.runner_up == pytest.approx(
+        views.candidates.view_angle[8 - place(decision, views)]
+    )
     assert not decision.feasible[4]
     assert decision.decided_by == "ranks"
 
@@ -195,7 +210,11 @@ def test_of_equal_ranks_the_first_wins_and_a_first_candidate_comes_before_any():
 @pytest.mark.usefixtures("various")
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("fails", "KeyError: 'no such thing'"), ("beyond", "index < 12"), ("nothing", "returned 'None'; must be")],
+    [
+        ("fails", "KeyError: 'no such thing'"),
+        ("beyond", "index < 12"),
+        ("nothing", "returned 'None'; must be"),
+    ],
 )
 def test_a_planner_that_fails_is_named_with_its_package(name, words):
     with pytest.raises(PluginError, match=f"planner {name} of package nbv-various: .*{words}"):
@@ -214,13 +233,20 @@ def test_a_broken_planner_is_named_with_its_package_where_it_is_asked_for(name):
 @pytest.mark.usefixtures("various")
 def test_a_name_of_this_package_stays_its_own_and_the_plug_in_is_reported():
     assert type(decided("greedy")[0]).__name__ == "Decision"
-    assert [words for words in PLANNER_PLUGINS.broken if words.startswith(("planner greedy of", "planner U of"))] == [
-        f"planner {name} of package nbv-various: the name belongs to nbv_planner; give the planner another"
+    assert [
+        words
+        for words in PLANNER_PLUGINS.broken
+        if words.startswith(("planner greedy of", "planner U of"))
+    ] == [
+        f"planner {name} of package nbv-various: the name belongs to nbv_planner; give the planner"
+        " another"
         for name in ("U", "greedy")
     ]
     assert len(PLANNER_PLUGINS.broken) == len(BROKEN) + 2
     assert "info = ObjectiveInfo('NAMED_OTHERWISE', ...)" in OBJECTIVE_PLUGINS.broken[0]
-    with pytest.raises(SettingError, match="object lump of package nbv-various: must have a method radius"):
+    with pytest.raises(
+        SettingError, match="object lump of package nbv-various: must have a method radius"
+    ):
         parse_object("lump", Scene())
     with pytest.raises(UnknownNameError):
         PLANNER_PLUGINS.named("absent")
@@ -242,7 +268,11 @@ def test_settings_of_a_plug_in_are_checked_copied_recorded_and_pickled_like_othe
     with pytest.raises(SettingError, match=r"ranks\.towards"):
         PlannerSettings(planner="ranks", sections={"ranks.towards": "north"})
     settings = PlannerSettings(planner="ranks", sections={"ranks.towards": 1.0})
-    for twin in (pickle.loads(pickle.dumps(settings)), copy.deepcopy(settings), dataclasses.replace(settings)):
+    for twin in (
+        pickle.loads(pickle.dumps(settings)),
+        copy.deepcopy(settings),
+        dataclasses.replace(settings),
+    ):
         assert twin == settings
     assert isinstance(settings, PlannerSettings)
     config = EpisodeConfig(planner=settings)
@@ -252,32 +282,51 @@ def test_settings_of_a_plug_in_are_checked_copied_recorded_and_pickled_like_othe
 
 @pytest.mark.usefixtures("various")
 def test_a_section_is_its_plug_ins_own_whatever_the_parameters_are_called():
-    """`sweep.views` stands beside `sweep_views`, which is one of uniform; two of one value are equal."""
+    """`sweep.views` stands beside `sweep_views`, which is one of uniform; two of one value are
+    equal.
+    """
     settings = PlannerSettings(planner="sweep", sections={"sweep.views": 5})
     assert (settings.sweep_views, PLANNER_PLUGINS.named("sweep").build(settings).views) == (12, 5)
-    assert settings == from_mapping(PlannerSettings, {"planner": "sweep", "sweep.views": 5, "of_others": 1})
-    assert PlannerSettings(planner="sweep", sections={"sweep.views": 3}) == PlannerSettings(planner="sweep")
+    assert settings == from_mapping(
+        PlannerSettings, {"planner": "sweep", "sweep.views": 5, "of_others": 1}
+    )
+    assert PlannerSettings(planner="sweep", sections={"sweep.views": 3}) == PlannerSettings(
+        planner="sweep"
+    )
     assert EpisodeConfig(planner=settings).as_dict()["planner"]["sweep.views"] == 5
 
 
 @pytest.mark.usefixtures("various")
 def test_what_no_section_has_is_refused_and_an_old_name_says_the_new_one():
-    with pytest.raises(SettingError, match=r"unknown parameter 'ranks\.toward'.*did you mean ranks\.towards"):
+    with pytest.raises(
+        SettingError, match=r"unknown parameter 'ranks\.toward'.*did you mean ranks\.towards"
+    ):
         PlannerSettings(planner="ranks", sections={"ranks.toward": 1.0})
     with pytest.raises(SettingError, match=r"settings: ranks_towards is now ranks\.towards"):
         configure(planner="ranks", ranks_towards=1.0)
     given = configure(planner="ranks", ranks={"towards": 1.0})
     assert given.planner.sections == (("ranks.towards", 1.0),)
-    before = from_mapping(PlannerSettings, {"planner": "ranks", "ranks_towards": 1.0})  # a record of version 1
+    # a record of version 1
+    before = from_mapping(PlannerSettings, {"planner": "ranks", "ranks_towards": 1.0})
     assert before.sections == (("ranks.towards", 1.0),)
 
 
 @pytest.mark.usefixtures("various")
 def test_the_versions_of_a_record_name_the_packages_of_the_plug_ins_in_use():
-    parts = {"planner": PlannerSettings(planner="ranks"), "kernel": KernelSettings(kernel="cosines"), "object": "disc"}
-    assert [EpisodeConfig(**{name: part}).packages for name, part in parts.items()] == [{"nbv-various": "0.1"}] * 3
-    assert EpisodeConfig(planner=PlannerSettings(planner="frontier")).packages == {}  # a plug-in of this package
-    assert Simulation(EpisodeConfig(object="disc", views=SPACE)).result.versions["nbv-various"] == "0.1"
+    parts = {
+        "planner": PlannerSettings(planner="ranks"),
+        "kernel": KernelSettings(kernel="cosines"),
+        "object": "disc",
+    }
+    assert [EpisodeConfig(**{name: part}).packages for name, part in parts.items()] == [
+        {"nbv-various": "0.1"}
+    ] * 3
+    # a plug-in of this package
+    assert EpisodeConfig(planner=PlannerSettings(planner="frontier")).packages == {}
+    assert (
+        Simulation(EpisodeConfig(object="disc", views=SPACE)).result.versions["nbv-various"]
+        == "0.1"
+    )
     assert "nbv-various" not in Simulation(EpisodeConfig(views=SPACE)).result.versions
 
 
@@ -292,7 +341,9 @@ def test_a_record_of_built_in_parts_does_not_depend_on_what_is_installed(various
 def test_a_parameter_that_changes_at_run_time_reaches_the_plug_in():
     scene = Scene()
     views = CircleViewSpace(SPACE, scene.view_distance)
-    planner = planner_named(PlannerSettings(planner="ranks", sections={"ranks.towards": 0.0}), scene, views)
+    planner = planner_named(
+        PlannerSettings(planner="ranks", sections={"ranks.towards": 0.0}), scene, views
+    )
     assert planner.decide(wavy_belief(0)).view_angle == 0.0
     planner.settings = changed(planner.settings, {"ranks.towards": float(np.pi)})
     assert planner.decide(wavy_belief(0)).view_angle == pytest.approx(np.pi)
@@ -323,18 +374,47 @@ def test_a_planner_with_a_map_of_its_own_gets_each_scan_and_its_pose():
 
 @pytest.mark.usefixtures("various")
 def test_a_planner_that_raises_is_one_row_of_a_bench_with_its_reason(tmp_path, monkeypatch, capsys):
-    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
+    pytest.importorskip(
+        "joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'"
+    )
     monkeypatch.setitem(OBJECT_SETS, "two", ("square:width=4", "polygon:diamond"))
-    words = ["bench", "run", "fails", "mapless", "ranks{ranks.towards: 1.0}", "--split", "two", "--protocol", "thesis"]
-    options = ["--out", str(tmp_path / "out"), "--backend", "sequential", "--no-figures", "--no-optimum"]
+    words = [
+        "bench",
+        "run",
+        "fails",
+        "mapless",
+        "ranks{ranks.towards: 1.0}",
+        "--split",
+        "two",
+        "--protocol",
+        "thesis",
+    ]
+    options = [
+        "--out",
+        str(tmp_path / "out"),
+        "--backend",
+        "sequential",
+        "--no-figures",
+        "--no-optimum",
+    ]
     assert main([*words, *options]) == 1
     said = capsys.readouterr().out
     tables = json.loads((tmp_path / "out" / "report.json").read_text())["tables"]
     rows = {row["planner"]: row for row in tables["bench"]}
-    assert list(rows) == ["fails", "mapless", "ranks{ranks.towards: 1.0}", "uniform", "random", "omniscient greed"]
+    assert list(rows) == [
+        "fails",
+        "mapless",
+        "ranks{ranks.towards: 1.0}",
+        "uniform",
+        "random",
+        "omniscient greed",
+    ]
     assert [row["raised"] for row in rows.values()] == [2, 2, 0, 0, 0, 0]
     assert [row["episodes"] for row in rows.values()] == [0, 0, 2, 2, 2, 2]
-    reasons = {"fails": "planner fails of package nbv-various: KeyError", "mapless": "takes scans itself"}
+    reasons = {
+        "fails": "planner fails of package nbv-various: KeyError",
+        "mapless": "takes scans itself",
+    }
     for name, reason in reasons.items():
         assert reason in rows[name]["error"]
         assert reason in said
@@ -346,19 +426,43 @@ def test_a_planner_that_raises_is_one_row_of_a_bench_with_its_reason(tmp_path, m
 
 @pytest.mark.usefixtures("various")
 def test_a_worker_of_dask_without_the_package_of_a_plug_in_in_use_is_refused(tmp_path, capsys):
-    distributed = pytest.importorskip("distributed", reason="distributed comes with the extra 'dask'")
+    distributed = pytest.importorskip(
+        "distributed", reason="distributed comes with the extra 'dask'"
+    )
     with distributed.LocalCluster(n_workers=0, dashboard_address=":0") as cluster:
-        command = [sys.executable, "-m", "dask", "worker", cluster.scheduler_address, "--no-nanny", "--no-dashboard"]
+        command = [
+            sys.executable,
+            "-m",
+            "dask",
+            "worker",
+            cluster.scheduler_address,
+            "--no-nanny",
+            "--no-dashboard",
+        ]
         environment = {**os.environ, "PYTHONPATH": str(CHECKOUT)}
         worker = subprocess.Popen(command, cwd=CHECKOUT, env=environment, stderr=subprocess.DEVNULL)
         options = ["--backend", "dask", "--scheduler", cluster.scheduler_address]
         try:
-            for shape, planner in (("disc", {"objective": "U"}), ("star", {"planner": "ranks", "ranks.towards": 1.0})):
-                (tmp_path / "sweep.yaml").write_text(yaml.safe_dump({"objects": [shape], "planners": {"p": planner}}))
+            for shape, planner in (
+                ("disc", {"objective": "U"}),
+                ("star", {"planner": "ranks", "ranks.towards": 1.0}),
+            ):
+                (tmp_path / "sweep.yaml").write_text(
+                    yaml.safe_dump({"objects": [shape], "planners": {"p": planner}})
+                )
                 out = tmp_path / shape
-                assert main(["experiment", str(tmp_path / "sweep.yaml"), "--out", str(out), *options]) == 1
-                assert "has other versions: nbv-various is missing, must be 0.1\n" in capsys.readouterr().err
-                assert json.loads((out / "manifest.json").read_text())["versions"]["nbv-various"] == "0.1"
+                assert (
+                    main(["experiment", str(tmp_path / "sweep.yaml"), "--out", str(out), *options])
+                    == 1
+                )
+                assert (
+                    "has other versions: nbv-various is missing, must be 0.1\n"
+                    in capsys.readouterr().err
+                )
+                assert (
+                    json.loads((out / "manifest.json").read_text())["versions"]["nbv-various"]
+                    == "0.1"
+                )
         finally:
             worker.kill()
             worker.wait()
@@ -373,22 +477,42 @@ def site(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plugin")
     shutil.copytree(EXAMPLE, folder / "source")
     subprocess.run(
-        [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--no-index",
-         "--target", str(folder / "site"), str(folder / "source")], check=True, timeout=300,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-index",
+            "--target",
+            str(folder / "site"),
+            str(folder / "source"),
+        ],
+        check=True,
+        timeout=300,
+    )
     return folder / "site"
 
 
-def command(site: Path, *words: str, code: int = 0, before: str = "") -> subprocess.CompletedProcess[str]:
-    """Run `nbv-planner` where the folder `site` belongs to the environment, once the lines `before` have run."""
+def command(
+    site: Path, *words: str, code: int = 0, before: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run `nbv-planner` where the folder `site` belongs to the environment, once the lines `before`
+    have run.
+    """
     places = [str(CHECKOUT), str(CHECKOUT / "test"), str(site)]
     script = f"import sys; sys.path[:0] = {places}; from programs import main; "
     script += before
     paths = f"import os; os.environ['PYTHONPATH'] = {':'.join([str(CHECKOUT), str(site)])!r}; "
     done = subprocess.run(
-        [sys.executable, "-c", f"{paths}{script}sys.exit(main(sys.argv[1:]))", *words], capture_output=True, text=True,
-        timeout=500, check=False,
-    )  # fmt: skip
+        [sys.executable, "-c", f"{paths}{script}sys.exit(main(sys.argv[1:]))", *words],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
     assert done.returncode == code, done.stderr
     return done
 
@@ -402,16 +526,25 @@ def bag_in(folder: Path) -> Path:
 
 
 def told_by_nodes(bag: Path) -> dict[str, Any]:
-    """Newest `run_info` of a bag: what the nodes themselves answered when they were asked for their parameters."""
+    """Newest `run_info` of a bag: what the nodes themselves answered when they were asked for their
+    parameters.
+    """
     (message,) = Bag(bag).inventory().run_infos.values()
     told: dict[str, Any] = yaml.safe_load(decode(message).data)
     return told
 
 
 EPISODE = (
-    "--planner", "farthest", "--object", "egg:nose=0.8", "--set", "farthest.travel_weight=0.01", "--set", "max_views=6",
+    "--planner",
+    "farthest",
+    "--object",
+    "egg:nose=0.8",
+    "--set",
+    "farthest.travel_weight=0.01",
+    "--set",
+    "max_views=6",
     "--no-figures",
-)  # fmt: skip
+)
 
 
 def test_the_example_is_short():
@@ -437,7 +570,9 @@ for words in (["--help"], ["simulate", "--help"]):
         pass
     print("LOADED", "nbv_farthest" in sys.modules)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=200)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=200
+    )
     assert done.stdout.count("LOADED False") == 2
     assert "farthest" in done.stdout
 
@@ -449,22 +584,50 @@ def test_the_example_runs_by_name_in_a_simulation(site, tmp_path):
     assert angles(tmp_path / "out")[:4] == pytest.approx(quarters.tolist())
     record = json.loads((tmp_path / "out" / "episode.json").read_text())
     assert record["config"]["planner"]["farthest.travel_weight"] == 0.01
-    assert (record["config"]["object"], record["versions"]["nbv-farthest"]) == ("egg:nose=0.8", "0.1")
-    command(site, "simulate", "--objective", "WIDTH", "--set", "max_views=2", "--no-figures", "--out",
-            str(tmp_path / "width"))
+    assert (record["config"]["object"], record["versions"]["nbv-farthest"]) == (
+        "egg:nose=0.8",
+        "0.1",
+    )
+    command(
+        site,
+        "simulate",
+        "--objective",
+        "WIDTH",
+        "--set",
+        "max_views=2",
+        "--no-figures",
+        "--out",
+        str(tmp_path / "width"),
+    )
     wrong = command(site, "simulate", "--set", "farthest.travel_weight=-1", code=2)
-    assert "farthest.travel_weight: -1.0 is out of range; must be >= 0 and <= 1e+09 rad/m" in wrong.stderr
+    assert (
+        "farthest.travel_weight: -1.0 is out of range; must be >= 0 and <= 1e+09 rad/m"
+        in wrong.stderr
+    )
 
 
 @pytest.mark.slow
 def test_the_example_runs_by_name_in_a_sweep_and_its_report(site, tmp_path):
     sweep = {
-        "objects": ["egg", "egg:nose=0.3"], "protocols": ["sensor", "thesis"], "seeds": 1,
-        "planners": {"far": {"planner": "farthest", "farthest.travel_weight": 0.02}, "width": {"objective": "WIDTH"}},
+        "objects": ["egg", "egg:nose=0.3"],
+        "protocols": ["sensor", "thesis"],
+        "seeds": 1,
+        "planners": {
+            "far": {"planner": "farthest", "farthest.travel_weight": 0.02},
+            "width": {"objective": "WIDTH"},
+        },
         "settings": {"termination": {"max_views": 8}},
     }
     (tmp_path / "sweep.yaml").write_text(yaml.safe_dump(sweep))
-    command(site, "experiment", str(tmp_path / "sweep.yaml"), "--workers", "2", "--out", str(tmp_path / "out"))
+    command(
+        site,
+        "experiment",
+        str(tmp_path / "sweep.yaml"),
+        "--workers",
+        "2",
+        "--out",
+        str(tmp_path / "out"),
+    )
     command(site, "report", str(tmp_path / "out"), "--no-figures", "--no-optimum")
     report = (tmp_path / "out" / "report.html").read_text()
     assert "far" in report
@@ -475,9 +638,19 @@ def test_the_example_runs_by_name_in_a_sweep_and_its_report(site, tmp_path):
 
 @pytest.mark.slow
 def test_the_example_runs_by_name_in_a_bench(site, tmp_path):
-    eggs = "from nbv_planner.world.objects import OBJECT_SETS; OBJECT_SETS['eggs'] = 'egg:nose=0.3',; "
+    eggs = (
+        "from nbv_planner.world.objects import OBJECT_SETS; OBJECT_SETS['eggs'] = 'egg:nose=0.3',; "
+    )
     planners = ["farthest", "WIDTH", "farthest{farthest.travel_weight: 0.02}"]
-    options = ["--split", "eggs", "--backend", "sequential", "--out", str(tmp_path / "out"), "--no-optimum"]
+    options = [
+        "--split",
+        "eggs",
+        "--backend",
+        "sequential",
+        "--out",
+        str(tmp_path / "out"),
+        "--no-optimum",
+    ]
     said = command(site, "bench", "run", *planners, *options, "--no-figures", before=eggs).stdout
     rows = json.loads((tmp_path / "out" / "report.json").read_text())["tables"]["bench"]
     assert [row["planner"] for row in rows] == [*planners, "uniform", "random", "omniscient greed"]
@@ -506,19 +679,30 @@ def test_the_example_runs_by_name_in_nodes_and_in_a_replay_of_their_bag(site, tm
 def test_a_planner_with_a_map_of_its_own_hears_the_scans_in_its_node(tmp_path):
     pytest.importorskip("rclpy", reason="needs rclpy")
     (tmp_path / "site").mkdir()
-    words = ["--planner", "mapless", "--set", "max_views=4", "--set", "num_views=12", "--no-figures"]
+    words = [
+        "--planner",
+        "mapless",
+        "--set",
+        "max_views=4",
+        "--set",
+        "num_views=12",
+        "--no-figures",
+    ]
     words += ["--set", "kernel=cosines", "--set", "cosines.variance=2.0"]
     site = write_various(tmp_path / "site")
     for name, more in (("demo", ["--record"]), ("simulate", [])):
         command(site, name, *words, *more, "--out", str(tmp_path / name))
     assert angles(tmp_path / "demo") == pytest.approx(angles(tmp_path / "simulate"), abs=1e-6)
-    assert angles(tmp_path / "demo")[1] == pytest.approx(2 * 2 * np.pi / 12)  # place 1 of those left, after one scan
+    # place 1 of those left, after one scan
+    assert angles(tmp_path / "demo")[1] == pytest.approx(2 * 2 * np.pi / 12)
     bag = bag_in(tmp_path / "demo")
     assert told_by_nodes(bag)["nodes"]["surface_mapper"]["cosines.variance"] == 2.0
     command(site, "replay", str(bag))
 
 
-def test_a_plug_in_that_is_installed_in_the_environment_of_the_tests_changes_none_of_them(tmp_path, monkeypatch):
+def test_a_plug_in_that_is_installed_in_the_environment_of_the_tests_changes_none_of_them(
+    tmp_path, monkeypatch
+):
     found = nbv_planner.settings.metadata.entry_points
     monkeypatch.syspath_prepend(str(write_various(tmp_path)))
     assert "middle" in [entry.name for entry in found(group="nbv_planner.planners")]

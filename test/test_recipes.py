@@ -1,4 +1,6 @@
-"""The recipes for robots: short, loadable, consistent, and good for an object of the size they declare."""
+"""The recipes for robots: short, loadable, consistent, and good for an object of the size they
+declare.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +19,13 @@ from nbv_planner.world.turntable_pose import TurntableSettings
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "how_to" / "robots.md").read_text(encoding="utf-8")
-BLOCKS = dict(re.findall(r"```yaml\n# (\w+\.yaml), over config/\w+\.yaml\n(.*?)```", PAGE, re.DOTALL))
+BLOCKS = dict(
+    re.findall(r"```yaml\n# (\w+\.yaml), over config/\w+\.yaml\n(.*?)```", PAGE, re.DOTALL)
+)
 SHIPPED = dict(re.findall(r"# (\w+\.yaml), over config/(\w+\.yaml)\n", PAGE))
-LAUNCHED = re.findall(r"ros2 launch nbv_planner (\w+\.launch\.py) params_file:=(\w+\.yaml)(.*)", PAGE)
+LAUNCHED = re.findall(
+    r"ros2 launch nbv_planner (\w+\.launch\.py) params_file:=(\w+\.yaml)(.*)", PAGE
+)
 
 
 def both(name: str, folder: Path) -> list[Path]:
@@ -36,7 +42,9 @@ def parameters_of(name: str, folder: Path) -> dict:
 
 def test_every_yaml_block_is_a_recipe_of_fifteen_lines_at_most():
     assert len(BLOCKS) == len(re.findall("```yaml", PAGE)) == 3
-    assert {name: len(text.splitlines()) for name, text in BLOCKS.items() if len(text.splitlines()) > 15} == {}
+    assert {
+        name: len(text.splitlines()) for name, text in BLOCKS.items() if len(text.splitlines()) > 15
+    } == {}
     assert "**Not run here**" in PAGE
 
 
@@ -53,7 +61,9 @@ def test_every_recipe_is_launched_with_the_file_that_it_is_laid_over():
 def test_parameters_load_and_reconstruct_an_object_of_the_declared_size(name, tmp_path):
     parameters = parameters_of(name, tmp_path)
     high = float(parameters["nbv_planner"]["radius_max"])
-    config = config_from_parameters(parameters, object=f"ellipse:a={0.9 * high:g},b={0.5 * high:g}", protocol="sensor")
+    config = config_from_parameters(
+        parameters, object=f"ellipse:a={0.9 * high:g},b={0.5 * high:g}", protocol="sensor"
+    )
     assert config.scene.radius_max == high
     result = Simulation(config).finish()
     ended = result.termination
@@ -64,8 +74,14 @@ def test_parameters_load_and_reconstruct_an_object_of_the_declared_size(name, tm
 
 @pytest.mark.parametrize("name", BLOCKS)
 def test_mapper_and_planner_agree_on_mount_and_tolerances(name, tmp_path):
-    mapper, planner = (parameters_of(name, tmp_path)[node] for node in ("surface_mapper", "nbv_planner"))
-    shared = {key for key in mapper.keys() & planner.keys() if key.startswith(("mount_", "position_", "heading_"))}
+    mapper, planner = (
+        parameters_of(name, tmp_path)[node] for node in ("surface_mapper", "nbv_planner")
+    )
+    shared = {
+        key
+        for key in mapper.keys() & planner.keys()
+        if key.startswith(("mount_", "position_", "heading_"))
+    }
     assert {key: (mapper[key], planner[key]) for key in shared if mapper[key] != planner[key]} == {}
 
 
@@ -79,6 +95,8 @@ def test_turntable_of_its_recipe_puts_the_lidar_on_the_view_circle(tmp_path):
 
 
 def test_a_recipe_with_a_misspelt_parameter_would_be_found(tmp_path):
-    (tmp_path / "wrong.yaml").write_text(BLOCKS["turtlebot4.yaml"].replace("view_distance", "view_distanse"))
+    (tmp_path / "wrong.yaml").write_text(
+        BLOCKS["turtlebot4.yaml"].replace("view_distance", "view_distanse")
+    )
     with pytest.raises(Exception, match="did you mean view_distance"):
         load_parameters(tmp_path / "wrong.yaml")

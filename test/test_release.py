@@ -1,4 +1,6 @@
-"""A release: one version everywhere, readable by the tools of ROS, and a wheel and an sdist that work on their own."""
+"""A release: one version everywhere, readable by the tools of ROS, and a wheel and an sdist that
+work on their own.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ def test_citation_has_this_version_and_what_its_schema_asks_for():
     assert thesis["title"] in readme
 
 
-def test_a_released_package_asks_for_nothing_that_pip_installs_and_lacks_nothing_that_a_checkout_has():
+def test_a_released_package_asks_for_nothing_of_pip_and_lacks_nothing_of_a_checkout():
     package = parse_package(str(ROOT / "package.xml"))
     names = []
     for context in (BLOOM, {**BLOOM, "PATH": "/usr/bin"}):
@@ -64,7 +66,14 @@ def test_a_released_package_asks_for_nothing_that_pip_installs_and_lacks_nothing
 
 def test_version_can_be_bumped_by_the_tool_of_ros():
     """catkin_prepare_release replaces one literal in setup.py."""
-    assert len(re.findall(r"version=(['\"])\d+\.\d+\.\d+\1,", (ROOT / "setup.py").read_text(encoding="utf-8"))) == 1
+    assert (
+        len(
+            re.findall(
+                r"version=(['\"])\d+\.\d+\.\d+\1,", (ROOT / "setup.py").read_text(encoding="utf-8")
+            )
+        )
+        == 1
+    )
 
 
 @pytest.fixture(scope="module")
@@ -73,10 +82,27 @@ def built(tmp_path_factory):
     pytest.importorskip("build", reason="needs the package build (extra test)")
     folder = tmp_path_factory.mktemp("release")
     leave = shutil.ignore_patterns(
-        ".*", "build", "dist", "install", "log", "results", "*.egg-info", "__pycache__", "docs", "test"
+        ".*",
+        "build",
+        "dist",
+        "install",
+        "log",
+        "results",
+        "*.egg-info",
+        "__pycache__",
+        "docs",
+        "test",
     )
     shutil.copytree(ROOT, folder / "checkout", ignore=leave)
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder / "dist"), "checkout"]
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--no-isolation",
+        "--outdir",
+        str(folder / "dist"),
+        "checkout",
+    ]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     names = {path.name for path in (folder / "dist").iterdir()}
@@ -103,7 +129,14 @@ def test_sdist_holds_what_is_needed_to_build_and_to_understand_it(built):
     modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "nbv_planner").rglob("*.py")}
     assert modules <= names
     assert data_of_the_release() <= names
-    assert {"CHANGELOG.rst", "CITATION.cff", "CONTRIBUTING.md", "README.md", "setup.py", "setup.cfg"} <= names
+    assert {
+        "CHANGELOG.rst",
+        "CITATION.cff",
+        "CONTRIBUTING.md",
+        "README.md",
+        "setup.py",
+        "setup.cfg",
+    } <= names
     assert "examples/mujoco/world.xml" in names
     assert not [name for name in names if name.startswith(("test/", "results/", "."))]
 
@@ -112,9 +145,13 @@ def test_wheel_holds_every_module_and_puts_data_where_ros_looks_for_it(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     package = ROOT / "nbv_planner"
-    files = {path for path in package.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".md")}
+    files = {
+        path for path in package.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".md")
+    }
     assert {path.relative_to(ROOT).as_posix() for path in files} <= names
-    assert {"LICENSE", "NOTICE"} <= {name.rpartition("/")[2] for name in names if ".dist-info/" in name}
+    assert {"LICENSE", "NOTICE"} <= {
+        name.rpartition("/")[2] for name in names if ".dist-info/" in name
+    }
     share = f"nbv_planner-{VERSION}.data/data/share/"
     for path in data_of_the_release() - {"LICENSE", "resource/nbv_planner"}:
         assert f"{share}nbv_planner/{path}" in names
@@ -123,22 +160,41 @@ def test_wheel_holds_every_module_and_puts_data_where_ros_looks_for_it(wheel):
 
 def test_page_of_the_package_index_has_no_broken_link_or_picture(wheel):
     with zipfile.ZipFile(wheel) as archive:
-        metadata = BytesParser().parsebytes(archive.read(f"nbv_planner-{VERSION}.dist-info/METADATA"))
+        metadata = BytesParser().parsebytes(
+            archive.read(f"nbv_planner-{VERSION}.dist-info/METADATA")
+        )
     text = metadata.get_payload()
     assert metadata["Description-Content-Type"] == "text/markdown"
     assert "# nbv_planner" in text
     assert "make demo" in text
-    assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if not link.startswith("http")] == []
+    assert [
+        link for link in re.findall(r"\]\(([^)]*)\)", text) if not link.startswith("http")
+    ] == []
     assert "License-Expression" in metadata or metadata["License"] == "Apache-2.0"
 
 
 @pytest.fixture(scope="module")
 def clean(wheel, tmp_path_factory):
-    """A new environment with the wheel and the three libraries it requires, linked from here; nothing else of here."""
+    """A new environment with the wheel and the three libraries it requires, linked from here;
+    nothing else of here.
+    """
     folder = tmp_path_factory.mktemp("clean")
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    env = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "AMENT_PREFIX_PATH")}
-    pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-deps", "--no-index", str(wheel)]
+    env = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "AMENT_PREFIX_PATH")
+    }
+    pip = [
+        str(folder / "bin" / "python"),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-index",
+        str(wheel),
+    ]
     subprocess.run(pip, check=True, env=env)
     (site,) = (folder / "lib").glob("python3*/site-packages")
     for name in ("numpy", "numpy.libs", "scipy", "scipy.libs", "yaml", "_yaml"):
@@ -158,14 +214,29 @@ def run(clean, *words: str, cwd: Path) -> str:
 
 
 def test_installed_wheel_simulates_without_ros(clean, tmp_path):
-    place = run(clean, "python", "-c", "import nbv_planner; print(nbv_planner.__file__)", cwd=tmp_path)
+    place = run(
+        clean, "python", "-c", "import nbv_planner; print(nbv_planner.__file__)", cwd=tmp_path
+    )
     assert Path(place.strip()).is_relative_to(clean[0])
     found = run(
-        clean, "python", "-c", "from importlib.util import find_spec as f; print(f('rclpy'), f('matplotlib'))",
+        clean,
+        "python",
+        "-c",
+        "from importlib.util import find_spec as f; print(f('rclpy'), f('matplotlib'))",
         cwd=tmp_path,
     )
     assert found.strip() == "None None"
-    printed = run(clean, "nbv-planner", "simulate", "--seed", "0", "--no-figures", "--out", "star", cwd=tmp_path)
+    printed = run(
+        clean,
+        "nbv-planner",
+        "simulate",
+        "--seed",
+        "0",
+        "--no-figures",
+        "--out",
+        "star",
+        cwd=tmp_path,
+    )
     record = json.loads((tmp_path / "star" / "episode.json").read_text())
     assert record["versions"]["nbv_planner"] == VERSION
     assert record["metrics"]["rec"] > 0.9
@@ -183,7 +254,9 @@ def test_installed_wheel_finds_its_configurations_and_names_what_is_missing(clea
     assert Path(sweep).is_relative_to(clean[0] / "share" / "nbv_planner")
     folder, env = clean
     command = [str(folder / "bin" / "nbv-planner"), "demo"]
-    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
     assert "rclpy" in done.stderr

@@ -41,7 +41,8 @@ def test_nothing_is_seen_at_the_final_place_before_commit(tmp_path):
     with ResultsFolder(tmp_path / "out") as results:
         fill(results)
         assert not (tmp_path / "out").exists()
-        assert results.folder.parent == tmp_path  # the same disk, so that it can be moved in one step
+        # the same disk, so that it can be moved in one step
+        assert results.folder.parent == tmp_path
         results.commit()
         assert (tmp_path / "out" / RECORD_FILE).read_text() == "{}"
     assert names(tmp_path) == {"out"}
@@ -196,25 +197,56 @@ def test_record_is_written_as_json_and_table(tmp_path):
         ViewRecord(1, 0.5, 10, 0.25, 12, 3.5, 1.25, 0.5, 1.0, 0.75, 0.9, 0.6, 3.0, 0.8, 0.7, 8.0),
         ViewRecord(2, 2.0, 30, 1.0, 30, float("nan"), 2.0),
     )
-    metrics = {"T": 2, "T95": None, "rec": 1.0, "mean_individual_regret": float("nan"), "surface_points": 40}
-    ended = Termination(TerminationReason.STALLED, {"coverage_rise": float("inf"), "stall_views": 4.0}, "nothing new")
-    write_record(tmp_path, EpisodeRecord({"object": "süß"}, {"python": "3"}, 7, views, ended, metrics))
+    metrics = {
+        "T": 2,
+        "T95": None,
+        "rec": 1.0,
+        "mean_individual_regret": float("nan"),
+        "surface_points": 40,
+    }
+    ended = Termination(
+        TerminationReason.STALLED,
+        {"coverage_rise": float("inf"), "stall_views": 4.0},
+        "nothing new",
+    )
+    write_record(
+        tmp_path, EpisodeRecord({"object": "süß"}, {"python": "3"}, 7, views, ended, metrics)
+    )
     found = json.loads((tmp_path / "episode.json").read_text(encoding="utf-8"))
     assert found["config"] == {"object": "süß"}
     assert found["seed"] == 7
     assert found["views"][0] == {
-        "number": 1, "angle": 0.5, "new_points": 10, "coverage": 0.25, "greedy_gain": 12, "objective_value": 3.5,
-        "milliseconds": 1.25, "rmse": 0.5, "max_error": 1.0, "hausdorff": 0.75, "iou": 0.9, "band_coverage": 0.6,
-        "travelled": 3.0, "completeness": 0.8, "accuracy": 0.7, "seconds": 8.0, "distance": None, "turn": 0.0,
-        "simple_regret": None, "chamfer": None,
-    }  # fmt: skip
+        "number": 1,
+        "angle": 0.5,
+        "new_points": 10,
+        "coverage": 0.25,
+        "greedy_gain": 12,
+        "objective_value": 3.5,
+        "milliseconds": 1.25,
+        "rmse": 0.5,
+        "max_error": 1.0,
+        "hausdorff": 0.75,
+        "iou": 0.9,
+        "band_coverage": 0.6,
+        "travelled": 3.0,
+        "completeness": 0.8,
+        "accuracy": 0.7,
+        "seconds": 8.0,
+        "distance": None,
+        "turn": 0.0,
+        "simple_regret": None,
+        "chamfer": None,
+    }
     assert found["views"][1]["objective_value"] is None  # JSON knows no NaN
     assert found["views"][1]["rmse"] is None
     assert found["calibration"] is None
     assert found["metrics"] == {**metrics, "mean_individual_regret": None}
     assert found["termination"] == {
-        "reason": "STALLED", "coverage_rise": None, "stall_views": 4.0, "detail": "nothing new",
-    }  # fmt: skip
+        "reason": "STALLED",
+        "coverage_rise": None,
+        "stall_views": 4.0,
+        "detail": "nothing new",
+    }
     with (tmp_path / "views.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert list(rows[0]) == list(found["views"][0])

@@ -18,9 +18,24 @@ ROOT = Path(nbv_planner.__file__).parent
 FILES = [*sorted(ROOT.rglob("*.py")), *sorted((ROOT.parent / "launch").glob("*.py"))]
 MODULES = {"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "jsonpickle"}
 BUILTINS = {"eval", "exec", "compile", "__import__"}
-CALLS = {"os.system", "os.popen", "os.execl", "os.execv", "commands.getoutput", "subprocess.getoutput",
-         "tempfile.mktemp", "subprocess.getstatusoutput", "joblib.load", "joblib.dump", "yaml.unsafe_load",
-         "yaml.full_load", "yaml.load_all", "pandas.read_pickle", "numpy.loads", "np.loads"}  # fmt: skip
+CALLS = {
+    "os.system",
+    "os.popen",
+    "os.execl",
+    "os.execv",
+    "commands.getoutput",
+    "subprocess.getoutput",
+    "tempfile.mktemp",
+    "subprocess.getstatusoutput",
+    "joblib.load",
+    "joblib.dump",
+    "yaml.unsafe_load",
+    "yaml.full_load",
+    "yaml.load_all",
+    "pandas.read_pickle",
+    "numpy.loads",
+    "np.loads",
+}
 
 
 def dotted(node: ast.expr) -> str:
@@ -47,10 +62,15 @@ def _forbidden_call(node: ast.Call, name: str) -> Iterator[str]:
     shell = given.get("shell")
     if shell is not None and not (isinstance(shell, ast.Constant) and shell.value is False):
         yield f"{name} with a shell"
-    if name == "yaml.load" and dotted(given.get("Loader", ast.Constant(None))) not in ("yaml.SafeLoader", "YamlLoader"):
+    if name == "yaml.load" and dotted(given.get("Loader", ast.Constant(None))) not in (
+        "yaml.SafeLoader",
+        "YamlLoader",
+    ):
         yield "yaml.load without a safe loader"
     pickles = given.get("allow_pickle")
-    if name in ("np.load", "numpy.load") and not (isinstance(pickles, ast.Constant) and pickles.value is False):
+    if name in ("np.load", "numpy.load") and not (
+        isinstance(pickles, ast.Constant) and pickles.value is False
+    ):
         yield "numpy.load that may unpickle"
 
 
@@ -61,20 +81,40 @@ def test_nothing_is_unpickled_evaluated_or_given_to_a_shell(path):
 
 @pytest.mark.parametrize(
     "text",
-    ["import pickle", "from pickle import loads", "import dill as d", "eval('1')", "exec(text)", "__import__(name)",
-     "os.system(command)", "subprocess.run(command, shell=True)", "subprocess.Popen(command, shell=flag)",
-     "yaml.load(text)", "yaml.load(text, Loader=yaml.Loader)", "yaml.unsafe_load(text)", "np.load(file)",
-     "np.load(file, allow_pickle=True)", "tempfile.mktemp()", "joblib.load(file)"],
-)  # fmt: skip
+    [
+        "import pickle",
+        "from pickle import loads",
+        "import dill as d",
+        "eval('1')",
+        "exec(text)",
+        "__import__(name)",
+        "os.system(command)",
+        "subprocess.run(command, shell=True)",
+        "subprocess.Popen(command, shell=flag)",
+        "yaml.load(text)",
+        "yaml.load(text, Loader=yaml.Loader)",
+        "yaml.unsafe_load(text)",
+        "np.load(file)",
+        "np.load(file, allow_pickle=True)",
+        "tempfile.mktemp()",
+        "joblib.load(file)",
+    ],
+)
 def test_what_is_forbidden_would_be_found(text):
     assert list(forbidden(text))
 
 
 @pytest.mark.parametrize(
     "text",
-    ["yaml.safe_load(text)", "yaml.load(text, Loader=YamlLoader)", "np.load(file, allow_pickle=False)",
-     "subprocess.run(['ls'])", "re.compile('a')", "planner.evaluate(belief)"],
-)  # fmt: skip
+    [
+        "yaml.safe_load(text)",
+        "yaml.load(text, Loader=YamlLoader)",
+        "np.load(file, allow_pickle=False)",
+        "subprocess.run(['ls'])",
+        "re.compile('a')",
+        "planner.evaluate(belief)",
+    ],
+)
 def test_what_is_allowed_is_not_found(text):
     assert not list(forbidden(text))
 
@@ -87,14 +127,29 @@ def test_the_yaml_loader_makes_no_objects():
 
 
 def test_paths_of_files_can_be_given_at_start_only():
-    paths = {(node, name) for node, classes in NODE_SETTINGS.items() for cls in classes
-             for name, _, meta in settings_of(cls) if meta.start_only}  # fmt: skip
-    assert paths == {
-        ("surface_mapper", "map_file"), ("surface_mapper", "outline_folder"), ("nbv_planner", "state_file"),
-        ("depth_camera", "state_file"), ("nbv_planner", "view_file"), ("depth_camera", "room_file"),
-        ("depth_camera", "ground_map"), ("surface_mapper", "ground_map"), ("nbv_planner", "ground_map"),
+    paths = {
+        (node, name)
+        for node, classes in NODE_SETTINGS.items()
+        for cls in classes
+        for name, _, meta in settings_of(cls)
+        if meta.start_only
     }
-    named = {(node, name) for node, classes in NODE_SETTINGS.items() for cls in classes
-             for name, _, _ in settings_of(cls)
-             if name.endswith(("file", "folder", "path")) or name == "ground_map"}  # fmt: skip
+    assert paths == {
+        ("surface_mapper", "map_file"),
+        ("surface_mapper", "outline_folder"),
+        ("nbv_planner", "state_file"),
+        ("depth_camera", "state_file"),
+        ("nbv_planner", "view_file"),
+        ("depth_camera", "room_file"),
+        ("depth_camera", "ground_map"),
+        ("surface_mapper", "ground_map"),
+        ("nbv_planner", "ground_map"),
+    }
+    named = {
+        (node, name)
+        for node, classes in NODE_SETTINGS.items()
+        for cls in classes
+        for name, _, _ in settings_of(cls)
+        if name.endswith(("file", "folder", "path")) or name == "ground_map"
+    }
     assert named == paths

@@ -19,9 +19,16 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings
 
 ALL = (
-    Scene, SensorSettings, MotionSettings, KernelSettings, MapperSettings, MeasurementSettings, PlannerSettings,
-    ViewSpaceSettings, TerminationSettings,
-)  # fmt: skip
+    Scene,
+    SensorSettings,
+    MotionSettings,
+    KernelSettings,
+    MapperSettings,
+    MeasurementSettings,
+    PlannerSettings,
+    ViewSpaceSettings,
+    TerminationSettings,
+)
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,9 @@ def test_unknown_key_is_refused_with_the_place_and_the_known_ones():
     refuse_unknown(["length", "num_views"], [Sample, ViewSpaceSettings], "file.yaml")
     with pytest.raises(SettingError) as caught:
         refuse_unknown(["length", "lenght"], [Sample], "file.yaml")
-    assert all(word in str(caught.value) for word in ("file.yaml", "'lenght'", "length", "count", "arcs"))
+    assert all(
+        word in str(caught.value) for word in ("file.yaml", "'lenght'", "length", "count", "arcs")
+    )
 
 
 def test_unknown_name_lists_the_known_ones():

@@ -1,4 +1,6 @@
-"""Signals end a command cleanly at any moment; only regular files are read; other processes find the same modules."""
+"""Signals end a command cleanly at any moment; only regular files are read; other processes find
+the same modules.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from nbv_planner.bags.reader import Bag
 from nbv_planner.episode.parameter_files import load_parameters
 from nbv_planner.errors import BagError, ConfigFileError, ContourError, StateFileError
 from nbv_planner.session.journal import Journal
-from nbv_planner.system import held_signals, open_regular, python_command, read_regular, signals_end_process
+from nbv_planner.system import (
+    held_signals,
+    open_regular,
+    python_command,
+    read_regular,
+    signals_end_process,
+)
 from nbv_planner.world.objects.contour_files import load_contour
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
@@ -65,14 +73,21 @@ sys.exit(main())
 def ended(script: str, *arguments: object, **options) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of a script."""
     command = [sys.executable, "-c", script, *map(str, arguments)]
-    options = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL), **options}  # also below nohup
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, **options)
+    # also below nohup
+    options = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_DFL), **options}
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=180, check=False, **options
+    )
     return done.returncode, done.stdout, done.stderr
 
 
 @pytest.mark.parametrize(
     ("kind", "module"),
-    [*((kind, "numpy") for kind in SIGNALS), (signal.SIGINT, "nbv_planner.cli.demo"), (signal.SIGINT, "scipy.linalg")],
+    [
+        *((kind, "numpy") for kind in SIGNALS),
+        (signal.SIGINT, "nbv_planner.cli.demo"),
+        (signal.SIGINT, "scipy.linalg"),
+    ],
 )
 def test_a_signal_while_the_command_loads_ends_it_and_says_nothing(kind, module):
     assert ended(ENDS_WHILE_IT_LOADS, int(kind), module) == (128 + kind, "", "")
@@ -80,7 +95,11 @@ def test_a_signal_while_the_command_loads_ends_it_and_says_nothing(kind, module)
 
 @pytest.mark.parametrize("kind", SIGNALS)
 def test_a_signal_is_held_back_and_ends_the_command_then(kind):
-    assert ended(ENDS_WHILE_IT_RUNS, int(kind)) == (128 + kind, f"kept {int(kind)}\ncleaned up\n", "")
+    assert ended(ENDS_WHILE_IT_RUNS, int(kind)) == (
+        128 + kind,
+        f"kept {int(kind)}\ncleaned up\n",
+        "",
+    )
 
 
 def test_the_second_signal_is_answered_and_the_third_kills():
@@ -92,12 +111,17 @@ def test_the_second_signal_is_answered_and_the_third_kills():
 
 def test_a_command_that_is_to_outlive_its_terminal_does():
     ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
-    assert ended(ENDS_WHILE_IT_RUNS, 1, **ignoring) == (0, "kept\nnever interrupted\ncleaned up\n", "")
+    assert ended(ENDS_WHILE_IT_RUNS, 1, **ignoring) == (
+        0,
+        "kept\nnever interrupted\ncleaned up\n",
+        "",
+    )
 
 
 def test_afterwards_the_signals_are_as_before():
     before = {kind: signal.getsignal(kind) for kind in SIGNALS}
-    heeded = {kind: one for kind, one in before.items() if one is not signal.SIG_IGN}  # nohup ignores SIGHUP
+    # nohup ignores SIGHUP
+    heeded = {kind: one for kind, one in before.items() if one is not signal.SIG_IGN}
     assert {signal.SIGINT, signal.SIGTERM} <= heeded.keys()
     for block in (signals_end_process(3), held_signals()):
         with block:
@@ -121,7 +145,9 @@ def test_the_command_runs_and_gives_its_exit_code():
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "IOA" in done.stdout
-    done = subprocess.run([*command[:-2], "no_such_name"], capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(
+        [*command[:-2], "no_such_name"], capture_output=True, text=True, timeout=180, check=False
+    )
     assert done.returncode == 2
 
 
@@ -129,7 +155,9 @@ def test_another_process_finds_the_package_beside_a_folder_of_its_name(tmp_path)
     (tmp_path / "nbv_planner").mkdir()
     (tmp_path / "yaml.py").write_text("raise ImportError\n")
     command = [*python_command("nbv_planner.cli.main"), "--version"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False, cwd=tmp_path)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=180, check=False, cwd=tmp_path
+    )
     assert (done.returncode, done.stderr) == (0, "")
 
 
@@ -142,7 +170,8 @@ ROOT = Path(sys.argv.pop(1))
 class Finder:  # as setuptools puts it behind the others for a package that pip installed with -e
     def find_spec(self, name, path=None, target=None):
         place = Path(ROOT, *name.split("."))
-        files = [file for file in (place / "__init__.py", place.with_suffix(".py")) if file.exists()]
+        both = place / "__init__.py", place.with_suffix(".py")
+        files = [file for file in both if file.exists()]
         return importlib.util.spec_from_file_location(name, files[0]) if files else None
 
 sys.path[:] = [os.getcwd(), *(place for place in sys.path if place and Path(place) != ROOT)]
@@ -153,22 +182,31 @@ runpy.run_module(MODULE, run_name="__main__")
 
 
 @pytest.mark.parametrize(
-    "words", [["--version"], ["simulate", "--object", "cube"], ["experiment", "none.yaml", "--out", "a"]], ids=" ".join
+    "words",
+    [["--version"], ["simulate", "--object", "cube"], ["experiment", "none.yaml", "--out", "a"]],
+    ids=" ".join,
 )
-def test_the_module_runs_from_the_parent_folder_of_a_checkout_called_like_the_package(tmp_path, words):
+def test_the_module_runs_from_the_parent_folder_of_a_checkout_called_like_the_package(
+    tmp_path, words
+):
     root = Path(nbv_planner.__file__).parents[1]
     (tmp_path / "nbv_planner").symlink_to(root)
     plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-c", EDITABLE, str(root), *words]
-    done = subprocess.run(command, cwd=tmp_path, env=plain, capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(
+        command, cwd=tmp_path, env=plain, capture_output=True, text=True, timeout=180, check=False
+    )
     assert "ImportError" not in done.stderr
     assert done.returncode == (0 if words == ["--version"] else 2), done.stderr
 
 
 READERS = [
-    (load_contour, ContourError), (load_parameters, ConfigFileError), (load_sweep, ConfigFileError),
-    (lambda path: Journal(path, "any").read(), StateFileError), (lambda path: Bag(path).inventory(), BagError),
-]  # fmt: skip
+    (load_contour, ContourError),
+    (load_parameters, ConfigFileError),
+    (load_sweep, ConfigFileError),
+    (lambda path: Journal(path, "any").read(), StateFileError),
+    (lambda path: Bag(path).inventory(), BagError),
+]
 NAMES = ["contour", "parameters", "sweep", "state", "bag"]
 
 
@@ -201,7 +239,9 @@ def test_files_of_a_bag_that_are_fifos_are_not_waited_for(tmp_path):
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_a_state_replaces_nothing_but_a_regular_file(tmp_path, make):
     make(tmp_path / "state")
-    with pytest.raises(StateFileError, match=r"cannot write .*state: it is a .*, must be a regular file"):
+    with pytest.raises(
+        StateFileError, match=r"cannot write .*state: it is a .*, must be a regular file"
+    ):
         Journal(tmp_path / "state", "any").begin()
     assert [path.name for path in tmp_path.iterdir()] == ["state"]
     assert not (tmp_path / "state").is_file()

@@ -1,4 +1,6 @@
-"""The tutorials and the README do what they say: their files are written and their commands are run, in order."""
+"""The tutorials and the README do what they say: their files are written and their commands are
+run, in order.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,10 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PROGRAMS = {
-    "nbv-planner": ["-m", "nbv_planner.cli.main"], "nbv-bench": ["-m", "nbv_bench.cli.main"], "python": [],
-}  # fmt: skip
+    "nbv-planner": ["-m", "nbv_planner.cli.main"],
+    "nbv-bench": ["-m", "nbv_bench.cli.main"],
+    "python": [],
+}
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -35,8 +39,13 @@ def run(command: list[str], folder: Path) -> None:
     """Run a command of this package in `folder`."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
     done = subprocess.run(
-        [sys.executable, *PROGRAMS[command[0]], *command[1:]], cwd=folder, env=environment, capture_output=True,
-        text=True, encoding="utf-8", stdin=subprocess.DEVNULL,
+        [sys.executable, *PROGRAMS[command[0]], *command[1:]],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        stdin=subprocess.DEVNULL,
     )
     assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
 
@@ -45,7 +54,9 @@ def run(command: list[str], folder: Path) -> None:
 def test_the_commands_of_a_tutorial_run_in_its_order(page, tmp_path):
     pytest.importorskip("joblib", minversion="1.3", reason="the extra 'analysis' is not installed")
     found = blocks(page)
-    if any("nbv-planner demo" in text for language, text in found if language == "sh") and not find_spec("rclpy"):
+    if any(
+        "nbv-planner demo" in text for language, text in found if language == "sh"
+    ) and not find_spec("rclpy"):
         pytest.skip("needs rclpy: source a ROS 2 installation or install the wheels")
     for language, text in found:
         name = re.match(r"# file: (\S+)\n", text)
@@ -64,5 +75,13 @@ def test_the_readme_shows_python_that_runs(capsys):
 
 
 def test_tutorials_have_commands():
-    assert {page.stem for page in PAGES} == {"demo", "own_object", "robot", "bag", "sweep", "piles", "stems"}
+    assert {page.stem for page in PAGES} == {
+        "demo",
+        "own_object",
+        "robot",
+        "bag",
+        "sweep",
+        "piles",
+        "stems",
+    }
     assert sum(language == "sh" for page in PAGES for language, _ in blocks(page)) >= 7

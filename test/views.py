@@ -23,5 +23,7 @@ def views_at(angles: Iterable[float]) -> Poses:
     return Poses.on_circle(np.array([*angles]), Scene().view_distance)
 
 
-def circle(settings: ViewSpaceSettings | None = None, *, angles: np.ndarray | None = None) -> CircleViewSpace:
+def circle(
+    settings: ViewSpaceSettings | None = None, *, angles: np.ndarray | None = None
+) -> CircleViewSpace:
     return CircleViewSpace(settings or ViewSpaceSettings(), Scene().view_distance, angles=angles)

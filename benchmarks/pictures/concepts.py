@@ -1,4 +1,6 @@
-"""Draw docs/images/concepts.png and docs/images/nodes.png: python benchmarks/pictures/concepts.py."""
+"""Draw docs/images/concepts.png and docs/images/nodes.png: python
+benchmarks/pictures/concepts.py.
+"""
 
 from pathlib import Path
 
@@ -41,10 +43,21 @@ def draw_concepts() -> None:
     belief = mapper.belief()
     figure, (axes,) = panels(1, 1, width=7.0, height=6.6)
     circle = np.linspace(0.0, 2.0 * np.pi, 400)
-    for radius, style in ((scene.radius_min, ":"), (scene.radius_max, ":"), (scene.view_distance, "--")):
+    for radius, style in (
+        (scene.radius_min, ":"),
+        (scene.radius_max, ":"),
+        (scene.view_distance, "--"),
+    ):
         axes.plot(*polar_to_cartesian(circle, np.full(400, radius)), style, color="#888888", lw=1.0)
-    upper, lower = (np.array(polar_to_cartesian(belief.angle, edge)) for edge in (belief.upper, belief.lower))
-    axes.fill(*np.hstack([upper, upper[:, :1], lower[:, :1], lower[:, ::-1]]), color=colors.BAND, alpha=0.3, lw=0)
+    upper, lower = (
+        np.array(polar_to_cartesian(belief.angle, edge)) for edge in (belief.upper, belief.lower)
+    )
+    axes.fill(
+        *np.hstack([upper, upper[:, :1], lower[:, :1], lower[:, ::-1]]),
+        color=colors.BAND,
+        alpha=0.3,
+        lw=0,
+    )
     axes.plot(*polar_to_cartesian(circle, shape.radius(circle)), color=colors.TRUTH, lw=1.5)
     axes.plot(*polar_to_cartesian(belief.angle, belief.mean), color=colors.MEAN, lw=1.2)
     axes.plot(*data.points.T, ".", color=colors.HIT, ms=4)
@@ -74,10 +87,14 @@ def draw_nodes() -> None:
     """The nodes and the three topics of a robot."""
     figure, (axes,) = panels(1, 1, width=8.0, height=2.9)
     boxes = {
-        "robot or\ndepth_camera": (1.4, 1.5), "surface_mapper": (5.0, 2.3), "nbv_planner": (8.6, 1.5),
+        "robot or\ndepth_camera": (1.4, 1.5),
+        "surface_mapper": (5.0, 2.3),
+        "nbv_planner": (8.6, 1.5),
     }
     for text, (x, y) in boxes.items():
-        box = FancyBboxPatch((x - 0.95, y - 0.36), 1.9, 0.72, boxstyle="round,pad=0.05", fc="#EAF2F8", ec="#0072B2")
+        box = FancyBboxPatch(
+            (x - 0.95, y - 0.36), 1.9, 0.72, boxstyle="round,pad=0.05", fc="#EAF2F8", ec="#0072B2"
+        )
         axes.add_patch(box)
         axes.text(x, y, text, ha="center", va="center", fontsize=10)
     for text, start, end, at, bend in (
@@ -85,9 +102,17 @@ def draw_nodes() -> None:
         ("surface", (6.0, 2.3), (7.6, 1.75), (7.1, 2.45), -0.1),
         ("goal_pose", (8.0, 1.1), (2.0, 1.1), (5.0, 0.42), -0.18),
     ):
-        axes.annotate("", end, start, arrowprops={
-            "arrowstyle": "-|>", "color": "#333333", "lw": 1.4, "connectionstyle": f"arc3,rad={bend}",
-        })
+        axes.annotate(
+            "",
+            end,
+            start,
+            arrowprops={
+                "arrowstyle": "-|>",
+                "color": "#333333",
+                "lw": 1.4,
+                "connectionstyle": f"arc3,rad={bend}",
+            },
+        )
         axes.text(*at, text, ha="center", fontsize=10, family="monospace")
     axes.set(xlim=(0, 10), ylim=(0.1, 3.0))
     axes.axis("off")

@@ -4,8 +4,8 @@ demo.png, .gif the figure and the animation of a demo episode
 annulus.png    the same episode with free views
 bag/*.png      the figures of the analysis of its bag, and of its comparison with another objective
 live.png       the page of `nbv-planner view` in a browser (needs Chromium), while real nodes run
-sweep/*.png    the figures of the report of a small sweep (pictures.yaml), and of ten cases of the sweep theory
-explained/*.png  those of `nbv-bench explain`, for the star by CSW
+sweep/*.png    the figures of the report of a small sweep (pictures.yaml), and of ten cases of the
+sweep theory explained/*.png  those of `nbv-bench explain`, for the star by CSW
 bench_*.png    the figures of the measurements in bench.json, which are not repeated here
 """
 
@@ -35,7 +35,10 @@ from nbv_planner.view.server import serving
 ROOT = Path(__file__).resolve().parents[2]
 IMAGES = ROOT / "docs" / "images"
 # The camera is slow, so that the picture shows it while it moves.
-SLOW = {"depth_camera": {"angular_speed": 0.8}, "nbv_planner": {"objective": "U", "wait_for_start": False}}
+SLOW = {
+    "depth_camera": {"angular_speed": 0.8},
+    "nbv_planner": {"objective": "U", "wait_for_start": False},
+}
 VIEWS = 5
 
 
@@ -53,7 +56,9 @@ def demo_pictures(scratch: Path) -> None:
     shutil.copy(annulus / "reconstruction.png", IMAGES / "annulus.png")
     run("simulate", *episode, "--objective", "U", "--out", str(other))
     run("report", bag, str(other), "--out", str(scratch / "comparison"))
-    shutil.copy(scratch / "comparison" / "figures" / "coverage.png", IMAGES / "bag" / "comparison.png")
+    shutil.copy(
+        scratch / "comparison" / "figures" / "coverage.png", IMAGES / "bag" / "comparison.png"
+    )
 
 
 def live_pictures(scratch: Path) -> None:
@@ -63,10 +68,13 @@ def live_pictures(scratch: Path) -> None:
     domain, live = free_domain_id(), LiveEpisode()
     os.environ.update(isolated_environment(domain))
     with (
-        listening(live, "", domain), serving(live, "127.0.0.1", 0) as server,
+        listening(live, "", domain),
+        serving(live, "127.0.0.1", 0) as server,
         NodeProcesses(parameters, scratch / "logs", isolated_environment(domain)),
-        chromium.browsing(chromium.find() or sys.exit("live.png needs Chromium: apt-get install chromium")) as browser,
-    ):  # fmt: skip
+        chromium.browsing(
+            chromium.find() or sys.exit("live.png needs Chromium: apt-get install chromium")
+        ) as browser,
+    ):
         page = browser.page(1280, 1010)
         page.open(server.url)
         wait_until(lambda: (status := live.view().status) is not None and status.views >= VIEWS)
@@ -76,17 +84,34 @@ def live_pictures(scratch: Path) -> None:
 
 def sweep_pictures(scratch: Path) -> None:
     """Every figure of a report."""
-    copy_pictures(report(Path(__file__).with_name("sweep.yaml"), scratch / "sweep"), fresh(IMAGES / "sweep"))
-    theory = yaml.safe_load(shared_file("config/experiments/theory.yaml").read_text(encoding="utf-8"))
+    copy_pictures(
+        report(Path(__file__).with_name("sweep.yaml"), scratch / "sweep"), fresh(IMAGES / "sweep")
+    )
+    theory = yaml.safe_load(
+        shared_file("config/experiments/theory.yaml").read_text(encoding="utf-8")
+    )
     few = scratch / "theory.yaml"
     few.write_text(yaml.safe_dump({**theory, "objects": theory["objects"][:10]}), encoding="utf-8")
-    shutil.copy(report(few, scratch / "theory") / "figures" / "theory.png", IMAGES / "sweep" / "theory.png")
+    shutil.copy(
+        report(few, scratch / "theory") / "figures" / "theory.png", IMAGES / "sweep" / "theory.png"
+    )
 
 
 def explained_pictures(scratch: Path) -> None:
     """Regret, field of view, and what objectives count."""
     star = str(scratch / "star")
-    run("simulate", "--object", "star", "--protocol", "thesis", "--objective", "CSW", "--no-figures", "--out", star)
+    run(
+        "simulate",
+        "--object",
+        "star",
+        "--protocol",
+        "thesis",
+        "--objective",
+        "CSW",
+        "--no-figures",
+        "--out",
+        star,
+    )
     run("explain", star, "--view", "4")
     copy_pictures(scratch / "star" / "explained", fresh(IMAGES / "explained"))
 
@@ -131,5 +156,11 @@ def wait_until(condition: Callable[[], bool], patience: float = 120.0) -> None:
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
-        for make in (demo_pictures, live_pictures, sweep_pictures, explained_pictures, bench_pictures):
+        for make in (
+            demo_pictures,
+            live_pictures,
+            sweep_pictures,
+            explained_pictures,
+            bench_pictures,
+        ):
             make(Path(folder))

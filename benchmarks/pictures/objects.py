@@ -1,4 +1,6 @@
-"""Draw docs/images/{random_objects,real_objects,slices,silhouettes}.png: python benchmarks/pictures/objects.py."""
+"""Draw docs/images/{random_objects,real_objects,slices,silhouettes}.png: python
+benchmarks/pictures/objects.py.
+"""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -20,9 +22,13 @@ GREY, BLUE = "#7A7A7A", "#0072B2"
 _TITLE_WIDTH = 19  # characters, an underscore counts twice; longer names are broken at one
 
 
-def draw_rows(name: str, rows: Sequence[Sequence[str]], titles: Mapping[int, str], size: float) -> None:
+def draw_rows(
+    name: str, rows: Sequence[Sequence[str]], titles: Mapping[int, str], size: float
+) -> None:
     """One small map per object, all of the same scale."""
-    figure, axes = panels(len(rows) * len(rows[0]), len(rows[0]), width=size, height=size * 1.12, share=True)
+    figure, axes = panels(
+        len(rows) * len(rows[0]), len(rows[0]), width=size, height=size * 1.12, share=True
+    )
     for row, objects in enumerate(rows):
         for column, text in enumerate(objects):
             draw_object(axes[row * len(rows[0]) + column], text)
@@ -33,7 +39,9 @@ def draw_rows(name: str, rows: Sequence[Sequence[str]], titles: Mapping[int, str
 def draw_object(axes: Axes, text: str) -> None:
     shape = parse_object(text, SCENE)
     angle = np.unique(np.concatenate([np.linspace(0.0, 2.0 * np.pi, 721), shape.corners()]))
-    tuning = any(text in members for name, members in OBJECT_SETS.items() if name.endswith("_tuning"))
+    tuning = any(
+        text in members for name, members in OBJECT_SETS.items() if name.endswith("_tuning")
+    )
     color = GREY if tuning else BLUE
     axes.fill(*polar_to_cartesian(angle, shape.radius(angle)), facecolor=color, alpha=0.25)
     axes.plot(*polar_to_cartesian(angle, shape.radius(angle)), color=color, linewidth=0.8)
@@ -43,7 +51,9 @@ def draw_object(axes: Axes, text: str) -> None:
     axes.set_ylim(-SCENE.radius_max, SCENE.radius_max)
     axes.set_xticks([])
     axes.set_yticks([])
-    title = textwrap.fill(text.rpartition(":")[2].replace("_", "_ "), _TITLE_WIDTH).replace("_ ", "_")
+    title = textwrap.fill(text.rpartition(":")[2].replace("_", "_ "), _TITLE_WIDTH).replace(
+        "_ ", "_"
+    )
     axes.set_title(title, fontsize=style.TICK_SIZE - 1.0, pad=1.5)
     for spine in axes.spines.values():
         spine.set_visible(False)

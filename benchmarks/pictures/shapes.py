@@ -1,4 +1,6 @@
-"""Draw docs/images/straight_edges.png, shapes with and without edges that continue: benchmarks/pictures/shapes.py."""
+"""Draw docs/images/straight_edges.png, shapes with and without edges that continue:
+benchmarks/pictures/shapes.py.
+"""
 
 import collections
 import itertools
@@ -27,7 +29,9 @@ VIEWS = 3
 
 def draw_object(axes: Sequence[Axes], text: str) -> None:
     """Shapes after the first views of the rollout, a panel for each kind."""
-    config = EpisodeConfig(object=text, planner=PlannerSettings(planner="rollout", target="points", deadline=60.0))
+    config = EpisodeConfig(
+        object=text, planner=PlannerSettings(planner="rollout", target="points", deadline=60.0)
+    )
     simulation = Simulation(config)
     collections.deque(itertools.islice(simulation.run(), VIEWS))
     taken = simulation.judge.steps
@@ -38,19 +42,28 @@ def draw_object(axes: Sequence[Axes], text: str) -> None:
         for radius in shapes.radius:
             draw_contour(panel, shapes.angle, radius, color=style.MEAN, linewidth=0.5, alpha=0.5)
         truth = np.linspace(0.0, 2.0 * np.pi, 1441)
-        draw_contour(panel, truth, parse_object(text, config.scene).radius(truth), **style.TRUTH_LINE)
+        draw_contour(
+            panel, truth, parse_object(text, config.scene).radius(truth), **style.TRUTH_LINE
+        )
         draw_views(panel, taken, config.scene.view_distance)
         panel.set_aspect("equal")
         panel.set_axis_off()
 
 
 def draw_contour(axes: Axes, angle: FloatArray, radius: FloatArray, **line: object) -> None:
-    axes.plot(*polar_to_cartesian(np.append(angle, angle[:1]), np.append(radius, radius[:1])), **line)
+    axes.plot(
+        *polar_to_cartesian(np.append(angle, angle[:1]), np.append(radius, radius[:1])), **line
+    )
 
 
 def draw_views(axes: Axes, taken: Sequence[Step], distance: float) -> None:
     angle = np.array([view.view_angle for view in taken])
-    axes.plot(*polar_to_cartesian(angle, np.full(len(angle), distance)), "v", color=style.CAMERA, markersize=5.0)
+    axes.plot(
+        *polar_to_cartesian(angle, np.full(len(angle), distance)),
+        "v",
+        color=style.CAMERA,
+        markersize=5.0,
+    )
     angle, radius, _ = taken[-1].belief.evidence.measured
     axes.plot(*polar_to_cartesian(angle, radius), **style.HIT_DOTS)
 

@@ -18,7 +18,13 @@ from nbv_planner.report.outlines import camera_outline
 IMAGES = Path(__file__).resolve().parents[2] / "docs" / "images"
 OBJECT = "ellipse:a=5,b=3"
 SETTINGS = (
-    "scene=unknown", "rough_radius=9", "object_x=1.2", "object_y=-0.9", "other_x=10.5", "other_y=0", "other_radius=2",
+    "scene=unknown",
+    "rough_radius=9",
+    "object_x=1.2",
+    "object_y=-0.9",
+    "other_x=10.5",
+    "other_y=0",
+    "other_radius=2",
 )
 SHOWN = (1, 2, 4)
 CIRCLE = np.linspace(0.0, 2.0 * np.pi, 400)
@@ -31,7 +37,11 @@ def draw(axes: Axes, simulation: Simulation, views: int) -> None:
     assert found is not None
     for x, y, outline in (
         (*world.placed, polar_to_cartesian(CIRCLE, simulation.judge.truth.shape.radius(CIRCLE))),
-        (world.other_x, world.other_y, polar_to_cartesian(CIRCLE, np.full(400, world.other_radius))),
+        (
+            world.other_x,
+            world.other_y,
+            polar_to_cartesian(CIRCLE, np.full(400, world.other_radius)),
+        ),
     ):
         axes.plot(outline[0] + x, outline[1] + y, color=colors.TRUTH, lw=0.9, ls="--")
     for match, beside in zip(mapping._scans, mapping.background, strict=True):
@@ -47,8 +57,10 @@ def draw(axes: Axes, simulation: Simulation, views: int) -> None:
     axes.plot(x + found.x, y + found.y, color=colors.TARGET, lw=1.2)
     for number, pose in enumerate(simulation.poses):
         approach = number < len(simulation.approaches)
-        axes.fill(*np.asarray(camera_outline(pose, simulation.config.scene)).T, color="#AAAAAA" if approach else
-                  colors.CAMERA)
+        axes.fill(
+            *np.asarray(camera_outline(pose, simulation.config.scene)).T,
+            color="#AAAAAA" if approach else colors.CAMERA,
+        )
     axes.plot(0.0, 0.0, "x", color="black", ms=7)
     axes.plot(found.x, found.y, "+", color=colors.MEAN, ms=10, mew=2)
     axes.plot(*world.placed, ".", color=colors.TRUTH, ms=6)

@@ -1,4 +1,6 @@
-"""A robot of IR-SIM on ROS topics: publishes `scan` and `camera_pose`, drives to `goal_pose` along the view circle."""
+"""A robot of IR-SIM on ROS topics: publishes `scan` and `camera_pose`, drives to `goal_pose` along
+the view circle.
+"""
 
 from __future__ import annotations
 
@@ -21,8 +23,9 @@ WORLD = Path(__file__).with_name("world.yaml")
 class IrsimRobot(Node):
     """Steps the simulator at a fixed rate; independent of nbv_planner.
 
-    The robot drives forth or back along a circle around the object, heading along it; so its poses are off the circle
-    by a few centimetres, and its lidar, which sits beside its centre, looks across its heading.
+    The robot drives forth or back along a circle around the object, heading along it; so its poses
+    are off the circle by a few centimetres, and its lidar, which sits beside its centre, looks
+    across its heading.
     """
 
     def __init__(self) -> None:
@@ -74,7 +77,10 @@ class IrsimRobot(Node):
         msg = PoseStamped()
         msg.header.stamp, msg.header.frame_id = stamp, "object"
         msg.pose.position.x, msg.pose.position.y = x, y
-        msg.pose.orientation.z, msg.pose.orientation.w = math.sin(0.5 * heading), math.cos(0.5 * heading)
+        msg.pose.orientation.z, msg.pose.orientation.w = (
+            math.sin(0.5 * heading),
+            math.cos(0.5 * heading),
+        )
         self.pose.publish(msg)
 
     def publish_scan(self, stamp: Any) -> None:

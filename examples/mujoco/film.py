@@ -1,6 +1,8 @@
-"""Film a finished run: the robot drives to its views once more in MuJoCo, the belief after each one beside it.
+"""Film a finished run: the robot drives to its views once more in MuJoCo, the belief after each one
+beside it.
 
-`MUJOCO_GL=egl python film.py results/mujoco film.gif`; needs a library that draws (EGL, OSMesa or a display).
+`MUJOCO_GL=egl python film.py results/mujoco film.gif`; needs a library that draws (EGL, OSMesa or a
+display).
 """
 
 from __future__ import annotations
@@ -41,11 +43,16 @@ def belief_picture(beliefs: dict[str, np.ndarray], number: int, coverage: float)
     figure = Figure(figsize=(BELIEF_WIDTH / 100, HEIGHT / 100), dpi=100)
     axes = figure.add_axes((0.04, 0.04, 0.92, 0.8))
     axes.set(xlim=(-1.15, 1.15), ylim=(-1.15, 1.15), aspect="equal", xticks=[], yticks=[])
-    axes.set_title(f"after view {number}: {coverage:.0%} seen" if number else "nothing known", fontsize=10)
+    axes.set_title(
+        f"after view {number}: {coverage:.0%} seen" if number else "nothing known", fontsize=10
+    )
     if number:
         angle, lower, mean, upper = (
             np.append(values, values[0])
-            for values in (beliefs["angle"], *(beliefs[name][number - 1] for name in ("lower", "mean", "upper")))
+            for values in (
+                beliefs["angle"],
+                *(beliefs[name][number - 1] for name in ("lower", "mean", "upper")),
+            )
         )
         way = np.concatenate([angle, angle[::-1]])
         band = np.concatenate([upper, lower[::-1]])
@@ -79,7 +86,9 @@ def film(results: Path) -> list[Image.Image]:
         for number, view in enumerate(views, start=1):
             goal, ticks = goal_at(view["angle"]), 0
             while ticks < 2000 and not arrived(machine.pose, goal):
-                wanted, turn = command(machine.pose, goal, ROBOT["closed"], (ROBOT["speed"], ROBOT["acceleration"]))
+                wanted, turn = command(
+                    machine.pose, goal, ROBOT["closed"], (ROBOT["speed"], ROBOT["acceleration"])
+                )
                 gain = ROBOT["acceleration"] * TICK
                 speed = max(speed - gain, min(speed + gain, wanted))
                 machine.drive(speed, turn, TICK)
@@ -94,7 +103,10 @@ def film(results: Path) -> list[Image.Image]:
 
 def arrived(pose: tuple[float, float, float], goal: tuple[float, float, float]) -> bool:
     """Whether the base stands at its goal, as exactly as it drives."""
-    return math.dist(pose[:2], goal[:2]) < 0.02 and abs(math.remainder(pose[2] - goal[2], 2.0 * math.pi)) < 0.02
+    return (
+        math.dist(pose[:2], goal[:2]) < 0.02
+        and abs(math.remainder(pose[2] - goal[2], 2.0 * math.pi)) < 0.02
+    )
 
 
 def main() -> None:

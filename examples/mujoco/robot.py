@@ -1,4 +1,6 @@
-"""A robot in MuJoCo on ROS topics: wheels, contact and friction; lidar, depth camera, clock; goals to drive to."""
+"""A robot in MuJoCo on ROS topics: wheels, contact and friction; lidar, depth camera, clock; goals
+to drive to.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ TICK, SCAN_EVERY, IMAGE_EVERY, REPORT_EVERY = 0.02, 0.1, 0.5, 0.5
 
 
 class Machine:
-    """The simulation: what the robot is told to do, and what it senses. Nothing of ROS, nothing of nbv_planner."""
+    """The simulation: what the robot is told to do, and what it senses. Nothing of ROS, nothing of
+    nbv_planner.
+    """
 
     def __init__(self, world: str | Path, noise_std: float = 0.0, seed: int = 0) -> None:
         self.model = mujoco.MjModel.from_xml_path(str(world))
@@ -64,7 +68,9 @@ class Machine:
         return bool(np.any(ours.any(axis=1) & ~ours.all(axis=1) & ~floor.any(axis=1)))
 
     def sense(self) -> tuple[np.ndarray, np.ndarray]:
-        """Ranges of the lidar (n) and the depth image (rows, columns), metres, with noise; infinite without return."""
+        """Ranges of the lidar (n) and the depth image (rows, columns), metres, with noise; infinite
+        without return.
+        """
         mujoco.mj_forward(self.model, self.data)
         seen = self.data.sensordata.copy()
         seen[(seen < 0.0) | (seen >= RANGE_MAX)] = np.inf  # MuJoCo gives -1, or the cutoff
@@ -75,21 +81,30 @@ class Machine:
     def focal_length(self) -> float:
         """Focal length of the depth camera, pixels."""
         camera = self.model.camera("depth").id
-        height, angle = float(self.model.cam_resolution[camera][1]), math.radians(float(self.model.cam_fovy[camera]))
+        height, angle = (
+            float(self.model.cam_resolution[camera][1]),
+            math.radians(float(self.model.cam_fovy[camera])),
+        )
         return 0.5 * height / math.tan(0.5 * angle)
 
 
 def command(
-    pose: tuple[float, float, float], goal: tuple[float, float, float], closed: float, limits: tuple[float, float]
+    pose: tuple[float, float, float],
+    goal: tuple[float, float, float],
+    closed: float,
+    limits: tuple[float, float],
 ) -> tuple[float, float]:
     """Speed ahead (m/s) and turning speed (rad/s) towards a goal on a circle around the origin.
 
-    The robot drives along the circle, forth or back, never through the angle `closed`; it brakes in time, and turns
-    into the heading of the goal at its end. `limits` are those of speed (m/s) and of acceleration (m/s²).
+    The robot drives along the circle, forth or back, never through the angle `closed`; it brakes in
+    time, and turns into the heading of the goal at its end. `limits` are those of speed (m/s) and
+    of acceleration (m/s²).
     """
     (x, y, heading), (goal_x, goal_y, goal_heading), (most, acceleration) = pose, goal, limits
     radius, here = math.hypot(goal_x, goal_y), math.atan2(y, x)
-    from_closed = [(angle - closed) % (2.0 * math.pi) for angle in (here, math.atan2(goal_y, goal_x))]
+    from_closed = [
+        (angle - closed) % (2.0 * math.pi) for angle in (here, math.atan2(goal_y, goal_x))
+    ]
     way = radius * (from_closed[1] - from_closed[0])
     if abs(way) < 0.01:
         return 0.0, _clipped(3.0 * math.remainder(goal_heading - heading, 2.0 * math.pi), 1.0)
@@ -97,7 +112,9 @@ def command(
     off = math.hypot(x, y) - radius
     # Along the circle, corrected by the distance from it.
     wanted = here + 0.5 * math.pi + math.copysign(1.0, way) * math.atan(2.0 * off)
-    return speed, speed / radius + _clipped(4.0 * math.remainder(wanted - heading, 2.0 * math.pi), 2.0)
+    return speed, speed / radius + _clipped(
+        4.0 * math.remainder(wanted - heading, 2.0 * math.pi), 2.0
+    )
 
 
 def _clipped(value: float, most: float) -> float:
@@ -110,9 +127,15 @@ class MujocoRobot(Node):
     def __init__(self) -> None:
         super().__init__("mujoco_robot")
         value = {
-            name: self.declare_parameter(name, default).value for name, default in (
-                ("world", str(WORLD)), ("closed", math.pi), ("speed", 0.6), ("acceleration", 0.5), ("noise_std", 0.01),
-                ("speedup", 1.0), ("seed", 0),
+            name: self.declare_parameter(name, default).value
+            for name, default in (
+                ("world", str(WORLD)),
+                ("closed", math.pi),
+                ("speed", 0.6),
+                ("acceleration", 0.5),
+                ("noise_std", 0.01),
+                ("speedup", 1.0),
+                ("seed", 0),
             )
         }
         self.machine = Machine(value["world"], value["noise_std"], value["seed"])
@@ -127,7 +150,9 @@ class MujocoRobot(Node):
         self.report_out = self.create_publisher(DiagnosticArray, "/diagnostics", 10)
         self.create_subscription(PoseStamped, "goal_pose", self.on_goal, 10)
         # By the wall clock: with use_sim_time the node would wait for its own /clock.
-        self.create_timer(TICK / value["speedup"], self.step, clock=Clock(clock_type=ClockType.STEADY_TIME))
+        self.create_timer(
+            TICK / value["speedup"], self.step, clock=Clock(clock_type=ClockType.STEADY_TIME)
+        )
 
     def on_goal(self, msg: PoseStamped) -> None:
         """Drive there."""
@@ -137,7 +162,9 @@ class MujocoRobot(Node):
     def step(self) -> None:
         """Drive for one tick, and publish what is due."""
         pose = self.machine.pose
-        speed, turn = (0.0, 0.0) if self.goal is None else command(pose, self.goal, self.closed, self.limits)
+        speed, turn = (
+            (0.0, 0.0) if self.goal is None else command(pose, self.goal, self.closed, self.limits)
+        )
         gain = self.limits[1] * TICK
         self.speed = max(self.speed - gain, min(self.speed + gain, speed))
         self.machine.drive(self.speed, turn, TICK)
@@ -157,7 +184,9 @@ class MujocoRobot(Node):
             self.publish_report(stamp)
 
     def due(self, every: float) -> bool:
-        """Whether something that happens `every` so many seconds of the simulation is due in this tick."""
+        """Whether something that happens `every` so many seconds of the simulation is due in this
+        tick.
+        """
         return self.ticks % round(every / TICK) == 0
 
     def publish_pose(self, stamp: Time) -> None:
@@ -166,26 +195,42 @@ class MujocoRobot(Node):
         msg = PoseStamped()
         msg.header.stamp, msg.header.frame_id = stamp, "object"
         msg.pose.position.x, msg.pose.position.y = x, y
-        msg.pose.orientation.z, msg.pose.orientation.w = math.sin(0.5 * heading), math.cos(0.5 * heading)
+        msg.pose.orientation.z, msg.pose.orientation.w = (
+            math.sin(0.5 * heading),
+            math.cos(0.5 * heading),
+        )
         self.pose_out.publish(msg)
 
     def publish_scan(self, stamp: Time, ranges: np.ndarray) -> None:
         """Publish the scan; beams without a return are infinite (REP 117)."""
         msg = LaserScan(
-            angle_min=-BEAMS_HALF, angle_max=BEAMS_HALF, angle_increment=2.0 * BEAMS_HALF / (len(ranges) - 1),
-            range_min=0.05, range_max=RANGE_MAX, scan_time=SCAN_EVERY, ranges=ranges.astype(np.float32).tolist(),
+            angle_min=-BEAMS_HALF,
+            angle_max=BEAMS_HALF,
+            angle_increment=2.0 * BEAMS_HALF / (len(ranges) - 1),
+            range_min=0.05,
+            range_max=RANGE_MAX,
+            scan_time=SCAN_EVERY,
+            ranges=ranges.astype(np.float32).tolist(),
         )
         msg.header.stamp, msg.header.frame_id = stamp, "lidar"
         self.scan_out.publish(msg)
 
     def publish_image(self, stamp: Time, depth: np.ndarray) -> None:
-        """Publish the depth along the optical axis in metres, and the camera that it was taken with (REP 118)."""
+        """Publish the depth along the optical axis in metres, and the camera that it was taken with
+        (REP 118).
+        """
         height, width = depth.shape
         image = Image(height=height, width=width, encoding="32FC1", step=4 * width)
         image.header.stamp, image.header.frame_id = stamp, "depth_optical"
         image.data = depth.astype("<f4").tobytes()
         focal, x, y = self.machine.focal_length(), 0.5 * (width - 1), 0.5 * (height - 1)
-        info = CameraInfo(header=image.header, height=height, width=width, distortion_model="plumb_bob", d=[0.0] * 5)
+        info = CameraInfo(
+            header=image.header,
+            height=height,
+            width=width,
+            distortion_model="plumb_bob",
+            d=[0.0] * 5,
+        )
         info.k = [focal, 0.0, x, 0.0, focal, y, 0.0, 0.0, 1.0]
         info.p = [focal, 0.0, x, 0.0, 0.0, focal, y, 0.0, 0.0, 0.0, 1.0, 0.0]
         self.image_out.publish(image)
@@ -193,8 +238,14 @@ class MujocoRobot(Node):
 
     def publish_report(self, stamp: Time) -> None:
         """Publish what the robot has done: distance driven, collisions, time."""
-        values = {"time": self.machine.data.time, "driven": self.driven, "collisions": self.machine.collisions}
-        status = DiagnosticStatus(name="mujoco_robot", message="simulated", level=DiagnosticStatus.OK)
+        values = {
+            "time": self.machine.data.time,
+            "driven": self.driven,
+            "collisions": self.machine.collisions,
+        }
+        status = DiagnosticStatus(
+            name="mujoco_robot", message="simulated", level=DiagnosticStatus.OK
+        )
         status.values = [KeyValue(key=key, value=f"{value:g}") for key, value in values.items()]
         msg = DiagnosticArray(status=[status])
         msg.header.stamp = stamp

@@ -1,7 +1,8 @@
-"""The kit in one command: the robot in MuJoCo, surface_mapper and nbv_planner as processes over DDS, and a judge.
+"""The kit in one command: the robot in MuJoCo, surface_mapper and nbv_planner as processes over
+DDS, and a judge.
 
-The judge alone knows the truth: the outline of the object, measured by rays in the simulation. Robot, mapper and
-planner get nothing from it.
+The judge alone knows the truth: the outline of the object, measured by rays in the simulation.
+Robot, mapper and planner get nothing from it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ STRONGER = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
 
 
 def outline(world: Path, count: int = 3600) -> np.ndarray:
-    """Outline of the object at the height of the lidar, shape (count, 2): angle (radians) and radius (metres).
+    """Outline of the object at the height of the lidar, shape (count, 2): angle (radians) and
+    radius (metres).
 
     Rays from outside to the centre, which meet the object alone: where a star-shaped object ends.
     """
@@ -60,7 +62,9 @@ def outline(world: Path, count: int = 3600) -> np.ndarray:
     radius = []
     for direction in np.stack([np.cos(angle), np.sin(angle), np.zeros(count)], axis=1):
         start = far * direction + [0.0, 0.0, LIDAR_HEIGHT]
-        radius.append(far - mujoco.mj_ray(machine.model, machine.data, start, -direction, groups, 1, -1, geom))
+        radius.append(
+            far - mujoco.mj_ray(machine.model, machine.data, start, -direction, groups, 1, -1, geom)
+        )
     return np.stack([angle, radius], axis=1)
 
 
@@ -71,13 +75,20 @@ def configuration(contour: Path) -> EpisodeConfig:
 
 
 @contextlib.contextmanager
-def processes(domain: int, logs: Path, arguments: argparse.Namespace) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
+def processes(
+    domain: int, logs: Path, arguments: argparse.Namespace
+) -> Iterator[dict[str, subprocess.Popen[bytes]]]:
     """The robot and the two nodes, each with a log file; ended by ever stronger signals."""
     words = ["--ros-args", "--params-file", str(PARAMETERS)]
     settings = [f"speedup:={arguments.speedup}", f"seed:={arguments.seed}"]
     node = python_command("nbv_planner.ros.executables")
     commands = {
-        "robot": [sys.executable, str(HERE / "robot.py"), *words, *(word for one in settings for word in ("-p", one))],
+        "robot": [
+            sys.executable,
+            str(HERE / "robot.py"),
+            *words,
+            *(word for one in settings for word in ("-p", one)),
+        ],
         "surface_mapper": [*node, "surface_mapper", *words],
         "nbv_planner": [*node, "nbv_planner", *words],
     }
@@ -86,9 +97,15 @@ def processes(domain: int, logs: Path, arguments: argparse.Namespace) -> Iterato
     running: dict[str, subprocess.Popen[bytes]] = {}
     try:
         for name, command in commands.items():
-            with (logs / f"{name}.log").open("wb") as log:  # a session of its own: Ctrl-C is for this process
+            # a session of its own: Ctrl-C is for this process
+            with (logs / f"{name}.log").open("wb") as log:
                 running[name] = subprocess.Popen(
-                    command, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+                    command,
+                    env=environment,
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    start_new_session=True,
                 )
         yield running
     finally:
@@ -128,7 +145,10 @@ class Printer:
 
 
 def follow(
-    monitor: Monitor, executor: SingleThreadedExecutor, running: dict[str, subprocess.Popen[bytes]], printer: Printer,
+    monitor: Monitor,
+    executor: SingleThreadedExecutor,
+    running: dict[str, subprocess.Popen[bytes]],
+    printer: Printer,
     came: list[int],
 ) -> Termination:
     """Spin until the planner is done, a signal comes, a process ends or all is silent."""
@@ -139,12 +159,20 @@ def follow(
         monitor.tell(printer, monitor.views)
         for name, process in running.items():
             if process.poll() is not None:
-                return Termination(TerminationReason.FAILED, {}, f"{name} ended with exit code {process.returncode}")
+                return Termination(
+                    TerminationReason.FAILED,
+                    {},
+                    f"{name} ended with exit code {process.returncode}",
+                )
         news = (monitor.state, len(monitor.steps))
         if news != heard:
             heard, heard_at = news, time.monotonic()
         if time.monotonic() - heard_at > PATIENCE:
-            return Termination(TerminationReason.FAILED, {}, f"silent for {PATIENCE:.0f} s; last: {monitor.state[1]}")
+            return Termination(
+                TerminationReason.FAILED,
+                {},
+                f"silent for {PATIENCE:.0f} s; last: {monitor.state[1]}",
+            )
     monitor.tell(printer, len(monitor.steps))
     return monitor.termination or stopped(printer.judge, came)
 
@@ -164,33 +192,58 @@ def run(arguments: argparse.Namespace, came: list[int]) -> int:
             monitor = Monitor(config)
             executor.add_node(monitor)
             ids = ", ".join(f"{name} {process.pid}" for name, process in running.items())
-            say(f"three processes on ROS domain {domain}: {ids}; nbv-planner view --web --domain {domain} shows them")
+            say(
+                f"three processes on ROS domain {domain}: {ids}; nbv-planner view --web --domain"
+                f" {domain} shows them"
+            )
             print_header(config)
             termination = follow(monitor, executor, running, Printer(config, judge), came)
         finish(results, config, judge, termination, figures=arguments.figures)
     if judge.views:
         last = judge.views[-1]
-        say(f"against the simulated geometry: rmse {1e3 * last.rmse:.1f} mm, intersection over union {last.iou:.1%}, "
-            f"band holds {last.band_coverage:.1%} of the outline")
+        say(
+            f"against the simulated geometry: rmse {1e3 * last.rmse:.1f} mm, intersection over"
+            f" union {last.iou:.1%}, band holds {last.band_coverage:.1%} of the outline"
+        )
     if monitor.robot:
         said = {key: float(value) for key, value in monitor.robot.items()}
-        say(f"robot: {said['driven']:.1f} m in {said['time']:.0f} s of the simulation, "
-            f"{said['collisions']:.0f} steps in contact with anything but the floor")
+        say(
+            f"robot: {said['driven']:.1f} m in {said['time']:.0f} s of the simulation, "
+            f"{said['collisions']:.0f} steps in contact with anything but the floor"
+        )
     return 128 + came[0] if came else EXIT_CODES.get(termination.reason, 0)
 
 
 def main() -> int:
     """Read the command line and run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", metavar="FOLDER", help="results folder (default: a new one in results/)")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="results folder (default: a new one in results/)"
+    )
     parser.add_argument("--force", action="store_true", help="replace the results folder")
-    parser.add_argument("--speedup", type=positive_number, default=5.0, metavar="N",
-                        help="seconds of the simulation in one second (default: 5)")
-    parser.add_argument("--seed", type=whole_number(0), default=0, metavar="N",
-                        help="of the noise of the ranges (default: 0)")
-    parser.add_argument("--domain", type=whole_number(0, 232), metavar="ID",
-                        help="ROS domain on this machine (default: a free one)")
-    parser.add_argument("--no-figures", dest="figures", action="store_false", help="draw no pictures")
+    parser.add_argument(
+        "--speedup",
+        type=positive_number,
+        default=5.0,
+        metavar="N",
+        help="seconds of the simulation in one second (default: 5)",
+    )
+    parser.add_argument(
+        "--seed",
+        type=whole_number(0),
+        default=0,
+        metavar="N",
+        help="of the noise of the ranges (default: 0)",
+    )
+    parser.add_argument(
+        "--domain",
+        type=whole_number(0, 232),
+        metavar="ID",
+        help="ROS domain on this machine (default: a free one)",
+    )
+    parser.add_argument(
+        "--no-figures", dest="figures", action="store_false", help="draw no pictures"
+    )
     arguments = parser.parse_args()
     try:
         with held_signals() as came:

@@ -1,8 +1,10 @@
-"""SGP-Tools (Jakkala and Akella) as planners: its mutual information, the rule of its greedy cover, its continuous SGP.
+"""SGP-Tools (Jakkala and Akella) as planners: its mutual information, the rule of its greedy cover,
+its continuous SGP.
 
-They place sensors in a field that is a Gaussian process, without obstacles. Here the field is the radius of the object
-over the direction from its origin, a sensor is what a view would measure of the mean surface, and a sensor that stands
-already is a measured element. None of the three knows that one part of the object hides another.
+They place sensors in a field that is a Gaussian process, without obstacles. Here the field is the
+radius of the object over the direction from its origin, a sensor is what a view would measure of
+the mean surface, and a sensor that stands already is a measured element. None of the three knows
+that one part of the object hides another.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ def directions(points):
 
 
 def covered(kernel, places, left, noise):
-    """Whether one measurement at place i leaves at most the part `left` of the variance at place j, shape (n, n)."""
+    """Whether one measurement at place i leaves at most the part `left` of the variance at place j,
+    shape (n, n).
+    """
     covariance = kernel(places).numpy()
     variance = np.diag(covariance)
     return covariance**2 >= (1.0 - left) * variance * (variance[:, None] + noise)
@@ -35,10 +39,18 @@ class SGPTools(Settings):
 
     rule: str = setting("cover", "Which method of SGP-Tools.", choices=RULES)
     length: float = setting(0.1, "Length scale of the kernel, on directions.", ge=0.01, le=3.0)
-    noise: float = setting(0.02, "Variance of the noise, as part of that of the field.", ge=1e-6, le=1.0)
-    left: float = setting(0.1, "cover: part of the variance left at which it is covered.", ge=1e-3, le=0.99)
-    places: int = setting(180, "Elements of the mean surface at which the field is taken.", ge=16, le=1000)
-    sensors: int = setting(3, "continuous: number of sensors that are placed at a time.", ge=1, le=50)
+    noise: float = setting(
+        0.02, "Variance of the noise, as part of that of the field.", ge=1e-6, le=1.0
+    )
+    left: float = setting(
+        0.1, "cover: part of the variance left at which it is covered.", ge=1e-3, le=0.99
+    )
+    places: int = setting(
+        180, "Elements of the mean surface at which the field is taken.", ge=16, le=1000
+    )
+    sensors: int = setting(
+        3, "continuous: number of sensors that are placed at a time.", ge=1, le=50
+    )
 
     def decide(self, situation):
         """Ranks of the views, shape (V,)."""
@@ -49,7 +61,9 @@ class SGPTools(Settings):
         views = situation.views
         if self.rule == "continuous":
             return self._continuous(kernel, places[~seen], situation)
-        would = situation.surface.visible(mean, views, situation.scene, situation.ground)[0][:, thinned]
+        would = situation.surface.visible(mean, views, situation.scene, situation.ground)[0][
+            :, thinned
+        ]
         if self.rule == "cover":
             near = covered(kernel, places, self.left, self.noise).astype(int)
             ranks = ((would @ near > 0) & ~(seen @ near > 0)).sum(axis=1).astype(float)
@@ -58,7 +72,8 @@ class SGPTools(Settings):
         return ranks if np.ptp(ranks) > 0.0 else farthest(views, situation.visited)
 
     def _kernel(self):
-        from gpflow.kernels import SquaredExponential  # here, since it takes seconds that other planners need not wait
+        # here, since it takes seconds that other planners need not wait
+        from gpflow.kernels import SquaredExponential
 
         return SquaredExponential(variance=1.0, lengthscales=self.length)
 
@@ -66,7 +81,12 @@ class SGPTools(Settings):
         from sgptools.objectives import SLogMI
 
         information = SLogMI(places, kernel, self.noise)
-        return np.array([float(information(places[seen | one])) if (one & ~seen).any() else 0.0 for one in would])
+        return np.array(
+            [
+                float(information(places[seen | one])) if (one & ~seen).any() else 0.0
+                for one in would
+            ]
+        )
 
     def _continuous(self, kernel, unseen, situation):
         from sgptools.methods import ContinuousSGP

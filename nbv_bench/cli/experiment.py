@@ -20,16 +20,29 @@ from nbv_planner.errors import BackEndError, SettingError, shown
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("sweep", metavar="SWEEP", help="YAML file, or a sweep included in the package: thesis, ...")
-    parser.add_argument("--out", metavar="DIR", required=True, help="results folder, new or empty unless --resume")
+    parser.add_argument(
+        "sweep", metavar="SWEEP", help="YAML file, or a sweep included in the package: thesis, ..."
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="results folder, new or empty unless --resume"
+    )
     add_run_options(parser)
 
 
 def add_run_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of which cases are run, and where."""
-    parser.add_argument("--resume", action="store_true", help="continue: keep finished cases, run failed ones again")
-    parser.add_argument("--shard", type=_shard, metavar="I/N", help="run part I of N, each of them at any time and on "
-                        "any machine, into the same folder, begun or not")
+    parser.add_argument(
+        "--resume", action="store_true", help="continue: keep finished cases, run failed ones again"
+    )
+    parser.add_argument(
+        "--shard",
+        type=_shard,
+        metavar="I/N",
+        help=(
+            "run part I of N, each of them at any time and on "
+            "any machine, into the same folder, begun or not"
+        ),
+    )
     add_back_end(parser)
 
 
@@ -37,16 +50,25 @@ def _shard(text: str) -> Shard:
     found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", text, re.ASCII)
     shard = Shard(*map(int, found.groups())) if found else Shard(0, 0)
     if not 1 <= shard.number <= shard.of:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is not allowed; must be I/N with 1 <= I <= N, for example 2/4")
+        raise argparse.ArgumentTypeError(
+            f"{shown(text)} is not allowed; must be I/N with 1 <= I <= N, for example 2/4"
+        )
     return shard
 
 
 def add_back_end(parser: argparse.ArgumentParser) -> None:
     """Add the options of where cases are run."""
     add_workers(parser)
-    parser.add_argument("--backend", type=one_of("back end", BACKENDS), default="loky", metavar="NAME",
-                        help=f"where workers are: {', '.join(BACKENDS)} (default: loky, processes)")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="address of the dask scheduler, for --backend dask")
+    parser.add_argument(
+        "--backend",
+        type=one_of("back end", BACKENDS),
+        default="loky",
+        metavar="NAME",
+        help=f"where workers are: {', '.join(BACKENDS)} (default: loky, processes)",
+    )
+    parser.add_argument(
+        "--scheduler", metavar="ADDRESS", help="address of the dask scheduler, for --backend dask"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -70,7 +92,9 @@ def check_back_end(arguments: argparse.Namespace) -> None:
         SettingError: says which.
     """
     if (arguments.backend == "dask") != (arguments.scheduler is not None):
-        raise SettingError("--backend dask needs --scheduler ADDRESS, and no other back end has one")
+        raise SettingError(
+            "--backend dask needs --scheduler ADDRESS, and no other back end has one"
+        )
 
 
 def run_in(results: SweepFolder, arguments: argparse.Namespace) -> SweepProgress | None:
@@ -84,8 +108,13 @@ def run_in(results: SweepFolder, arguments: argparse.Namespace) -> SweepProgress
         try:
             with ProgressLine(left, what) as line:
                 progress = run_sweep(
-                    folder, workers=arguments.workers, backend=arguments.backend, scheduler=arguments.scheduler,
-                    report=lambda now: line.show(now.run, f", {len(now.failed)} failed" if now.failed else ""),
+                    folder,
+                    workers=arguments.workers,
+                    backend=arguments.backend,
+                    scheduler=arguments.scheduler,
+                    report=lambda now: line.show(
+                        now.run, f", {len(now.failed)} failed" if now.failed else ""
+                    ),
                 )
         except (KeyboardInterrupt, BackEndError) as error:
             if isinstance(error, BackEndError):
@@ -93,14 +122,23 @@ def run_in(results: SweepFolder, arguments: argparse.Namespace) -> SweepProgress
             # Counted in the folder: Ctrl-C may be received between saving a case and showing it.
             cases = folder.number_of_cases
             finished = f"{cases - len(folder.unfinished())} of {cases} cases are finished and kept"
-            print(f"{finished}; continue with the same command and --resume ({folder.path})", file=sys.stderr)
+            print(
+                f"{finished}; continue with the same command and --resume ({folder.path})",
+                file=sys.stderr,
+            )
             if isinstance(error, KeyboardInterrupt):
                 raise
             return None
         for outcome in progress.failed:
             case = outcome.content["case"]
-            where = f"{case['planner']} on {case['object']}, protocol {setting_words(case)}, seed {case['seed']}"
-            print(f"failed: {where}: {outcome.content['error']} (traceback: {folder.failure_path(outcome.case)})")
+            where = (
+                f"{case['planner']} on {case['object']}, protocol {setting_words(case)}, seed"
+                f" {case['seed']}"
+            )
+            print(
+                f"failed: {where}: {outcome.content['error']} (traceback:"
+                f" {folder.failure_path(outcome.case)})"
+            )
         which = f" of shard {arguments.shard}" if arguments.shard else ""
         print(f"{progress.finished} of {progress.cases} cases{which} finished: {folder.path}/")
     return progress

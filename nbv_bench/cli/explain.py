@@ -1,4 +1,6 @@
-"""Draw utility against regret, the field of view by its depth, and what each objective counts, for an episode."""
+"""Draw utility against regret, the field of view by its depth, and what each objective counts, for
+an episode.
+"""
 
 from __future__ import annotations
 
@@ -28,11 +30,18 @@ _LARGEST = 2**28  # bytes
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("episode", metavar="RESULTS", help="results folder of simulate, demo or analyze")
     parser.add_argument(
-        "--view", type=whole_number(2), metavar="N", help="number of the view that is explained (default: the middle)"
+        "episode", metavar="RESULTS", help="results folder of simulate, demo or analyze"
     )
-    parser.add_argument("--out", metavar="DIR", help="folder for the pictures (default: RESULTS/explained)")
+    parser.add_argument(
+        "--view",
+        type=whole_number(2),
+        metavar="N",
+        help="number of the view that is explained (default: the middle)",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", help="folder for the pictures (default: RESULTS/explained)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -57,7 +66,9 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         write_pictures(out, pictures)
     except OSError as error:
-        raise ResultsError(f"cannot write to {out}: {error.strerror}; choose another folder with --out") from error
+        raise ResultsError(
+            f"cannot write to {out}: {error.strerror}; choose another folder with --out"
+        ) from error
     for picture in pictures:
         print(f"{picture.title}: {out / picture.name}.png")
     return 0 if pictures else 1
@@ -68,8 +79,17 @@ def _belief(path: Path, views: int) -> SurfaceBelief:
     try:
         content = _read_arrays(read_regular(path, _LARGEST), _LARGEST)
         angle = saved_array(content, "angle", None)
-        kinds = {"mean": np.float64, "std": np.float64, "lower": np.float64, "upper": np.float64, "hits": np.integer}
-        rows = {name: saved_array(content, name, None, len(angle), dtype=kind) for name, kind in kinds.items()}
+        kinds = {
+            "mean": np.float64,
+            "std": np.float64,
+            "lower": np.float64,
+            "upper": np.float64,
+            "hits": np.integer,
+        }
+        rows = {
+            name: saved_array(content, name, None, len(angle), dtype=kind)
+            for name, kind in kinds.items()
+        }
         return SurfaceBelief(angle, **{name: values[views - 1] for name, values in rows.items()})
     except (OSError, ValueError, IndexError) as error:
         raise ResultsError(f"cannot read {path}: {reason(error)}") from error
@@ -90,7 +110,8 @@ def _read_arrays(content: bytes, most: int) -> dict[str, NDArray[Any]]:
             found = {name: arrays[name] for name in arrays.files}
     except ValueError:
         raise
-    except Exception as error:  # numpy, zipfile, zlib and the parser of array headers each raise their own
+    # numpy, zipfile, zlib and the parser of array headers each raise their own
+    except Exception as error:
         raise ValueError(f"{type(error).__name__}: {reason(error)}") from error
     if alien := [name for name, array in found.items() if not isinstance(array, np.ndarray)]:
         raise ValueError(f"{shown(alien[0])} in it is no array")

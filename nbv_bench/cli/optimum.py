@@ -1,4 +1,6 @@
-"""Compute the fewest views or the least time to reconstruct each object, with proof, and what greedy planners need."""
+"""Compute the fewest views or the least time to reconstruct each object, with proof, and what
+greedy planners need.
+"""
 
 from __future__ import annotations
 
@@ -46,34 +48,67 @@ JSON_FILE = "optimum.json"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "--objects", nargs="+", metavar="OBJECT", default=["thesis"],
-        help=f"objects: {'; '.join(OBJECT_FORMS)}; or sets: {', '.join(OBJECT_SETS)} (default: thesis)",
+        "--objects",
+        nargs="+",
+        metavar="OBJECT",
+        default=["thesis"],
+        help=(
+            f"objects: {'; '.join(OBJECT_FORMS)}; or sets: {', '.join(OBJECT_SETS)} (default:"
+            " thesis)"
+        ),
     )
     parser.add_argument(
-        "--candidates", type=comma_separated(whole_number(1, 100_000)), default="100,360", metavar="N,M",
+        "--candidates",
+        type=comma_separated(whole_number(1, 100_000)),
+        default="100,360",
+        metavar="N,M",
         help="numbers of candidate views on the circle (default: %(default)s)",
     )
     parser.add_argument(
-        "--poses", type=one_of("view space", ("annulus", "file")), metavar="SPACE",
-        help="the fewest views to 95 %% on the circle and among the poses of an annulus or a file, as --set gives it",
+        "--poses",
+        type=one_of("view space", ("annulus", "file")),
+        metavar="SPACE",
+        help=(
+            "the fewest views to 95 %% on the circle and among the poses of an annulus or a file,"
+            " as --set gives it"
+        ),
     )
     parser.add_argument(
-        "--time", action="store_true", help="the least time to 95 %% on the circle, and bounds among --poses"
+        "--time",
+        action="store_true",
+        help="the least time to 95 %% on the circle, and bounds among --poses",
     )
     add_set(parser)
     parser.add_argument(
-        "--speed", type=comma_separated(positive_number), default="0.1,0.5,2", metavar="V,W",
+        "--speed",
+        type=comma_separated(positive_number),
+        default="0.1,0.5,2",
+        metavar="V,W",
         help="--time: speeds along the circle, m/s (default: %(default)s)",
     )
     parser.add_argument(
-        "--dwell", type=positive_number, default=2.0, metavar="S", help="--time: seconds a view (default: %(default)g)"
+        "--dwell",
+        type=positive_number,
+        default=2.0,
+        metavar="S",
+        help="--time: seconds a view (default: %(default)g)",
     )
     add_workers(parser)
     add_out(parser, "none, only print the tables")
-    parser.add_argument("--cache", metavar="DIR", help="folder of the cache (default: nbv_planner in that of the user)")
     parser.add_argument(
-        "--time-limit", type=positive_number, default=DEFAULT_TIME_LIMIT, metavar="S",
-        help="seconds for each number of views; what is not proved by then is marked (default: %(default)g)",
+        "--cache",
+        metavar="DIR",
+        help="folder of the cache (default: nbv_planner in that of the user)",
+    )
+    parser.add_argument(
+        "--time-limit",
+        type=positive_number,
+        default=DEFAULT_TIME_LIMIT,
+        metavar="S",
+        help=(
+            "seconds for each number of views; what is not proved by then is marked (default:"
+            " %(default)g)"
+        ),
     )
 
 
@@ -83,7 +118,9 @@ def run(arguments: argparse.Namespace) -> int:
     for text in objects:
         parse_object(text, Scene())
     if arguments.set and not arguments.poses:
-        raise SettingError(f"--set {arguments.set[0]}: is for the view space of --poses, which is not given")
+        raise SettingError(
+            f"--set {arguments.set[0]}: is for the view space of --poses, which is not given"
+        )
     if arguments.out is None:
         print(_results(arguments, objects)[1])
         return 0
@@ -106,7 +143,11 @@ def _results(
     limit, scene = arguments.time_limit, Scene()
     if not (arguments.poses or arguments.time):
         cache = None if arguments.cache is None else Path(arguments.cache)
-        calls = [partial(optimum_row, text, count, cache, limit) for count in arguments.candidates for text in objects]
+        calls = [
+            partial(optimum_row, text, count, cache, limit)
+            for count in arguments.candidates
+            for text in objects
+        ]
         optima = _computed(calls, arguments.workers)
         return optima, optimum_tables(optima), []
     rows, tables = list[LeastRow](), list[Table]()
@@ -115,7 +156,10 @@ def _results(
         circle = view_space_for(ViewSpaceSettings(num_views=count), scene).candidates
         if arguments.time:
             start, speeds = MotionSettings().start(scene.view_distance), tuple(arguments.speed)
-            tours = [LeastTimeCase(text, circle, start, speeds, arguments.dwell, limit, poses).run for text in objects]
+            tours = [
+                LeastTimeCase(text, circle, start, speeds, arguments.dwell, limit, poses).run
+                for text in objects
+            ]
             found = _computed(tours, arguments.workers)
             tables += least_tables(found, f"time_{count}", "seconds", 1, "sweep")
         elif poses is not None:
@@ -142,36 +186,57 @@ def _computed(calls: Sequence[Callable[[], R]], workers: int) -> list[R]:
 def optimum_tables(rows: Sequence[OptimumRow]) -> str:
     """One Markdown table per number of candidates."""
     counts = dict.fromkeys(row.candidates for row in rows)
-    return "\n\n".join(_table(count, [row for row in rows if row.candidates == count]) for count in counts)
+    return "\n\n".join(
+        _table(count, [row for row in rows if row.candidates == count]) for count in counts
+    )
 
 
 def _table(count: int, rows: Sequence[OptimumRow]) -> str:
     head = [
         f"{count} candidate views",
         "",
-        "| object | surface points | least views to 95 % | greedy | least views to 100 % | greedy | greedy / optimum |",
+        (
+            "| object | surface points | least views to 95 % | greedy | least views to 100 % |"
+            " greedy | greedy / optimum |"
+        ),
         "|---|---|---|---|---|---|---|",
     ]
     proved = sum(row.optimum.views_95_proved and row.optimum.views_reachable_proved for row in rows)
     every = sum(all(row.optimum.proved) for row in rows)
-    return "\n".join([
-        *head, *(_line(row) for row in rows), "",
-        f"The least numbers of views are proved for {proved} of {len(rows)} objects, the best coverage by each number "
-        f"of views for {every}. The last column is the least ratio of the coverage by as many views.",
-    ])
+    return "\n".join(
+        [
+            *head,
+            *(_line(row) for row in rows),
+            "",
+            (
+                f"The least numbers of views are proved for {proved} of {len(rows)} objects, the"
+                f" best coverage by each number of views for {every}. The last column is the least"
+                " ratio of the coverage by as many views."
+            ),
+        ]
+    )
 
 
 def _line(row: OptimumRow) -> str:
-    """One line; `≤` before what is not proved, and how many points can be seen at all where not all can."""
+    """One line; `≤` before what is not proved, and how many points can be seen at all where not all
+    can.
+    """
     best = row.optimum
-    least_95 = "N/A" if best.views_95 is None else f"{'' if best.views_95_proved else '≤ '}{best.views_95}"
+    least_95 = (
+        "N/A" if best.views_95 is None else f"{'' if best.views_95_proved else '≤ '}{best.views_95}"
+    )
     least_100 = f"{'' if best.views_reachable_proved else '≤ '}{best.views_reachable}"
     if best.views_100 is None:
         least_100 += f" (of the {best.reachable} that can be seen)"
     greedy = row.greedy
     ratio = f"{min(greedy.approximation_ratio):.3f}" if greedy.approximation_ratio else "N/A"
     cells = [
-        row.object, str(best.surface_points), least_95, str(greedy.views_95 or "N/A"), least_100,
-        str(len(row.greedy_coverage)), ratio,
+        row.object,
+        str(best.surface_points),
+        least_95,
+        str(greedy.views_95 or "N/A"),
+        least_100,
+        str(len(row.greedy_coverage)),
+        ratio,
     ]
     return "| " + " | ".join(cells) + " |"

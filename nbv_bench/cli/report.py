@@ -15,10 +15,23 @@ from nbv_bench.experiments.summary.runs import all_runs, paired_runs_table, runs
 from nbv_bench.experiments.summary.sweep_report import SweepReport, sweep_report
 from nbv_bench.experiments.summary.sweep_tables import summary_table
 from nbv_bench.optimum.optimum_problem import Optimum
-from nbv_planner.cli.options import add_bag_options, add_figures, add_out, named_analysis, results_folder
+from nbv_planner.cli.options import (
+    add_bag_options,
+    add_figures,
+    add_out,
+    named_analysis,
+    results_folder,
+)
 from nbv_planner.cli.output import ProgressLine, drawn, print_files
 from nbv_planner.errors import NbvPlannerError, ResultsError
-from nbv_planner.report.page import Picture, Section, render_page, write_json, write_pictures, write_tables
+from nbv_planner.report.page import (
+    Picture,
+    Section,
+    render_page,
+    write_json,
+    write_pictures,
+    write_tables,
+)
 from nbv_planner.report.tables import Table
 from nbv_planner.system import found_below
 
@@ -28,14 +41,25 @@ JSON_FILE = "comparison.json"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.add_argument(
-        "runs", nargs="+", metavar="RUN",
-        help="results folder of a sweep, finished or not; of several runs each may also be a bag or a folder with "
-        "episode.json",
+        "runs",
+        nargs="+",
+        metavar="RUN",
+        help=(
+            "results folder of a sweep, finished or not; of several runs each may also be a bag or"
+            " a folder with episode.json"
+        ),
     )
     add_out(parser, "the sweep's folder; of several runs a new one below results/")
     add_figures(parser)
-    parser.add_argument("--no-optimum", dest="optimum", action="store_false",
-                        help="do not compare with the best sets of views, which are computed once per object and kept")
+    parser.add_argument(
+        "--no-optimum",
+        dest="optimum",
+        action="store_false",
+        help=(
+            "do not compare with the best sets of views, which are computed once per object and"
+            " kept"
+        ),
+    )
     add_bag_options(parser)
 
 
@@ -47,7 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _report(arguments: argparse.Namespace) -> int:
     folder = arguments.runs[0]
     if not (Path(folder) / MANIFEST_FILE).is_file():
-        other = found_below(folder, MANIFEST_FILE) or "; to compare a bag or an episode, name another run too"
+        other = (
+            found_below(folder, MANIFEST_FILE)
+            or "; to compare a bag or an episode, name another run too"
+        )
         problem = f"is not the results folder of a sweep (no {MANIFEST_FILE}){other}"
         raise ResultsError(f"{folder} {problem if Path(folder).exists() else 'does not exist'}")
     report_on(Path(folder), Path(folder if arguments.out is None else arguments.out), arguments)
@@ -55,7 +82,8 @@ def _report(arguments: argparse.Namespace) -> int:
 
 
 def report_on(folder: Path, out: Path, arguments: argparse.Namespace) -> list[Table]:
-    """Write the report on the results of a sweep to the folder `out`; returns its tables, those of a bench first.
+    """Write the report on the results of a sweep to the folder `out`; returns its tables, those of
+    a bench first.
 
     The `arguments` are whether to draw `figures` and to compare with the `optimum`.
 
@@ -75,9 +103,17 @@ def report_on(folder: Path, out: Path, arguments: argparse.Namespace) -> list[Ta
         rows = bench_rows(report, optima)
         tables[:0] = bench_tables(report, rows, optima)
         curves = mean_curves(rows, bench["views"])
-        pictures += drawn(arguments.figures, lambda: _overlay(curves, "bench", _MEAN), list[Picture]())
-    contents.write_report(out, tables, pictures, contents.report_page(report, tables, pictures), bench=bench)
-    parts = [contents.PAGE_FILE, contents.JSON_FILE, f"{contents.TABLES_FOLDER}/ with {len(tables)} tables"]
+        pictures += drawn(
+            arguments.figures, lambda: _overlay(curves, "bench", _MEAN), list[Picture]()
+        )
+    contents.write_report(
+        out, tables, pictures, contents.report_page(report, tables, pictures), bench=bench
+    )
+    parts = [
+        contents.PAGE_FILE,
+        contents.JSON_FILE,
+        f"{contents.TABLES_FOLDER}/ with {len(tables)} tables",
+    ]
     if pictures:
         parts.append(f"{contents.FIGURES_FOLDER}/ with {len(pictures)} pictures")
     print(f"report: {out}/ ({', '.join(parts)})")
@@ -114,12 +150,16 @@ def _compare(arguments: argparse.Namespace) -> int:
         tables = [runs_table(runs), paired_runs_table(runs)]
         kinds = {run.label: "" if run.coverage_kind == "true" else " (estimated)" for run in runs}
         curves = {f"{run.label}{kinds[run.label]}": run.mean_coverage for run in runs}
-        pictures: list[Picture] = drawn(arguments.figures, lambda: _overlay(curves, "coverage", _OF_RUNS), [])
+        pictures: list[Picture] = drawn(
+            arguments.figures, lambda: _overlay(curves, "coverage", _OF_RUNS), []
+        )
         write_tables(results.folder / "tables", tables)
         write_pictures(results.folder / "figures", pictures)
         write_json(results.folder / JSON_FILE, tables)
         sections = [Section("coverage", "Coverage", pictures), Section("tables", "Tables", tables)]
-        page = render_page("Comparison", f"{len(runs)} runs", [section for section in sections if section.blocks])
+        page = render_page(
+            "Comparison", f"{len(runs)} runs", [section for section in sections if section.blocks]
+        )
         (results.folder / "comparison.html").write_text(page, encoding="utf-8")
         results.commit()
     for table in tables:
@@ -130,8 +170,8 @@ def _compare(arguments: argparse.Namespace) -> int:
 
 _MEAN = "Mean over objects and seeds, where an episode that has ended keeps its coverage."
 _OF_RUNS = (
-    "One line per run; of several episodes the mean, where an episode that has ended keeps its coverage. "
-    "Coverage is the true one where the label does not say that it is estimated."
+    "One line per run; of several episodes the mean, where an episode that has ended keeps its"
+    " coverage. Coverage is the true one where the label does not say that it is estimated."
 )
 
 
@@ -139,4 +179,6 @@ def _overlay(curves: dict[str, list[float]], name: str, caption: str) -> list[Pi
     from nbv_planner.report.figures.recorded_figure import draw_coverage_overlay
     from nbv_planner.report.figures.style import picture
 
-    return [picture(name, "Coverage over the number of views", caption, draw_coverage_overlay(curves))]
+    return [
+        picture(name, "Coverage over the number of views", caption, draw_coverage_overlay(curves))
+    ]

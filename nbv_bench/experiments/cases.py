@@ -22,9 +22,11 @@ from nbv_planner.system import ending_signals
 
 @dataclass(frozen=True)
 class Measure:
-    """Something that can be measured in each case of a sweep, and the subfolder of the results for its files.
+    """Something that can be measured in each case of a sweep, and the subfolder of the results for
+    its files.
 
-    It runs on the configuration of the case and gives JSON values, for the same one the same, except times.
+    It runs on the configuration of the case and gives JSON values, for the same one the same,
+    except times.
     """
 
     run: Callable[[EpisodeConfig], dict[str, Any]]
@@ -32,7 +34,8 @@ class Measure:
 
 
 def run_episode_case(config: EpisodeConfig) -> dict[str, Any]:
-    """Run an episode; returns its record, see :meth:`nbv_planner.episode.records.EpisodeRecord.to_json`.
+    """Run an episode; returns its record, see
+    :meth:`nbv_planner.episode.records.EpisodeRecord.to_json`.
 
     Raises:
         NbvPlannerError: the configuration does not fit.
@@ -42,16 +45,22 @@ def run_episode_case(config: EpisodeConfig) -> dict[str, Any]:
 
 THEORY_MEASURES: dict[str, Measure] = {
     "theory": Measure(functools.partial(run_theory_case, measurement="line_of_sight"), "theory"),
-    "theory_seen": Measure(functools.partial(run_theory_case, measurement="surface_points"), "theory_seen"),
+    "theory_seen": Measure(
+        functools.partial(run_theory_case, measurement="surface_points"), "theory_seen"
+    ),
 }
-"""Regret against its bound: measuring only at the line of sight, as in the proof, or all that is seen."""
+"""Regret against its bound: measuring only at the line of sight, as in the proof, or all that is
+seen.
+"""
 MEASURES: dict[str, Measure] = {EPISODE: Measure(run_episode_case, "episodes"), **THEORY_MEASURES}
 """What a sweep can measure, by the name under its key `measure`."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a case: what was measured, or `error` and `traceback`, and the `case`: the content of its file."""
+    """Outcome of a case: what was measured, or `error` and `traceback`, and the `case`: the content
+    of its file.
+    """
 
     case: Case
     content: dict[str, Any]
@@ -72,7 +81,9 @@ def run_case(case: Case) -> Outcome:
 
 @functools.cache
 def prepare_worker() -> None:
-    """In a worker process, leave signals to the runner, which ends its workers, and end with a killed runner."""
+    """In a worker process, leave signals to the runner, which ends its workers, and end with a
+    killed runner.
+    """
     parent = multiprocessing.parent_process()
     if parent is None or threading.current_thread() is not threading.main_thread():
         return

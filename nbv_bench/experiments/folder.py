@@ -1,4 +1,6 @@
-"""The results folder of a sweep: locked while it is written, each file written whole, read by later steps."""
+"""The results folder of a sweep: locked while it is written, each file written whole, read by later
+steps.
+"""
 
 from __future__ import annotations
 
@@ -41,10 +43,13 @@ FAILURES_FOLDER = "failures"
 class SweepResults:
     """Saved results of a sweep, in the order of its cases, not of their execution."""
 
-    manifest: dict[str, Any]  #: `format`, `format_version`, `sweep` (all settings), `versions`, `cases` (their number).
+    #: `format`, `format_version`, `sweep` (all settings), `versions`, `cases` (their number).
+    manifest: dict[str, Any]
     measured: dict[str, list[dict[str, Any]]]  #: records by measure; each holds its `case`.
-    failures: list[dict[str, Any]]  #: `case`, `error` and `traceback` of each case that ended in an error.
-    missing_shards: Sequence[int] = field(default_factory=list)  #: those with a case that has neither of both.
+    #: `case`, `error` and `traceback` of each case that ended in an error.
+    failures: list[dict[str, Any]]
+    #: those with a case that has neither of both.
+    missing_shards: Sequence[int] = field(default_factory=list)
 
     @property
     def episodes(self) -> list[dict[str, Any]]:
@@ -53,15 +58,20 @@ class SweepResults:
 
 
 def read_sweep(folder: str | Path) -> SweepResults:
-    """Read the results folder of a sweep, finished or not; the content of its records is not checked.
+    """Read the results folder of a sweep, finished or not; the content of its records is not
+    checked.
 
     Raises:
-        ResultsError: it is none, has another format version, or a file in it cannot be read or is of another case.
+        ResultsError: it is none, has another format version, or a file in it cannot be read or is
+            of another case.
     """
     folder = Path(folder)
     manifest = read_manifest(folder, SweepFolder)
     try:
-        if not all(isinstance(planner["planner"], str) for planner in manifest["sweep"]["planners"].values()):
+        if not all(
+            isinstance(planner["planner"], str)
+            for planner in manifest["sweep"]["planners"].values()
+        ):
             raise TypeError("a planner is no text")
         for name, kind in (("versions", dict), ("cases", int)):
             if not isinstance(manifest[name], kind):
@@ -72,25 +82,35 @@ def read_sweep(folder: str | Path) -> SweepResults:
         cases = case_identities(manifest["sweep"])
         slugs = {
             measure: [case_slug(measure, case) for case in cases]
-            for measure in manifest["sweep"]["measure"] if measure in MEASURES
+            for measure in manifest["sweep"]["measure"]
+            if measure in MEASURES
         }
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         problem = f"{type(error).__name__}: {reason(error)}"
-        raise ResultsError(f"cannot read {folder / MANIFEST_FILE}: it holds no sweep ({problem})") from error
+        raise ResultsError(
+            f"cannot read {folder / MANIFEST_FILE}: it holds no sweep ({problem})"
+        ) from error
     measured: dict[str, list[dict[str, Any]]] = {}
     failures = list[dict[str, Any]]()
-    missing = dealt((slug for names in slugs.values() for slug in names), shards) if "shards" in manifest else {}
+    missing = (
+        dealt((slug for names in slugs.values() for slug in names), shards)
+        if "shards" in manifest
+        else {}
+    )
     for measure, names in slugs.items():
         records = dict(_records(folder / MEASURES[measure].folder, names, cases))
         failed = dict(_records(folder / FAILURES_FOLDER, names, cases))
         measured[measure] = list(records.values())
         failures += failed.values()
-        missing = {slug: shard for slug, shard in missing.items() if slug not in {*records, *failed}}
+        missing = {
+            slug: shard for slug, shard in missing.items() if slug not in {*records, *failed}
+        }
     return SweepResults(manifest, measured, failures, sorted(set(missing.values())))
 
 
 def read_episodes(folder: str | Path) -> SweepResults:
-    """Read the results folder of a sweep, as :func:`read_sweep`, with the records of its episodes checked.
+    """Read the results folder of a sweep, as :func:`read_sweep`, with the records of its episodes
+    checked.
 
     Raises:
         ResultsError: also where a record of an episode or of a failure holds something else.
@@ -102,7 +122,9 @@ def read_episodes(folder: str | Path) -> SweepResults:
     for failure in results.failures:
         if not isinstance(failure.get("error"), str):
             where = f"{Path(folder) / FAILURES_FOLDER}: {shown(failure['case'])}"
-            raise ResultsError(f"cannot read {where}: its error is {shown(failure.get('error'))}, must be a text")
+            raise ResultsError(
+                f"cannot read {where}: its error is {shown(failure.get('error'))}, must be a text"
+            )
     return results
 
 
@@ -119,7 +141,9 @@ def _records(
                 raise
             continue  # none, or a failure that a run has just removed
         if content.get("case") != case:
-            raise ResultsError(f"cannot read {path}: its case is {shown(content.get('case'))}, must be {case}")
+            raise ResultsError(
+                f"cannot read {path}: its case is {shown(content.get('case'))}, must be {case}"
+            )
         yield name, content
 
 
@@ -131,14 +155,18 @@ def read_manifest(folder: Path, kind: type[RunFolder]) -> dict[str, Any]:
     """
     path = folder / MANIFEST_FILE
     if not path.is_file():
-        raise ResultsError(f"{folder} is not the results folder of a {kind.what} (no {MANIFEST_FILE})")
+        raise ResultsError(
+            f"{folder} is not the results folder of a {kind.what} (no {MANIFEST_FILE})"
+        )
     manifest = read_json(path)
     if manifest.get("format") != kind.format:
-        raise ResultsError(f"{path}: format is {shown(manifest.get('format'))}, must be {kind.format!r}")
+        raise ResultsError(
+            f"{path}: format is {shown(manifest.get('format'))}, must be {kind.format!r}"
+        )
     if manifest.get("format_version") != FORMAT_VERSION:
         raise ResultsError(
-            f"{path}: format_version is {shown(manifest.get('format_version'))}, this version of the package reads "
-            f"{FORMAT_VERSION}"
+            f"{path}: format_version is {shown(manifest.get('format_version'))}, this version of"
+            f" the package reads {FORMAT_VERSION}"
         )
     return manifest
 
@@ -148,16 +176,20 @@ LOCK_FILE = ".lock"
 
 @contextlib.contextmanager
 def folder_lock(folder: Path, shard: Shard | None = None, *, wait: bool = False) -> Iterator[None]:
-    """Lock an existing folder for this process, or for it what a `shard` writes there; `wait` until it is free.
+    """Lock an existing folder for this process, or for it what a `shard` writes there; `wait` until
+    it is free.
 
-    The operating system releases the lock when the process ends in any way: a lock file left by a killed process blocks
-    no other one. Worker processes do not inherit it.
+    The operating system releases the lock when the process ends in any way: a lock file left by a
+    killed process blocks no other one. Worker processes do not inherit it.
 
     Raises:
         ResultsError: another process holds it, and is not waited for; names it.
         OSError: the folder cannot be written.
     """
-    path, in_place = folder / (f"{LOCK_FILE}-{shard.number}-of-{shard.of}" if shard else LOCK_FILE), False
+    path, in_place = (
+        folder / (f"{LOCK_FILE}-{shard.number}-of-{shard.of}" if shard else LOCK_FILE),
+        False,
+    )
     while not in_place:  # its holder may remove it between opening and locking
         file = path.open("a+", encoding="utf-8")
         try:
@@ -186,16 +218,22 @@ def folder_lock(folder: Path, shard: Shard | None = None, *, wait: bool = False)
 
 
 def holds_results(folder: Path, description: str) -> bool:
-    """Whether `folder` holds more than the files of a run killed before its first result, named `description` first."""
+    """Whether `folder` holds more than the files of a run killed before its first result, named
+    `description` first.
+    """
     names = (path.name for path in folder.iterdir())
-    return any(not (name == description or name.startswith(LOCK_FILE) or name.endswith(TEMPORARY)) for name in names)
+    return any(
+        not (name == description or name.startswith(LOCK_FILE) or name.endswith(TEMPORARY))
+        for name in names
+    )
 
 
 _Entered = TypeVar("_Entered", bound="RunFolder")
 
 
 class RunFolder:
-    """Context manager for a folder of the results of many runs, that this process alone writes into.
+    """Context manager for a folder of the results of many runs, that this process alone writes
+    into.
 
     Processes that run a shard each write into it at the same time: each the files of its own runs.
     """
@@ -206,19 +244,28 @@ class RunFolder:
     folders: ClassVar[tuple[str, ...]] = ("runs",)  #: subfolders that are written into.
 
     def __init__(
-        self, path: str | Path, content: Mapping[str, Any], text: str, *, resume: bool = False,
-        shard: Shard | None = None, own: Collection[str] = (), packages: Mapping[str, str] | None = None, **extra: Any,
+        self,
+        path: str | Path,
+        content: Mapping[str, Any],
+        text: str,
+        *,
+        resume: bool = False,
+        shard: Shard | None = None,
+        own: Collection[str] = (),
+        packages: Mapping[str, str] | None = None,
+        **extra: Any,
     ) -> None:
         """Refuse immediately what could not be written later.
 
-        A folder is created if it does not exist, and resumed only if `resume` is set and the same was begun in it:
-        `content`, plain values for the manifest. The `text` is that of the file `description`; `extra` is more for the
-        manifest, `packages` are versions of plug-ins. A `shard` goes on with what the others have begun; it writes the
-        files named `own`.
+        A folder is created if it does not exist, and resumed only if `resume` is set and the same
+        was begun in it: `content`, plain values for the manifest. The `text` is that of the file
+        `description`; `extra` is more for the manifest, `packages` are versions of plug-ins. A
+        `shard` goes on with what the others have begun; it writes the files named `own`.
 
         Raises:
-            ResultsError: the folder holds something else, another run, another number of shards or another format
-                version, something and `resume` is not set, or shards of other versions.
+            ResultsError: the folder holds something else, another run, another number of shards or
+                another format version, something and `resume` is not set, or shards of other
+                versions.
         """
         self.path = Path(path)  #: the folder.
         self.notes: list[str] = []  #: what the user should know about a resumed folder.
@@ -230,22 +277,32 @@ class RunFolder:
         self._check()
 
     def _check(self) -> None:
-        if not self.path.exists() or (self.path.is_dir() and not holds_results(self.path, self.description)):
+        if not self.path.exists() or (
+            self.path.is_dir() and not holds_results(self.path, self.description)
+        ):
             return
         if not self.path.is_dir():
             raise ResultsError(f"{self.path} is not a folder; choose another results folder")
         if not self._resume:
-            raise ResultsError(f"{self.path} is not empty; continue it with --resume or choose another folder")
+            raise ResultsError(
+                f"{self.path} is not empty; continue it with --resume or choose another folder"
+            )
         manifest = read_manifest(self.path, type(self))
         difference = first_difference(manifest[self.what], self._content)
         if difference:
-            raise ResultsError(f"{self.path} holds another {self.what}: {difference}; choose another folder")
+            raise ResultsError(
+                f"{self.path} holds another {self.what}: {difference}; choose another folder"
+            )
         if (shards := manifest.get("shards")) != self._extra.get("shards"):
             begun = "without --shard" if shards is None else f"with --shard i/{shown(shards)}"
-            raise ResultsError(f"{self.path} was begun {begun}; continue it like this or choose another folder")
+            raise ResultsError(
+                f"{self.path} was begun {begun}; continue it like this or choose another folder"
+            )
         changed = first_difference(manifest["versions"], self.versions)
         if changed and self._shard:
-            raise ResultsError(f"{self.path} was begun with other versions: {changed}; all shards need the same")
+            raise ResultsError(
+                f"{self.path} was begun with other versions: {changed}; all shards need the same"
+            )
         self.notes = [f"{self.path} was begun with other versions: {changed}"] if changed else []
 
     def __enter__(self: _Entered) -> _Entered:
@@ -259,7 +316,9 @@ class RunFolder:
                 self.path.mkdir(parents=True, exist_ok=True)
                 if self._shard:
                     stack.enter_context(folder_lock(self.path, self._shard))
-                (beginning if self._shard else stack).enter_context(folder_lock(self.path, wait=bool(self._shard)))
+                (beginning if self._shard else stack).enter_context(
+                    folder_lock(self.path, wait=bool(self._shard))
+                )
                 self._check()
                 for name in ("", *self.folders):
                     for path in (self.path / name).glob(f".*{TEMPORARY}"):
@@ -277,16 +336,23 @@ class RunFolder:
     def _cannot_write(self, error: OSError) -> ResultsError:
         if isinstance(error, ResultsError):
             return error
-        return ResultsError(f"cannot write to {self.path}: {reason(error)}; choose a folder that can be written")
+        return ResultsError(
+            f"cannot write to {self.path}: {reason(error)}; choose a folder that can be written"
+        )
 
     def _describe(self) -> None:
-        """Write what is run and the manifest; the manifest last, so that its presence implies both."""
+        """Write what is run and the manifest; the manifest last, so that its presence implies
+        both.
+        """
         if (self.path / MANIFEST_FILE).exists():
             return
         write_whole(self.path / self.description, self._text)
         manifest = {
-            "format": self.format, "format_version": FORMAT_VERSION, self.what: self._content,
-            "versions": self.versions, **self._extra,
+            "format": self.format,
+            "format_version": FORMAT_VERSION,
+            self.what: self._content,
+            "versions": self.versions,
+            **self._extra,
         }
         write_json(self.path / MANIFEST_FILE, manifest)
 
@@ -298,16 +364,31 @@ class SweepFolder(RunFolder):
     folders = (FAILURES_FOLDER, *(measure.folder for measure in MEASURES.values()))
 
     def __init__(
-        self, path: str | Path, sweep: Sweep, *, resume: bool = False, shard: Shard | None = None, **extra: Any
+        self,
+        path: str | Path,
+        sweep: Sweep,
+        *,
+        resume: bool = False,
+        shard: Shard | None = None,
+        **extra: Any,
     ) -> None:
         every = sweep.cases()
         share = dealt((case.slug for case in every), shard.of) if shard else {}
         self._cases = [case for case in every if not shard or share[case.slug] == shard.number]
         self.number_of_cases = len(self._cases)  #: of the sweep or the shard, finished or not.
-        packages = dict(sorted(package for case in every for package in case.config.packages.items()))
+        packages = dict(
+            sorted(package for case in every for package in case.config.packages.items())
+        )
         super().__init__(
-            path, sweep.as_dict(), sweep.text, resume=resume, shard=shard, packages=packages, cases=len(every),
-            own={f"{case.slug}.json" for case in self._cases} if shard else (), **extra,
+            path,
+            sweep.as_dict(),
+            sweep.text,
+            resume=resume,
+            shard=shard,
+            packages=packages,
+            cases=len(every),
+            own={f"{case.slug}.json" for case in self._cases} if shard else (),
+            **extra,
         )
 
     def unfinished(self) -> list[Case]:

@@ -16,7 +16,9 @@ from nbv_planner.system import ending_signals
 from nbv_planner.versions import versions
 
 BACKENDS = ("loky", "threading", "sequential", "dask")
-"""Dask, and those of joblib that return each result as soon as it is available (`multiprocessing` does not)."""
+"""Dask, and those of joblib that return each result as soon as it is available (`multiprocessing`
+does not).
+"""
 _REMEDY = remedy("bench")
 _Case = TypeVar("_Case")
 _Result = TypeVar("_Result")
@@ -24,7 +26,9 @@ _Result = TypeVar("_Result")
 
 @dataclass
 class SweepProgress:
-    """Progress of a sweep: the number of its `cases`, of those `kept` from before, of those run since, and errors."""
+    """Progress of a sweep: the number of its `cases`, of those `kept` from before, of those run
+    since, and errors.
+    """
 
     cases: int
     kept: int
@@ -38,14 +42,19 @@ class SweepProgress:
 
 
 def run_sweep(
-    folder: SweepFolder, *, workers: int, backend: str = "loky", scheduler: str | None = None,
+    folder: SweepFolder,
+    *,
+    workers: int,
+    backend: str = "loky",
+    scheduler: str | None = None,
     report: Callable[[SweepProgress], None] = lambda progress: None,
 ) -> SweepProgress:
-    """Run the cases of a sweep that have no result yet; only this process writes into the entered `folder`.
+    """Run the cases of a sweep that have no result yet; only this process writes into the entered
+    `folder`.
 
-    The values do not depend on the number of workers: each case is set up from its own configuration and seed, and
-    `loky` gives each worker process one thread for linear algebra. In the other back ends it has as many as this
-    process; :mod:`nbv_planner.cli` sets one.
+    The values do not depend on the number of workers: each case is set up from its own
+    configuration and seed, and `loky` gives each worker process one thread for linear algebra. In
+    the other back ends it has as many as this process; :mod:`nbv_planner.cli` sets one.
 
     Args:
         folder: the entered results folder; cases that ended in an error are stored in it, too.
@@ -56,14 +65,16 @@ def run_sweep(
 
     Raises:
         DependencyError: joblib (or dask.distributed) is missing or too old.
-        BackEndError: a worker process was killed or crashed, the scheduler cannot be reached, or a worker of dask has
-            other versions than those of the folder.
+        BackEndError: a worker process was killed or crashed, the scheduler cannot be reached, or a
+            worker of dask has other versions than those of the folder.
         ResultsError: a result cannot be written.
     """
     todo = folder.unfinished()
     progress = SweepProgress(cases=folder.number_of_cases, kept=folder.number_of_cases - len(todo))
     report(progress)
-    with contextlib.closing(in_workers(run_case, todo, workers, backend, scheduler, folder.versions)) as outcomes:
+    with contextlib.closing(
+        in_workers(run_case, todo, workers, backend, scheduler, folder.versions)
+    ) as outcomes:
         for outcome in outcomes:
             folder.keep(outcome)
             progress.run += 1
@@ -74,10 +85,15 @@ def run_sweep(
 
 
 def in_workers(
-    run: Callable[[_Case], _Result], cases: Sequence[_Case], workers: int, backend: str = "loky",
-    scheduler: str | None = None, needed: Mapping[str, str] | None = None,
+    run: Callable[[_Case], _Result],
+    cases: Sequence[_Case],
+    workers: int,
+    backend: str = "loky",
+    scheduler: str | None = None,
+    needed: Mapping[str, str] | None = None,
 ) -> Generator[_Result, None, None]:
-    """Run cases in parallel, see :func:`run_sweep`, and yield their results in the order of completion.
+    """Run cases in parallel, see :func:`run_sweep`, and yield their results in the order of
+    completion.
 
     Workers of dask must have the versions `needed`, by default those of this process.
     """
@@ -88,8 +104,11 @@ def in_workers(
             yield from _by_joblib(run, cases, workers, backend)
     except (BackEndError, DependencyError):
         raise
-    except Exception as error:  # an error of a case does not get here: `run` makes it part of its result
-        raise BackEndError(f"back end {backend}: {type(error).__name__}: {_one_line(error)}") from error
+    # an error of a case does not get here: `run` makes it part of its result
+    except Exception as error:
+        raise BackEndError(
+            f"back end {backend}: {type(error).__name__}: {_one_line(error)}"
+        ) from error
 
 
 def _by_joblib(
@@ -100,8 +119,10 @@ def _by_joblib(
     order = "generator_unordered" if _version(joblib) >= (1, 4) else "generator"
     with joblib.parallel_config(backend=backend, **options):
         parallel = joblib.Parallel(n_jobs=workers, batch_size=1, return_as=order)
-    resource_tracker.ensure_running()  # its start, otherwise a part of that of the workers, unblocks signals
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ending_signals())  # workers inherit it: Ctrl-C goes to all
+    # its start, otherwise a part of that of the workers, unblocks signals
+    resource_tracker.ensure_running()
+    # workers inherit it: Ctrl-C goes to all
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ending_signals())
     try:
         results = parallel(joblib.delayed(run)(case) for case in cases)
     finally:
@@ -110,17 +131,23 @@ def _by_joblib(
 
 
 def _on_dask(
-    run: Callable[[_Case], _Result], cases: Sequence[_Case], scheduler: str, needed: Mapping[str, str]
+    run: Callable[[_Case], _Result],
+    cases: Sequence[_Case],
+    scheduler: str,
+    needed: Mapping[str, str],
 ) -> Iterator[_Result]:
-    """Not by joblib, which runs everything in this process as long as there is but one worker with one thread."""
+    """Not by joblib, which runs everything in this process as long as there is but one worker with
+    one thread.
+    """
     try:
         import distributed
         from distributed.protocol import deserialize_bytes, serialize_bytes
     except ImportError as error:
         raise DependencyError(f"cannot import {error.name}: {remedy('dask')}") from error
 
-    # A case that cannot be read would end the worker, and dask wait for another one: it is read when the versions have
-    # been compared. Nested, so that it is sent as it stands, and runs where another version of the package is, too.
+    # A case that cannot be read would end the worker, and dask wait for another one: it is read
+    # when the versions have been compared. Nested, so that it is sent as it stands, and runs where
+    # another version of the package is, too.
     def checked(packed: bytes) -> Any:
         from nbv_planner.versions import refuse_other_versions
 

@@ -18,13 +18,18 @@ from nbv_planner.world.objects.text import NAMED_POLYGONS
 EPISODE = "episode"
 """The measure that runs a whole episode."""
 VARIED_GROUPS = ("scene", "sensor", "measurement")
-"""Groups whose settings may vary within a sweep; one that several of them have varies in all of these."""
+"""Groups whose settings may vary within a sweep; one that several of them have varies in all of
+these.
+"""
 Variation = Mapping[str, Sequence[float]]
-"""Values of settings that vary together, by name: of each as many, the first of all makes the first variant."""
+"""Values of settings that vary together, by name: of each as many, the first of all makes the first
+variant.
+"""
 
 
 def variants(vary: Iterable[Variation], settings: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """Settings of each variant that a sweep runs, by its label: that of the `settings` of the sweep is empty.
+    """Settings of each variant that a sweep runs, by its label: that of the `settings` of the sweep
+    is empty.
 
     Variations that hold those share this variant; without any variation it is the only one.
     """
@@ -37,15 +42,23 @@ def variants(vary: Iterable[Variation], settings: Mapping[str, Any]) -> dict[str
 
 
 def variant_label(changed: Mapping[str, float], settings: Mapping[str, Any]) -> str:
-    """Label of a variant: its settings in words, empty where they are those of the `settings`, by group."""
+    """Label of a variant: its settings in words, empty where they are those of the `settings`, by
+    group.
+    """
     groups = [settings[group] for group in VARIED_GROUPS]
-    same = all(group.get(name, number) == number for name, number in changed.items() for group in groups)
+    same = all(
+        group.get(name, number) == number for name, number in changed.items() for group in groups
+    )
     return "" if same else ", ".join(f"{name}={number:g}" for name, number in changed.items())
 
 
 def setting_words(case: Mapping[str, Any]) -> str:
-    """Protocol and variant of a case in plain values: what planners must have in common to be compared."""
-    return f"{case['protocol']} ({case['variant']})" if case.get("variant") else str(case["protocol"])
+    """Protocol and variant of a case in plain values: what planners must have in common to be
+    compared.
+    """
+    return (
+        f"{case['protocol']} ({case['variant']})" if case.get("variant") else str(case["protocol"])
+    )
 
 
 @dataclass(frozen=True)
@@ -60,7 +73,9 @@ class Case:
     def as_dict(self) -> dict[str, Any]:
         """Key of this case within its measure, and the class of the object."""
         config = self.config
-        return _identity(config.protocol, self.variant, config.sensor.seed, config.object, self.planner)
+        return _identity(
+            config.protocol, self.variant, config.sensor.seed, config.object, self.planner
+        )
 
     @property
     def slug(self) -> str:
@@ -70,15 +85,23 @@ class Case:
 
 def _identity(protocol: str, variant: str, seed: int, shape: str, planner: str) -> dict[str, Any]:
     return {
-        "planner": planner, "object": shape, "object_class": object_class(shape), "protocol": protocol, "seed": seed,
+        "planner": planner,
+        "object": shape,
+        "object_class": object_class(shape),
+        "protocol": protocol,
+        "seed": seed,
         **({"variant": variant} if variant else {}),
     }
 
 
 def case_identities(sweep: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return :meth:`Case.as_dict` of every case of a sweep in plain values, in the order of :meth:`Sweep.cases`."""
+    """Return :meth:`Case.as_dict` of every case of a sweep in plain values, in the order of
+    :meth:`Sweep.cases`.
+    """
     labels = variants(sweep.get("vary", ()), sweep["settings"])
-    product = itertools.product(sweep["protocols"], labels, sweep["seeds"], sweep["objects"], sweep["planners"])
+    product = itertools.product(
+        sweep["protocols"], labels, sweep["seeds"], sweep["objects"], sweep["planners"]
+    )
     return [_identity(*values) for values in product]
 
 
@@ -91,7 +114,9 @@ def case_slug(measure: str, case: Mapping[str, Any]) -> str:
 
 
 class Shard(NamedTuple):
-    """One of the parts of a sweep that are run apart, each by a process of its own, into one folder."""
+    """One of the parts of a sweep that are run apart, each by a process of its own, into one
+    folder.
+    """
 
     number: int  #: 1 ... `of`.
     of: int  #: how many there are.
@@ -103,15 +128,16 @@ class Shard(NamedTuple):
 def dealt(slugs: Iterable[str], shards: int) -> dict[str, int]:
     """Number of the shard of each case, by its :func:`case_slug`; they differ by a case at most.
 
-    Cases are dealt in the order of their hashes: in that of the sweep, where planners change fastest, a shard could
-    have those of the slowest planner alone.
+    Cases are dealt in the order of their hashes: in that of the sweep, where planners change
+    fastest, a shard could have those of the slowest planner alone.
     """
     order = sorted(slugs, key=lambda slug: slug.rpartition("-")[2])
     return {slug: place % shards + 1 for place, slug in enumerate(order)}
 
 
 def object_class(text: str) -> str:
-    """Class of an object for averages: the word in front of the colon, for random objects with their family.
+    """Class of an object for averages: the word in front of the colon, for random objects with
+    their family.
 
     A named polygon is a `polygon`.
     """
@@ -123,7 +149,9 @@ def object_class(text: str) -> str:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What to run: every planner on every object (as text), in every protocol and variant, with every seed."""
+    """What to run: every planner on every object (as text), in every protocol and variant, with
+    every seed.
+    """
 
     name: str
     objects: tuple[str, ...]
@@ -137,7 +165,8 @@ class Sweep:
     #: by label of a planner the fields, by group, that replace those of `base` for it.
     own_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     vary: tuple[Variation, ...] = ()  #: settings that differ from `base` in further variants.
-    text: str = field(default="", compare=False, repr=False)  #: content of the file that it was read from.
+    #: content of the file that it was read from.
+    text: str = field(default="", compare=False, repr=False)
 
     @property
     def variants(self) -> dict[str, dict[str, float]]:
@@ -145,7 +174,9 @@ class Sweep:
         return variants(self.vary, self.base.as_dict())
 
     def cases(self) -> list[Case]:
-        """All cases. Planners change fastest: the first part of a sweep already compares them all."""
+        """All cases. Planners change fastest: the first part of a sweep already compares them
+        all.
+        """
         product = itertools.product(
             self.measures, self.protocols, self.variants, self.seeds, self.objects, self.planners
         )
@@ -155,30 +186,49 @@ class Sweep:
         ]
 
     def case(
-        self, planner: str, shape: str, protocol: str, seed: int, measure: str = EPISODE, variant: str = ""
+        self,
+        planner: str,
+        shape: str,
+        protocol: str,
+        seed: int,
+        measure: str = EPISODE,
+        variant: str = "",
     ) -> Case:
         """One case, with its complete configuration.
 
         Raises:
-            SettingError: the planner's own settings, or those of the variant, do not fit the others.
+            SettingError: the planner's own settings, or those of the variant, do not fit the
+                others.
         """
         changed = {**self.variants, "": {}}[variant]
         groups = {
             group: {
-                **{name: number for name, number in changed.items() if hasattr(getattr(self.base, group), name)},
+                **{
+                    name: number
+                    for name, number in changed.items()
+                    if hasattr(getattr(self.base, group), name)
+                },
                 **self.own_settings.get(planner, {}).get(group, {}),
-            } for group in (*VARIED_GROUPS, *self.own_settings.get(planner, {}))
+            }
+            for group in (*VARIED_GROUPS, *self.own_settings.get(planner, {}))
         }
         groups["sensor"]["seed"] = seed
         config = dataclasses.replace(
-            self.base, object=shape, protocol=protocol,
+            self.base,
+            object=shape,
+            protocol=protocol,
             planner=dataclasses.replace(self.planners[planner], planner_seed=seed),
-            **{group: dataclasses.replace(getattr(self.base, group), **values) for group, values in groups.items()},
+            **{
+                group: dataclasses.replace(getattr(self.base, group), **values)
+                for group, values in groups.items()
+            },
         )
         return Case(planner, measure, config, variant)
 
     def as_dict(self) -> dict[str, Any]:
-        """Every setting in plain values, defaults included, as JSON has them; seeds stand under `seeds` alone."""
+        """Every setting in plain values, defaults included, as JSON has them; seeds stand under
+        `seeds` alone.
+        """
         settings = self.base.as_dict()
         for given_elsewhere in ("object", "protocol", "planner"):
             del settings[given_elsewhere]
@@ -189,8 +239,13 @@ class Sweep:
         for label, own in self.own_settings.items():
             planners[label]["settings"] = own
         content = {
-            "name": self.name, "objects": self.objects, "planners": planners, "protocols": self.protocols,
-            "seeds": self.seeds, "measure": self.measures, "settings": settings,
+            "name": self.name,
+            "objects": self.objects,
+            "planners": planners,
+            "protocols": self.protocols,
+            "seeds": self.seeds,
+            "measure": self.measures,
+            "settings": settings,
             **({"vary": self.vary} if self.vary else {}),
         }
         return json.loads(json.dumps(content))  # type: ignore[no-any-return]
@@ -199,7 +254,9 @@ class Sweep:
 def first_difference(old: Any, new: Any, path: str = "") -> str | None:
     """First difference between two plain values, in words; None if they are equal."""
     if isinstance(old, list) and isinstance(new, list):
-        old, new = ({str(number): item for number, item in enumerate(items)} for items in (old, new))
+        old, new = (
+            {str(number): item for number, item in enumerate(items)} for items in (old, new)
+        )
     if isinstance(old, dict) and isinstance(new, dict):
         for key in [*old, *(key for key in new if key not in old)]:
             below = f"{path}.{key}" if path else key

@@ -1,4 +1,6 @@
-"""Reading a sweep from YAML: everything is checked before anything runs, errors name file and line."""
+"""Reading a sweep from YAML: everything is checked before anything runs, errors name file and
+line.
+"""
 
 from __future__ import annotations
 
@@ -33,28 +35,42 @@ _NOT_TAKEN: Refused = {
     ("protocol",): "is given by 'protocols'",
     ("sensor", "seed"): "is given by 'seeds'",
     ("planners", "planner_seed"): "is given by 'seeds'",
-    ("termination", "max_duration"): "would make the results depend on the speed of the machine; use max_views",
+    (
+        "termination",
+        "max_duration",
+    ): "would make the results depend on the speed of the machine; use max_views",
 }
 # Pairs of episodes need the same objects with the same noise.
-_NOT_OF_ONE_PLANNER: Refused = {**_NOT_TAKEN, **{
-    (name,): _ALL_ALIKE for name in ("scene", "sensor", "motion", "thesis_tie_tolerance", "stop_at_coverage")
-}}  # fmt: skip
+_NOT_OF_ONE_PLANNER: Refused = {
+    **_NOT_TAKEN,
+    **{
+        (name,): _ALL_ALIKE
+        for name in ("scene", "sensor", "motion", "thesis_tie_tolerance", "stop_at_coverage")
+    },
+}
 # The thesis protocol has its own grid and solver.
-_NOT_IN_THESIS: Refused = {("mapper", name): "has no effect in the thesis protocol" for name in ("grid_size", "solver")}
+_NOT_IN_THESIS: Refused = {
+    ("mapper", name): "has no effect in the thesis protocol" for name in ("grid_size", "solver")
+}
 _USED_BY = {"phase_one_objective": "two_phase", "sweep_views": "uniform"}
 """Fields that only one planner uses."""
 
 
-def _read_fields(entry: Located, cls: type, refused: Refused, *group: str, also: Iterable[str] = ()) -> dict[str, Any]:
-    """Fields of a settings class that a mapping gives, each checked by itself; those of a group as a dictionary.
+def _read_fields(
+    entry: Located, cls: type, refused: Refused, *group: str, also: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Fields of a settings class that a mapping gives, each checked by itself; those of a group as
+    a dictionary.
 
-    `refused` are not accepted, `also` are further keys, which are left out. Without `group`, the name of the settings
-    class there, it is :class:`EpisodeConfig`, which has groups.
+    `refused` are not accepted, `also` are further keys, which are left out. Without `group`, the
+    name of the settings class there, it is :class:`EpisodeConfig`, which has groups.
     """
     known = {name: (default, meta) for name, default, meta in settings_of(cls)}
     groups = {} if group else GROUPS
     values: dict[str, Any] = {}
-    for name, item in entry.known_mapping("parameter" if group else "group", [*known, *groups, *also]).items():
+    for name, item in entry.known_mapping(
+        "parameter" if group else "group", [*known, *groups, *also]
+    ).items():
         if (*group, name) in refused:
             raise item.error(refused[(*group, name)])
         if name in groups:
@@ -70,14 +86,22 @@ def _read_fields(entry: Located, cls: type, refused: Refused, *group: str, also:
 
 
 def _read_objects(entry: Located, scene: Scene) -> dict[str, Located]:
-    """Objects as text, each with its place and built once, from the name of a set, or a list of objects and sets."""
+    """Objects as text, each with its place and built once, from the name of a set, or a list of
+    objects and sets.
+    """
     if not entry.is_sequence and entry.text() not in OBJECT_SETS:
-        raise entry.error(f"{shown(entry.text())} must be a set ({', '.join(OBJECT_SETS)}) or a list of objects")
+        raise entry.error(
+            f"{shown(entry.text())} must be a set ({', '.join(OBJECT_SETS)}) or a list of objects"
+        )
     places = entry.sequence() if entry.is_sequence else [entry]
     for before, place in itertools.pairwise(places):
         if ":" in before.text() and re.fullmatch(r"\w+=[^:]*", place.text()):
-            raise place.error(f'an object that holds a comma must be quoted: "{before.text()},{place.text()}"')
-    items = [(text, place) for place in places for text in OBJECT_SETS.get(place.text(), (place.text(),))]
+            raise place.error(
+                f'an object that holds a comma must be quoted: "{before.text()},{place.text()}"'
+            )
+    items = [
+        (text, place) for place in places for text in OBJECT_SETS.get(place.text(), (place.text(),))
+    ]
     for text, item in items:
         with item.blamed():
             parse_object(text, scene)
@@ -130,33 +154,52 @@ def _read_planner(entry: Located) -> PlannerSettings:
     values = _read_fields(entry, PlannerSettings, _NOT_TAKEN, "planners", also=(_SETTINGS,))
     named = {name: values[name] for name in PLANNER_CHOICE if name in values}
     with entry.blamed():
-        settings = from_mapping(PlannerSettings, {**values, **named_choice(named, PlannerSettings.planner)})
+        settings = from_mapping(
+            PlannerSettings, {**values, **named_choice(named, PlannerSettings.planner)}
+        )
     for key, planner in _USED_BY.items():
         if key in values and settings.planner != planner:
             place = entry.mapping()[key].named(entry.path)
-            raise place.error(f"{key} has no effect with planner {settings.planner}, only with {planner}")
+            raise place.error(
+                f"{key} has no effect with planner {settings.planner}, only with {planner}"
+            )
     return settings
 
 
-def _read_vary(entry: Located, base: EpisodeConfig) -> tuple[tuple[Variation, ...], dict[str, Located]]:
-    """Variations of numbers of the scene and the sensor, and by the label of each variant where it stands."""
+def _read_vary(
+    entry: Located, base: EpisodeConfig
+) -> tuple[tuple[Variation, ...], dict[str, Located]]:
+    """Variations of numbers of the scene and the sensor, and by the label of each variant where it
+    stands.
+    """
     known = {
         name: (default, meta)
-        for group in VARIED_GROUPS for name, default, meta in settings_of(GROUPS[group])
+        for group in VARIED_GROUPS
+        for name, default, meta in settings_of(GROUPS[group])
         if isinstance(default, (int, float)) and (group, name) not in _NOT_TAKEN
     }
     variations: list[Variation] = []
     places: dict[str, Located] = {}
     for item in entry.sequence() if entry.is_sequence else [entry]:
-        lists = {name: values.sequence() for name, values in item.known_mapping("parameter", known).items()}
-        if len({len(values) for values in lists.values()} - {1}) != 1 or any(len(v) == 1 for v in lists.values()):
-            raise item.error("must be 'parameter: [value, ...]' with at least two values, of several as many of each")
+        lists = {
+            name: values.sequence()
+            for name, values in item.known_mapping("parameter", known).items()
+        }
+        if len({len(values) for values in lists.values()} - {1}) != 1 or any(
+            len(v) == 1 for v in lists.values()
+        ):
+            raise item.error(
+                "must be 'parameter: [value, ...]' with at least two values, of several as many of"
+                " each"
+            )
         variation: dict[str, list[float]] = {name: [] for name in lists}
         for row in zip(*lists.values(), strict=True):
             for name, value in zip(lists, row, strict=True):
                 with value.named(item.path).blamed():
                     variation[name].append(check_value(name, value.scalar(), *known[name]))
-            label = variant_label({name: numbers[-1] for name, numbers in variation.items()}, base.as_dict())
+            label = variant_label(
+                {name: numbers[-1] for name, numbers in variation.items()}, base.as_dict()
+            )
             first = next(iter(variation.values()))
             if first[-1] in first[:-1] or (label and label in places):
                 raise row[0].error(f"{first[-1]:g} is given twice")
@@ -173,7 +216,8 @@ def load_sweep(name: str) -> Sweep:
     """Read and check a sweep: a YAML file, or by its name one included in the package.
 
     Raises:
-        ConfigFileError: it cannot be read, or something in it is not allowed; names the file and the line.
+        ConfigFileError: it cannot be read, or something in it is not allowed; names the file and
+            the line.
     """
     path = named_file(name, "sweep", "config/experiments/thesis.yaml")
     text, root = read_located(path)
@@ -181,7 +225,8 @@ def load_sweep(name: str) -> Sweep:
 
 
 def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> Sweep:
-    """Read a sweep called `name`, if its `text` does not say otherwise; check each setting by itself and `together`.
+    """Read a sweep called `name`, if its `text` does not say otherwise; check each setting by
+    itself and `together`.
 
     Raises:
         ConfigFileError: something in it is not allowed; names the line.
@@ -195,12 +240,17 @@ def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> S
     planners = entries["planners"].mapping()
     if not planners:
         raise entries["planners"].error("must have at least one planner, 'label: {objective: ...}'")
-    protocols = _read_names(entries["protocols"], "protocol", PROTOCOLS) if "protocols" in entries else ("thesis",)
+    protocols = (
+        _read_names(entries["protocols"], "protocol", PROTOCOLS)
+        if "protocols" in entries
+        else ("thesis",)
+    )
     vary, places = _read_vary(entries["vary"], base) if "vary" in entries else ((), {})
     refused = {**_NOT_OF_ONE_PLANNER, **(_NOT_IN_THESIS if "thesis" in protocols else {})}
     own = {
         label: _read_fields(entry.mapping()[_SETTINGS], EpisodeConfig, refused)
-        for label, entry in planners.items() if _SETTINGS in entry.mapping()
+        for label, entry in planners.items()
+        if _SETTINGS in entry.mapping()
     }
     sweep = Sweep(
         name=entries["name"].text() if "name" in entries else name,
@@ -208,19 +258,28 @@ def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> S
         planners={label: _read_planner(entry) for label, entry in planners.items()},
         protocols=protocols,
         seeds=_read_seeds(entries["seeds"]) if "seeds" in entries else (0,),
-        measures=_read_names(entries["measure"], "measure", MEASURES) if "measure" in entries else (EPISODE,),
+        measures=(
+            _read_names(entries["measure"], "measure", MEASURES)
+            if "measure" in entries
+            else (EPISODE,)
+        ),
         base=base,
         own_settings={label: groups for label, groups in own.items() if groups},
         vary=vary,
         text=text,
     )
     if vary and sweep.measures != (EPISODE,):
-        raise entries["vary"].error(f"is for the measure {EPISODE} only, not for {', '.join(sweep.measures)}")
+        raise entries["vary"].error(
+            f"is for the measure {EPISODE} only, not for {', '.join(sweep.measures)}"
+        )
     for protocol, variant in itertools.product(sweep.protocols, sweep.variants) if together else ():
         for label, entry in planners.items():
             with places.get(variant, entry).blamed():
-                config = sweep.case(label, sweep.objects[0], protocol, sweep.seeds[0], variant=variant).config
+                config = sweep.case(
+                    label, sweep.objects[0], protocol, sweep.seeds[0], variant=variant
+                ).config
                 for shape in sweep.objects if variant else ():
                     parse_object(shape, config.scene)
-                Simulation(config)  # of one object: the others have been built above, or when they were read
+                # of one object: the others have been built above, or when they were read
+                Simulation(config)
     return sweep

@@ -1,4 +1,6 @@
-"""Figures 4.2, 4.5 and those of ch. 5 of the thesis for any episode: regret, field of view, what objectives count."""
+"""Figures 4.2, 4.5 and those of ch. 5 of the thesis for any episode: regret, field of view, what
+objectives count.
+"""
 
 from __future__ import annotations
 
@@ -34,26 +36,36 @@ from nbv_planner.world.scene import Scene
 _LAYERS, _ALONG = 24, 80
 
 
-def explanations(scene: Scene, views: Sequence[Mapping[str, Any]], belief: SurfaceBelief, number: int) -> list[Picture]:
-    """The three pictures of an episode, given as in its record; `belief` is that on which view `number` was chosen."""
+def explanations(
+    scene: Scene, views: Sequence[Mapping[str, Any]], belief: SurfaceBelief, number: int
+) -> list[Picture]:
+    """The three pictures of an episode, given as in its record; `belief` is that on which view
+    `number` was chosen.
+    """
     angle = float(ViewColumn.angle.of(views[number - 1]))
     regret = (
-        "Blue: surface points seen. Above it, by the length of a bar: individual regret, what the best candidate would "
-        "have added. Green: (1 - 1/e) of the best set of as many views; from the blue line to it R(T), where known."
+        "Blue: surface points seen. Above it, by the length of a bar: individual regret, what the"
+        " best candidate would have added. Green: (1 - 1/e) of the best set of as many views; from"
+        " the blue line to it R(T), where known."
     )
     field = (
-        "Shape of the field of view by its depth, in the plane and over the polar angle. Dotted: rays; dashed: bounds "
-        "of the radius."
+        "Shape of the field of view by its depth, in the plane and over the polar angle. Dotted:"
+        " rays; dashed: bounds of the radius."
     )
     counts = (
-        f"Band of the belief before view {number}, taken at {math.degrees(angle):.1f}°, over the polar angle from "
-        "there. Coloured: what the objective counts there, the darker the more per area; in brackets its value. "
-        "Dashed: edge of the field of view on the simple interval."
+        f"Band of the belief before view {number}, taken at {math.degrees(angle):.1f}°, over the"
+        " polar angle from there. Coloured: what the objective counts there, the darker the more"
+        " per area; in brackets its value. Dashed: edge of the field of view on the simple"
+        " interval."
     )
     return [
         style.picture("regret", "Utility and regret", regret, draw_regret(views)),
-        style.picture("field_of_view", "Depth and shape of the field of view", field, draw_fields(scene)),
-        style.picture("objectives", "What each objective counts", counts, draw_counted(belief, scene, angle)),
+        style.picture(
+            "field_of_view", "Depth and shape of the field of view", field, draw_fields(scene)
+        ),
+        style.picture(
+            "objectives", "What each objective counts", counts, draw_counted(belief, scene, angle)
+        ),
     ]
 
 
@@ -70,14 +82,38 @@ def draw_regret(views: Sequence[Mapping[str, Any]]) -> Figure:
     ]
     figure, (axes,) = panels(1, 1, width=7.0, height=4.0, legend=legend)
     style.style_axes(axes, "round t", "surface points")
-    axes.plot(np.append(0, rounds), np.append(0.0, seen), color=style.MEAN, marker="o", markersize=4, label="seen")
-    axes.vlines(rounds, seen, seen - new + greedy, color=style.LAST, linewidth=2.5, label="individual regret")
-    axes.plot(rounds, near, color=style.TARGET, marker="s", markersize=4, linestyle=":", label="near-optimal")
+    axes.plot(
+        np.append(0, rounds),
+        np.append(0.0, seen),
+        color=style.MEAN,
+        marker="o",
+        markersize=4,
+        label="seen",
+    )
+    axes.vlines(
+        rounds,
+        seen,
+        seen - new + greedy,
+        color=style.LAST,
+        linewidth=2.5,
+        label="individual regret",
+    )
+    axes.plot(
+        rounds,
+        near,
+        color=style.TARGET,
+        marker="s",
+        markersize=4,
+        linestyle=":",
+        label="near-optimal",
+    )
     return figure
 
 
 def draw_fields(scene: Scene) -> Figure:
-    """Draw the field of view for depths less than, as and more than the view distance (figure 4.5)."""
+    """Draw the field of view for depths less than, as and more than the view distance (figure
+    4.5).
+    """
     figure, axes = panels(6, 3, width=3.2, height=3.2)
     d, view = scene.view_distance, math.pi
     angle, radius = np.meshgrid(np.linspace(0.0, TWO_PI, 721), np.linspace(1e-3, 1.4 * d, 421))
@@ -98,11 +134,17 @@ def draw_fields(scene: Scene) -> Figure:
             dots = np.mod(phi, TWO_PI)[::6], r[::6]
             polar.plot(*dots, color=style.CAMERA, linestyle="none", marker=".", markersize=0.8)
         for bound in (scene.radius_min, scene.radius_max):
-            world.add_patch(Circle((0.0, 0.0), bound, fill=False, linestyle="--", linewidth=0.8, color=style.TRUTH))
+            world.add_patch(
+                Circle(
+                    (0.0, 0.0), bound, fill=False, linestyle="--", linewidth=0.8, color=style.TRUTH
+                )
+            )
             style.level_line(polar, bound, "bound", style.TRUTH)
         style.style_axes(world, "x (m)", "y (m)" if column == 0 else "")
         world.set(aspect="equal", xlim=(-1.1 * d, 1.1 * d), ylim=(-1.1 * d, 1.1 * d))
-        style.style_axes(polar, "polar angle φ (rad), camera at π", "radius (m)" if column == 0 else "")
+        style.style_axes(
+            polar, "polar angle φ (rad), camera at π", "radius (m)" if column == 0 else ""
+        )
         style.style_angle_axis(polar)
         polar.set_ylim(0.0, 1.2 * d)
     return figure
@@ -110,25 +152,40 @@ def draw_fields(scene: Scene) -> Figure:
 
 @dataclass(frozen=True, eq=False)
 class Counted:
-    """What an objective counts at a view: cells between the bounds of the band, at M grid angles in L layers."""
+    """What an objective counts at a view: cells between the bounds of the band, at M grid angles in
+    L layers.
+    """
 
     offset: FloatArray  #: polar angles from the view, rising, shape (M,), radians.
     edges: FloatArray  #: radii between the layers, shape (L + 1, M), metres.
-    #: weight w of the area of each cell, shape (L, M): the value of the objective is :math:`h^{-2}\sum w\,r\,Δr\,Δφ`.
+    #: weight w of the area of each cell, shape (L, M): the value of the objective is
+    #: :math:`h^{-2}\sum w\,r\,Δr\,Δφ`.
     weight: FloatArray
 
 
 COUNTED = ("C", "CS", "CSP", "CSW", "I", "IOA", "U", "UP")
-"""Objectives that count an area of the band; CSN counts that of CS in pixels, the others count points of outlines."""
+"""Objectives that count an area of the band; CSN counts that of CS in pixels, the others count
+points of outlines.
+"""
 
 
 def counted(name: str, belief: SurfaceBelief, scene: Scene, view: float) -> Counted:
-    """What one of :data:`COUNTED` counts at a view angle, radians, by its definition (thesis, ch. 5.2)."""
+    """What one of :data:`COUNTED` counts at a view angle, radians, by its definition (thesis, ch.
+    5.2).
+    """
     offset = angle_difference(belief.angle, view)
     order = np.argsort(offset, kind="stable")
-    offset, angle, lower, upper = offset[order], belief.angle[order], belief.lower[order], belief.upper[order]
+    offset, angle, lower, upper = (
+        offset[order],
+        belief.angle[order],
+        belief.lower[order],
+        belief.upper[order],
+    )
     if name in ("U", "UP"):  # the band at the view itself, for the whole interval
-        lower, upper = (np.full(len(order), belief.interpolate(bound, view)) for bound in (belief.lower, belief.upper))
+        lower, upper = (
+            np.full(len(order), belief.interpolate(bound, view))
+            for bound in (belief.lower, belief.upper)
+        )
     edges = lower + np.linspace(0.0, 1.0, _LAYERS + 1)[:, None] * (upper - lower)
     middle = 0.5 * (edges[1:] + edges[:-1])
     inside = in_simple_interval(scene, angle, view)
@@ -146,12 +203,18 @@ def counted(name: str, belief: SurfaceBelief, scene: Scene, view: float) -> Coun
         right = offset[beyond & (offset >= 0.0)].min(initial=np.inf)
         weight = weight * ((offset > left) & (offset < right))
     elif name == "IOA":
-        bearing, distance = world_to_camera(np.broadcast_to(angle, middle.shape), middle, view, scene.view_distance)
-        weight = (scene.in_cone(bearing, distance) & ~_hidden(belief, scene, view, angle, middle)).astype(float)
+        bearing, distance = world_to_camera(
+            np.broadcast_to(angle, middle.shape), middle, view, scene.view_distance
+        )
+        weight = (
+            scene.in_cone(bearing, distance) & ~_hidden(belief, scene, view, angle, middle)
+        ).astype(float)
     return Counted(offset, edges, weight)
 
 
-def _hidden(belief: SurfaceBelief, scene: Scene, view: float, angle: FloatArray, radius: FloatArray) -> BoolArray:
+def _hidden(
+    belief: SurfaceBelief, scene: Scene, view: float, angle: FloatArray, radius: FloatArray
+) -> BoolArray:
     """Whether the lower bound lies between the camera and each point, radii of shape (L, M)."""
     x, y = polar_to_cartesian(np.broadcast_to(angle, radius.shape), radius)
     from_x, from_y = polar_to_cartesian(view, scene.view_distance)
@@ -172,14 +235,24 @@ def draw_counted(belief: SurfaceBelief, scene: Scene, view: float) -> Figure:
         along = np.column_stack([found.edges, found.edges[:, -1]])
         weight = np.ma.masked_equal(found.weight / max(float(found.weight.max()), 1e-12), 0.0)
         across = np.broadcast_to(across, along.shape)
-        panel.pcolormesh(across, along, weight, cmap="cividis_r", vmin=0.0, vmax=1.0, rasterized=True)
+        panel.pcolormesh(
+            across, along, weight, cmap="cividis_r", vmin=0.0, vmax=1.0, rasterized=True
+        )
         order = np.argsort(angle_difference(belief.angle, view), kind="stable")
         for bound in (belief.lower, belief.upper):
             panel.plot(found.offset, bound[order], color=style.CAMERA, linewidth=0.8)
         seen = found.offset[np.abs(found.offset) <= scene.simple_half_width]
-        panel.plot(seen, fov_boundary(scene, view + seen, view), color=style.LAST, linestyle="--", linewidth=0.9)
+        panel.plot(
+            seen,
+            fov_boundary(scene, view + seen, view),
+            color=style.LAST,
+            linestyle="--",
+            linewidth=0.9,
+        )
         value = float(OBJECTIVES[name].values(belief, scene, np.array([view]))[0])
         panel_title(panel, f"{name} ({value:.0f})")
-        style.style_axes(panel, "φ − θ (rad)" if place >= 4 else "", "radius (m)" if place % 4 == 0 else "")
+        style.style_axes(
+            panel, "φ − θ (rad)" if place >= 4 else "", "radius (m)" if place % 4 == 0 else ""
+        )
         panel.set(xlim=(-width, width), ylim=(0.0, top))
     return figure

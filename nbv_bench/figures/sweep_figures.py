@@ -1,4 +1,6 @@
-"""Figures of a sweep: intervals by planner, coverage curves, calibration of the band, quality against time."""
+"""Figures of a sweep: intervals by planner, coverage curves, calibration of the band, quality
+against time.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +27,21 @@ _NOTE_X = 1.02
 _VALUE: style.Style = {"markersize": 7.0, "markeredgewidth": 0, "linestyle": "none", "zorder": 4}
 _BAR: style.Style = {"linewidth": 1.8, "zorder": 3}
 _POINT: style.Style = {
-    "marker": "o", "markersize": 3.5, "markeredgewidth": 0, "linestyle": "none", "alpha": 0.3, "zorder": 2
+    "marker": "o",
+    "markersize": 3.5,
+    "markeredgewidth": 0,
+    "linestyle": "none",
+    "alpha": 0.3,
+    "zorder": 2,
 }
 _MARK: style.Style = {
-    "linestyle": "none", "marker": "v", "markersize": 4.5, "markerfacecolor": "white",
-    "markeredgecolor": style.TRUTH, "markeredgewidth": 0.9, "zorder": 5,
+    "linestyle": "none",
+    "marker": "v",
+    "markersize": 4.5,
+    "markerfacecolor": "white",
+    "markeredgecolor": style.TRUTH,
+    "markeredgewidth": 0.9,
+    "zorder": 5,
 }
 
 
@@ -49,18 +61,24 @@ class DotPanel:
 
     xlabel: str  #: quantity and unit.
     dots: Sequence[Dot]  #: the rows from top to bottom.
-    line: float | None = None  #: where a vertical line stands (the reference, or no difference), None for none.
-    marks: Mapping[str, float] = field(default_factory=dict)  #: published values by label, drawn hollow.
+    #: where a vertical line stands (the reference, or no difference), None for none.
+    line: float | None = None
+    #: published values by label, drawn hollow.
+    marks: Mapping[str, float] = field(default_factory=dict)
 
 
-def draw_dots(content: Sequence[DotPanel], styles: Mapping[str, style.Style] | None = None) -> Figure:
+def draw_dots(
+    content: Sequence[DotPanel], styles: Mapping[str, style.Style] | None = None
+) -> Figure:
     """Draw panels, at least one, side by side, whose rows have the same labels.
 
     The `styles` are colour and marker by label; without them all rows look the same.
     """
     rows = len(content[0].dots)
     height = _MARGIN_HEIGHT + _ROW_HEIGHT * rows
-    figure, axes = panels(len(content), len(content), width=4.4, height=height, legend=_dots_legend(content))
+    figure, axes = panels(
+        len(content), len(content), width=4.4, height=height, legend=_dots_legend(content)
+    )
     for place, (panel, part) in enumerate(zip(axes, content, strict=True)):
         _draw_panel(panel, part, styles or {}, with_labels=place == 0)
     return figure
@@ -68,7 +86,9 @@ def draw_dots(content: Sequence[DotPanel], styles: Mapping[str, style.Style] | N
 
 def _dots_legend(content: Sequence[DotPanel]) -> list[Artist]:
     dots = [dot for panel in content for dot in panel.dots]
-    handles: list[Artist] = [Line2D([], [], **{**_VALUE, "marker": "o"}, color=style.CAMERA, label="mean")]
+    handles: list[Artist] = [
+        Line2D([], [], **{**_VALUE, "marker": "o"}, color=style.CAMERA, label="mean")
+    ]
     if any(math.isfinite(dot.mean.low) for dot in dots):
         handles.append(Line2D([], [], **_BAR, color=style.CAMERA, label="95 % confidence interval"))
     if any(len(dot.points) for dot in dots):
@@ -78,7 +98,9 @@ def _dots_legend(content: Sequence[DotPanel]) -> list[Artist]:
     return handles
 
 
-def _draw_panel(axes: Axes, part: DotPanel, styles: Mapping[str, style.Style], *, with_labels: bool) -> None:
+def _draw_panel(
+    axes: Axes, part: DotPanel, styles: Mapping[str, style.Style], *, with_labels: bool
+) -> None:
     style.style_axes(axes, part.xlabel, "")
     axes.grid(False, axis="y")
     axes.set_ylim(len(part.dots) - 0.4, -0.6)
@@ -86,19 +108,34 @@ def _draw_panel(axes: Axes, part: DotPanel, styles: Mapping[str, style.Style], *
     axes.set_yticks(range(len(part.dots)) if with_labels else [], labels=labels)
     axes.tick_params(axis="y", length=0)
     if part.line is not None:
-        axes.axvline(part.line, color=style.CAMERA, linewidth=1.0, linestyle="--", zorder=1.5, label="line")
+        axes.axvline(
+            part.line, color=style.CAMERA, linewidth=1.0, linestyle="--", zorder=1.5, label="line"
+        )
     for row, dot in enumerate(part.dots):
         line = styles.get(dot.label, {})
         color = line.get("color", style.MEAN)
         axes.plot(dot.points, [row] * len(dot.points), **_POINT, color=color, label=f"points {row}")
         if math.isfinite(dot.mean.low):
-            axes.plot([dot.mean.low, dot.mean.high], [row, row], **_BAR, color=color, label=f"interval {row}")
+            axes.plot(
+                [dot.mean.low, dot.mean.high],
+                [row, row],
+                **_BAR,
+                color=color,
+                label=f"interval {row}",
+            )
         if math.isfinite(dot.mean.mean):
             marker = line.get("marker", "o")
-            axes.plot([dot.mean.mean], [row], **_VALUE, marker=marker, color=color, label=f"value {row}")
+            axes.plot(
+                [dot.mean.mean], [row], **_VALUE, marker=marker, color=color, label=f"value {row}"
+            )
         axes.text(
-            _NOTE_X, row, plain(dot.note), transform=axes.get_yaxis_transform(), va="center",
-            fontsize=style.TICK_SIZE, color=style.CAMERA,
+            _NOTE_X,
+            row,
+            plain(dot.note),
+            transform=axes.get_yaxis_transform(),
+            va="center",
+            fontsize=style.TICK_SIZE,
+            color=style.CAMERA,
         )
     # Further values stand a little above the rows, so that both can be seen where they agree.
     rows = {dot.label: row for row, dot in enumerate(part.dots)}
@@ -115,18 +152,26 @@ _BAND_ALPHA = 0.25
 
 
 def draw_coverage_curves(bands: Mapping[str, CoverageBand], reference: str | None) -> Figure:
-    """Draw mean and band of each planner, at least one, by its label, with the mean of the reference.
+    """Draw mean and band of each planner, at least one, by its label, with the mean of the
+    reference.
 
     The `reference` is the label of the omniscient greedy planner, None if it is not there.
     """
-    columns = math.ceil(len(bands) / math.ceil(len(bands) / _MOST_COLUMNS))  # as many in each row, if possible
+    # as many in each row, if possible
+    columns = math.ceil(len(bands) / math.ceil(len(bands) / _MOST_COLUMNS))
     styles = planner_styles(list(bands), reference)
     legend = _curves_legend(reference if reference in bands else None)
     figure, axes = panels(len(bands), columns, width=2.9, height=2.35, share=True, legend=legend)
     for place, (panel, (label, band)) in enumerate(zip(axes, bands.items(), strict=True)):
         panel.fill_between(
-            np.arange(len(band.mean)), 100.0 * band.low, 100.0 * band.high, color=styles[label]["color"],
-            alpha=_BAND_ALPHA, linewidth=0, zorder=2, label="band",
+            np.arange(len(band.mean)),
+            100.0 * band.low,
+            100.0 * band.high,
+            color=styles[label]["color"],
+            alpha=_BAND_ALPHA,
+            linewidth=0,
+            zorder=2,
+            label="band",
         )
         _draw_mean(panel, band, styles[label], label=plain(label))
         panel_title(panel, label)
@@ -140,7 +185,14 @@ def _curves_legend(reference: str | None) -> list[Artist]:
     handles: list[Artist] = [
         Line2D([], [], color=style.CAMERA, linewidth=1.4, label="mean"),
         Patch(facecolor=style.CAMERA, alpha=_BAND_ALPHA, label="where 80 % of the episodes lie"),
-        Line2D([], [], color=style.TARGET, linewidth=1.0, linestyle="--", label=f"{100 * FULL_ENOUGH:.0f} %"),
+        Line2D(
+            [],
+            [],
+            color=style.TARGET,
+            linewidth=1.0,
+            linestyle="--",
+            label=f"{100 * FULL_ENOUGH:.0f} %",
+        ),
     ]
     if reference is not None:
         line = planner_styles([reference], reference)[reference]
@@ -149,7 +201,9 @@ def _curves_legend(reference: str | None) -> list[Artist]:
 
 
 def _draw_mean(axes: Axes, band: CoverageBand, line: style.Style, label: str) -> None:
-    axes.plot(np.arange(len(band.mean)), 100.0 * band.mean, **style.curve(line), zorder=3, label=label)
+    axes.plot(
+        np.arange(len(band.mean)), 100.0 * band.mean, **style.curve(line), zorder=3, label=label
+    )
 
 
 def _style_panel(axes: Axes, *, left: bool, bottom: bool) -> None:
@@ -162,8 +216,6 @@ def _style_panel(axes: Axes, *, left: bool, bottom: bool) -> None:
     style.level_line(axes, 100.0 * FULL_ENOUGH, "target")
 
 
-
-
 @dataclass(frozen=True)
 class TradeOff:
     """A point."""
@@ -174,25 +226,39 @@ class TradeOff:
     quality: MeanInterval  #: its value, and the interval if there is one.
 
 
-def draw_tradeoff(points: Sequence[TradeOff], ylabel: str, styles: Mapping[str, style.Style], line: float) -> Figure:
-    """Draw the points, at least one, with positive times, over a logarithmic time axis; `line` is a horizontal line.
+def draw_tradeoff(
+    points: Sequence[TradeOff], ylabel: str, styles: Mapping[str, style.Style], line: float
+) -> Figure:
+    """Draw the points, at least one, with positive times, over a logarithmic time axis; `line` is a
+    horizontal line.
 
     The `ylabel` is the quality and its unit, the `styles` are colour and marker by label.
     """
     looks: dict[str, style.Style] = {
         point.label: {
-            "color": styles[point.label]["color"], "marker": styles[point.label]["marker"], "markersize": 6.5,
-            "markeredgewidth": 0, "linestyle": "none",
+            "color": styles[point.label]["color"],
+            "marker": styles[point.label]["marker"],
+            "markersize": 6.5,
+            "markeredgewidth": 0,
+            "linestyle": "none",
         }
         for point in points
     }
     legend = [Line2D([], [], **look, label=plain(label)) for label, look in looks.items()]
     figure, (axes,) = panels(1, 1, width=7.0, height=4.2, legend=legend)
-    style.style_time_axis(axes, "time of a decision (ms): median, and the time below which 95 % stay", ylabel)
+    style.style_time_axis(
+        axes, "time of a decision (ms): median, and the time below which 95 % stay", ylabel
+    )
     style.level_line(axes, line, "line", style.CAMERA)
     for point in points:
         look, value = looks[point.label], point.quality.mean
-        axes.plot([point.milliseconds, point.slow], [value, value], color=look["color"], linewidth=0.9, alpha=0.5)
+        axes.plot(
+            [point.milliseconds, point.slow],
+            [value, value],
+            color=look["color"],
+            linewidth=0.9,
+            alpha=0.5,
+        )
         _draw_interval(axes, point, color=look["color"], linewidth=1.6)
         axes.plot([point.milliseconds], [value], **look, label=f"value {point.label}")
     return figure
@@ -203,11 +269,14 @@ def _draw_interval(axes: Axes, point: TradeOff, **look: Any) -> None:
         axes.plot([point.milliseconds] * 2, [point.quality.low, point.quality.high], **look)
 
 
-# Offset of the values of a line from their points, along x and y: lines cross where they share a planner.
+# Offset of the values of a line from their points, along x and y: lines cross where they share a
+# planner.
 _SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 _APART = 5.0  # points (1/72 inch)
 Lines = Mapping[str, Sequence[TradeOff]]
-"""Points by the name of the number that is varied, by its rising value; their labels are the values."""
+"""Points by the name of the number that is varied, by its rising value; their labels are the
+values.
+"""
 
 
 def draw_tradeoff_lines(contents: Mapping[str, Lines], ylabel: str, line: float) -> Figure:
@@ -218,9 +287,13 @@ def draw_tradeoff_lines(contents: Mapping[str, Lines], ylabel: str, line: float)
     names = list(dict.fromkeys(name for lines in contents.values() for name in lines))
     looks = planner_styles(names, None)
     legend = [Line2D([], [], **looks[name], markersize=5.0, label=plain(name)) for name in names]
-    figure, axes = panels(len(contents), len(contents), width=4.6, height=4.0, share=True, legend=legend)
+    figure, axes = panels(
+        len(contents), len(contents), width=4.6, height=4.0, share=True, legend=legend
+    )
     for panel, (title, lines) in zip(axes, contents.items(), strict=True):
-        style.style_time_axis(panel, "median processor time of a decision (ms)", ylabel if panel is axes[0] else "")
+        style.style_time_axis(
+            panel, "median processor time of a decision (ms)", ylabel if panel is axes[0] else ""
+        )
         panel_title(panel, title)
         style.level_line(panel, line, "line", style.CAMERA)
         panel.margins(x=0.1)
@@ -229,16 +302,26 @@ def draw_tradeoff_lines(contents: Mapping[str, Lines], ylabel: str, line: float)
     return figure
 
 
-def _draw_line(axes: Axes, name: str, points: Sequence[TradeOff], look: style.Style, side: tuple[int, int]) -> None:
+def _draw_line(
+    axes: Axes, name: str, points: Sequence[TradeOff], look: style.Style, side: tuple[int, int]
+) -> None:
     color, (right, up) = look["color"], side
     for point in points:
         _draw_interval(axes, point, color=color, linewidth=1.0, alpha=0.35)
         axes.annotate(
-            plain(point.label), (point.milliseconds, point.quality.mean), (_APART * right, _APART * up),
-            textcoords="offset points", ha="left" if right > 0 else "right", va="bottom" if up > 0 else "top",
-            color=color, fontsize=style.TICK_SIZE,
+            plain(point.label),
+            (point.milliseconds, point.quality.mean),
+            (_APART * right, _APART * up),
+            textcoords="offset points",
+            ha="left" if right > 0 else "right",
+            va="bottom" if up > 0 else "top",
+            color=color,
+            fontsize=style.TICK_SIZE,
         )
-    times, values = [point.milliseconds for point in points], [point.quality.mean for point in points]
+    times, values = (
+        [point.milliseconds for point in points],
+        [point.quality.mean for point in points],
+    )
     axes.plot(times, values, **look, linewidth=1.3, markersize=5.0, markeredgewidth=0, label=name)
 
 
@@ -250,25 +333,39 @@ _IN_A_ROW = 3
 def draw_sensitivity(
     contents: Mapping[str, Course], ylabel: str, styles: Mapping[str, style.Style], line: float
 ) -> Figure:
-    """Draw a panel for each thing that varies, at least one, with a line per planner; a hollow point lacks episodes.
+    """Draw a panel for each thing that varies, at least one, with a line per planner; a hollow
+    point lacks episodes.
 
-    The `ylabel` is the quality and its unit, the `styles` are by planner, `line` is a horizontal line.
+    The `ylabel` is the quality and its unit, the `styles` are by planner, `line` is a horizontal
+    line.
     """
-    legend = [Line2D([], [], **look, markersize=5.0, label=plain(label)) for label, look in styles.items()]
+    legend = [
+        Line2D([], [], **look, markersize=5.0, label=plain(label)) for label, look in styles.items()
+    ]
     columns = min(_IN_A_ROW, len(contents))
     figure, axes = panels(len(contents), columns, width=3.6, height=3.0, legend=legend)
     for place, (panel, (title, course)) in enumerate(zip(axes, contents.items(), strict=True)):
         style.style_axes(panel, plain(title), ylabel if place % columns == 0 else "")
         style.level_line(panel, line, "line", style.CAMERA)
         for label, points in course.items():
-            look, known = styles[label], [(value, mean, lost) for value, mean, lost in points if mean.cases]
+            look, known = (
+                styles[label],
+                [(value, mean, lost) for value, mean, lost in points if mean.cases],
+            )
             values, means = [value for value, _, _ in known], [mean.mean for _, mean, _ in known]
             panel.plot(values, means, **style.curve(look), label=label)
             for value, mean, lost in known:
                 panel.plot([value] * 2, [mean.low, mean.high], color=look["color"], linewidth=1.6)
                 face = "white" if lost else look["color"]
-                panel.plot([value], [mean.mean], color=look["color"], marker=look["marker"], markerfacecolor=face,
-                           markersize=5.0, label=f"value {label}")
+                panel.plot(
+                    [value],
+                    [mean.mean],
+                    color=look["color"],
+                    marker=look["marker"],
+                    markerfacecolor=face,
+                    markersize=5.0,
+                    label=f"value {label}",
+                )
     return figure
 
 
@@ -276,10 +373,17 @@ Exchange = Mapping[str, tuple[MeanInterval, MeanInterval]]
 """Views and seconds by what took them."""
 
 
-def draw_views_and_seconds(contents: Mapping[str, Exchange], styles: Mapping[str, style.Style]) -> Figure:
-    """Draw a panel per cost model, at least one, with seconds over views; the `styles` are by label."""
+def draw_views_and_seconds(
+    contents: Mapping[str, Exchange], styles: Mapping[str, style.Style]
+) -> Figure:
+    """Draw a panel per cost model, at least one, with seconds over views; the `styles` are by
+    label.
+    """
     labels = list(dict.fromkeys(label for points in contents.values() for label in points))
-    looks = {label: {**_VALUE, **{key: styles[label][key] for key in ("color", "marker")}} for label in labels}
+    looks = {
+        label: {**_VALUE, **{key: styles[label][key] for key in ("color", "marker")}}
+        for label in labels
+    }
     legend = [Line2D([], [], **look, label=plain(label)) for label, look in looks.items()]
     figure, axes = panels(len(contents), len(contents), width=4.4, height=3.8, legend=legend)
     for panel, (title, points) in zip(axes, contents.items(), strict=True):

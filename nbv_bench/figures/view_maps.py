@@ -22,11 +22,15 @@ _COLUMNS = 5
 _SIZE = 2.3
 _CAMERA_SIZE = 3.2
 _LIMIT, _TITLE_ROOM = 1.64, 0.42
-"""Half of a map's side, and the room for the title above; these and the following as parts of the view circle."""
+"""Half of a map's side, and the room for the title above; these and the following as parts of the
+view circle.
+"""
 _HALF_DIGIT, _HALF_HEIGHT = 0.066, 0.088
 """Half of the room that a digit takes, with its margin."""
 _GAP, _STEP = 0.05, 0.06
-"""Least distance of a number from the circle, and by how much it moves outwards until it is free."""
+"""Least distance of a number from the circle, and by how much it moves outwards until it is
+free.
+"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +42,8 @@ class ViewMap:
     contour: tuple[FloatArray, FloatArray] | None
     views: Sequence[float]  #: view angles in the order taken, radians.
     view_distance: float  #: radius of the view circle, metres.
-    distances: Sequence[float] = ()  #: of the views from the centre, metres; empty if all are on the circle.
+    #: of the views from the centre, metres; empty if all are on the circle.
+    distances: Sequence[float] = ()
 
     @property
     def radius(self) -> float:
@@ -63,28 +68,55 @@ def _draw_map(axes: Axes, content: ViewMap, largest: float) -> None:
     axes.set(xlim=(-limit, limit), ylim=(-limit, top), aspect="equal", xticks=(), yticks=())
     axes.set_frame_on(False)
     axes.text(0.0, top, plain(content.title), ha="center", va="top", fontsize=style.TICK_SIZE)
-    axes.add_patch(Circle((0, 0), content.view_distance, fill=False, color=style.FAINT, linewidth=0.8, zorder=1))
+    axes.add_patch(
+        Circle(
+            (0, 0), content.view_distance, fill=False, color=style.FAINT, linewidth=0.8, zorder=1
+        )
+    )
     if content.contour is not None:
-        axes.fill(*polar_to_cartesian(*content.contour), facecolor="#EEF4F8", edgecolor=style.TRUTH, linewidth=0.9,
-                  zorder=2, label="true contour")
+        axes.fill(
+            *polar_to_cartesian(*content.contour),
+            facecolor="#EEF4F8",
+            edgecolor=style.TRUTH,
+            linewidth=0.9,
+            zorder=2,
+            label="true contour",
+        )
     numbers = number_places(content.views)
     distances = content.distances or [content.view_distance] * len(content.views)
-    # A dot for each view and, where that has a place, its number outside; the first view is emphasised.
-    for number, (angle, distance, place) in enumerate(zip(content.views, distances, numbers, strict=True), start=1):
+    # A dot for each view and, where that has a place, its number outside; the first view is
+    # emphasised.
+    for number, (angle, distance, place) in enumerate(
+        zip(content.views, distances, numbers, strict=True), start=1
+    ):
         color, weight = (style.LAST, "bold") if number == 1 else (style.MEAN, "normal")
         axes.plot(
-            *polar_to_cartesian([angle], distance), color=color, marker="o", markersize=_CAMERA_SIZE,
-            markeredgewidth=0, linestyle="none", zorder=4, label=f"view {number}",
+            *polar_to_cartesian([angle], distance),
+            color=color,
+            marker="o",
+            markersize=_CAMERA_SIZE,
+            markeredgewidth=0,
+            linestyle="none",
+            zorder=4,
+            label=f"view {number}",
         )
         if place is not None:
             axes.text(
-                place[0] * content.radius, place[1] * content.radius, str(number), ha="center", va="center",
-                fontsize=style.TICK_SIZE, color=color, fontweight=weight, zorder=5,
+                place[0] * content.radius,
+                place[1] * content.radius,
+                str(number),
+                ha="center",
+                va="center",
+                fontsize=style.TICK_SIZE,
+                color=color,
+                fontweight=weight,
+                zorder=5,
             )
 
 
 def number_places(angles: Sequence[float]) -> list[tuple[float, float] | None]:
-    """Centres of the numbers of views around a unit circle: just outside, or further out where they would overlap.
+    """Centres of the numbers of views around a unit circle: just outside, or further out where they
+    would overlap.
 
     None for a number for which the map has no room.
     """
@@ -93,7 +125,8 @@ def number_places(angles: Sequence[float]) -> list[tuple[float, float] | None]:
     for number, angle in enumerate(angles, start=1):
         half = np.array([_HALF_DIGIT * len(str(number)), _HALF_HEIGHT])
         free = (
-            centre for centre in _centres(angle, half)
+            centre
+            for centre in _centres(angle, half)
             if all((np.abs(centre - other) >= half + room).any() for other, room in taken)
         )
         place = next(free, None)
@@ -103,7 +136,9 @@ def number_places(angles: Sequence[float]) -> list[tuple[float, float] | None]:
 
 
 def _centres(angle: float, half: FloatArray) -> FloatArray:
-    """Centres, shape (N, 2), of a number of `half` this size, shape (2,), outwards along the ray at `angle`."""
+    """Centres, shape (N, 2), of a number of `half` this size, shape (2,), outwards along the ray at
+    `angle`.
+    """
     ray = np.array([math.cos(angle), math.sin(angle)])
     away = 1.0 + _GAP + half @ np.abs(ray) + _STEP * np.arange(int(_LIMIT / _STEP))
     centres = away[:, np.newaxis] * ray
@@ -113,48 +148,78 @@ def _centres(angle: float, half: FloatArray) -> FloatArray:
 _TOP = 1.42
 _GAIN_COLOR = "#CFCFCF"
 _CHOICE: style.Style = {
-    "color": style.LAST, "marker": "v", "markersize": 6.0, "markeredgewidth": 0, "linestyle": "none"
+    "color": style.LAST,
+    "marker": "v",
+    "markersize": 6.0,
+    "markeredgewidth": 0,
+    "linestyle": "none",
 }
 
 
 def draw_landscapes(rows: Sequence[Sequence[Landscape]]) -> Figure:
-    """Draw the landscapes, from 0 (or a least value below it) to 1, over the true gain, scaled alike.
+    """Draw the landscapes, from 0 (or a least value below it) to 1, over the true gain, scaled
+    alike.
 
-    The `rows` hold for each decision the landscapes of the objectives, in the same order everywhere.
+    The `rows` hold for each decision the landscapes of the objectives, in the same order
+    everywhere.
     """
     decisions, objectives = len(rows), len(rows[0])
     height = 1.25 + 0.6 / objectives
-    figure, axes = panels(objectives * decisions, decisions, width=3.5, height=height, share=True, legend=_legend())
+    figure, axes = panels(
+        objectives * decisions, decisions, width=3.5, height=height, share=True, legend=_legend()
+    )
     for place, panel in enumerate(axes):
         row, column = divmod(place, decisions)
-        _draw_landscape(panel, rows[column][row], top=row == 0, left=column == 0, bottom=row == objectives - 1)
+        _draw_landscape(
+            panel, rows[column][row], top=row == 0, left=column == 0, bottom=row == objectives - 1
+        )
     return figure
 
 
 def _draw_landscape(axes: Axes, content: Landscape, *, top: bool, left: bool, bottom: bool) -> None:
-    style.style_axes(axes, "view angle θ (rad)" if bottom else "", content.objective if left else "")
+    style.style_axes(
+        axes, "view angle θ (rad)" if bottom else "", content.objective if left else ""
+    )
     style.style_angle_axis(axes)
     axes.set(ylim=(0.0, _TOP), yticks=(0.0, 0.5, 1.0))
     axes.tick_params(labelbottom=bottom, labelleft=left)
     order = np.argsort(content.angle, kind="stable")
-    angle, value, gain = content.angle[order], _scaled(content.value)[order], _scaled(content.gain)[order]
-    axes.fill_between(*_closed(angle, gain), color=_GAIN_COLOR, linewidth=0, zorder=1, label="true gain")
+    angle, value, gain = (
+        content.angle[order],
+        _scaled(content.value)[order],
+        _scaled(content.gain)[order],
+    )
+    axes.fill_between(
+        *_closed(angle, gain), color=_GAIN_COLOR, linewidth=0, zorder=1, label="true gain"
+    )
     axes.plot(*_closed(angle, value), color=style.MEAN, linewidth=1.3, zorder=3, label="objective")
     choice = content.choice
     axes.plot(
-        [content.angle[choice] % TWO_PI], [_scaled(content.value)[choice]], **_CHOICE, zorder=4, clip_on=False,
+        [content.angle[choice] % TWO_PI],
+        [_scaled(content.value)[choice]],
+        **_CHOICE,
+        zorder=4,
+        clip_on=False,
         label="its choice",
     )
     axes.text(
-        0.5, 0.975, f"brings {content.gain[choice]:.0f} of at most {content.gain.max():.0f} new points",
-        transform=axes.transAxes, ha="center", va="top", fontsize=style.TICK_SIZE, color=style.CAMERA,
+        0.5,
+        0.975,
+        f"brings {content.gain[choice]:.0f} of at most {content.gain.max():.0f} new points",
+        transform=axes.transAxes,
+        ha="center",
+        va="top",
+        fontsize=style.TICK_SIZE,
+        color=style.CAMERA,
     )
     if top:
         panel_title(axes, f"view {content.decision}")
 
 
 def _scaled(values: FloatArray) -> FloatArray:
-    """Values with a greatest one of 1, from 0 or from the least if that is below 0; all 0 if they are the same."""
+    """Values with a greatest one of 1, from 0 or from the least if that is below 0; all 0 if they
+    are the same.
+    """
     least = min(float(values.min()), 0.0)
     span = float(values.max()) - least
     return (values - least) / span if span > 0.0 else np.zeros_like(values)

@@ -1,4 +1,6 @@
-"""The optimum of an object (computed or cached), and the gap between an episode and it (thesis ch. 4.1)."""
+"""The optimum of an object (computed or cached), and the gap between an episode and it (thesis ch.
+4.1).
+"""
 
 from __future__ import annotations
 
@@ -39,11 +41,16 @@ _COMPARED_SECONDS = 2.0  # for each number of views of a judged episode
 
 
 def default_cache() -> Path:
-    """Folder of the cache: `nbv_planner` in `XDG_CACHE_HOME` if that is a full path, else in `~/.cache`.
+    """Folder of the cache: `nbv_planner` in `XDG_CACHE_HOME` if that is a full path, else in
+    `~/.cache`.
 
     That of temporary files takes the place of a home folder that there is not.
     """
-    places = (Path(os.environ.get("XDG_CACHE_HOME", "")), at_home("~/.cache"), Path(tempfile.gettempdir()))
+    places = (
+        Path(os.environ.get("XDG_CACHE_HOME", "")),
+        at_home("~/.cache"),
+        Path(tempfile.gettempdir()),
+    )
     return next(place for place in places if place.is_absolute()) / "nbv_planner"
 
 
@@ -51,14 +58,17 @@ def _load(path: Path, key: str, visible: BoolArray) -> Optimum | None:
     """Read what has been stored; None if nothing has.
 
     Raises:
-        ResultsError: the file cannot be read, is not one that this version has written, or does not fit `visible`.
+        ResultsError: the file cannot be read, is not one that this version has written, or does not
+            fit `visible`.
     """
     if not path.exists():
         return None
     content = read_json(path)
     expected = {"format": FORMAT, "format_version": FORMAT_VERSION, "key": key}
     if {name: content.get(name) for name in expected} != expected:
-        raise ResultsError(f"{path} is not a file of format {FORMAT!r}, version {FORMAT_VERSION}, for its key")
+        raise ResultsError(
+            f"{path} is not a file of format {FORMAT!r}, version {FORMAT_VERSION}, for its key"
+        )
     optimum = Optimum.from_json(content.get("optimum") or {})
     problem = plain_problem(visible)
     for views, said in zip(optimum.best_views, optimum.best_coverage, strict=True):
@@ -72,7 +82,8 @@ DEFAULT_TIME_LIMIT = 60.0
 
 
 def solve_optimum(visible: BoolArray, *, time_limit: float = DEFAULT_TIME_LIMIT) -> Optimum:
-    """Compute the optimum for views that see points as given, shape (V, P), in `time_limit` seconds per number.
+    """Compute the optimum for views that see points as given, shape (V, P), in `time_limit` seconds
+    per number.
 
     What is not proved by then has other `bounds`.
 
@@ -81,7 +92,10 @@ def solve_optimum(visible: BoolArray, *, time_limit: float = DEFAULT_TIME_LIMIT)
         DependencyError: SciPy is older than 1.9.
     """
     if 0 in visible.shape:
-        raise SettingError(f"optimum: {visible.shape[0]} candidates and {visible.shape[1]} points; needs some of both")
+        raise SettingError(
+            f"optimum: {visible.shape[0]} candidates and {visible.shape[1]} points; needs some of"
+            " both"
+        )
     if not time_limit > 0.0:
         raise SettingError(f"time_limit: {time_limit} is out of range; must be > 0")
     problem = reduced_problem(visible)
@@ -101,7 +115,8 @@ def _best_set(problem: CoverageProblem, fewer: list[BestSet], time_limit: float)
     r"""Best set of one view more than the last of `fewer` has.
 
     Of T views the one that is missed least is missed for at most a T-th of the points, so that
-    :math:`F(Θ^*_T) \le \frac{T}{T-1} F(Θ^*_{T-1})`: a set that reaches this is the best, and nothing is left to solve.
+    :math:`F(Θ^*_T) \le \frac{T}{T-1} F(Θ^*_{T-1})`: a set that reaches this is the best, and
+    nothing is left to solve.
     """
     before = fewer[-1] if fewer else BestSet((), 0, 0)
     number = len(fewer) + 1
@@ -112,28 +127,39 @@ def _best_set(problem: CoverageProblem, fewer: list[BestSet], time_limit: float)
         return BestSet(views, coverage, ceiling)
     found = maximum_coverage(problem, number, time_limit=time_limit)
     bound = min(found.bound, ceiling)
-    return BestSet(found.views, found.coverage, bound) if found.coverage > coverage else BestSet(views, coverage, bound)
+    return (
+        BestSet(found.views, found.coverage, bound)
+        if found.coverage > coverage
+        else BestSet(views, coverage, bound)
+    )
 
 
 def optimum_for(
-    points: SurfacePoints, scene: Scene, candidates: FloatArray | Poses, *, cache: str | Path | None = None,
+    points: SurfacePoints,
+    scene: Scene,
+    candidates: FloatArray | Poses,
+    *,
+    cache: str | Path | None = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
 ) -> Optimum:
-    """Compute the optimum for an object, or read it from the cache. Only what is proved throughout is kept there.
+    """Compute the optimum for an object, or read it from the cache. Only what is proved throughout
+    is kept there.
 
-    The candidates are view angles on the circle, shape (V,), radians, or any views; the `cache` is a folder, None for
-    the :func:`default_cache`; the `time_limit` is in seconds for each number of views.
+    The candidates are view angles on the circle, shape (V,), radians, or any views; the `cache` is
+    a folder, None for the :func:`default_cache`; the `time_limit` is in seconds for each number of
+    views.
 
     Raises:
         SettingError: there is no candidate, or `time_limit` is not positive.
         DependencyError: SciPy is older than 1.9, and the cache does not hold the optimum.
 
     Warns:
-        RuntimeWarning: the cache holds a damaged file (the optimum is computed again) or cannot be written.
+        RuntimeWarning: the cache holds a damaged file (the optimum is computed again) or cannot be
+        written.
     """
     visible = observe(points.angle, points.radius, candidates, scene)
-    # The optimum depends on nothing else: this includes object, pixel, scene and candidates, and also the observation
-    # function, whose changes a list of parameters would miss.
+    # The optimum depends on nothing else: this includes object, pixel, scene and candidates, and
+    # also the observation function, whose changes a list of parameters would miss.
     digest = hashlib.sha256(repr(visible.shape).encode())
     digest.update(np.packbits(visible).tobytes())
     key = digest.hexdigest()
@@ -146,7 +172,12 @@ def optimum_for(
         warnings.warn(f"{error}; the optimum is computed again", RuntimeWarning, stacklevel=2)
     optimum = solve_optimum(visible, time_limit=time_limit)
     if all(optimum.proved):
-        heading = {"format": FORMAT, "format_version": FORMAT_VERSION, "key": key, "scene": asdict(scene)}
+        heading = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "key": key,
+            "scene": asdict(scene),
+        }
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             # Readers see the whole file or none, also while several processes write it.
@@ -162,7 +193,8 @@ def optimum_for(
 
 
 def compare_with_optimum(judge: EpisodeJudge) -> None:
-    """Give the judged views their simple regret, as far as the best sets among the candidates are proved in time.
+    """Give the judged views their simple regret, as far as the best sets among the candidates are
+    proved in time.
 
     Free views have none: there are too many candidates.
     """
@@ -178,16 +210,17 @@ def compare_with_optimum(judge: EpisodeJudge) -> None:
 class Optimality:
     r"""An episode compared with the best sets of as many views."""
 
-    #: :math:`R(T) = (1 - 1/e)\,F(Θ^*_T) - F(θ_{1:T})` after each view, in surface points; not positive where the
-    #: guarantee of the greedy planner is met.
+    #: :math:`R(T) = (1 - 1/e)\,F(Θ^*_T) - F(θ_{1:T})` after each view, in surface points; not
+    #: positive where the guarantee of the greedy planner is met.
     regret: tuple[float, ...]
-    #: :math:`F(θ_{1:T}) / F(Θ^*_T)` after each view, NaN if nothing can be seen. Above 1 only if a view is none of the
-    #: optimum's candidates.
+    #: :math:`F(θ_{1:T}) / F(Θ^*_T)` after each view, NaN if nothing can be seen. Above 1 only if a
+    #: view is none of the optimum's candidates.
     approximation_ratio: tuple[float, ...]
     views_95: int | None  #: T95 of the episode, None if it stays below 95 %.
-    views_95_relative: float | None  #: T95 over the least possible one, None if either does not exist.
-    #: whether the optimum is proved for each number of views that the episode has; else regret and ratio compare with
-    #: the best set that is known.
+    #: T95 over the least possible one, None if either does not exist.
+    views_95_relative: float | None
+    #: whether the optimum is proved for each number of views that the episode has; else regret and
+    #: ratio compare with the best set that is known.
     proved: bool
 
 
@@ -200,11 +233,13 @@ def optimality(new_points: Sequence[int], optimum: Optimum) -> Optimality:
     best = [optimum.coverage_by(number) for number in range(1, len(seen) + 1)]
     own_95, least_95 = views_to(own / optimum.surface_points for own in seen), optimum.views_95
     return Optimality(
-        regret=tuple((1.0 - math.exp(-1.0)) * most - own for own, most in zip(seen, best, strict=True)),
-        approximation_ratio=tuple(own / most if most else math.nan for own, most in zip(seen, best, strict=True)),
+        regret=tuple(
+            (1.0 - math.exp(-1.0)) * most - own for own, most in zip(seen, best, strict=True)
+        ),
+        approximation_ratio=tuple(
+            own / most if most else math.nan for own, most in zip(seen, best, strict=True)
+        ),
         views_95=own_95,
         views_95_relative=None if own_95 is None or least_95 is None else own_95 / least_95,
         proved=all(optimum.proved[: len(seen)]),
     )
-
-

@@ -1,4 +1,6 @@
-"""Least views and least time of objects, in tables: what the subcommand optimum computes in parallel."""
+"""Least views and least time of objects, in tables: what the subcommand optimum computes in
+parallel.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ _THESIS_VIEWS = 100
 
 @dataclass(frozen=True)
 class OptimumRow:
-    """One object as text and one number of candidates: the optimum, and what the omniscient greedy planner has seen.
+    """One object as text and one number of candidates: the optimum, and what the omniscient greedy
+    planner has seen.
 
     `greedy_coverage` is its number of points after each view.
     """
@@ -58,16 +61,21 @@ class OptimumRow:
     def to_json(self) -> dict[str, Any]:
         """Plain dictionary with the best sets."""
         return {
-            "object": self.object, "candidates": self.candidates, **asdict(self.optimum),
-            "views_95": self.optimum.views_95, "views_100": self.optimum.views_100,
-            "proved": list(self.optimum.proved), "greedy_coverage": list(self.greedy_coverage),
-        }  # fmt: skip
+            "object": self.object,
+            "candidates": self.candidates,
+            **asdict(self.optimum),
+            "views_95": self.optimum.views_95,
+            "views_100": self.optimum.views_100,
+            "proved": list(self.optimum.proved),
+            "greedy_coverage": list(self.greedy_coverage),
+        }
 
 
 def optimum_row(text: str, candidates: int, cache: Path | None, time_limit: float) -> OptimumRow:
     """Optimum and greedy coverage of an object by so many candidate views, in the thesis's scene.
 
-    `cache` is the folder of the cache, None for the usual one; `time_limit` seconds are for each number of views.
+    `cache` is the folder of the cache, None for the usual one; `time_limit` seconds are for each
+    number of views.
     """
     scene, views = Scene(), candidate_views(candidates)
     points = surface_points(parse_object(text, scene), scene.pixel_size)
@@ -79,7 +87,9 @@ def optimum_row(text: str, candidates: int, cache: Path | None, time_limit: floa
 
 
 def candidate_views(count: int) -> FloatArray:
-    """Candidate views, shape (count,), radians: equally spaced; 100 are the thesis's, which hold 0 and 2π."""
+    """Candidate views, shape (count,), radians: equally spaced; 100 are the thesis's, which hold 0
+    and 2π.
+    """
     return np.linspace(0.0, TWO_PI, count, endpoint=count == _THESIS_VIEWS)
 
 
@@ -95,7 +105,11 @@ class LeastRow:
     def percent(self, method: str, reference: str) -> float | None:
         """Cost of one method over that of another, per cent."""
         own, other = self.costs[method], self.costs[reference]
-        return None if own is None or other is None or not other.cost else 100.0 * own.cost / other.cost
+        return (
+            None
+            if own is None or other is None or not other.cost
+            else 100.0 * own.cost / other.cost
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Plain dictionary with the sets of views."""
@@ -103,7 +117,8 @@ class LeastRow:
 
 
 def least_views_row(text: str, circle: Poses, poses: Poses, time_limit: float) -> LeastRow:
-    """Fewest views of an object on a circle and among other poses, and those of the omniscient greedy planner.
+    """Fewest views of an object on a circle and among other poses, and those of the omniscient
+    greedy planner.
 
     In the thesis's scene, the poses with beams; with `time_limit` seconds for each of the two.
     """
@@ -113,14 +128,18 @@ def least_views_row(text: str, circle: Poses, poses: Poses, time_limit: float) -
         problem = reduced_problem(observe(surface.angle, surface.radius, views, scene))
         least = least_views(problem, needed, time_limit=time_limit)
         taken = greedy_views(problem, needed)
-        costs[f"{name}, greedy"] = None if least is None else Cheapest(tuple(taken), len(taken), 0.0)
+        costs[f"{name}, greedy"] = (
+            None if least is None else Cheapest(tuple(taken), len(taken), 0.0)
+        )
         costs[f"{name}, least"] = least and least.among(problem.candidates)
     return LeastRow(text, len(surface), costs)
 
 
 @dataclass(frozen=True, eq=False)
 class LeastTimeCase:
-    """What to compute: the quickest tour from a view of the circle, at several speeds, in the thesis's scene."""
+    """What to compute: the quickest tour from a view of the circle, at several speeds, in the
+    thesis's scene.
+    """
 
     object: str
     circle: Poses
@@ -131,23 +150,36 @@ class LeastTimeCase:
     poses: Poses | None = None  #: other poses, see :meth:`_among_poses`.
 
     def run(self) -> LeastRow:
-        """Compute them, the best sweeps in hindsight, and the tours of an omniscient planner that is greedy by time."""
+        """Compute them, the best sweeps in hindsight, and the tours of an omniscient planner that
+        is greedy by time.
+        """
         surface, needed = _surface(self.object)
         distance = Scene().view_distance
         costs: dict[str, Cheapest | None] = {}
         for speed in self.speeds:
-            for name, planner in (("sweep", best_sweep), ("greedy", greedy_tour), ("least", self._least)):
+            for name, planner in (
+                ("sweep", best_sweep),
+                ("greedy", greedy_tour),
+                ("least", self._least),
+            ):
                 problem = self._problem(surface, self.circle, Scene())
-                costs[f"{speed:g} m/s, {name}"] = self._tour(problem, needed, distance / speed, planner)
+                costs[f"{speed:g} m/s, {name}"] = self._tour(
+                    problem, needed, distance / speed, planner
+                )
             if self.poses is not None:
-                costs[f"{speed:g} m/s, poses"] = self._among_poses(surface, needed, self.poses, speed)
+                costs[f"{speed:g} m/s, poses"] = self._among_poses(
+                    surface, needed, self.poses, speed
+                )
         return LeastRow(self.object, len(surface), costs)
 
-    def _among_poses(self, surface: SurfacePoints, needed: int, poses: Poses, speed: float) -> Cheapest | None:
-        r"""The best tour on one ring of the poses, :math:`|d - d_{cam}|` away, and a bound of all tours among them.
+    def _among_poses(
+        self, surface: SurfacePoints, needed: int, poses: Poses, speed: float
+    ) -> Cheapest | None:
+        r"""The best tour on one ring of the poses, :math:`|d - d_{cam}|` away, and a bound of all
+        tours among them.
 
-        A path that keeps out of the object's bound is no shorter than its projection on that disc, so that the tours on
-        the disc bound those of all paths. Time to turn is not counted.
+        A path that keeps out of the object's bound is no shorter than its projection on that disc,
+        so that the tours on the disc bound those of all paths. Time to turn is not counted.
         """
         scene, rings = BeamScene(), list[Cheapest]()
         for distance in np.unique(poses.distance):
@@ -157,20 +189,36 @@ class LeastTimeCase:
                 seconds = tour.cost + abs(float(distance) - scene.view_distance) / speed
                 rings.append(replace(tour.among(ring), cost=seconds))
         disc = min(scene.radius_max, float(poses.distance.min()))
-        bound = self._tour(self._problem(surface, poses, scene), needed, disc / speed, self._least) if rings else None
+        bound = (
+            self._tour(self._problem(surface, poses, scene), needed, disc / speed, self._least)
+            if rings
+            else None
+        )
         return bound and replace(min(rings, key=lambda tour: tour.cost), bound=bound.bound)
 
-    def _problem(self, surface: SurfacePoints, views: Poses, scene: Scene) -> tuple[CoverageProblem, FloatArray]:
+    def _problem(
+        self, surface: SurfacePoints, views: Poses, scene: Scene
+    ) -> tuple[CoverageProblem, FloatArray]:
         """What the views see, and how far each is from the start, radians."""
         offset = wrap_angle(views.polar[:, 0] - self.start.polar[0])
         return reduced_problem(observe(surface.angle, surface.radius, views, scene), offset), offset
 
     def _tour(
-        self, of: tuple[CoverageProblem, FloatArray], needed: int, pace: float, planner: Callable[..., Cheapest | None]
+        self,
+        of: tuple[CoverageProblem, FloatArray],
+        needed: int,
+        pace: float,
+        planner: Callable[..., Cheapest | None],
     ) -> Cheapest | None:
-        """Tour of one planner on a circle at a pace in seconds per radian; None if its views do not see enough."""
+        """Tour of one planner on a circle at a pace in seconds per radian; None if its views do not
+        see enough.
+        """
         problem, offset = of
-        found = None if problem.reachable < needed else planner(problem, offset, pace, self.dwell_time, needed)
+        found = (
+            None
+            if problem.reachable < needed
+            else planner(problem, offset, pace, self.dwell_time, needed)
+        )
         return found and found.among(problem.candidates)
 
     def _least(self, *problem: Any) -> Cheapest | None:
@@ -183,18 +231,33 @@ def _surface(text: str) -> tuple[SurfacePoints, int]:
     return points, points_for_95(len(points))
 
 
-def least_tables(rows: Sequence[LeastRow], name: str, unit: str, digits: int, reference: str) -> list[Table]:
+def least_tables(
+    rows: Sequence[LeastRow], name: str, unit: str, digits: int, reference: str
+) -> list[Table]:
     """The mean of each method over the objects, and the objects.
 
-    The `reference` is the method to compare with, or that method at the same speed. The intervals take the objects for
-    a sample of their kind, see :func:`object_interval`.
+    The `reference` is the method to compare with, or that method at the same speed. The intervals
+    take the objects for a sample of their kind, see :func:`object_interval`.
     """
     methods = list(rows[0].costs)
-    beside = {m: reference if reference in methods else f"{m.partition(',')[0]}, {reference}" for m in methods}
+    beside = {
+        m: reference if reference in methods else f"{m.partition(',')[0]}, {reference}"
+        for m in methods
+    }
     costs = pd.DataFrame(
         [
-            (number, 0, method, own.cost, row.percent(method, beside[method]), own.bound, own.proved)
-            for number, row in enumerate(rows) for method, own in row.costs.items() if own is not None
+            (
+                number,
+                0,
+                method,
+                own.cost,
+                row.percent(method, beside[method]),
+                own.bound,
+                own.proved,
+            )
+            for number, row in enumerate(rows)
+            for method, own in row.costs.items()
+            if own is not None
         ],
         columns=["object", "seed", "method", "cost", "percent", "bound", "proved"],
     ).astype({"percent": float})
@@ -206,15 +269,25 @@ def least_tables(rows: Sequence[LeastRow], name: str, unit: str, digits: int, re
         proved = int(own["proved"].sum()) if len(bound) else None
         means.append((method, cost, percent, own["percent"].max(), len(own), proved, least))
     columns = (
-        Column("method", "method"), Column(unit, f"{unit} to 95 %", 2, interval=True),
-        Column("percent", f"% of {reference}", 1, interval=True), Column("greatest_percent", "greatest %", 1),
-        Column("objects", "objects"), Column("proved", "proved"), Column("bound", "proved bound", 2, interval=True),
+        Column("method", "method"),
+        Column(unit, f"{unit} to 95 %", 2, interval=True),
+        Column("percent", f"% of {reference}", 1, interval=True),
+        Column("greatest_percent", "greatest %", 1),
+        Column("objects", "objects"),
+        Column("proved", "proved"),
+        Column("bound", "proved bound", 2, interval=True),
     )
-    single = (Column("object", "object"), Column("surface_points", "surface points"), *(
-        Column(method.replace(", ", "_").replace(" ", ""), method, digits) for method in methods
-    ))  # fmt: skip
+    single = (
+        Column("object", "object"),
+        Column("surface_points", "surface points"),
+        *(Column(method.replace(", ", "_").replace(" ", ""), method, digits) for method in methods),
+    )
     each = (
-        (row.object, row.surface_points, *(None if own is None else float(own.cost) for own in row.costs.values()))
+        (
+            row.object,
+            row.surface_points,
+            *(None if own is None else float(own.cost) for own in row.costs.values()),
+        )
         for row in rows
     )
     return [
@@ -224,9 +297,13 @@ def least_tables(rows: Sequence[LeastRow], name: str, unit: str, digits: int, re
 
 
 def run_optima(
-    calls: Sequence[Callable[[], R]], workers: int, progress: Callable[[int], None] = lambda done: None
+    calls: Sequence[Callable[[], R]],
+    workers: int,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> list[R]:
-    """Results of all `calls`, computed in a number of processes; `progress` is called with the number of those done."""
+    """Results of all `calls`, computed in a number of processes; `progress` is called with the
+    number of those done.
+    """
     rows = list[R]()
     with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
         for row in (map if pool is None else pool.map)(_called, calls):

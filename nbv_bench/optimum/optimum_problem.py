@@ -21,10 +21,11 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class CoverageProblem:
-    """Which view sees which class of surface points, `visible` (V, P): the same views see all points of a class.
+    """Which view sees which class of surface points, `visible` (V, P): the same views see all
+    points of a class.
 
-    The `weights` are the numbers of points in each class, shape (P,); `candidates` are the indices of the views among
-    the original ones, shape (V,).
+    The `weights` are the numbers of points in each class, shape (P,); `candidates` are the indices
+    of the views among the original ones, shape (V,).
     """
 
     visible: BoolArray
@@ -41,7 +42,9 @@ class CoverageProblem:
         return int(self.weights[self._seen(views)].sum())
 
     def gains(self, views: Sequence[int]) -> IntArray:
-        """Number of points `F(θ | Θ)` that each view would add to the views of the given rows, shape (V,)."""
+        """Number of points `F(θ | Θ)` that each view would add to the views of the given rows,
+        shape (V,).
+        """
         return np.asarray((self.visible & ~self._seen(views)) @ self.weights)
 
     def _seen(self, views: Sequence[int]) -> BoolArray:
@@ -55,13 +58,16 @@ def plain_problem(visible: BoolArray) -> CoverageProblem:
 
 
 def reduced_problem(visible: BoolArray, place: FloatArray | None = None) -> CoverageProblem:
-    """State the problem with fewer views and classes and the same best coverage by any number of views.
+    """State the problem with fewer views and classes and the same best coverage by any number of
+    views.
 
-    Removes points that no view (row of `visible`) sees and views that see nothing beyond what another one does, of
-    equal views all but the first; then merges points that the same views see. Where the `place` of a view counts too,
-    shape (V,), only views at one place are compared.
+    Removes points that no view (row of `visible`) sees and views that see nothing beyond what
+    another one does, of equal views all but the first; then merges points that the same views see.
+    Where the `place` of a view counts too, shape (V,), only views at one place are compared.
     """
-    _, first = np.unique(visible if place is None else np.column_stack([visible, place]), axis=0, return_index=True)
+    _, first = np.unique(
+        visible if place is None else np.column_stack([visible, place]), axis=0, return_index=True
+    )
     distinct = np.sort(first)
     kept = distinct[_undominated(visible[distinct], None if place is None else place[distinct])]
     columns = visible[np.ix_(kept, np.flatnonzero(visible.any(axis=0)))]
@@ -71,7 +77,9 @@ def reduced_problem(visible: BoolArray, place: FloatArray | None = None) -> Cove
 
 
 def _undominated(visible: BoolArray, place: FloatArray | None) -> BoolArray:
-    """Which of distinct views see something beyond what any other one at their place does, shape (V,)."""
+    """Which of distinct views see something beyond what any other one at their place does, shape
+    (V,).
+    """
     counts = visible.astype(np.float32)  # exact, and BLAS multiplies it
     common = counts @ counts.T
     part_of = common == np.diag(common)[:, None]
@@ -85,11 +93,13 @@ def greedy_views(problem: CoverageProblem, points: int | None = None) -> list[in
 
     It ends when so many `points` have been seen, or all that can be.
 
-    The first of equals wins. Its coverage by T views is at least :math:`(1 - 1/e) F(Θ^*_T)` (thesis ch. 4.1; Nemhauser,
-    Wolsey and Fisher 1978).
+    The first of equals wins. Its coverage by T views is at least :math:`(1 - 1/e) F(Θ^*_T)` (thesis
+    ch. 4.1; Nemhauser, Wolsey and Fisher 1978).
     """
     taken = list[int]()
-    while problem.coverage(taken) < (problem.reachable if points is None else min(points, problem.reachable)):
+    while problem.coverage(taken) < (
+        problem.reachable if points is None else min(points, problem.reachable)
+    ):
         taken.append(int(problem.gains(taken).argmax()))
     return taken
 
@@ -101,7 +111,9 @@ _SHORTEST = 1e-3  # seconds that the solver is given at least
 
 @dataclass(frozen=True)
 class BestSet:
-    """A set of views, rows of the problem; the points `F(Θ)` that they see; a bound of :math:`F(Θ^*_T)` for as many."""
+    """A set of views, rows of the problem; the points `F(Θ)` that they see; a bound of
+    :math:`F(Θ^*_T)` for as many.
+    """
 
     views: tuple[int, ...]
     coverage: int
@@ -109,17 +121,19 @@ class BestSet:
 
 
 def maximum_coverage(problem: CoverageProblem, views: int, *, time_limit: float) -> BestSet:
-    r"""Find :math:`Θ^*_T = \arg\max_{|Θ| = T} F(Θ)` by :func:`cover_programme`, for T = `views` of the problem's.
+    r"""Find :math:`Θ^*_T = \arg\max_{|Θ| = T} F(Θ)` by :func:`cover_programme`, for T = `views` of
+    the problem's.
 
     .. math:: \max \sum_p w_p z_p, \quad \sum_θ x_θ = T
 
-    If the views that see a point are consecutive on the circle for every point, the linear relaxation is integral: an
-    arc through θ = 0 is T less its complement, so that every row is an interval with one sign, beside an identity; such
-    a matrix is totally unimodular. On star-shaped objects that holds for all but few points, and the solver needs
-    hardly any branching.
+    If the views that see a point are consecutive on the circle for every point, the linear
+    relaxation is integral: an arc through θ = 0 is T less its complement, so that every row is an
+    interval with one sign, beside an identity; such a matrix is totally unimodular. On star-shaped
+    objects that holds for all but few points, and the solver needs hardly any branching.
 
     Returns:
-        The best set found within `time_limit` (seconds) and the proved bound; an empty set if that was too short.
+        The best set found within `time_limit` (seconds) and the proved bound; an empty set if that
+        was too short.
 
     Raises:
         DependencyError: SciPy is older than 1.9 and has no `scipy.optimize.milp`.
@@ -128,7 +142,12 @@ def maximum_coverage(problem: CoverageProblem, views: int, *, time_limit: float)
     cost = np.concatenate([np.zeros(count), -problem.weights.astype(float)])
     number = np.concatenate([np.ones(count), np.zeros(classes)])
     chosen, lowest = cover_programme(
-        "the optimum", problem.visible, cost, (number, views, views), time_limit=time_limit, mip_rel_gap=0.0
+        "the optimum",
+        problem.visible,
+        cost,
+        (number, views, views),
+        time_limit=time_limit,
+        mip_rel_gap=0.0,
     )
     bound = problem.reachable if lowest is None else math.floor(_ROUNDING - lowest)
     return BestSet(chosen or (), problem.coverage(chosen or ()), min(bound, problem.reachable))
@@ -136,7 +155,9 @@ def maximum_coverage(problem: CoverageProblem, views: int, *, time_limit: float)
 
 @dataclass(frozen=True)
 class Cheapest:
-    """The cheapest set of views that was found, rows of the problem; its cost, and a proved bound of any such set's."""
+    """The cheapest set of views that was found, rows of the problem; its cost, and a proved bound
+    of any such set's.
+    """
 
     views: tuple[int, ...]
     cost: float  #: number of views, or seconds.
@@ -148,19 +169,29 @@ class Cheapest:
         return self.bound >= self.cost - _ROUNDING
 
     def among(self, candidates: IntArray) -> Cheapest:
-        """The same with the indices of the views among all, of which the rows of the problem are `candidates`."""
+        """The same with the indices of the views among all, of which the rows of the problem are
+        `candidates`.
+        """
         return replace(self, views=tuple(int(candidates[view]) for view in self.views))
 
 
 def points_for_95(points: int) -> int:
-    """Least number of surface points that are 95 % of all, as :func:`~nbv_planner.episode.records.views_to` counts."""
-    return next(number for number in range(int(FULL_ENOUGH * points), points + 1) if number / points >= FULL_ENOUGH)
+    """Least number of surface points that are 95 % of all, as
+    :func:`~nbv_planner.episode.records.views_to` counts.
+    """
+    return next(
+        number
+        for number in range(int(FULL_ENOUGH * points), points + 1)
+        if number / points >= FULL_ENOUGH
+    )
 
 
 def least_views(problem: CoverageProblem, points: int, *, time_limit: float) -> Cheapest | None:
-    r"""Find the fewest views that see so many `points`, :math:`\min |Θ|, F(Θ) \ge n`; None if all see fewer.
+    r"""Find the fewest views that see so many `points`, :math:`\min |Θ|, F(Θ) \ge n`; None if all
+    see fewer.
 
-    After `time_limit` (seconds) the best set found so far is taken, the greedy one if there is none.
+    After `time_limit` (seconds) the best set found so far is taken, the greedy one if there is
+    none.
 
     Raises:
         DependencyError: SciPy is older than 1.9.
@@ -171,32 +202,45 @@ def least_views(problem: CoverageProblem, points: int, *, time_limit: float) -> 
     cost = np.concatenate([np.ones(views), np.zeros(classes)])
     enough = np.concatenate([np.zeros(views), problem.weights.astype(float)])
     chosen, lowest = cover_programme(
-        "the optimum", problem.visible, cost, (enough, points, np.inf), time_limit=time_limit, mip_rel_gap=0.0
+        "the optimum",
+        problem.visible,
+        cost,
+        (enough, points, np.inf),
+        time_limit=time_limit,
+        mip_rel_gap=0.0,
     )
-    best = min([found for found in (chosen, tuple(greedy_views(problem, points))) if found is not None], key=len)
+    best = min(
+        [found for found in (chosen, tuple(greedy_views(problem, points))) if found is not None],
+        key=len,
+    )
     return Cheapest(best, len(best), max(0, math.ceil((lowest or 0.0) - _ROUNDING)))
 
 
 def least_time(
-    problem: CoverageProblem, offset: FloatArray, seconds_per_radian: float, dwell: float, points: int, *,
+    problem: CoverageProblem,
+    offset: FloatArray,
+    seconds_per_radian: float,
+    dwell: float,
+    points: int,
+    *,
     time_limit: float,
 ) -> Cheapest | None:
     r"""Find the tour on a circle that has seen so many `points` first; None if all views see fewer.
 
-    The camera starts at the offset 0 and needs `seconds_per_radian` to drive along the circle to views at the `offset`,
-    shape (V,), radians counter-clockwise in [0, 2π), and `dwell` seconds at each. A tour that gets as far as b
-    counter-clockwise and a clockwise takes at least
+    The camera starts at the offset 0 and needs `seconds_per_radian` to drive along the circle to
+    views at the `offset`, shape (V,), radians counter-clockwise in [0, 2π), and `dwell` seconds at
+    each. A tour that gets as far as b counter-clockwise and a clockwise takes at least
 
     .. math:: s \min(2a + b, a + 2b) + d N(a, b)
 
-    with the fewest views N among those passed, which one integer programme gives; views that are passed need not be
-    taken. A shorter stretch needs no fewer views, so that one programme bounds the tours of every stretch within its
-    own: the stretch of the least bound is widened as far as it could still be better than the best tour known, until
-    no bound is below that.
+    with the fewest views N among those passed, which one integer programme gives; views that are
+    passed need not be taken. A shorter stretch needs no fewer views, so that one programme bounds
+    the tours of every stretch within its own: the stretch of the least bound is widened as far as
+    it could still be better than the best tour known, until no bound is below that.
 
     Returns:
-        The views in the order of the tour, its seconds and their bound, which is lower than those if the `time_limit`,
-        seconds, was too short.
+        The views in the order of the tour, its seconds and their bound, which is lower than those
+        if the `time_limit`, seconds, was too short.
 
     Raises:
         DependencyError: SciPy is older than 1.9.
@@ -208,10 +252,15 @@ def least_time(
 
     def tour(rows: IntArray) -> Cheapest:
         order, radians = shortest_tour(offset[problem.candidates[rows]])
-        return Cheapest(tuple(rows[order].tolist()), seconds_per_radian * radians + dwell * len(rows), 0.0)
+        return Cheapest(
+            tuple(rows[order].tolist()), seconds_per_radian * radians + dwell * len(rows), 0.0
+        )
 
     greedy = greedy_tour(problem, offset, seconds_per_radian, dwell, points)
-    best = min((tour(np.array(views, dtype=int)) for views in (fewest.views, greedy.views)), key=lambda t: t.cost)
+    best = min(
+        (tour(np.array(views, dtype=int)) for views in (fewest.views, greedy.views)),
+        key=lambda t: t.cost,
+    )
     place, at = np.unique(offset[problem.candidates], return_inverse=True)
     ahead, behind, radians = _stretches(problem, place, at, points)
     least = seconds_per_radian * radians + dwell * fewest.bound
@@ -231,7 +280,9 @@ def least_time(
         if found is not None:
             best = min(best, tour(rows[list(found.views)]), key=lambda t: t.cost)
             inside = (ahead <= ahead[widest]) & (behind >= behind[widest])
-            least[inside] = np.maximum(least, seconds_per_radian * radians + dwell * found.bound)[inside]
+            least[inside] = np.maximum(least, seconds_per_radian * radians + dwell * found.bound)[
+                inside
+            ]
         unsolved[widest] = False
     return replace(best, bound=float(min(best.cost, least.min(initial=best.cost))))
 
@@ -239,10 +290,12 @@ def least_time(
 def _stretches(
     problem: CoverageProblem, place: FloatArray, at: IntArray, points: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Stretches of a circle whose views see so many `points`, and how far it is to drive through each, radians.
+    """Stretches of a circle whose views see so many `points`, and how far it is to drive through
+    each, radians.
 
-    They go from the start counter-clockwise through the first places (their number) and clockwise through those from an
-    index on, shape (N,) each; the views are `at` those of the rising offsets `place`.
+    They go from the start counter-clockwise through the first places (their number) and clockwise
+    through those from an index on, shape (N,) each; the views are `at` those of the rising offsets
+    `place`.
     """
     sees = np.zeros((len(place), problem.visible.shape[1]), dtype=bool)
     np.logical_or.at(sees, at, problem.visible)
@@ -251,13 +304,17 @@ def _stretches(
     down = np.concatenate([np.logical_or.accumulate(sees[::-1])[::-1], none])
     ahead, behind = np.triu_indices(len(place) + 1)
     seen = np.array([(first | down) @ problem.weights for first in up])[ahead, behind]
-    left, right = np.concatenate([[0.0], place])[ahead], np.concatenate([TWO_PI - place, [0.0]])[behind]
+    left, right = (
+        np.concatenate([[0.0], place])[ahead],
+        np.concatenate([TWO_PI - place, [0.0]])[behind],
+    )
     enough = seen >= points
     return ahead[enough], behind[enough], (left + right + np.minimum(left, right))[enough]
 
 
 def shortest_tour(offset: FloatArray) -> tuple[IntArray, float]:
-    """Order in which to visit places on a circle from the offset 0, radians in [0, 2π), and how far that is, radians.
+    """Order in which to visit places on a circle from the offset 0, radians in [0, 2π), and how far
+    that is, radians.
 
     The first places are visited counter-clockwise and the others clockwise, or the other way round.
     """
@@ -267,18 +324,25 @@ def shortest_tour(offset: FloatArray) -> tuple[IntArray, float]:
     far = ahead + behind + np.minimum(ahead, behind)
     split = int(far.argmin())
     parts = rising[:split], rising[split:][::-1]
-    return np.concatenate(parts if ahead[split] <= behind[split] else parts[::-1]), float(far[split])
+    return np.concatenate(parts if ahead[split] <= behind[split] else parts[::-1]), float(
+        far[split]
+    )
 
 
 def greedy_tour(
-    problem: CoverageProblem, offset: FloatArray, seconds_per_radian: float, dwell: float, points: int
+    problem: CoverageProblem,
+    offset: FloatArray,
+    seconds_per_radian: float,
+    dwell: float,
+    points: int,
 ) -> Cheapest:
-    r"""The tour of an omniscient planner that takes the view with most new points per second, the first of equals.
+    r"""The tour of an omniscient planner that takes the view with most new points per second, the
+    first of equals.
 
     .. math:: θ_t = \arg\max_θ \frac{F(θ | θ_{1:t-1})}{s |θ - θ_{t-1}| + d}
 
-    until so many `points`, which some views see together, have been seen; it drives by the shorter arc. Arguments as in
-    :func:`least_time`; nothing is proved, the bound is 0.
+    until so many `points`, which some views see together, have been seen; it drives by the shorter
+    arc. Arguments as in :func:`least_time`; nothing is proved, the bound is 0.
     """
     taken = list[int]()
     here, seconds = 0.0, 0.0
@@ -294,12 +358,17 @@ def greedy_tour(
 
 
 def best_sweep(
-    problem: CoverageProblem, offset: FloatArray, seconds_per_radian: float, dwell: float, points: int
+    problem: CoverageProblem,
+    offset: FloatArray,
+    seconds_per_radian: float,
+    dwell: float,
+    points: int,
 ) -> Cheapest | None:
-    """The quickest sweep of one counter-clockwise turn in equal steps, their number chosen in hindsight.
+    """The quickest sweep of one counter-clockwise turn in equal steps, their number chosen in
+    hindsight.
 
-    It begins at the view nearest to the start; each further view is the one nearest to its step. None if no sweep sees
-    so many `points`. Arguments as in :func:`least_time`; the bound is 0.
+    It begins at the view nearest to the start; each further view is the one nearest to its step.
+    None if no sweep sees so many `points`. Arguments as in :func:`least_time`; the bound is 0.
     """
     place = offset[problem.candidates]
     first = place[np.minimum(place, TWO_PI - place).argmin()]
@@ -310,7 +379,9 @@ def best_sweep(
         enough = np.logical_or.accumulate(problem.visible[views]) @ problem.weights >= points
         if enough.any():
             views = views[: int(enough.argmax()) + 1]
-            radians = np.abs(angle_difference(place[views], np.concatenate([[0.0], place[views[:-1]]]))).sum()
+            radians = np.abs(
+                angle_difference(place[views], np.concatenate([[0.0], place[views[:-1]]]))
+            ).sum()
             seconds = seconds_per_radian * float(radians) + dwell * len(views)
             sweeps.append(Cheapest(tuple(views.tolist()), seconds, 0.0))
     return min(sweeps, key=lambda sweep: sweep.cost, default=None)
@@ -321,7 +392,8 @@ class Optimum:
     r"""The best coverage by each number of views, up to all that the candidates can see."""
 
     surface_points: int  #: number `|S|` of surface points.
-    reachable: int  #: number of points that some candidate sees; the others cannot be covered at all.
+    #: number of points that some candidate sees; the others cannot be covered at all.
+    reachable: int
     #: :math:`F(Θ^*_T)` in points at index T − 1, or the best that was found; ends with `reachable`.
     best_coverage: tuple[int, ...]
     bounds: tuple[int, ...]  #: proved upper bound of each.
@@ -330,10 +402,20 @@ class Optimum:
     def __post_init__(self) -> None:
         """Check that the parts are consistent; those of a file may not be."""
         sizes = {len(self.best_coverage), len(self.bounds), len(self.best_views)}
-        rising = all(a < b for a, b in zip((0, *self.best_coverage), self.best_coverage, strict=False))
-        bounded = all(c <= b <= self.reachable for c, b in zip(self.best_coverage, self.bounds, strict=False))
+        rising = all(
+            a < b for a, b in zip((0, *self.best_coverage), self.best_coverage, strict=False)
+        )
+        bounded = all(
+            c <= b <= self.reachable for c, b in zip(self.best_coverage, self.bounds, strict=False)
+        )
         ends = self.best_coverage[-1:] == ((self.reachable,) if self.reachable else ())
-        if not (len(sizes) == 1 and rising and bounded and ends and self.reachable <= self.surface_points):
+        if not (
+            len(sizes) == 1
+            and rising
+            and bounded
+            and ends
+            and self.reachable <= self.surface_points
+        ):
             raise ResultsError("the values of the optimum contradict each other")
 
     @property
@@ -343,7 +425,9 @@ class Optimum:
 
     @property
     def views_95(self) -> int | None:
-        """Least number of views that see 95 % of the surface points; None if the candidates cannot."""
+        """Least number of views that see 95 % of the surface points; None if the candidates
+        cannot.
+        """
         return views_to((seen / self.surface_points for seen in self.best_coverage), FULL_ENOUGH)
 
     @property
@@ -353,7 +437,9 @@ class Optimum:
 
     @property
     def views_reachable(self) -> int:
-        """Least number of views that see all that any candidate sees; `views_100` where that is everything."""
+        """Least number of views that see all that any candidate sees; `views_100` where that is
+        everything.
+        """
         return len(self.best_coverage)
 
     @property
@@ -367,8 +453,12 @@ class Optimum:
         return self._is_least(self.views_reachable, self.reachable / self.surface_points)
 
     def coverage_by(self, views: int) -> int:
-        r""":math:`F(Θ^*_T)` for T = `views`, at least 1; more views than needed see what is reachable."""
-        return self.best_coverage[min(views, len(self.best_coverage)) - 1] if self.best_coverage else 0
+        r""":math:`F(Θ^*_T)` for T = `views`, at least 1; more views than needed see what is
+        reachable.
+        """
+        return (
+            self.best_coverage[min(views, len(self.best_coverage)) - 1] if self.best_coverage else 0
+        )
 
     def _is_least(self, views: int | None, fraction: float) -> bool:
         fewer = len(self.bounds) if views is None else views - 1
@@ -383,7 +473,12 @@ class Optimum:
         """
         try:
             sets = tuple(tuple(int(view) for view in views) for views in content["best_views"])
-            best, bounds = (tuple(int(number) for number in content[name]) for name in ("best_coverage", "bounds"))
-            return cls(int(content["surface_points"]), int(content["reachable"]), best, bounds, sets)
+            best, bounds = (
+                tuple(int(number) for number in content[name])
+                for name in ("best_coverage", "bounds")
+            )
+            return cls(
+                int(content["surface_points"]), int(content["reachable"]), best, bounds, sets
+            )
         except (LookupError, TypeError, ValueError, OverflowError) as error:
             raise ResultsError(f"not the values of an optimum: {reason(error)}") from error

@@ -1,4 +1,6 @@
-"""Rivals: planners of the literature, written from their papers for a 2D world. None sees the true object."""
+"""Rivals: planners of the literature, written from their papers for a 2D world. None sees the true
+object.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,8 @@ from nbv_planner.world.pose import Poses
 
 
 def farthest_ranks(views: Poses, visited: Poses) -> FloatArray:
-    """Distance of each of the views, shape (V,), from the nearest of those `visited`, metres: 0 if there is none.
+    """Distance of each of the views, shape (V,), from the nearest of those `visited`, metres: 0 if
+    there is none.
 
     The rule with which rivals continue where their papers end: look where nobody has been.
     """

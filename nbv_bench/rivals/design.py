@@ -23,18 +23,23 @@ _LEAST_NOISE = 1e-3
 
 
 def reduction(covariance: FloatArray, seen: BoolArray, variance: float, criterion: str) -> float:
-    r"""By how much measurements with noise of this `variance`, m², reduce a criterion of a `covariance` Σ (M, M), m².
+    r"""By how much measurements with noise of this `variance`, m², reduce a criterion of a
+    `covariance` Σ (M, M), m².
 
-    Measured is one value at each of the angles `seen`, shape (M,). With :math:`G = Σ_{ss} + σ^2 I = L L^T` and
-    :math:`W = L^{-1} Σ_{s*}` the covariance becomes :math:`Σ - W^T W`, so that the reductions are
+    Measured is one value at each of the angles `seen`, shape (M,). With
+    :math:`G = Σ_{ss} + σ^2 I = L L^T` and :math:`W = L^{-1} Σ_{s*}` the covariance becomes
+    :math:`Σ - W^T W`, so that the reductions are
 
     * A, of the trace: :math:`\|W\|_F^2`, m²;
-    * D, of log det: :math:`\ln\det(G / σ^2)`, twice the mutual information of measurements and surface, nats;
+    * D, of log det: :math:`\ln\det(G / σ^2)`, twice the mutual information of measurements and
+      surface, nats;
     * E, of the largest eigenvalue: :math:`λ_{max}(Σ) - λ_{max}(Σ - W^T W)`, m².
     """
     if not seen.any():
         return 0.0
-    factor = cholesky(covariance[np.ix_(seen, seen)] + variance * np.eye(int(seen.sum())), lower=True)
+    factor = cholesky(
+        covariance[np.ix_(seen, seen)] + variance * np.eye(int(seen.sum())), lower=True
+    )
     if criterion == "D":
         return float(2.0 * np.log(np.diag(factor)).sum() - len(factor) * np.log(variance))
     whitened = solve_triangular(factor, covariance[seen], lower=True)
@@ -42,31 +47,50 @@ def reduction(covariance: FloatArray, seen: BoolArray, variance: float, criterio
         return float((whitened**2).sum())
     last = [len(covariance) - 1] * 2
     after = covariance - whitened.T @ whitened
-    return float((eigvalsh(covariance, subset_by_index=last) - eigvalsh(after, subset_by_index=last))[0])
+    return float(
+        (eigvalsh(covariance, subset_by_index=last) - eigvalsh(after, subset_by_index=last))[0]
+    )
 
 
 @dataclass(frozen=True)
 class Design(Settings):
-    """Take the view whose expected measurements most reduce the criterion of the posterior covariance.
+    """Take the view whose expected measurements most reduce the criterion of the posterior
+    covariance.
 
     Expected is one measurement at each grid angle that the view sees of the mean contour.
     """
 
-    criterion: str = setting("A", "design: trace (A), log det (D) or largest eigenvalue (E).", choices=CRITERIA,
-                             read_only=False)
-    grid: int = setting(60, "design: number of angles at which the surface is taken.", ge=16, le=2000, read_only=False)
+    criterion: str = setting(
+        "A",
+        "design: trace (A), log det (D) or largest eigenvalue (E).",
+        choices=CRITERIA,
+        read_only=False,
+    )
+    grid: int = setting(
+        60,
+        "design: number of angles at which the surface is taken.",
+        ge=16,
+        le=2000,
+        read_only=False,
+    )
 
     def decide(self, memory: Memory) -> FloatArray:
         """Reduction of the criterion by each of the views, shape (V,)."""
         surface = star2d(memory.surface, "planner design")
         belief, kernel = surface.belief, surface.reader.prior.kernel
-        grid, scene, views = uniform_grid(self.grid), memory.scene, surface.about_centre(memory.views)
+        grid, scene, views = (
+            uniform_grid(self.grid),
+            memory.scene,
+            surface.about_centre(memory.views),
+        )
         merged = Evidence.none(grid).adding(grid, *evidence_of(belief).measured)
         angle, _, std = merged.measured
         covariance = dense_covariance(kernel, grid, angle, std)
         mean = np.clip(belief.interpolate(belief.mean, grid), scene.radius_min, scene.radius_max)
         seen = visible_cells(Shapes(grid, mean[None]), views, scene)[0]
         distance = np.array([scene.view_distance - mean.mean()])
-        variance = float(scene.sensor.range_std(memory.settings.noise, distance, np.zeros(1))[0]) ** 2
+        variance = (
+            float(scene.sensor.range_std(memory.settings.noise, distance, np.zeros(1))[0]) ** 2
+        )
         variance = max(variance, _LEAST_NOISE**2 * kernel.variance)
         return np.array([reduction(covariance, row, variance, self.criterion) for row in seen])

@@ -1,4 +1,6 @@
-"""Views at the edges of what is densely measured (Border, Gammell, Newman 2018, Surface Edge Explorer)."""
+"""Views at the edges of what is densely measured (Border, Gammell, Newman 2018, Surface Edge
+Explorer).
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,12 @@ from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 
 
-def measured_points(scans: Sequence[Scan], poses: Sequence[CameraPose], reach: float) -> tuple[FloatArray, FloatArray]:
-    """Points within `reach` of the centre that were hit, and where the camera of each stood, shape (n, 2), metres."""
+def measured_points(
+    scans: Sequence[Scan], poses: Sequence[CameraPose], reach: float
+) -> tuple[FloatArray, FloatArray]:
+    """Points within `reach` of the centre that were hit, and where the camera of each stood, shape
+    (n, 2), metres.
+    """
     points, cameras = [np.empty((0, 2))], [np.empty((0, 2))]
     for scan, pose in zip(scans, poses, strict=True):
         ranges = np.asarray(scan.ranges, dtype=float)
@@ -32,11 +38,13 @@ def measured_points(scans: Sequence[Scan], poses: Sequence[CameraPose], reach: f
 def frontier_points(
     points: FloatArray, cameras: FloatArray, radius: float, dense: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Points at the edge of what is dense, shape (F, 2), metres, and there the normal of the surface towards a camera.
+    """Points at the edge of what is dense, shape (F, 2), metres, and there the normal of the
+    surface towards a camera.
 
-    A point is dense if the disc of this `radius` around it holds at least `dense` points. It is at the edge if one half
-    of the disc, along the tangent, holds less than a quarter of them: half of what it would in the middle of a surface
-    that is just dense. Tangent and normal are the principal axes of the points in the disc.
+    A point is dense if the disc of this `radius` around it holds at least `dense` points. It is at
+    the edge if one half of the disc, along the tangent, holds less than a quarter of them: half of
+    what it would in the middle of a surface that is just dense. Tangent and normal are the
+    principal axes of the points in the disc.
     """
     if not len(points):
         return points, points
@@ -61,7 +69,9 @@ def frontier_points(
 
 
 def proposals(points: FloatArray, normals: FloatArray, view_distance: float) -> FloatArray:
-    """Where the normals from points inside of the view circle of this radius meet it, shape (F, 2), metres."""
+    """Where the normals from points inside of the view circle of this radius meet it, shape (F, 2),
+    metres.
+    """
     along = (points * normals).sum(axis=1)
     length = -along + np.sqrt(along**2 + view_distance**2 - (points**2).sum(axis=1))
     return np.asarray(points + length[:, None] * normals)
@@ -71,24 +81,41 @@ def proposals(points: FloatArray, normals: FloatArray, view_distance: float) -> 
 class Frontier(Settings):
     """Look at the nearest edge of the measured surface, head-on.
 
-    Each edge point proposes the view orthogonal to the surface; the candidate nearest to each that may be chosen stands
-    for it, and the one with the shortest way is taken. A proposal near a view that was taken did not move the edge and
-    is dropped, as an outlier. Without any left, look where nobody has been.
+    Each edge point proposes the view orthogonal to the surface; the candidate nearest to each that
+    may be chosen stands for it, and the one with the shortest way is taken. A proposal near a view
+    that was taken did not move the edge and is dropped, as an outlier. Without any left, look where
+    nobody has been.
     """
 
     takes_scans: ClassVar[bool] = True
 
-    radius: float = setting(0.5, "frontier: radius of the disc in which points are counted.", unit="m", gt=0.0,
-                            scale="radius_max", read_only=False)
-    dense: int = setting(6, "frontier: points in the disc of a dense surface.", ge=1, read_only=False)
-    tried: float = setting(2.0, "frontier: distance from a view taken at which a proposal is dropped.", unit="m",
-                           ge=0.0, scale="view_distance", read_only=False)
+    radius: float = setting(
+        0.5,
+        "frontier: radius of the disc in which points are counted.",
+        unit="m",
+        gt=0.0,
+        scale="radius_max",
+        read_only=False,
+    )
+    dense: int = setting(
+        6, "frontier: points in the disc of a dense surface.", ge=1, read_only=False
+    )
+    tried: float = setting(
+        2.0,
+        "frontier: distance from a view taken at which a proposal is dropped.",
+        unit="m",
+        ge=0.0,
+        scale="view_distance",
+        read_only=False,
+    )
 
     def decide(self, memory: Memory) -> FloatArray:
         """Ranks of the views, shape (V,): less the way to those that are proposed."""
         views, poses = memory.views, memory.poses
         points, cameras = measured_points(memory.scans, poses, memory.scene.view_distance)
-        wanted = proposals(*frontier_points(points, cameras, self.radius, self.dense), memory.scene.view_distance)
+        wanted = proposals(
+            *frontier_points(points, cameras, self.radius, self.dense), memory.scene.view_distance
+        )
         taken = np.array([(pose.x, pose.y) for pose in poses]).reshape(-1, 2)
         if len(wanted):
             wanted = wanted[cKDTree(taken).query(wanted)[0] > self.tried]

@@ -1,4 +1,6 @@
-"""An occupancy grid of log-odds in the plane (Hornung et al. 2013, OctoMap), and rays through it."""
+"""An occupancy grid of log-odds in the plane (Hornung et al. 2013, OctoMap), and rays through
+it.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from nbv_planner.world.scene import Scene
 
 
 class Odds(NamedTuple):
-    """Probabilities of a cell that was unknown after a hit and after a miss, and the bounds between which any stays."""
+    """Probabilities of a cell that was unknown after a hit and after a miss, and the bounds between
+    which any stays.
+    """
 
     hit: float = 0.7
     miss: float = 0.4
@@ -42,28 +46,42 @@ class Rays:
 
 @dataclass(frozen=True, eq=False)
 class OccupancyGrid:
-    r"""Square cells over the square that holds every object of the scene; N cells, and one for all that is outside.
+    r"""Square cells over the square that holds every object of the scene; N cells, and one for all
+    that is outside.
 
-    Cell i is occupied with the probability :math:`1 / (1 + e^{-l_i})`. Each scan adds :math:`\ln(p/(1-p))` to the
-    log-odds l of a cell: with the p of a hit if there is one, else with that of a miss if a beam passes it, within
-    bounds (:class:`Odds`). Cells start at 0; what is outside is known to be free.
+    Cell i is occupied with the probability :math:`1 / (1 + e^{-l_i})`. Each scan adds
+    :math:`\ln(p/(1-p))` to the log-odds l of a cell: with the p of a hit if there is one, else with
+    that of a miss if a beam passes it, within bounds (:class:`Odds`). Cells start at 0; what is
+    outside is known to be free.
     """
 
     half: float  #: half a side of the square, metres.
     side: int  #: cells per side.
     log_odds: FloatArray  #: shape (N + 1,).
     observed: BoolArray  #: which cells had a hit or a miss, or are outside, shape (N + 1,).
-    #: distance from the nearest hit on the same beam to a cell that it hides, shape (N + 1,), metres; else +inf.
+    #: distance from the nearest hit on the same beam to a cell that it hides, shape (N + 1,),
+    #: metres; else +inf.
     hidden: FloatArray
 
     @classmethod
     def of(
-        cls, scans: Sequence[Scan], poses: Sequence[CameraPose], scene: Scene, side: int, reach: float = 0.0,
+        cls,
+        scans: Sequence[Scan],
+        poses: Sequence[CameraPose],
+        scene: Scene,
+        side: int,
+        reach: float = 0.0,
         odds: Odds = OCTOMAP,
     ) -> OccupancyGrid:
         """Insert scans; cells up to `reach`, metres, behind a hit count as hidden by it."""
         number = side * side + 1
-        grid = cls(scene.radius_max, side, np.zeros(number), np.zeros(number, dtype=bool), np.full(number, np.inf))
+        grid = cls(
+            scene.radius_max,
+            side,
+            np.zeros(number),
+            np.zeros(number, dtype=bool),
+            np.full(number, np.inf),
+        )
         for scan, pose in zip(scans, poses, strict=True):
             grid._insert(scan, pose, scene, reach, odds)
         grid.log_odds[-1], grid.observed[-1], grid.hidden[-1] = -np.inf, True, np.inf
@@ -81,7 +99,9 @@ class OccupancyGrid:
 
     @property
     def entropy(self) -> FloatArray:
-        r"""Of each cell, :math:`-p \ln p - (1-p) \ln(1-p)`, shape (N + 1,), nats; ln 2 where nothing is known."""
+        r"""Of each cell, :math:`-p \ln p - (1-p) \ln(1-p)`, shape (N + 1,), nats; ln 2 where
+        nothing is known.
+        """
         return np.asarray(entr(self.probability) + entr(1.0 - self.probability))
 
     @property
@@ -97,7 +117,9 @@ class OccupancyGrid:
     def beside(self, cells: BoolArray) -> BoolArray:
         """Which cells have one of these among their eight neighbours, shape (N + 1,)."""
         square = np.pad(cells[:-1].reshape(self.side, self.side), 1)
-        near = np.any([np.roll(square, shift, axis=(0, 1)) for shift in _NEIGHBOURS], axis=0)[1:-1, 1:-1]
+        near = np.any([np.roll(square, shift, axis=(0, 1)) for shift in _NEIGHBOURS], axis=0)[
+            1:-1, 1:-1
+        ]
         return np.append(near.ravel(), False)
 
     def centres(self, cells: BoolArray) -> FloatArray:
@@ -107,12 +129,16 @@ class OccupancyGrid:
 
     def index(self, x: FloatArray, y: FloatArray) -> IntArray:
         """Of the cell that holds each place, metres; the last one outside of the square."""
-        column, row = (np.floor((place + self.half) / self.cell).astype(np.intp) for place in (x, y))
+        column, row = (
+            np.floor((place + self.half) / self.cell).astype(np.intp) for place in (x, y)
+        )
         inside = (column >= 0) & (column < self.side) & (row >= 0) & (row < self.side)
         return np.where(inside, column * self.side + row, self.side * self.side)
 
     def trace(self, views: Poses, scene: Scene, rays: int) -> Rays:
-        """Cells along rays at equal bearings over the sensor's field, from its least to its greatest range."""
+        """Cells along rays at equal bearings over the sensor's field, from its least to its
+        greatest range.
+        """
         sensor, (x, y) = scene.sensor, views.position.T
         bearing = np.linspace(sensor.bearing_min, sensor.bearing_max, rays)
         nearest = max(sensor.range_min, float(views.distance.min()) - math.sqrt(2.0) * self.half)
@@ -131,14 +157,18 @@ class OccupancyGrid:
         hit = (ranges >= low) & (ranges <= high)
         used = hit | (np.isposinf(ranges) & sensor.misses_are_free)
         bearing, length, hit = scan.bearings[used], np.where(hit, ranges, high)[used], hit[used]
-        along = np.arange(low, float(length.max(initial=low)) + reach + self.cell, self.cell / _STEPS)
+        along = np.arange(
+            low, float(length.max(initial=low)) + reach + self.cell, self.cell / _STEPS
+        )
         passed = self.index(*pose.to_world(bearing[:, None], along))
         free = np.zeros(len(self.log_odds), dtype=bool)
         free[passed[along <= length[:, None]]] = True
         met = np.zeros_like(free)
         met[self.index(*pose.to_world(bearing[hit], length[hit]))] = True
         hits, misses, least, most = (math.log(p / (1.0 - p)) for p in odds)
-        self.log_odds[:] = np.clip(self.log_odds + np.where(met, hits, np.where(free, misses, 0.0)), least, most)
+        self.log_odds[:] = np.clip(
+            self.log_odds + np.where(met, hits, np.where(free, misses, 0.0)), least, most
+        )
         self.observed[:] |= met | free
         behind = along - length[:, None]
         shadow = hit[:, None] & (behind > 0.0) & (behind <= reach)

@@ -1,4 +1,6 @@
-"""Projection in place of ray casting: ellipses around clusters of cells (Jia, Li, Hao, Zhang 2025, PB-NBV)."""
+"""Projection in place of ray casting: ellipses around clusters of cells (Jia, Li, Hao, Zhang 2025,
+PB-NBV).
+"""
 
 from __future__ import annotations
 
@@ -25,18 +27,24 @@ class Ellipses:
 
     @classmethod
     def around(cls, points: FloatArray, labels: IntArray, cell: float) -> Ellipses:
-        r"""The ellipses whose area has mean and covariance of each cluster of square cells: :math:`L L^T = 4 Σ`."""
+        r"""The ellipses whose area has mean and covariance of each cluster of square cells:
+        :math:`L L^T = 4 Σ`.
+        """
         groups = [points[labels == label] for label in range(labels.max(initial=-1) + 1)]
         middle = np.array([group.mean(axis=0) for group in groups]).reshape(-1, 2)
-        spread = [(group - at).T @ (group - at) / len(group) for group, at in zip(groups, middle, strict=True)]
+        spread = [
+            (group - at).T @ (group - at) / len(group)
+            for group, at in zip(groups, middle, strict=True)
+        ]
         covariance = np.array(spread).reshape(-1, 2, 2) + cell**2 / 12.0 * np.eye(2)
         return cls(middle, np.linalg.cholesky(4.0 * covariance))
 
     def seen_from(self, views: Poses) -> tuple[FloatArray, FloatArray, FloatArray]:
-        r"""Bearing of the middles, the extent to the right and left of them, radians, and their range, (V, K), metres.
+        r"""Bearing of the middles, the extent to the right and left of them, radians, and their
+        range, (V, K), metres.
 
-        The tangents from a camera at c touch at the :math:`u` with :math:`u \cdot L^{-1}(c - m) = 1`. From inside an
-        ellipse is all around.
+        The tangents from a camera at c touch at the :math:`u` with
+        :math:`u \cdot L^{-1}(c - m) = 1`. From inside an ellipse is all around.
         """
         position = views.position
         apart = self.middle - position[:, None]
@@ -55,7 +63,9 @@ class Ellipses:
 
 
 def clusters(points: FloatArray, radius: float) -> IntArray:
-    """Label of each point, shape (n,): of the nearest of centres, chosen farthest first until all are in `radius`."""
+    """Label of each point, shape (n,): of the nearest of centres, chosen farthest first until all
+    are in `radius`.
+    """
     labels, nearest = np.zeros(len(points), dtype=np.intp), np.full(len(points), np.inf)
     number = 0
     while nearest.max(initial=0.0) > radius:
@@ -65,32 +75,48 @@ def clusters(points: FloatArray, radius: float) -> IntArray:
     return labels
 
 
-def visible_frontier(ellipses: Ellipses, frontier: BoolArray, views: Poses, scene: Scene, bearings: int) -> FloatArray:
-    """Number of bearings in the field at which the nearest ellipse is one of the `frontier` (K,), shape (V,)."""
+def visible_frontier(
+    ellipses: Ellipses, frontier: BoolArray, views: Poses, scene: Scene, bearings: int
+) -> FloatArray:
+    """Number of bearings in the field at which the nearest ellipse is one of the `frontier` (K,),
+    shape (V,).
+    """
     if not frontier.any():
         return np.zeros(len(views))
     sensor = scene.sensor
     ray = np.linspace(sensor.bearing_min, sensor.bearing_max, bearings)
     middle, (right, left), distance = ellipses.seen_from(views)
     offset = angle_difference(ray, middle[..., None])
-    covered = (offset >= right[..., None]) & (offset <= left[..., None]) & (distance <= sensor.range_max)[..., None]
+    covered = (
+        (offset >= right[..., None])
+        & (offset <= left[..., None])
+        & (distance <= sensor.range_max)[..., None]
+    )
     depth = np.where(covered, distance[..., None], np.inf)
-    return np.asarray((frontier[depth.argmin(axis=1)] & np.isfinite(depth.min(axis=1))).sum(axis=1), dtype=float)
+    return np.asarray(
+        (frontier[depth.argmin(axis=1)] & np.isfinite(depth.min(axis=1))).sum(axis=1), dtype=float
+    )
 
 
 @dataclass(frozen=True)
 class Projection(Settings):
     """Take the view into which most of the frontier projects that is not behind what is occupied.
 
-    Frontier are cells never observed with a free and an occupied neighbour. Where none projects, look where nobody
-    has been.
+    Frontier are cells never observed with a free and an occupied neighbour. Where none projects,
+    look where nobody has been.
     """
 
     takes_scans: ClassVar[bool] = True
 
-    cells: int = setting(80, "projection: cells across the greatest object.", ge=4, le=1000, read_only=False)
-    cluster: float = setting(3.0, "projection: radius of a cluster, in cells.", gt=0.0, read_only=False)
-    bearings: int = setting(61, "projection: bearings of a view that are counted.", ge=2, le=10_000, read_only=False)
+    cells: int = setting(
+        80, "projection: cells across the greatest object.", ge=4, le=1000, read_only=False
+    )
+    cluster: float = setting(
+        3.0, "projection: radius of a cluster, in cells.", gt=0.0, read_only=False
+    )
+    bearings: int = setting(
+        61, "projection: bearings of a view that are counted.", ge=2, le=10_000, read_only=False
+    )
 
     def decide(self, memory: Memory) -> FloatArray:
         """Bearings of the frontier in each of the views, shape (V,)."""
@@ -100,7 +126,9 @@ class Projection(Settings):
         points = [grid.centres(cells) for cells in (occupied, border)]
         known, new = (clusters(places, self.cluster * grid.cell) for places in points)
         number = known.max(initial=-1) + 1
-        ellipses = Ellipses.around(np.concatenate(points), np.append(known, new + number), grid.cell)
+        ellipses = Ellipses.around(
+            np.concatenate(points), np.append(known, new + number), grid.cell
+        )
         frontier = np.arange(len(ellipses.middle)) >= number
         score = visible_frontier(ellipses, frontier, memory.views, memory.scene, self.bearings)
         return score if score.any() else farthest_ranks(memory.views, memory.visited)

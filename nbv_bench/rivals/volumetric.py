@@ -1,4 +1,6 @@
-"""Volumetric information gain on an occupancy grid (Delmerico, Isler, Sabzevari, Scaramuzza 2018)."""
+"""Volumetric information gain on an occupancy grid (Delmerico, Isler, Sabzevari, Scaramuzza
+2018).
+"""
 
 from __future__ import annotations
 
@@ -17,17 +19,20 @@ GAINS = ("average_entropy", "occlusion_aware", "unobserved", "rear_side", "proxi
 
 
 def volumetric_gain(grid: OccupancyGrid, rays: Rays, gain: str, depth: float) -> FloatArray:
-    r"""Gain of each view, shape (V,): a sum over its rays of a value of each cell up to the first occupied one.
+    r"""Gain of each view, shape (V,): a sum over its rays of a value of each cell up to the first
+    occupied one.
 
-    With :math:`H(x)` the entropy of cell x and :math:`P_v(x_n) = \prod_{i<n} (1 - P_o(x_i))` the probability that the
-    ray gets to it, the value of a cell is
+    With :math:`H(x)` the entropy of cell x and :math:`P_v(x_n) = \prod_{i<n} (1 - P_o(x_i))` the
+    probability that the ray gets to it, the value of a cell is
 
     * `average_entropy`: :math:`H(x)`, and the sum is divided by the number of cells;
     * `occlusion_aware`: :math:`P_v(x) H(x)`;
     * `unobserved`: :math:`P_v(x) H(x)` if x was never observed, else 0;
-    * `rear_side`: 1 if x was never observed, is hidden by a hit, and has an occupied neighbour, else 0;
-    * `proximity_count`: :math:`d_{max} - d(x)` if x was never observed and is hidden by a hit at the distance
-      :math:`d(x) \le d_{max}` before it, else 0. :math:`d_{max}` is the `depth`, metres.
+    * `rear_side`: 1 if x was never observed, is hidden by a hit, and has an occupied neighbour,
+      else 0;
+    * `proximity_count`: :math:`d_{max} - d(x)` if x was never observed and is hidden by a hit at
+      the distance :math:`d(x) \le d_{max}` before it, else 0. :math:`d_{max}` is the `depth`,
+      metres.
     """
     blocked = np.logical_or.accumulate(grid.occupied[rays.cell], axis=2)
     counts = rays.new & (rays.cell < len(grid.log_odds) - 1)
@@ -45,7 +50,9 @@ def volumetric_gain(grid: OccupancyGrid, rays: Rays, gain: str, depth: float) ->
     if gain == "rear_side":
         value = (unknown & np.isfinite(grid.hidden) & grid.beside(grid.occupied)).astype(float)
     else:
-        value = np.where(unknown & (grid.hidden <= depth), depth - np.minimum(grid.hidden, depth), 0.0)
+        value = np.where(
+            unknown & (grid.hidden <= depth), depth - np.minimum(grid.hidden, depth), 0.0
+        )
     return np.asarray(np.where(counts, value[rays.cell], 0.0).sum(axis=(1, 2)))
 
 
@@ -55,22 +62,49 @@ class Volumetric(Settings):
 
     takes_scans: ClassVar[bool] = True
 
-    gain: str = setting("proximity_count", "volumetric: information gain of a view.", choices=GAINS, read_only=False)
-    cells: int = setting(80, "volumetric: cells across the greatest object.", ge=4, le=1000, read_only=False)
+    gain: str = setting(
+        "proximity_count", "volumetric: information gain of a view.", choices=GAINS, read_only=False
+    )
+    cells: int = setting(
+        80, "volumetric: cells across the greatest object.", ge=4, le=1000, read_only=False
+    )
     rays: int = setting(61, "volumetric: rays of a view.", ge=2, le=10_000, read_only=False)
-    hit: float = setting(OCTOMAP.hit, "volumetric: probability of an unknown cell after a hit.", gt=0.5, lt=1.0,
-                         read_only=False)
-    miss: float = setting(OCTOMAP.miss, "volumetric: probability of an unknown cell after a miss.", gt=0.0, lt=0.5,
-                          read_only=False)
-    least: float = setting(OCTOMAP.least, "volumetric: least probability of a cell.", gt=0.0, lt=0.5, read_only=False)
+    hit: float = setting(
+        OCTOMAP.hit,
+        "volumetric: probability of an unknown cell after a hit.",
+        gt=0.5,
+        lt=1.0,
+        read_only=False,
+    )
+    miss: float = setting(
+        OCTOMAP.miss,
+        "volumetric: probability of an unknown cell after a miss.",
+        gt=0.0,
+        lt=0.5,
+        read_only=False,
+    )
+    least: float = setting(
+        OCTOMAP.least, "volumetric: least probability of a cell.", gt=0.0, lt=0.5, read_only=False
+    )
     depth: int = setting(
-        5, "volumetric: cells behind a hit that proximity_count values.", ge=1, le=1000, read_only=False
+        5,
+        "volumetric: cells behind a hit that proximity_count values.",
+        ge=1,
+        le=1000,
+        read_only=False,
     )
 
     def decide(self, memory: Memory) -> FloatArray:
         """Gain of each of the views, shape (V,)."""
         depth = self.depth * 2.0 * memory.scene.radius_max / self.cells
         grid = OccupancyGrid.of(
-            memory.scans, memory.poses, memory.scene, self.cells, depth, Odds(self.hit, self.miss, self.least)
+            memory.scans,
+            memory.poses,
+            memory.scene,
+            self.cells,
+            depth,
+            Odds(self.hit, self.miss, self.least),
         )
-        return volumetric_gain(grid, grid.trace(memory.views, memory.scene, self.rays), self.gain, depth)
+        return volumetric_gain(
+            grid, grid.trace(memory.views, memory.scene, self.rays), self.gain, depth
+        )

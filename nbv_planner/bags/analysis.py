@@ -19,7 +19,13 @@ from nbv_planner.episode.log import LoggedView, incomplete
 from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Metric, Step, ViewColumn, t0_metric
-from nbv_planner.episode.run_info import GroundTruth, RunParameters, ground_truth, parameters_from_msg, usable_config
+from nbv_planner.episode.run_info import (
+    GroundTruth,
+    RunParameters,
+    ground_truth,
+    parameters_from_msg,
+    usable_config,
+)
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import view_space_for
@@ -36,8 +42,10 @@ class AnalysedView:
     """One recorded view, and the estimated coverage after it."""
 
     evidence: LoggedView
-    estimate: float  #: as the planner said it; by the width of the band where it said nothing; NaN without either.
-    interval: CoverageEstimate | None = None  #: the same with its interval; None if the planner did not say that.
+    #: as the planner said it; by the width of the band where it said nothing; NaN without either.
+    estimate: float
+    #: the same with its interval; None if the planner did not say that.
+    interval: CoverageEstimate | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +66,9 @@ class Analysis:
         """Whether coverage is `true`, `estimated`, or `unknown`."""
         if self.judge is not None:
             return "true"
-        return "estimated" if any(math.isfinite(view.estimate) for view in self.views) else "unknown"
+        return (
+            "estimated" if any(math.isfinite(view.estimate) for view in self.views) else "unknown"
+        )
 
     @property
     def coverage(self) -> list[float]:
@@ -76,11 +86,16 @@ class Analysis:
 
     @cached_property
     def record(self) -> EpisodeRecord | None:
-        """The episode as a simulation would have recorded it, on the recorded versions; None without true object."""
+        """The episode as a simulation would have recorded it, on the recorded versions; None
+        without true object.
+        """
         if self.judge is None or self.config is None:
             return None
         record = self.judge.record(self.config.as_dict(), self.config.sensor.seed, self.termination)
-        parameters, metrics = self.recording.log.parameters, record.metrics | t0_metric(self.near_optimal_by)
+        parameters, metrics = (
+            self.recording.log.parameters,
+            record.metrics | t0_metric(self.near_optimal_by),
+        )
         versions = (parameters and parameters.versions) or record.versions
         return dataclasses.replace(record, versions=versions, metrics=metrics)
 
@@ -91,7 +106,9 @@ class Analysis:
 
     @property
     def phases(self) -> dict[str, float]:
-        """Seconds that the planner spent in each state, from its message to the next one, by the time of reception."""
+        """Seconds that the planner spent in each state, from its message to the next one, by the
+        time of reception.
+        """
         seconds: dict[str, float] = defaultdict(float)
         for (begin, state), (end, _) in pairwise(self.recording.log.states):
             seconds[state] += max(0, end - begin) * 1e-9
@@ -105,14 +122,22 @@ class Analysis:
         for name, values in self.recording.log.diagnostics.items():
             space, _, node = name.rpartition("/")
             for key, value in values.items() if space == namespace else ():
-                if key.startswith(_DROPPED) and value.isascii() and value.isdigit() and len(value) < 19:
+                if (
+                    key.startswith(_DROPPED)
+                    and value.isascii()
+                    and value.isdigit()
+                    and len(value) < 19
+                ):
                     found[node, key.removeprefix(_DROPPED)] = int(value)
         return found
 
 
 _DROPPED = "dropped."
 _WITHOUT = {
-    ITERATION: f"predicted utilities and times of decisions: {ITERATION} is not in the bag (views: from goal_pose)",
+    ITERATION: (
+        f"predicted utilities and times of decisions: {ITERATION} is not in the bag (views: from"
+        " goal_pose)"
+    ),
     STATUS: f"time by phase: {STATUS} is not in the bag",
     DIAGNOSTICS: f"drops by reason: {DIAGNOSTICS} is not in the bag",
     CAMERA_POSE: f"distance travelled: {CAMERA_POSE} is not in the bag",
@@ -127,8 +152,8 @@ def _missing(recording: Recording, views: Sequence[LoggedView]) -> list[str]:
     last = max(rounds, default=0)
     if len(rounds) < last:
         found.append(
-            f"{last - len(rounds)} of {last} decisions are not in the bag, and neither are their views: coverage and "
-            "regret are those of the others"
+            f"{last - len(rounds)} of {last} decisions are not in the bag, and neither are their"
+            " views: coverage and regret are those of the others"
         )
     found += incomplete(views)
     if recording.log.termination is None:
@@ -141,8 +166,12 @@ _LARGEST = 20_000_000
 
 
 def analyse(
-    bag: Bag, *, mapping: dict[str, str] | None = None, namespace: str | None = None,
-    parameters: RunParameters | None = None, episode: int | None = None,
+    bag: Bag,
+    *,
+    mapping: dict[str, str] | None = None,
+    namespace: str | None = None,
+    parameters: RunParameters | None = None,
+    episode: int | None = None,
     progress: Progress = no_progress,
 ) -> Analysis:
     """Analyse a bag.
@@ -152,11 +181,13 @@ def analyse(
         mapping: relative topic names by recorded names, where they cannot be found.
         namespace: namespace of the nodes, None to find it.
         parameters: parameters of the nodes, for a bag without run_info.
-        episode: number of the episode, from 1, in a bag in which the planner was reset; None for the last one.
+        episode: number of the episode, from 1, in a bag in which the planner was reset; None for
+            the last one.
         progress: called with the fraction read.
 
     Raises:
-        BagError: there is nothing to read, the topics cannot be told from each other, or there is no such episode.
+        BagError: there is nothing to read, the topics cannot be told from each other, or there is
+            no such episode.
         DependencyError: rosbags is not installed.
     """
     inventory = bag.inventory(lambda fraction: progress(0.4 * fraction))
@@ -164,19 +195,29 @@ def analyse(
     for topic, message in inventory.run_infos.items():
         with contextlib.suppress(InputRejectedError):
             described[topic.name] = parameters_from_msg(decode(message)).topics
-    topics = find_topics(inventory.counts, mapping=mapping, namespace=namespace, described=described)
+    topics = find_topics(
+        inventory.counts, mapping=mapping, namespace=namespace, described=described
+    )
     recording = read_recording(
         bag, inventory, topics, lambda fraction: progress(0.4 + 0.6 * fraction), episode, parameters
     )
     config, why_not = usable_config(recording.log.parameters, recording.log.info)
-    truth, remarks = (None, ()) if config is None else ground_truth(
-        recording.log.parameters, recording.log.contour, config.scene
+    truth, remarks = (
+        (None, ())
+        if config is None
+        else ground_truth(recording.log.parameters, recording.log.contour, config.scene)
     )
     judge, problem = _judge(recording, config, truth)
     views = tuple(_analysed(recording, config, judge))
-    steps = () if config is None else tuple(
-        step for view in views
-        if (step := view.evidence.step(config.scene, config.measurement, config.world.placed)) is not None
+    steps = (
+        ()
+        if config is None
+        else tuple(
+            step
+            for view in views
+            if (step := view.evidence.step(config.scene, config.measurement, config.world.placed))
+            is not None
+        )
     )
     gaps = _missing(recording, [view.evidence for view in views])
     if config is None:
@@ -199,7 +240,12 @@ def _judge(
         if number * len(truth.points) > _LARGEST:
             return None, f"{number} candidates and {len(truth.points)} points are too many to judge"
         start, pace = _start(recording, config), config.planner
-        return EpisodeJudge(StarTruth(truth.points, config.scene, truth.shape), space, start, tau, pace), ""
+        return (
+            EpisodeJudge(
+                StarTruth(truth.points, config.scene, truth.shape), space, start, tau, pace
+            ),
+            "",
+        )
     except NbvPlannerError as error:
         return None, str(error)
 
@@ -207,13 +253,21 @@ def _judge(
 def _start(recording: Recording, config: EpisodeConfig) -> CameraPose | None:
     """First view of the camera: that of the simulation, or the first one recorded."""
     log = recording.log
-    if log.parameters is not None and "depth_camera" in log.parameters.nodes and recording.episode == 1:
+    if (
+        log.parameters is not None
+        and "depth_camera" in log.parameters.nodes
+        and recording.episode == 1
+    ):
         return config.motion.start(config.scene.view_distance)
     return None if log.first_pose is None else log.camera(log.first_pose)
 
 
-def _analysed(recording: Recording, config: EpisodeConfig | None, judge: EpisodeJudge | None) -> Iterator[AnalysedView]:
-    """Judge the views that were taken: all except a last one that was not reached before the recording ended."""
+def _analysed(
+    recording: Recording, config: EpisodeConfig | None, judge: EpisodeJudge | None
+) -> Iterator[AnalysedView]:
+    """Judge the views that were taken: all except a last one that was not reached before the
+    recording ended.
+    """
     views = recording.log.views
     if views and views[-1].belief is None and any(view.belief is not None for view in views):
         views = views[:-1]
@@ -244,16 +298,35 @@ _KINDS = {
     "unknown": "not known",
 }
 _VIEW_COLUMNS = (
-    Column("view", "view"), Column("angle_deg", "angle (°)", 2), Column("seconds", "decided after (s)", 2),
-    Column("lasted", "until its scan (s)", 3), Column.of(ViewColumn.new_points),
-    Column("regret", "individual regret (points)"), Column.of(ViewColumn.simple_regret), Column.of(ViewColumn.coverage),
-    Column("coverage_estimate", "estimated coverage", 4), Column("coverage_lower", "its interval from", 4),
-    Column("coverage_upper", "to", 4), Column("utility", "predicted utility", 4),
-    *map(Column.of, (
-        ViewColumn.milliseconds, ViewColumn.rmse, ViewColumn.max_error, ViewColumn.hausdorff, ViewColumn.chamfer,
-        ViewColumn.iou, ViewColumn.band_coverage, ViewColumn.travelled, ViewColumn.completeness, ViewColumn.accuracy,
-    )),
-    Column("modelled_seconds", ViewColumn.seconds.heading, 1), Column("predicted_seconds", "leg predicted (s)", 1),
+    Column("view", "view"),
+    Column("angle_deg", "angle (°)", 2),
+    Column("seconds", "decided after (s)", 2),
+    Column("lasted", "until its scan (s)", 3),
+    Column.of(ViewColumn.new_points),
+    Column("regret", "individual regret (points)"),
+    Column.of(ViewColumn.simple_regret),
+    Column.of(ViewColumn.coverage),
+    Column("coverage_estimate", "estimated coverage", 4),
+    Column("coverage_lower", "its interval from", 4),
+    Column("coverage_upper", "to", 4),
+    Column("utility", "predicted utility", 4),
+    *map(
+        Column.of,
+        (
+            ViewColumn.milliseconds,
+            ViewColumn.rmse,
+            ViewColumn.max_error,
+            ViewColumn.hausdorff,
+            ViewColumn.chamfer,
+            ViewColumn.iou,
+            ViewColumn.band_coverage,
+            ViewColumn.travelled,
+            ViewColumn.completeness,
+            ViewColumn.accuracy,
+        ),
+    ),
+    Column("modelled_seconds", ViewColumn.seconds.heading, 1),
+    Column("predicted_seconds", "leg predicted (s)", 1),
     Column("leg_seconds", "leg measured (s)", 1),
 )
 _POSE_COLUMNS = Column.of(ViewColumn.distance), Column("turn_deg", "turn (°)", 2)
@@ -262,7 +335,10 @@ _POSE_COLUMNS = Column.of(ViewColumn.distance), Column("turn_deg", "turn (°)", 
 def analysis_tables(analysis: Analysis) -> list[Table]:
     """All tables for which the bag has data."""
     total = sum(analysis.phases.values())
-    phases = [(name, seconds, seconds / total if total else math.nan) for name, seconds in analysis.phases.items()]
+    phases = [
+        (name, seconds, seconds / total if total else math.nan)
+        for name, seconds in analysis.phases.items()
+    ]
     drops = [(node, reason, number) for (node, reason), number in sorted(analysis.drops.items())]
     levels = analysis.record and analysis.record.calibration
     roles, counts = analysis.recording.topics.names, analysis.recording.inventory.counts
@@ -275,34 +351,62 @@ def analysis_tables(analysis: Analysis) -> list[Table]:
         _checks(analysis),
         _views(analysis),
         _table(
-            "time_by_phase", "Time by phase", phases, Column("state", "state of the planner"), Column("seconds", "s"),
-            Column("part", "part"), note="From each status to the next, by the time at which they were recorded.",
+            "time_by_phase",
+            "Time by phase",
+            phases,
+            Column("state", "state of the planner"),
+            Column("seconds", "s"),
+            Column("part", "part"),
+            note="From each status to the next, by the time at which they were recorded.",
         ),
         _table(
-            "drops", "What the nodes left out", drops, Column("node", "node"), Column("reason", "reason"),
-            Column("number", "number"), note="As each node said last on /diagnostics.",
+            "drops",
+            "What the nodes left out",
+            drops,
+            Column("node", "node"),
+            Column("reason", "reason"),
+            Column("number", "number"),
+            note="As each node said last on /diagnostics.",
         ),
         _table(
-            "calibration", "Calibration of the belief",
+            "calibration",
+            "Calibration of the belief",
             zip(levels.levels, levels.inside, strict=True) if levels else [],
-            Column("level", "nominal", 2), Column("inside", "observed", 4),
-            note="How often the true radius lies in the central interval of each level, over the grid, after the last "
-            "view.",
+            Column("level", "nominal", 2),
+            Column("inside", "observed", 4),
+            note=(
+                "How often the true radius lies in the central interval of each level, over the"
+                " grid, after the last view."
+            ),
         ),
         _table(
-            "not_computed", "What cannot be computed, and why", zip(analysis.gaps, strict=True),
+            "not_computed",
+            "What cannot be computed, and why",
+            zip(analysis.gaps, strict=True),
             Column("gap", "what, why"),
         ),
-        _table("remarks", "What is wrong with the bag", zip(analysis.remarks, strict=True), Column("remark", "what")),
         _table(
-            "topics", "What the bag holds", topics, Column("topic", "topic"), Column("type", "type"),
-            Column("used_as", "used as"), Column("n", "messages"),
+            "remarks",
+            "What is wrong with the bag",
+            zip(analysis.remarks, strict=True),
+            Column("remark", "what"),
+        ),
+        _table(
+            "topics",
+            "What the bag holds",
+            topics,
+            Column("topic", "topic"),
+            Column("type", "type"),
+            Column("used_as", "used as"),
+            Column("n", "messages"),
         ),
     ]
     return [table for table in tables if table.rows]
 
 
-def _table(name: str, title: str, rows: Iterable[tuple[Cell, ...]], *columns: Column, note: str = "") -> Table:
+def _table(
+    name: str, title: str, rows: Iterable[tuple[Cell, ...]], *columns: Column, note: str = ""
+) -> Table:
     return Table(name, title, note, columns, tuple(rows))
 
 
@@ -312,15 +416,28 @@ def _summary(analysis: Analysis) -> Table:
         ("coverage is", f"{analysis.coverage_kind}: {_KINDS[analysis.coverage_kind]}"),
         ("true object", analysis.truth.source if analysis.truth else None),
         ("planner", analysis.config.planner.label if analysis.config else None),
-        ("episode", f"{recording.episode} of {recording.episodes}" if recording.episodes > 1 else "the only one"),
+        (
+            "episode",
+            (
+                f"{recording.episode} of {recording.episodes}"
+                if recording.episodes > 1
+                else "the only one"
+            ),
+        ),
         ("target", analysis.config.target.words if analysis.config else None),
-        ("resolution τ", f"{analysis.config.planner.completeness_tau:g} m" if analysis.config else None),
+        (
+            "resolution τ",
+            f"{analysis.config.planner.completeness_tau:g} m" if analysis.config else None,
+        ),
         ("views", str(len(analysis.views))),
         ("looks on the way", str(sum(len(view.evidence.passed) for view in analysis.views))),
         ("coverage at the end", f"{analysis.coverage[-1]:.4f}" if analysis.coverage else None),
         ("ended", f"{ended.reason.value}: {ended.detail}"),
         ("length of the recording", f"{recording.inventory.seconds:.3f} s"),
-        ("distance travelled as recorded", f"{recording.log.path:.3f} m" if recording.log.first_pose else None),
+        (
+            "distance travelled as recorded",
+            f"{recording.log.path:.3f} m" if recording.log.first_pose else None,
+        ),
     ]
     metrics = analysis.record.metrics if analysis.record else t0_metric(analysis.near_optimal_by)
     for metric in Metric:
@@ -340,35 +457,56 @@ def _checks(analysis: Analysis) -> Table:
             if check.level.speaks:
                 first.setdefault(check.name, number)
     return _table(
-        "checks", "Checks of the model", [
-            (check.name, check.score, check.limit, check.level.name, first.get(check.name), check.words)
+        "checks",
+        "Checks of the model",
+        [
+            (
+                check.name,
+                check.score,
+                check.limit,
+                check.level.name,
+                first.get(check.name),
+                check.words,
+            )
             for check in last
         ],
-        Column("check", "check"), Column("score", "score"), Column("limit", "limit"), Column("level", "level"),
-        Column("since", "first not good at view"), Column("words", "what it says"),
-        note="In the surface of the last view. No success is claimed while one has FAILED, nor, where views can make "
-        "them, while overlap or bias is UNTESTED.",
+        Column("check", "check"),
+        Column("score", "score"),
+        Column("limit", "limit"),
+        Column("level", "level"),
+        Column("since", "first not good at view"),
+        Column("words", "what it says"),
+        note=(
+            "In the surface of the last view. No success is claimed while one has FAILED, nor,"
+            " where views can make them, while overlap or bias is UNTESTED."
+        ),
     )
 
 
 def _is_timed(config: EpisodeConfig) -> bool:
-    """Whether the planner counted seconds, or had another speed than follows from the scene: somebody gave it."""
+    """Whether the planner counted seconds, or had another speed than follows from the scene:
+    somebody gave it.
+    """
     usual = scaled(dataclasses.asdict(config.scene), [type(config.planner)])["linear_speed"]
-    return config.planner.planner == "tour" or not math.isclose(config.planner.linear_speed, usual, rel_tol=1e-6)
+    return config.planner.planner == "tour" or not math.isclose(
+        config.planner.linear_speed, usual, rel_tol=1e-6
+    )
 
 
 def _views(analysis: Analysis) -> Table:
     levels = sorted({f"{view.interval.level:.0%}" for view in analysis.views if view.interval})
     note = (
-        f"Coverage: {_KINDS[analysis.coverage_kind]}. Estimated: part of the target (see summary) as the planner said "
-        f"it, by the width of the band where it said nothing. Level of the interval: {', '.join(levels) or 'none'}. "
-        "Individual regret: new points of the best candidate less those of the view; simple: (1 - 1/e) of what one "
-        "more view adds to the best set, less those of the view, N/A where no best set is proved. "
-        "Errors are those of the belief with the view's measurements. Completeness: part of the true outline within τ "
-        "of the measured surface; accuracy: part of that within τ of the outline. Travelled: along the view circle, or "
-        "from one pose to the next the shortest way around the object's bound. By the cost model: time of travel and "
-        "views with linear_speed, turn_speed and dwell_time; N/A at the default speed, which nobody gave. Leg: travel "
-        "and view as predicted, and the time from the decision to the next one."
+        f"Coverage: {_KINDS[analysis.coverage_kind]}. Estimated: part of the target (see summary)"
+        " as the planner said it, by the width of the band where it said nothing. Level of the"
+        f" interval: {', '.join(levels) or 'none'}. Individual regret: new points of the best"
+        " candidate less those of the view; simple: (1 - 1/e) of what one more view adds to the"
+        " best set, less those of the view, N/A where no best set is proved. Errors are those of"
+        " the belief with the view's measurements. Completeness: part of the true outline within τ"
+        " of the measured surface; accuracy: part of that within τ of the outline. Travelled:"
+        " along the view circle, or from one pose to the next the shortest way around the object's"
+        " bound. By the cost model: time of travel and views with linear_speed, turn_speed and"
+        " dwell_time; N/A at the default speed, which nobody gave. Leg: travel and view as"
+        " predicted, and the time from the decision to the next one."
     )
     free = any(view.evidence.decision.view_distance is not None for view in analysis.views)
     columns = _VIEW_COLUMNS + (_POSE_COLUMNS if free else ())
@@ -391,10 +529,15 @@ def _views(analysis: Analysis) -> Table:
         if index + 1 < len(decided):
             values["leg_seconds"] = (decided[index + 1] - decision.goal_stamp) * 1e-9
         values |= {
-            ViewColumn.milliseconds.name: decision.milliseconds, ViewColumn.distance.name: distance,
-            "view": index + 1, "angle_deg": math.degrees(angle), "utility": decision.utility,
-            "seconds": (decision.goal_stamp - decided[0]) * 1e-9, "coverage_estimate": view.estimate,
-            "predicted_seconds": decision.predicted_seconds, "turn_deg": math.degrees(turn),
+            ViewColumn.milliseconds.name: decision.milliseconds,
+            ViewColumn.distance.name: distance,
+            "view": index + 1,
+            "angle_deg": math.degrees(angle),
+            "utility": decision.utility,
+            "seconds": (decision.goal_stamp - decided[0]) * 1e-9,
+            "coverage_estimate": view.estimate,
+            "predicted_seconds": decision.predicted_seconds,
+            "turn_deg": math.degrees(turn),
         }
         rows.append(tuple(values.get(column.name) for column in columns))
     return _table("views", "View by view", rows, *columns, note=note)

@@ -10,7 +10,11 @@ import numpy as np
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.report.figures.animation import save_animation
 from nbv_planner.report.figures.episode_figure import EpisodeContent, draw_figure, episode_frames
-from nbv_planner.report.figures.recorded_figure import draw_accuracy, draw_calibration, draw_coverage_overlay
+from nbv_planner.report.figures.recorded_figure import (
+    draw_accuracy,
+    draw_calibration,
+    draw_coverage_overlay,
+)
 from nbv_planner.report.figures.style import picture, planner_styles
 from nbv_planner.report.page import Animation, Picture
 
@@ -26,8 +30,13 @@ def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
     }
     known = {label: coverage for label, coverage in curves.items() if np.isfinite(coverage).any()}
     if known:
-        caption = "True: of the surface points of the object. Estimated: as the planner said, else by the band's width."
-        yield picture("coverage", "Coverage over the number of views", caption, draw_coverage_overlay(known))
+        caption = (
+            "True: of the surface points of the object. Estimated: as the planner said, else by the"
+            " band's width."
+        )
+        yield picture(
+            "coverage", "Coverage over the number of views", caption, draw_coverage_overlay(known)
+        )
     if analysis.judge is not None and analysis.judge.views:
         caption = "Left: after each view. Right: regret is what is missing to the best candidate."
         yield picture("accuracy", "Error and regret", caption, draw_accuracy(analysis.judge.views))
@@ -35,10 +44,14 @@ def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
     if found is not None and analysis.config is not None:
         label = analysis.config.planner.label
         figure = draw_calibration(
-            found.levels, {label: np.array(found.inside)}, {label: np.array(found.inside_by_angle, dtype=float)},
+            found.levels,
+            {label: np.array(found.inside)},
+            {label: np.array(found.inside_by_angle, dtype=float)},
             planner_styles([label], None),
         )
-        caption = "How often the true radius lies in intervals around the mean, after the last view."
+        caption = (
+            "How often the true radius lies in intervals around the mean, after the last view."
+        )
         yield picture("calibration", "Calibration of the belief", caption, figure)
 
 
@@ -57,11 +70,18 @@ def _frames(analysis: Analysis) -> list[EpisodeContent]:
     if analysis.config is None or len(analysis.steps) != len(analysis.views):
         return []
     judge, truth = analysis.judge, analysis.truth
-    title = " · ".join((
-        analysis.config.object if truth else "object not known", analysis.config.planner.label,
-        analysis.termination.reason.value,
-    ))
+    title = " · ".join(
+        (
+            analysis.config.object if truth else "object not known",
+            analysis.config.planner.label,
+            analysis.termination.reason.value,
+        )
+    )
     return episode_frames(
-        analysis.steps, judge.views if judge else [], truth.shape if truth else None, analysis.config.scene, title,
+        analysis.steps,
+        judge.views if judge else [],
+        truth.shape if truth else None,
+        analysis.config.scene,
+        title,
         analysis.recording.log.ground(),
     )

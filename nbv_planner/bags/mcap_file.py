@@ -1,7 +1,7 @@
 """MCAP files: the messages in the order of writing, also of files without an end, or damaged.
 
-A killed recorder leaves a file without index and footer; those of a damaged file may be wrong. The layout of the
-records is that of the MCAP specification (version 0).
+A killed recorder leaves a file without index and footer; those of a damaged file may be wrong. The
+layout of the records is that of the MCAP specification (version 0).
 """
 
 from __future__ import annotations
@@ -42,15 +42,23 @@ _MOST_UNPACKED, _MOST_RATIO = 2**30, 1000
 class McapFile:
     """One MCAP file."""
 
-    def __init__(self, stream: BinaryIO | ZstdFile, name: str, remarks: Remarks, size: int = 1) -> None:
-        """Take a file opened at its beginning, of `size` bytes on disk; `remarks` receives its problems."""
+    def __init__(
+        self, stream: BinaryIO | ZstdFile, name: str, remarks: Remarks, size: int = 1
+    ) -> None:
+        """Take a file opened at its beginning, of `size` bytes on disk; `remarks` receives its
+        problems.
+        """
         self._stream, self._name, self._remarks, self._size = stream, name, remarks, max(size, 1)
         self._schemas: dict[int, str] = {}
-        self.topics: dict[int, Topic | None] = {}  #: channels met so far by number; an unwanted one is None.
+        #: channels met so far by number; an unwanted one is None.
+        self.topics: dict[int, Topic | None] = {}
         self._described: set[Topic] = set()
-        self._place = self._reported = self._record_at = self._unpacked = 0  # bytes, the last of chunks
+        # bytes, the last of chunks
+        self._place = self._reported = self._record_at = self._unpacked = 0
 
-    def messages(self, wanted: Callable[[Topic], bool], progress: Progress = no_progress) -> Iterator[RawMessage]:
+    def messages(
+        self, wanted: Callable[[Topic], bool], progress: Progress = no_progress
+    ) -> Iterator[RawMessage]:
         """Yield the messages of wanted topics in the order in which they were written."""
         with closing(self._stream):
             if self._read(len(MCAP_MAGIC), progress) != MCAP_MAGIC:
@@ -63,7 +71,9 @@ class McapFile:
                     yield from self._record(kind, body, wanted)
 
     def _remark(self, text: str) -> None:
-        self._remarks.add(f"{self._name}: {text}", f"at byte {self._record_at}" if self._record_at else "")
+        self._remarks.add(
+            f"{self._name}: {text}", f"at byte {self._record_at}" if self._record_at else ""
+        )
 
     def _read(self, size: int, progress: Progress) -> bytes:
         data = self._stream.read(size)
@@ -84,9 +94,13 @@ class McapFile:
             kind, length = _HEAD.unpack(head)
             if kind in _ENDS:
                 if length != _ENDS[kind]:
-                    self._remark(f"a record of kind {kind}, the end, has {length} bytes: what comes behind is left out")
+                    self._remark(
+                        f"a record of kind {kind}, the end, has {length} bytes: what comes behind"
+                        " is left out"
+                    )
                 return
-            if kind == 0:  # no kind of record: space that was never written to, as after a power failure
+            # no kind of record: space that was never written to, as after a power failure
+            if kind == 0:
                 self._remark("holds zeros in place of records: the rest is left out")
                 return
             if kind not in _READ or length > LONGEST:
@@ -98,7 +112,9 @@ class McapFile:
             body = self._read(length, progress)
             yield kind, body, len(body) == length
             if len(body) < length:
-                self._remark(f"ends in the middle of a record, {length - len(body)} bytes are missing")
+                self._remark(
+                    f"ends in the middle of a record, {length - len(body)} bytes are missing"
+                )
                 return
 
     def _skip(self, length: int, progress: Progress) -> bool:
@@ -111,16 +127,21 @@ class McapFile:
             length -= got
         return True
 
-    def _chunk(self, body: bytes, whole: bool, wanted: Callable[[Topic], bool]) -> Iterator[RawMessage]:
+    def _chunk(
+        self, body: bytes, whole: bool, wanted: Callable[[Topic], bool]
+    ) -> Iterator[RawMessage]:
         """Yield the messages of a chunk; of a truncated one those that are whole."""
         if self._unpacked > max(_MOST_UNPACKED, _MOST_RATIO * self._size):
-            self._remark(f"its chunks have more than {_MOST_RATIO} times its size decompressed: left out from here on")
+            self._remark(
+                f"its chunks have more than {_MOST_RATIO} times its size decompressed: left out"
+                " from here on"
+            )
             return
         try:
             _, _, size, checksum = _CHUNK_HEAD.unpack_from(body)
             method, offset = _text(body, _CHUNK_HEAD.size)
             # A truncated chunk still has its declared length; what is there is read.
-            content = unpack(body[offset + 8:], method, min(size, LONGEST))
+            content = unpack(body[offset + 8 :], method, min(size, LONGEST))
         except (struct.error, ValueError) as error:
             self._remark(f"a chunk cannot be decompressed ({error}): left out")
             return
@@ -138,7 +159,10 @@ class McapFile:
             kind, length = _HEAD.unpack_from(content, place)
             place += _HEAD.size
             if kind not in _IN_CHUNK:
-                self._remark(f"a chunk holds a record of kind {kind}, which belongs in none: its rest is left out")
+                self._remark(
+                    f"a chunk holds a record of kind {kind}, which belongs in none: its rest is"
+                    " left out"
+                )
                 return
             if place + length > end:
                 self._remark("a chunk ends in the middle of a record")
@@ -146,7 +170,9 @@ class McapFile:
             yield from self._record(kind, content[place : place + length], wanted)
             place += length
 
-    def _record(self, kind: int, body: bytes, wanted: Callable[[Topic], bool]) -> Iterator[RawMessage]:
+    def _record(
+        self, kind: int, body: bytes, wanted: Callable[[Topic], bool]
+    ) -> Iterator[RawMessage]:
         try:
             if kind == _MESSAGE:
                 number, _, time, _ = _MESSAGE_HEAD.unpack_from(body)
@@ -184,7 +210,9 @@ class McapFile:
 
 
 def _text(body: bytes, place: int) -> tuple[str, int]:
-    """A text prefixed by its length, and the position after it; a ValueError if it is too long, or no UTF-8."""
+    """A text prefixed by its length, and the position after it; a ValueError if it is too long, or
+    no UTF-8.
+    """
     (length,) = struct.unpack_from("<I", body, place)
     end = place + 4 + length
     if end > len(body):

@@ -30,7 +30,13 @@ from nbv_planner.bags.storage import (
     serialised,
 )
 from nbv_planner.episode.messages import RUN_INFO
-from nbv_planner.errors import BagError, DependencyError, InputRejectedError, analysis_needed, reason
+from nbv_planner.errors import (
+    BagError,
+    DependencyError,
+    InputRejectedError,
+    analysis_needed,
+    reason,
+)
 from nbv_planner.system import found_below, open_regular, read_regular
 
 METADATA_FILE = "metadata.yaml"
@@ -40,17 +46,22 @@ _NAME = re.compile(r".+\.(mcap|db3)(\.zstd)?")
 
 def _natural(path: Path) -> list[tuple[int, str]]:
     """Sort key that places part 10 after part 9."""
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path.name)]
+    return [
+        (int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path.name)
+    ]
 
 
 def _listed_files(path: Path, remarks: Remarks) -> list[str]:
     """The files that metadata.yaml lists, none if it is missing or cannot be read.
 
-    Read event by event: as a whole, aliases of aliases and long lists would take gigabytes and hours.
+    Read event by event: as a whole, aliases of aliases and long lists would take gigabytes and
+    hours.
     """
     found = list[str]()
     try:
-        events = yaml.parse(read_regular(path).decode("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+        events = yaml.parse(
+            read_regular(path).decode("utf-8"), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        )
         if not any(getattr(event, "value", "") == _LIST for event in events):
             raise ValueError(f"it has no {_LIST}")
         for event in itertools.islice(events, _MOST_FILES):
@@ -85,7 +96,11 @@ class Inventory:
         """Count a message."""
         self.counts[message.topic] += 1
         fits = message.topic in self.run_infos or len(self.run_infos) < _MOST_RUN_INFOS
-        if fits and message.topic.name.endswith(f"/{RUN_INFO}") and len(message.data) <= _LONGEST_RUN_INFO:
+        if (
+            fits
+            and message.topic.name.endswith(f"/{RUN_INFO}")
+            and len(message.data) <= _LONGEST_RUN_INFO
+        ):
             self.run_infos[message.topic] = message
         if 0 < message.time < _LAST_TIME:
             self.first = message.time if self.first is None else min(self.first, message.time)
@@ -100,8 +115,8 @@ class Inventory:
 class Bag:
     """A bag of rosbag2: MCAP or SQLite, whole or damaged, in one file or split.
 
-    Messages are read sequentially in the order of writing, in bounded memory; what cannot be read is skipped with a
-    remark.
+    Messages are read sequentially in the order of writing, in bounded memory; what cannot be read
+    is skipped with a remark.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -120,20 +135,33 @@ class Bag:
             raise BagError(f"cannot read {path}: {reason(error)}") from error
 
     def _find(self) -> list[Path]:
-        """The files in the order in which they were recorded; of the metadata's those that lie in the folder."""
+        """The files in the order in which they were recorded; of the metadata's those that lie in
+        the folder.
+        """
         if self.path.exists() and not self.path.is_dir():
             return [self.path]
         if not self.path.is_dir():
-            raise BagError(f"{self.path} does not exist; must be the folder of a bag, or an .mcap or .db3 file")
-        there = sorted((file for file in self.path.iterdir() if _NAME.fullmatch(file.name)), key=_natural)
+            raise BagError(
+                f"{self.path} does not exist; must be the folder of a bag, or an .mcap or .db3 file"
+            )
+        there = sorted(
+            (file for file in self.path.iterdir() if _NAME.fullmatch(file.name)), key=_natural
+        )
         listed = _listed_files(self.path / METADATA_FILE, self.remarks)
         files = [self.path / name for text in listed if (name := Path(text).name)]
         for file in files:
             if not file.is_file():
-                self.remarks.add(f"{file.name} is listed in {METADATA_FILE} but missing: its messages are left out")
-        found = [file for file in dict.fromkeys([*files, *there]) if file in there or file.is_file()]
+                self.remarks.add(
+                    f"{file.name} is listed in {METADATA_FILE} but missing: its messages are"
+                    " left out"
+                )
+        found = [
+            file for file in dict.fromkeys([*files, *there]) if file in there or file.is_file()
+        ]
         if not found:
-            below = found_below(self.path, *(f"*.{kind}{end}" for kind in ("mcap", "db3") for end in ("", ".zstd")))
+            below = found_below(
+                self.path, *(f"*.{kind}{end}" for kind in ("mcap", "db3") for end in ("", ".zstd"))
+            )
             raise BagError(f"{self.path} holds no bag: no .mcap or .db3 file in it{below}")
         return found
 
@@ -166,7 +194,9 @@ class Bag:
         """
         return self._read(wanted, Remarks(), progress)
 
-    def _read(self, wanted: Callable[[Topic], bool], remarks: Remarks, progress: Progress) -> Iterator[RawMessage]:
+    def _read(
+        self, wanted: Callable[[Topic], bool], remarks: Remarks, progress: Progress
+    ) -> Iterator[RawMessage]:
         done, total = 0, max(self.size, 1)
         for file, size in self._sizes.items():
             try:
@@ -179,20 +209,29 @@ class Bag:
             done += size
         progress(1.0)
 
-    def _messages(self, source: Iterator[RawMessage], name: str, remarks: Remarks) -> Iterator[RawMessage]:
-        """Yield the messages of a file until it cannot be read; decompress those that are compressed one by one."""
+    def _messages(
+        self, source: Iterator[RawMessage], name: str, remarks: Remarks
+    ) -> Iterator[RawMessage]:
+        """Yield the messages of a file until it cannot be read; decompress those that are
+        compressed one by one.
+        """
         try:
             for message in source:
                 try:
                     yield serialised(message)
                 except ValueError as error:
-                    remarks.add(f"{name}: a message cannot be decompressed ({error}): left out", message.topic.name)
+                    remarks.add(
+                        f"{name}: a message cannot be decompressed ({error}): left out",
+                        message.topic.name,
+                    )
         except OSError as error:
             remarks.add(f"{name}: cannot be read further ({reason(error)})")
 
 
 def _report(progress: Progress, begin: float, part: float, fraction: float) -> None:
-    """Report the `fraction` read of a file that is a `part` of its bag, from the fraction `begin` on."""
+    """Report the `fraction` read of a file that is a `part` of its bag, from the fraction `begin`
+    on.
+    """
     progress(begin + part * min(max(fraction, 0.0), 1.0))
 
 
@@ -200,7 +239,8 @@ _BEGIN = 16  # bytes that identify the format of a file
 
 
 def open_storage(path: Path, remarks: Remarks) -> McapFile | SqliteFile | None:
-    """Open a file as what its first bytes say it is; None for neither MCAP nor SQLite. `remarks` gets its problems.
+    """Open a file as what its first bytes say it is; None for neither MCAP nor SQLite. `remarks`
+    gets its problems.
 
     Raises:
         OSError: it cannot be opened.
@@ -215,14 +255,19 @@ def open_storage(path: Path, remarks: Remarks) -> McapFile | SqliteFile | None:
     if begin.startswith(SQLITE_MAGIC):
         return SqliteFile(path, remarks, packed=packed)
     if not begin.startswith(MCAP_MAGIC):
-        remarks.add(f"{path.name}: is no MCAP and no SQLite file, not even in its first bytes: left out")
+        remarks.add(
+            f"{path.name}: is no MCAP and no SQLite file, not even in its first bytes: left out"
+        )
         return None
-    return McapFile(ZstdFile(path) if packed else open_regular(path), path.name, remarks, path.stat().st_size)
+    return McapFile(
+        ZstdFile(path) if packed else open_regular(path), path.name, remarks, path.stat().st_size
+    )
 
 
 @lru_cache(maxsize=1)
 def typestore() -> Any:
-    """Message definitions of ROS 2 Jazzy; the messages used here are the same in all distributions since Humble.
+    """Message definitions of ROS 2 Jazzy; the messages used here are the same in all distributions
+    since Humble.
 
     Raises:
         DependencyError: rosbags is not installed.
@@ -234,7 +279,9 @@ def typestore() -> Any:
 
 @lru_cache(maxsize=64)
 def _installed(kind: str) -> type | None:
-    """The message class of the sourced ROS installation, None if it has none; `kind` is as sensor_msgs/msg/Image."""
+    """The message class of the sourced ROS installation, None if it has none; `kind` is as
+    sensor_msgs/msg/Image.
+    """
     package, _, name = kind.partition("/msg/")
     try:
         return getattr(import_module(f"{package}.msg"), name, None)
@@ -244,15 +291,22 @@ def _installed(kind: str) -> type | None:
 
 @lru_cache(maxsize=1)
 def _without_rosbags() -> bool:
-    """Whether messages are read by the classes of ROS, as on a robot where nothing comes from pip."""
+    """Whether messages are read by the classes of ROS, as on a robot where nothing comes from
+    pip.
+    """
     return find_spec("rosbags") is None and find_spec("rclpy") is not None
 
 
 def definition_problem(topic: Topic) -> str | None:
-    """Why messages of a topic cannot be read: the bag has another definition of their type; else None."""
+    """Why messages of a topic cannot be read: the bag has another definition of their type; else
+    None.
+    """
     own = type_hash(topic.type)
     if own and topic.type_hash and topic.type_hash != own:
-        return f"{topic.name}: the bag's definition of {topic.type} ({topic.type_hash}) is not that of ROS 2: not used"
+        return (
+            f"{topic.name}: the bag's definition of {topic.type} ({topic.type_hash}) is not that of"
+            " ROS 2: not used"
+        )
     return None
 
 
@@ -283,4 +337,6 @@ def decode(message: RawMessage) -> Any:
     except DependencyError:
         raise
     except Exception as error:  # any error caused by damaged bytes only refuses the message
-        raise InputRejectedError("cdr", f"{message.topic.name}: no {message.topic.type}: {error}") from error
+        raise InputRejectedError(
+            "cdr", f"{message.topic.name}: no {message.topic.type}: {error}"
+        ) from error

@@ -56,15 +56,19 @@ class _Search:
 
 
 def find_topics(
-    topics: Collection[Topic], *, mapping: Mapping[str, str] | None = None, namespace: str | None = None,
+    topics: Collection[Topic],
+    *,
+    mapping: Mapping[str, str] | None = None,
+    namespace: str | None = None,
     described: Mapping[str, Mapping[str, str]] | None = None,
 ) -> TopicMap:
     """Assign the roles of the topics of a bag.
 
-    First by `mapping` (relative names by recorded names); then by the planner's run_info (`described`: full names by
-    relative names, by the full name of the run_info); then by the end of the name and the type, in the namespace of the
-    planner, which is found if it is None; then in another namespace, if only one topic fits; then by the type alone, if
-    one topic is left for one role.
+    First by `mapping` (relative names by recorded names); then by the planner's run_info
+    (`described`: full names by relative names, by the full name of the run_info); then by the end
+    of the name and the type, in the namespace of the planner, which is found if it is None; then in
+    another namespace, if only one topic fits; then by the type alone, if one topic is left for one
+    role.
 
     Raises:
         BagError: the mapping does not fit the bag, or the namespace cannot be told.
@@ -72,19 +76,27 @@ def find_topics(
     search = _Search([topic for topic in topics if topic.encoding == "cdr"])
     for topic in topics:
         if topic.encoding != "cdr":
-            search.remarks.append(f"{topic.name} is serialised as {topic.encoding!r}, not as 'cdr': not used")
+            search.remarks.append(
+                f"{topic.name} is serialised as {topic.encoding!r}, not as 'cdr': not used"
+            )
     for old, new in (mapping or {}).items():
         fitting = {topic.type: topic for topic in reversed(search.free) if topic.name == old}
         if not fitting:
             names = ", ".join(sorted({topic.name for topic in search.free})) or "none"
             raise BagError(f"--map {old}:={new}: the bag has no topic {old}; it has: {names}")
         if TYPES[new] not in fitting:
-            raise BagError(f"--map {old}:={new}: {old} has the type {', '.join(fitting)}, must be {TYPES[new]}")
+            raise BagError(
+                f"--map {old}:={new}: {old} has the type {', '.join(fitting)}, must be {TYPES[new]}"
+            )
         search.give(new, fitting[TYPES[new]])
-    chosen = _namespace(search.free) if namespace is None else f"/{namespace.strip('/')}".rstrip("/")
+    chosen = (
+        _namespace(search.free) if namespace is None else f"/{namespace.strip('/')}".rstrip("/")
+    )
     by_name = {(topic.name, topic.type): topic for topic in search.free}
     for name, recorded in (described or {}).get(full_name(RUN_INFO, chosen), {}).items():
-        if (found := by_name.get((recorded, TYPES.get(name, "")))) is not None and name not in search.found:
+        if (
+            found := by_name.get((recorded, TYPES.get(name, "")))
+        ) is not None and name not in search.found:
             search.give(name, found)
     _take_named(search, chosen)
     _take_from_elsewhere(search, chosen)
@@ -103,7 +115,9 @@ def parse_mapping(texts: Iterable[str]) -> dict[str, str]:
         old, separator, new = text.partition(":=")
         new = new if new in TYPES else new.lstrip("/")
         if not separator or not old:
-            raise BagError(f"--map {text}: must have the form old:=new, for example /robot/lidar:=scan")
+            raise BagError(
+                f"--map {text}: must have the form old:=new, for example /robot/lidar:=scan"
+            )
         if new not in TYPES:
             raise BagError(f"--map {text}: {UnknownNameError('topic', new, TYPES)}")
         mapping["/" + old.lstrip("/")] = new
@@ -120,12 +134,21 @@ def _part(topic: Topic) -> tuple[str, str] | None:
 
 
 def _namespace(topics: Iterable[Topic]) -> str:
-    """The namespace of the planner, of which there must be one; without any that in which most topics are."""
-    parts = [(*part, topic) for topic in topics if (part := _part(topic)) and TYPES[part[0]] == topic.type]
+    """The namespace of the planner, of which there must be one; without any that in which most
+    topics are.
+    """
+    parts = [
+        (*part, topic)
+        for topic in topics
+        if (part := _part(topic)) and TYPES[part[0]] == topic.type
+    ]
     planners = sorted({space for name, space, _ in parts if name == messages.ITERATION})
     if len(planners) > 1:
         names = ", ".join(space or "/" for space in planners)
-        raise BagError(f"the bag holds several planners, in the namespaces {names}; choose one with --namespace")
+        raise BagError(
+            f"the bag holds several planners, in the namespaces {names}; choose one with"
+            " --namespace"
+        )
     if planners:
         return planners[0]
     spaces = Counter(space for name, space, _ in parts if not name.startswith("/"))
@@ -141,29 +164,46 @@ def _take_named(search: _Search, namespace: str) -> None:
             search.give(name, topic)
         else:
             kind = topic.type or "unknown"
-            search.remarks.append(f"{topic.name} has the type {kind}, must be {TYPES[name]}: not used")
+            search.remarks.append(
+                f"{topic.name} has the type {kind}, must be {TYPES[name]}: not used"
+            )
 
 
 def _take_from_elsewhere(search: _Search, namespace: str) -> None:
     for name, kind in TYPES.items():
-        fitting = [topic for topic in search.free if topic.type == kind and (_part(topic) or ("",))[0] == name]
+        fitting = [
+            topic
+            for topic in search.free
+            if topic.type == kind and (_part(topic) or ("",))[0] == name
+        ]
         if name not in search.found and len(fitting) == 1:
-            remark = f"{fitting[0].name} is taken for {name}: the only one, though not in {namespace or '/'}"
+            remark = (
+                f"{fitting[0].name} is taken for {name}: the only one, though not in"
+                f" {namespace or '/'}"
+            )
             search.give(name, fitting[0], remark)
 
 
 def _take_by_type(search: _Search) -> None:
-    for kind in (messages.LASER_SCAN, messages.POSE_STAMPED):  # the other types are too common to identify a topic
-        open_parts = [name for name, own in TYPES.items() if own == kind and name not in search.found]
+    # the other types are too common to identify a topic
+    for kind in (messages.LASER_SCAN, messages.POSE_STAMPED):
+        open_parts = [
+            name for name, own in TYPES.items() if own == kind and name not in search.found
+        ]
         fitting = [topic for topic in search.free if topic.type == kind and _part(topic) is None]
         if len(open_parts) == 1 and len(fitting) == 1:
             (name,), (topic,) = open_parts, fitting
-            search.give(name, topic, f"{topic.name} is taken for {name}: the only {kind} left (else use --map)")
+            search.give(
+                name,
+                topic,
+                f"{topic.name} is taken for {name}: the only {kind} left (else use --map)",
+            )
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Content of a bag about an episode, by its number from 1; every reset of the planner begins one.
+    """Content of a bag about an episode, by its number from 1; every reset of the planner begins
+    one.
 
     The remarks say what was wrong or not as expected, and how many times.
     """
@@ -178,8 +218,12 @@ class Recording:
 
 # Bounds above any real message, in bytes; a hostile one must not fill the memory.
 _LONGEST = {
-    messages.SCAN: 2**21, messages.SURFACE: 2**22, messages.CANDIDATES: 2**22, messages.GROUND_TRUTH: 2**23,
-    RUN_INFO: 2**20, messages.GROUND: MOST_CELLS + 2**10,
+    messages.SCAN: 2**21,
+    messages.SURFACE: 2**22,
+    messages.CANDIDATES: 2**22,
+    messages.GROUND_TRUTH: 2**23,
+    RUN_INFO: 2**20,
+    messages.GROUND: MOST_CELLS + 2**10,
 }
 _LONGEST_OTHER = 2**18
 
@@ -195,13 +239,17 @@ def check_length(name: str, message: RawMessage) -> None:
 
 
 def read_recording(
-    bag: Bag, inventory: Inventory, topics: TopicMap, progress: Progress, episode: int | None,
+    bag: Bag,
+    inventory: Inventory,
+    topics: TopicMap,
+    progress: Progress,
+    episode: int | None,
     parameters: RunParameters | None,
 ) -> Recording:
     """Read the input of the analysis from a bag; unusable messages are counted, as by the nodes.
 
-    `progress` is called with the fraction read; `episode` is numbered from 1, None for the last one; `parameters` are
-    those of a bag without run_info.
+    `progress` is called with the fraction read; `episode` is numbered from 1, None for the last
+    one; `parameters` are those of a bag without run_info.
 
     Raises:
         BagError: a file cannot be read, or there is no such episode.
@@ -222,12 +270,19 @@ def read_recording(
             if log.follows(name):
                 log.take(name, decode(message), message.time)
         except InputRejectedError as error:
-            remarks[f"{message.topic.name}: messages that cannot be used ({error.reason}): left out"] += 1
+            remarks[
+                f"{message.topic.name}: messages that cannot be used ({error.reason}): left out"
+            ] += 1
     log.follow_goals()
     known = max(log.number, 1)
     number = known if episode is None else episode
     if not 1 <= number <= known:
-        raise BagError(f"--episode {number}: must be from 1 to {known}, the number of episodes in the bag")
+        raise BagError(
+            f"--episode {number}: must be from 1 to {known}, the number of episodes in the bag"
+        )
     if known > 1:
-        remarks[f"the planner was reset: this is episode {number} of {known}; --episode chooses another one"] += 1
+        remarks[
+            f"the planner was reset: this is episode {number} of {known}; --episode chooses"
+            " another one"
+        ] += 1
     return Recording(inventory, topics, remarks, log, number, known)

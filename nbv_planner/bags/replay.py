@@ -35,7 +35,8 @@ from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import SENSOR_NAMES
 
-# Recorded angles and utilities read back to the same number; other library versions may round differently.
+# Recorded angles and utilities read back to the same number; other library versions may round
+# differently.
 _TOLERANCE = 1e-9
 
 
@@ -57,10 +58,11 @@ class ReplayedDecision:
     recorded: RecordedDecision  #: what was recorded.
     view: CameraPose  #: the view of that.
     choice: Choice  #: what was replayed.
-    #: greatest difference between the mean contour from which it was made and the recorded one, metres; None for the
-    #: prior and where no surface was recorded.
+    #: greatest difference between the mean contour from which it was made and the recorded one,
+    #: metres; None for the prior and where no surface was recorded.
     belief_gap: float | None
-    new_points: int | None  #: surface points that the recorded view saw for the first time; None without true object.
+    #: surface points that the recorded view saw for the first time; None without true object.
+    new_points: int | None
 
     @property
     def utility_gap(self) -> float | None:
@@ -71,12 +73,17 @@ class ReplayedDecision:
 
 
 def replay(
-    bag: Bag, analysis: Analysis, parameters: RunParameters, progress: Callable[[int], None] = lambda done: None
+    bag: Bag,
+    analysis: Analysis,
+    parameters: RunParameters,
+    progress: Callable[[int], None] = lambda done: None,
 ) -> list[ReplayedDecision]:
-    """Feed the recorded scans and poses through mapper and planner again, and decide where the recorded planner did.
+    """Feed the recorded scans and poses through mapper and planner again, and decide where the
+    recorded planner did.
 
-    The mapper also receives the episodes before the analysed one, for it keeps its map until it is reset itself. The
-    parameters are the recorded ones, or changed ones; `progress` is called with the number of decisions made.
+    The mapper also receives the episodes before the analysed one, for it keeps its map until it is
+    reset itself. The parameters are the recorded ones, or changed ones; `progress` is called with
+    the number of decisions made.
 
     Raises:
         BagError: scans, poses or decisions are not in the bag.
@@ -88,7 +95,9 @@ def replay(
         raise BagError(f"{bag.path} cannot be replayed: {', '.join(lacking)} is not in it")
     log = analysis.recording.log
     if not parameters.nodes.get("surface_mapper"):
-        raise BagError("run_info does not hold the parameters of surface_mapper: give them with --params-file")
+        raise BagError(
+            "run_info does not hold the parameters of surface_mapper: give them with --params-file"
+        )
     kept = _unchanged(parameters, log.parameters)
     replayer = Replayer(parameters, sorted(log.surface_stamps), log.map)
     decisions = [*log.earlier, *(view.decision for view in log.views)]
@@ -99,8 +108,12 @@ def replay(
 
 
 def _unchanged(parameters: RunParameters, recorded: RunParameters | None) -> set[str]:
-    """Names of what the recorded mapper knew of sensor and mount and is replayed: unless other values are given now."""
-    before, now = (one.nodes.get("surface_mapper", {}) if one else {} for one in (recorded, parameters))
+    """Names of what the recorded mapper knew of sensor and mount and is replayed: unless other
+    values are given now.
+    """
+    before, now = (
+        one.nodes.get("surface_mapper", {}) if one else {} for one in (recorded, parameters)
+    )
     return {name for name in (*SENSOR_NAMES, *MOUNT) if before.get(name) == now.get(name)}
 
 
@@ -118,26 +131,38 @@ def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[
 def _alone(view: CameraPose) -> Decision:
     """The decision for a view where this planner has none to offer."""
     nothing, nan = np.zeros(1), math.nan
-    return Decision(view, nan, nan, nan, nan, Poses.of([view]), nothing, nothing, nothing.astype(np.uint8))
+    return Decision(
+        view, nan, nan, nan, nan, Poses.of([view]), nothing, nothing, nothing.astype(np.uint8)
+    )
 
 
 class RecordedWorld:
-    """What is outside of the planner in a recording: the camera goes where it went, whatever is chosen.
+    """What is outside of the planner in a recording: the camera goes where it went, whatever is
+    chosen.
 
-    Each decision is made afresh, and judged as the recorded ones were; the goal is the recorded one.
+    Each decision is made afresh, and judged as the recorded ones were; the goal is the recorded
+    one.
     """
 
     def __init__(
-        self, replayer: Replayer, analysis: Analysis, recorded: Iterator[Event], kept: Collection[str]
+        self,
+        replayer: Replayer,
+        analysis: Analysis,
+        recorded: Iterator[Event],
+        kept: Collection[str],
     ) -> None:
-        """Go on to the first decision; of what the mapper knew of its sensor the names `kept` are replayed."""
+        """Go on to the first decision; of what the mapper knew of its sensor the names `kept` are
+        replayed.
+        """
         log = analysis.recording.log
         self.decisions: list[ReplayedDecision] = []
         self._replayer, self._events, self._kept, self._now = replayer, recorded, kept, 0
         self._views = {view.decision.goal_stamp: view for view in log.views}
         self._given_up = log.given_up
         self._judge = analysis.judge and dataclasses.replace(analysis.judge, steps=[], views=[])
-        self._beliefs = {view.belief_stamp: view.belief for view in log.views if view.belief_stamp is not None}
+        self._beliefs = {
+            view.belief_stamp: view.belief for view in log.views if view.belief_stamp is not None
+        }
         self._next = self._to_next_decision()
         if self._next is not None:
             core = replayer.core
@@ -167,16 +192,27 @@ class RecordedWorld:
         return ()
 
     def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
-        """The belief from which the next decision was made; the newest one behind the last decision."""
+        """The belief from which the next decision was made; the newest one behind the last
+        decision.
+        """
         return self._replayer.update_for(self._next).belief
 
     def choose(self, question: Question | EndQuestion) -> Answer | Verdict:
-        """Decide, and answer with the recorded view; the episode ends behind the last recorded decision."""
+        """Decide, and answer with the recorded view; the episode ends behind the last recorded
+        decision.
+        """
         recorded = self._next
         if isinstance(question, EndQuestion) or recorded is None:
-            ended = None if recorded else Termination(TerminationReason.STOPPED, {}, "the recording ends")
+            ended = (
+                None
+                if recorded
+                else Termination(TerminationReason.STOPPED, {}, "the recording ends")
+            )
             return Verdict(math.nan, False, None, ended, None)
-        view, own = recorded.view(self._replayer.scene.view_distance), self._decide(question, recorded)
+        view, own = (
+            recorded.view(self._replayer.scene.view_distance),
+            self._decide(question, recorded),
+        )
         self._compare(recorded, view, own)
         went = _alone(view) if own is None else dataclasses.replace(own, view=view)
         return Answer(went, recorded.milliseconds)
@@ -197,7 +233,10 @@ class RecordedWorld:
         planner.heard = replayer.heard
         planner.believe(question.belief, replayer.pose)
         return planner.decide(
-            question.belief, current_view=replayer.pose, visited=question.visited, now=now,
+            question.belief,
+            current_view=replayer.pose,
+            visited=question.visited,
+            now=now,
             overlapping=recorded.decided_by == OVERLAP,
         )
 
@@ -205,7 +244,8 @@ class RecordedWorld:
         """Keep what was chosen beside what was recorded, and take the recorded view."""
         choice = Choice(None, None, differs=True, new_points=None)
         if own is not None:
-            same = Poses.of([own.view]).repeat(Poses.of([view]), _TOLERANCE).all()  # but for rounding
+            # but for rounding
+            same = Poses.of([own.view]).repeat(Poses.of([view]), _TOLERANCE).all()
             choice = Choice(own.view, own.utility, not same, self._new_points(own.view))
         update = self._replayer.update_for(recorded)
         known, gap = self._beliefs.get(update.stamp), None

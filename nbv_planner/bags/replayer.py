@@ -25,7 +25,13 @@ from nbv_planner.episode.messages import (
     RecordedDecision,
 )
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.episode.wiring import mapper_core, planner_core, planner_named, termination_monitor, view_space
+from nbv_planner.episode.wiring import (
+    mapper_core,
+    planner_core,
+    planner_named,
+    termination_monitor,
+    view_space,
+)
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
@@ -65,28 +71,40 @@ Received = Scan | CameraPose | RecordedDecision | SurfaceBelief | OccupancyMap |
 class Replayer:
     """Mapper and planner of one set of parameters, on the recorded path of the camera.
 
-    The camera stands where the recorded planner sent it, so scans count at the recorded goals. Nobody waits for the
-    decisions: the `deadline` of the recorded planner does not hold, lest they depend on how busy this machine is.
+    The camera stands where the recorded planner sent it, so scans count at the recorded goals.
+    Nobody waits for the decisions: the `deadline` of the recorded planner does not hold, lest they
+    depend on how busy this machine is.
     """
 
     def __init__(
-        self, parameters: RunParameters, surface_stamps: Sequence[int] = (), map: OccupancyMap | None = None
+        self,
+        parameters: RunParameters,
+        surface_stamps: Sequence[int] = (),
+        map: OccupancyMap | None = None,
     ) -> None:
-        """Build mapper and planner; a recorded `map` takes the place of the file that the parameters name.
+        """Build mapper and planner; a recorded `map` takes the place of the file that the
+        parameters name.
 
-        Where every scan counts, the stamps of the recorded surfaces say which scans were mapped together.
+        Where every scan counts, the stamps of the recorded surfaces say which scans were mapped
+        together.
 
         Raises:
             NbvPlannerError: a value is not allowed.
         """
-        mapper, planner = (parameters.nodes.get(name, {}) for name in ("surface_mapper", "nbv_planner"))
+        mapper, planner = (
+            parameters.nodes.get(name, {}) for name in ("surface_mapper", "nbv_planner")
+        )
         config = parameters.config()
         if config.search.unknown:
-            raise SettingError("scene: unknown cannot be replayed: other views would have found another centre")
+            raise SettingError(
+                "scene: unknown cannot be replayed: other views would have found another centre"
+            )
         self.scene = config.scene
         matching = from_mapping(MatchingSettings, mapper)
         self._poses = from_mapping(PoseSettings, mapper)
-        self._ends = deque(stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always")
+        self._ends = deque(
+            stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always"
+        )
         prior = from_mapping(PriorSettings, mapper)
         self._mapper = mapper_core(
             config, matching, from_mapping(ArrivalSettings, mapper), prior, SENSOR_NAMES, map=map
@@ -94,13 +112,19 @@ class Replayer:
         # What was mapped is recorded: nothing that waits for its surface is dropped here.
         self._mapper.setup = dataclasses.replace(self._mapper.setup, queue_size=_MANY)
         settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
-        space, self._ground = view_space(config.views, self.scene, config.ground, map=map), config.ground
+        space, self._ground = (
+            view_space(config.views, self.scene, config.ground, map=map),
+            config.ground,
+        )
         self._planner_for = partial(planner_named, settings, views=space, prior=prior.prior())
         chooser = self._planner_for(self.scene)
-        monitor = termination_monitor(TerminationSettings(certify=False), settings, self.scene, prior.prior())
+        monitor = termination_monitor(
+            TerminationSettings(certify=False), settings, self.scene, prior.prior()
+        )
         self.core = planner_core(chooser, monitor)  #: the planner's side.
         self.session = from_mapping(SessionSettings, planner)  #: as recorded.
-        self.heard: tuple[tuple[Scan, CameraPose], ...] = ()  #: scans for a planner that takes them.
+        #: scans for a planner that takes them.
+        self.heard: tuple[tuple[Scan, CameraPose], ...] = ()
         self.pose: CameraPose | None = None  #: the newest.
         self._updates: deque[Update] = deque([self._update(0)], maxlen=_KEPT)
 
@@ -127,7 +151,8 @@ class Replayer:
             mapper.pose(stamp, self.pose)
         taken = list(mapper.waiting)[before:]
         self.heard += tuple((match.scan, match.pose) for match in taken)
-        # Where every scan counts, the recorded surfaces say up to which one they were mapped together.
+        # Where every scan counts, the recorded surfaces say up to which one they were mapped
+        # together.
         if not taken or (self._ends and taken[-1].stamp < self._ends[0]):
             return None
         while (job := mapper.job()) is not None:
@@ -135,8 +160,12 @@ class Replayer:
         return self._updated(mapper.known.progress.stamp)
 
     def _sense(self, known: Mapping[str, float]) -> None:
-        """Use what the recorded mapper knew of the sensor, by the headers of the scans so far, and of its mount."""
-        sensor, mount = ({name: known[name] for name in of if name in known} for of in (SENSOR_NAMES, MOUNT))
+        """Use what the recorded mapper knew of the sensor, by the headers of the scans so far, and
+        of its mount.
+        """
+        sensor, mount = (
+            {name: known[name] for name in of if name in known} for of in (SENSOR_NAMES, MOUNT)
+        )
         with suppress(SettingError):  # none that a mapper can have had
             self._poses = dataclasses.replace(self._poses, **mount)  # type: ignore[arg-type]
             self.scene = dataclasses.replace(self.scene, **sensor)
@@ -159,26 +188,36 @@ class Replayer:
         return Update(stamp, self._mapper.known.mapper.belief().as_transmitted())
 
     def update_for(self, decision: RecordedDecision | None) -> Update:
-        """The newest update that the recorded planner can have received when it decided, or of all."""
+        """The newest update that the recorded planner can have received when it decided, or of
+        all.
+        """
         if decision is None:
             return self._updates[-1]
         until = decision.goal_stamp if decision.surface_stamp is None else decision.surface_stamp
-        return next((update for update in reversed(self._updates) if update.stamp <= until), self._updates[0])
+        return next(
+            (update for update in reversed(self._updates) if update.stamp <= until),
+            self._updates[0],
+        )
 
 
-# Messages that wait for earlier ones: topics reach a recorder at different times, by some milliseconds.
+# Messages that wait for earlier ones: topics reach a recorder at different times, by some
+# milliseconds.
 _WAITING = 500
 
 
 Event = tuple[int, Received]
-"""Time (nanoseconds), and what was made then: a scan, pose, decision or map, the surface of a reset mapper, or what the
-mapper knew of the sensor and its mount from then on, by the names of the parameters."""
+"""Time (nanoseconds), and what was made then: a scan, pose, decision or map, the surface of a reset
+mapper, or what the mapper knew of the sensor and its mount from then on, by the names of the
+parameters."""
 
 
-def recorded_events(bag: Bag, topics: TopicMap, decisions: Sequence[RecordedDecision]) -> Iterator[Event]:
+def recorded_events(
+    bag: Bag, topics: TopicMap, decisions: Sequence[RecordedDecision]
+) -> Iterator[Event]:
     """Yield the inputs of mapper and planner, and the decisions, in order of the stamps.
 
-    A decision follows everything with the same stamp. Unusable messages are skipped, as by the nodes.
+    A decision follows everything with the same stamp. Unusable messages are skipped, as by the
+    nodes.
     """
     by_stamp = itemgetter(0)
     coming: list[Event] = [(decision.goal_stamp, decision) for decision in decisions]
@@ -187,8 +226,10 @@ def recorded_events(bag: Bag, topics: TopicMap, decisions: Sequence[RecordedDeci
 
 def _inputs(bag: Bag, topics: TopicMap) -> Iterator[Event]:
     names = {
-        topic: name for topic, name in topics.names.items()
-        if name in (SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, GROUND) and definition_problem(topic) is None
+        topic: name
+        for topic, name in topics.names.items()
+        if name in (SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, GROUND)
+        and definition_problem(topic) is None
     }
     known: dict[str, float] = {}
     for message in bag.messages(names.__contains__):
@@ -197,7 +238,11 @@ def _inputs(bag: Bag, topics: TopicMap) -> Iterator[Event]:
             check_length(name, message)
             msg = decode(message)
             what = READERS[name](msg)
-            stamp = what.stamp if name == SURFACE_INFO else sensor_messages.to_nanoseconds(msg.header.stamp)
+            stamp = (
+                what.stamp
+                if name == SURFACE_INFO
+                else sensor_messages.to_nanoseconds(msg.header.stamp)
+            )
             told = sensor_from_msg(msg) if name == SURFACE else {}
         except InputRejectedError:
             continue
@@ -206,8 +251,11 @@ def _inputs(bag: Bag, topics: TopicMap) -> Iterator[Event]:
         if not told.items() <= known.items():  # known before the scan of this stamp was mapped
             known.update(told)
             yield stamp - 1, dict(known)
-        # Of the surfaces only those without a hit matter: a mapper was reset. Stamp 0 is the initial prior.
-        if name not in (SURFACE, SURFACE_INFO) or (name == SURFACE and stamp != 0 and not what.hits.any()):
+        # Of the surfaces only those without a hit matter: a mapper was reset. Stamp 0 is the
+        # initial prior.
+        if name not in (SURFACE, SURFACE_INFO) or (
+            name == SURFACE and stamp != 0 and not what.hits.any()
+        ):
             yield stamp, what
 
 

@@ -1,4 +1,6 @@
-"""What all storage formats of bags share, the compression of files, chunks and messages, and files of SQLite."""
+"""What all storage formats of bags share, the compression of files, chunks and messages, and files
+of SQLite.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,13 @@ from nbv_planner.errors import analysis_needed, reason
 from nbv_planner.system import open_regular
 
 LONGEST = 64 * 2**20
-"""Most bytes of a record, message or decompressed chunk; longer ones are skipped, which bounds the memory."""
+"""Most bytes of a record, message or decompressed chunk; longer ones are skipped, which bounds the
+memory.
+"""
 MOST_TOPICS, LONGEST_NAME, LONGEST_QOS = 4096, 256, 2**16
-"""Most topics of a file, and characters of their names and types and of what their publishers offered."""
+"""Most topics of a file, and characters of their names and types and of what their publishers
+offered.
+"""
 Progress = Callable[[float], None]
 """Called repeatedly with the fraction that has been read."""
 
@@ -36,15 +42,18 @@ class Topic:
     name: str  #: full name, with namespace.
     type: str  #: message type, for example `sensor_msgs/msg/LaserScan`.
     encoding: str = "cdr"  #: serialisation, `cdr` for all that ROS 2 writes.
-    type_hash: str = ""  #: hash of the message definition (`RIHS01_...`), empty where the file does not say.
-    #: what its publishers offered (YAML), empty where the file does not say; two descriptions that differ in this alone
-    #: are the same topic.
+    #: hash of the message definition (`RIHS01_...`), empty where the file does not say.
+    type_hash: str = ""
+    #: what its publishers offered (YAML), empty where the file does not say; two descriptions that
+    #: differ in this alone are the same topic.
     offered_qos: str = field(default="", compare=False)
 
 
 def described_topic(name: str, kind: str, encoding: str, type_hash: str, offered_qos: str) -> Topic:
     """The topic that a file describes, with no text longer than a real one."""
-    name, kind, encoding, type_hash = (text[:LONGEST_NAME] for text in (name, kind, encoding, type_hash))
+    name, kind, encoding, type_hash = (
+        text[:LONGEST_NAME] for text in (name, kind, encoding, type_hash)
+    )
     return Topic(name, kind, encoding, type_hash, offered_qos[:LONGEST_QOS])
 
 
@@ -61,7 +70,8 @@ class Remarks:
     """Problems of a file, and what was skipped because of them; repeated ones are counted."""
 
     counts: Counter[str] = field(default_factory=Counter)  #: number of times by remark.
-    places: dict[str, str] = field(default_factory=dict)  #: where a remark holds first, for those with a place.
+    #: where a remark holds first, for those with a place.
+    places: dict[str, str] = field(default_factory=dict)
     _most: int = 40
 
     def add(self, text: str, place: str = "") -> None:
@@ -91,15 +101,23 @@ class SqliteFile:
     """One SQLite file."""
 
     def __init__(self, path: Path, remarks: Remarks, *, packed: bool = False) -> None:
-        """Store the file; `remarks` receives its problems. `packed`: it is compressed as a whole (zstd)."""
+        """Store the file; `remarks` receives its problems. `packed`: it is compressed as a whole
+        (zstd).
+        """
         self._path, self._remarks, self._packed = path, remarks, packed
         self.topics: dict[int, Topic] = {}  #: topics by number.
         self._row: int | None = None  # number of the last one
 
-    def messages(self, wanted: Callable[[Topic], bool], progress: Progress = no_progress) -> Iterator[RawMessage]:
+    def messages(
+        self, wanted: Callable[[Topic], bool], progress: Progress = no_progress
+    ) -> Iterator[RawMessage]:
         """Yield the messages of wanted topics in the order in which they were written."""
         begin = 0.5 if self._packed else 0.0  # a compressed one is first decompressed
-        file = unpacked(self._path, self._remarks, lambda part: progress(begin * part)) if self._packed else None
+        file = (
+            unpacked(self._path, self._remarks, lambda part: progress(begin * part))
+            if self._packed
+            else None
+        )
         with file or nullcontext(self._path) as path:
             missing = _missing_bytes(path)
             if missing > 0:
@@ -108,8 +126,11 @@ class SqliteFile:
                 with _opened(path) as database:
                     self._read_topics(database)
                     numbers = [number for number, topic in self.topics.items() if wanted(topic)]
-                    yield from self._rows(database, numbers, lambda part: progress(begin + (1.0 - begin) * part))
-            except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite quotes damaged text
+                    yield from self._rows(
+                        database, numbers, lambda part: progress(begin + (1.0 - begin) * part)
+                    )
+            # the latter where SQLite quotes damaged text
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 place = "" if self._row is None else f"after message {self._row}"
                 self._remark(f"is damaged ({error}): what comes behind is left out", place)
 
@@ -117,20 +138,35 @@ class SqliteFile:
         self._remarks.add(f"{self._path.name}: {text}", place)
 
     def _read_topics(self, database: sqlite3.Connection) -> None:
-        tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        tables = {
+            name
+            for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
         if not {"topics", "messages"} <= tables:
             raise sqlite3.DatabaseError("no tables 'topics' and 'messages'")
         columns = {row[1] for row in database.execute("PRAGMA table_info(topics)")}
-        names = ("name", "type", "serialization_format", "type_description_hash", "offered_qos_profiles")
+        names = (
+            "name",
+            "type",
+            "serialization_format",
+            "type_description_hash",
+            "offered_qos_profiles",
+        )
         texts = [f"substr({name}, 1, {LONGEST_QOS})" if name in columns else "''" for name in names]
         rows = database.execute(f"SELECT id, {', '.join(texts)} FROM topics LIMIT {MOST_TOPICS}")
-        self.topics = {number: described_topic(*(str(text) for text in texts)) for number, *texts in rows}
+        self.topics = {
+            number: described_topic(*(str(text) for text in texts)) for number, *texts in rows
+        }
 
-    def _rows(self, database: sqlite3.Connection, numbers: list[int], progress: Progress) -> Iterator[RawMessage]:
-        """Read by the row number: that is the order of writing, and needs no index, which may be damaged.
+    def _rows(
+        self, database: sqlite3.Connection, numbers: list[int], progress: Progress
+    ) -> Iterator[RawMessage]:
+        """Read by the row number: that is the order of writing, and needs no index, which may be
+        damaged.
 
-        Every row is looked at here: in a damaged file pages may refer to each other in a circle, and SQLite would walk
-        round for ever in search of a wanted one. Their numbers do not rise then.
+        Every row is looked at here: in a damaged file pages may refer to each other in a circle,
+        and SQLite would walk round for ever in search of a wanted one. Their numbers do not rise
+        then.
         """
         try:
             last = database.execute("SELECT max(rowid) FROM messages").fetchone()[0]
@@ -138,8 +174,8 @@ class SqliteFile:
             last = None
         places = ",".join("?" for _ in numbers)
         rows = database.execute(
-            f"SELECT rowid, topic_id, timestamp, CASE WHEN topic_id IN ({places}) AND length(data) <= ? THEN data END "
-            "FROM messages NOT INDEXED ORDER BY rowid",
+            f"SELECT rowid, topic_id, timestamp, CASE WHEN topic_id IN ({places}) AND length(data)"
+            " <= ? THEN data END FROM messages NOT INDEXED ORDER BY rowid",
             (*numbers, LONGEST),
         )
         for count, (number, topic, time, data) in enumerate(rows, start=1):
@@ -158,7 +194,8 @@ class SqliteFile:
 
 
 def _missing_bytes(path: Path) -> int:
-    """How much shorter the file is than its own header says (page size and number of pages); 0 if it is not.
+    """How much shorter the file is than its own header says (page size and number of pages); 0 if
+    it is not.
 
     SQLite silently reads the missing part of the last page as zeros.
     """
@@ -172,7 +209,8 @@ def _missing_bytes(path: Path) -> int:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the file for reading; with the journal of a killed recorder a copy, since SQLite has to repair it.
+    """Open the file for reading; with the journal of a killed recorder a copy, since SQLite has to
+    repair it.
 
     Raises:
         OSError: there is no room for the copy.
@@ -183,7 +221,10 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
         if journals:
             size = sum(file.stat().st_size for file in (path, *journals))
             if size > _room(folder):
-                raise OSError(f"it has a journal: repaired in a copy, which needs {size / 1e6:.0f} MB in {folder}")
+                raise OSError(
+                    f"it has a journal: repaired in a copy, which needs {size / 1e6:.0f} MB in"
+                    f" {folder}"
+                )
             for file in (path, *journals):
                 shutil.copyfile(file, Path(folder) / file.name)
             uri = (Path(folder) / path.name).as_uri()
@@ -225,12 +266,14 @@ def _decompressor(method: str) -> Any:
 
 
 def unpack(data: bytes, method: str, limit: int, *, whole: bool = False) -> bytes:
-    """Decompress at most `limit` bytes; of damaged or truncated data what precedes the damage, if not wanted `whole`.
+    """Decompress at most `limit` bytes; of damaged or truncated data what precedes the damage, if
+    not wanted `whole`.
 
     The method is `zstd`, `lz4`, or empty for uncompressed bytes.
 
     Raises:
-        ValueError: the method is not known, nothing can be decompressed, or it is not whole and has to be.
+        ValueError: the method is not known, nothing can be decompressed, or it is not whole and has
+            to be.
         DependencyError: the library is not installed.
     """
     if method == "":
@@ -248,17 +291,20 @@ def unpack(data: bytes, method: str, limit: int, *, whole: bool = False) -> byte
 
 
 ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_METHODS = {ZSTD_MAGIC: "zstd", b"\x04\x22\x4d\x18": "lz4"}  # by the first bytes of what they have compressed
+# by the first bytes of what they have compressed
+_METHODS = {ZSTD_MAGIC: "zstd", b"\x04\x22\x4d\x18": "lz4"}
 
 
 def serialised(message: RawMessage) -> RawMessage:
     """The message as it was serialised, decompressed if it is compressed by itself.
 
-    Its first bytes tell, for `metadata.yaml` may be missing or wrong: all that is serialised as `cdr` begins with a
-    zero, the first byte of its encapsulation identifier (DDS-XTypes, 7.6.3.1.2), and nothing that is compressed does.
+    Its first bytes tell, for `metadata.yaml` may be missing or wrong: all that is serialised as
+    `cdr` begins with a zero, the first byte of its encapsulation identifier (DDS-XTypes,
+    7.6.3.1.2), and nothing that is compressed does.
 
     Raises:
-        ValueError: it is damaged, cut, longer than :data:`LONGEST`, or compressed in a way that is not known.
+        ValueError: it is damaged, cut, longer than :data:`LONGEST`, or compressed in a way that is
+            not known.
         DependencyError: the library to decompress it is not installed.
     """
     if method := _METHODS.get(message.data[:4]):
@@ -306,7 +352,8 @@ class ZstdFile:
 def unpacked(path: Path, remarks: Remarks, progress: Progress = no_progress) -> Iterator[Path]:
     """Decompress to a temporary file of the same name, for formats that need random access.
 
-    A small file can expand to gigabytes: at most half of the free space is filled, and the rest is skipped.
+    A small file can expand to gigabytes: at most half of the free space is filled, and the rest is
+    skipped.
 
     Raises:
         OSError: there is no room for a temporary file.
@@ -321,7 +368,10 @@ def unpacked(path: Path, remarks: Remarks, progress: Progress = no_progress) -> 
                     file.write(block)
                     progress(packed.tell() / size)
                 if block:
-                    remarks.add(f"{path.name}: larger than half of the free space decompressed: the rest is left out")
+                    remarks.add(
+                        f"{path.name}: larger than half of the free space decompressed: the rest is"
+                        " left out"
+                    )
             except OSError as error:
                 remarks.add(f"{path.name}: {reason(error)}")
         yield plain

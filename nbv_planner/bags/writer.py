@@ -25,13 +25,15 @@ _METADATA_VERSION = 8
 class BagWriter(AbstractContextManager["BagWriter"]):
     """A bag that is being written; a context manager that ends it properly.
 
-    rosbags keeps up to a megabyte (MCAP) or everything (SQLite) in memory until the end. :meth:`flush` passes to the
-    operating system what has been written so far: closed chunks in MCAP, a committed transaction in SQLite. Flushed
-    data survive a killed process, and with `durable=True` a power failure.
+    rosbags keeps up to a megabyte (MCAP) or everything (SQLite) in memory until the end.
+    :meth:`flush` passes to the operating system what has been written so far: closed chunks in
+    MCAP, a committed transaction in SQLite. Flushed data survive a killed process, and with
+    `durable=True` a power failure.
     """
 
     def __init__(self, path: str | Path, storage: str = "mcap") -> None:
-        """Begin the bag in the folder `path`, which must not exist; the storage is `mcap` or `sqlite3`.
+        """Begin the bag in the folder `path`, which must not exist; the storage is `mcap` or
+        `sqlite3`.
 
         Raises:
             BagError: the folder exists or cannot be written.
@@ -43,7 +45,9 @@ class BagWriter(AbstractContextManager["BagWriter"]):
         self._connections: dict[str, Any] = {}
         self._unflushed = 0
         try:
-            self._writer = Writer(self.path, version=_METADATA_VERSION, storage_plugin=StoragePlugin[storage.upper()])
+            self._writer = Writer(
+                self.path, version=_METADATA_VERSION, storage_plugin=StoragePlugin[storage.upper()]
+            )
             self._writer.set_custom_data("recorded_by", f"nbv_planner {VERSION}")
             self._writer.open()
         except (OSError, WriterError) as error:
@@ -53,13 +57,16 @@ class BagWriter(AbstractContextManager["BagWriter"]):
         self.close()
 
     def add_topic(self, name: str, kind: str, offered_qos: Sequence[Any] = ()) -> None:
-        """Describe a topic: name, message type with its definition and hash, and what its publishers offer.
+        """Describe a topic: name, message type with its definition and hash, and what its
+        publishers offer.
 
         Raises:
             BagError: the message type is not known.
         """
         if not knows_type(kind):
-            raise BagError(f"{name}: the definition of {kind} is not known, so it cannot be recorded")
+            raise BagError(
+                f"{name}: the definition of {kind} is not known, so it cannot be recorded"
+            )
         self._connections[name] = self._writer.add_connection(
             name, kind, typestore=typestore(), offered_qos_profiles=list(offered_qos)
         )
@@ -122,13 +129,27 @@ def profiles_for_bag(kinds: Iterable[tuple[int, int]], depth: int) -> list[Any]:
 
     The kinds are reliability and durability of its publishers, as numbers of rmw; each counts once.
     """
-    from rosbags.interfaces import Qos, QosDurability, QosHistory, QosLiveliness, QosReliability, QosTime
+    from rosbags.interfaces import (
+        Qos,
+        QosDurability,
+        QosHistory,
+        QosLiveliness,
+        QosReliability,
+        QosTime,
+    )
 
     endless = QosTime(9223372036, 854775807)
     return [
         Qos(
-            QosHistory.KEEP_LAST, depth, QosReliability(reliability), QosDurability(durability), endless,
-            endless, QosLiveliness.AUTOMATIC, endless, False,
+            QosHistory.KEEP_LAST,
+            depth,
+            QosReliability(reliability),
+            QosDurability(durability),
+            endless,
+            endless,
+            QosLiveliness.AUTOMATIC,
+            endless,
+            False,
         )
         for reliability, durability in sorted(set(kinds))
     ]
@@ -152,8 +173,8 @@ def copy_bag(
 ) -> tuple[Counter[str], list[str]]:
     """Copy every message that can be read into a new bag, decompressed, with index and metadata.
 
-    The bag may be damaged; it is read twice, and `progress` is called with the fraction read. Returns the numbers of
-    messages by topic, and what was skipped.
+    The bag may be damaged; it is read twice, and `progress` is called with the fraction read.
+    Returns the numbers of messages by topic, and what was skipped.
 
     Raises:
         BagError: no message can be read and copied, or the new bag exists or cannot be written.
@@ -164,13 +185,21 @@ def copy_bag(
     left_out = [problem for topic in found.counts if (problem := _problem(topic)) is not None]
     wanted = {topic for topic in found.counts if _problem(topic) is None}
     if not wanted:
-        raise BagError("; ".join([f"{bag.path}: no message can be copied", *bag.remarks.lines(), *left_out[:3]]))
+        raise BagError(
+            "; ".join(
+                [f"{bag.path}: no message can be copied", *bag.remarks.lines(), *left_out[:3]]
+            )
+        )
     counts: Counter[str] = Counter()
     with BagWriter(out, storage) as writer:
-        for message in bag.messages(wanted.__contains__, lambda fraction: progress(0.5 + 0.5 * fraction)):
+        for message in bag.messages(
+            wanted.__contains__, lambda fraction: progress(0.5 + 0.5 * fraction)
+        ):
             name = message.topic.name
             if name not in writer:
-                writer.add_topic(name, message.topic.type, described_profiles(message.topic.offered_qos))
+                writer.add_topic(
+                    name, message.topic.type, described_profiles(message.topic.offered_qos)
+                )
             writer.write(name, message.time, message.data)
             counts[name] += 1
             if counts.total() % _MESSAGES_PER_FLUSH == 0:

@@ -6,7 +6,14 @@ import argparse
 from pathlib import Path
 
 from nbv_planner.bags.analysis import Analysis, analysis_tables
-from nbv_planner.cli.options import add_bag, add_bag_options, add_figures, add_out, named_analysis, results_folder
+from nbv_planner.cli.options import (
+    add_bag,
+    add_bag_options,
+    add_figures,
+    add_out,
+    named_analysis,
+    results_folder,
+)
 from nbv_planner.cli.output import compared, drawn, print_files, written_outline
 from nbv_planner.episode.records import write_beliefs, write_record
 from nbv_planner.files.results_folder import write_whole
@@ -27,7 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     name = Path(arguments.bag).name
-    with results_folder(arguments, f"analyze-{Path(arguments.bag).resolve().stem}", JSON_FILE) as results:
+    with results_folder(
+        arguments, f"analyze-{Path(arguments.bag).resolve().stem}", JSON_FILE
+    ) as results:
         analysis = named_analysis(arguments.bag, arguments)
         if analysis.judge is not None:
             compared(analysis.judge)
@@ -48,7 +57,10 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"not computed: {gap}")
     print(f"ended: {analysis.termination.reason.value}, {analysis.termination.detail}")
     if analysis.coverage:
-        print(f"{len(analysis.views)} views, {analysis.coverage_kind} coverage {analysis.coverage[-1]:.1%} at the end")
+        print(
+            f"{len(analysis.views)} views, {analysis.coverage_kind} coverage"
+            f" {analysis.coverage[-1]:.1%} at the end"
+        )
     print(outline)
     drawn(arguments.figures, lambda: _write_pictures(results.path, name, analysis, tables), None)
     print_files(results)
@@ -66,7 +78,11 @@ def _write_pictures(folder: Path, name: str, analysis: Analysis, tables: list[Ta
 
 
 def _page(
-    name: str, analysis: Analysis, tables: list[Table], pictures: list[page.Picture], animation: page.Animation | None
+    name: str,
+    analysis: Analysis,
+    tables: list[Table],
+    pictures: list[page.Picture],
+    animation: page.Animation | None,
 ) -> str:
     named = {table.name: table for table in tables}
 
@@ -80,5 +96,10 @@ def _page(
         page.Section("accounts", "Accounts", shown("time_by_phase", "drops", "calibration")),
         page.Section("bag", "The bag", [page.Folded(named["topics"])] if "topics" in named else []),
     ]
-    lead = f"{len(analysis.views)} views, coverage {analysis.coverage_kind}, ended {analysis.termination.reason.value}"
-    return page.render_page(f"Analysis of {name}", lead, [section for section in sections if section.blocks])
+    lead = (
+        f"{len(analysis.views)} views, coverage {analysis.coverage_kind}, ended"
+        f" {analysis.termination.reason.value}"
+    )
+    return page.render_page(
+        f"Analysis of {name}", lead, [section for section in sections if section.blocks]
+    )

@@ -1,4 +1,6 @@
-"""Start three ROS 2 nodes as separate processes that reconstruct an object, and show their progress."""
+"""Start three ROS 2 nodes as separate processes that reconstruct an object, and show their
+progress.
+"""
 
 from __future__ import annotations
 
@@ -35,13 +37,23 @@ from nbv_planner.system import held_signals
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_episode_options(parser)
-    parser.add_argument("--record", action="store_true", help="record a bag into the results folder")
-    parser.add_argument("--view", action="store_true", help="watch it in a browser; begins when that is open")
-    parser.add_argument("--speed", type=positive_number, metavar="X",
-                        help="speed of the camera along its circle, rad/s (default: at once; 1 with --view)")
+    parser.add_argument(
+        "--record", action="store_true", help="record a bag into the results folder"
+    )
+    parser.add_argument(
+        "--view", action="store_true", help="watch it in a browser; begins when that is open"
+    )
+    parser.add_argument(
+        "--speed",
+        type=positive_number,
+        metavar="X",
+        help="speed of the camera along its circle, rad/s (default: at once; 1 with --view)",
+    )
     add_domain(parser, "a free one")
     parser.add_argument(
-        "--respawn", action="store_true", help="restart a node that fails or is killed; it resumes where it was"
+        "--respawn",
+        action="store_true",
+        help="restart a node that fails or is killed; it resumes where it was",
     )
 
 
@@ -53,19 +65,29 @@ def run(arguments: argparse.Namespace) -> int:
     config = episode_config(parameters, "sensor")
     for objective in config.planner.used_objectives:
         if objective in TRUTH_OBJECTIVES:
-            raise SettingError(f"objective: {objective} needs the true object; use nbv-planner simulate")
+            raise SettingError(
+                f"objective: {objective} needs the true object; use nbv-planner simulate"
+            )
     judge = Simulation(config).judge  # refuses here what the nodes would refuse
     require_ros("nbv-planner simulate needs no ROS", joins=False)
     with held_signals() as came, episode_folder(arguments, config) as results:
         say_derived(parameters, config)
         lead(parameters)
-        (results.folder / "parameters.yaml").write_text(dump_parameters(parameters), encoding="utf-8")
+        (results.folder / "parameters.yaml").write_text(
+            dump_parameters(parameters), encoding="utf-8"
+        )
         termination = _run_nodes(results, config, judge, arguments, parameters, came)
-    return 130 if termination.reason is TerminationReason.STOPPED else EXIT_CODES.get(termination.reason, 0)
+    return (
+        130
+        if termination.reason is TerminationReason.STOPPED
+        else EXIT_CODES.get(termination.reason, 0)
+    )
 
 
 def lead(parameters: Parameters) -> None:
-    """Make the nodes become active by themselves, and the planner wait until the episode is monitored."""
+    """Make the nodes become active by themselves, and the planner wait until the episode is
+    monitored.
+    """
     for values in parameters.values():
         values.pop("autostart", None)
     parameters["nbv_planner"]["wait_for_start"] = True
@@ -92,12 +114,17 @@ class _Printer:
 
 
 def _run_nodes(
-    results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, arguments: argparse.Namespace,
-    parameters: Parameters, came: list[int],
+    results: ResultsFolder,
+    config: EpisodeConfig,
+    judge: EpisodeJudge,
+    arguments: argparse.Namespace,
+    parameters: Parameters,
+    came: list[int],
 ) -> Termination:
     from nbv_planner.ros.node_processes import free_domain_id, run_episode
 
-    # The file of the results can be used again: it names no file of this run, and nobody who watched it.
+    # The file of the results can be used again: it names no file of this run, and nobody who
+    # watched it.
     file, state = results.folder / "parameters.yaml", results.folder / "state"
     if arguments.respawn or arguments.view:
         state.mkdir()
@@ -112,9 +139,22 @@ def _run_nodes(
         file.write_text(dump_parameters(parameters), encoding="utf-8")
         with BagWriter(results.folder / "bag") if arguments.record else nullcontext() as bag:
             termination = run_episode(
-                config, file, results.folder / "logs", printer, bag, domain=domain, respawn=arguments.respawn,
+                config,
+                file,
+                results.folder / "logs",
+                printer,
+                bag,
+                domain=domain,
+                respawn=arguments.respawn,
                 ended=lambda: bool(came),
             )
         termination = termination or stopped(judge, came)
-        finish(results, config, judge, termination, figures=arguments.figures, timed=is_timed(parameters))
+        finish(
+            results,
+            config,
+            judge,
+            termination,
+            figures=arguments.figures,
+            timed=is_timed(parameters),
+        )
     return termination

@@ -1,4 +1,6 @@
-"""Write a commented parameter file for a robot or a simulation: answer the questions, or give the options."""
+"""Write a commented parameter file for a robot or a simulation: answer the questions, or give the
+options.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,8 @@ class Question(NamedTuple):
     text: str  #: what is asked.
     kinds: tuple[str, ...] = tuple(KINDS)  #: the kinds of file that hold it.
     unit: str = ""  #: of an answer without one, where that is not the parameter's.
-    usual: tuple[float, float] = (0.0, math.inf)  #: answers outside of it, in that unit, are doubted.
+    #: answers outside of it, in that unit, are doubted.
+    usual: tuple[float, float] = (0.0, math.inf)
     needed: bool = False  #: whether it has no default.
 
     @property
@@ -68,31 +71,73 @@ class Question(NamedTuple):
 
 _MOVING = ("robot", "nav2", "turntable", "simulator")
 QUESTIONS = (
-    Question("radius_max", "greatest distance of the object's surface from its centre, m", usual=(0.005, 50.0),
-             needed=True),
+    Question(
+        "radius_max",
+        "greatest distance of the object's surface from its centre, m",
+        usual=(0.005, 50.0),
+        needed=True,
+    ),
     Question("radius_min", "least distance of the surface from the centre, m"),
     Question("view_distance", "distance of the camera from the centre, m", usual=(0.01, 100.0)),
-    Question("field_of_view", "opening angle of the sensor, degrees, if scans do not say it", unit="deg",
-             usual=(3.2, 360.0)),
-    Question("range_max", "greatest range of the sensor, m, if scans do not say it", usual=(0.02, 500.0)),
+    Question(
+        "field_of_view",
+        "opening angle of the sensor, degrees, if scans do not say it",
+        unit="deg",
+        usual=(3.2, 360.0),
+    ),
+    Question(
+        "range_max", "greatest range of the sensor, m, if scans do not say it", usual=(0.02, 500.0)
+    ),
     Question("noise_std", "standard deviation of a range, m"),
-    Question("position_tolerance", "how near the camera comes to a goal, m", kinds=_MOVING, usual=(0.0, 2.0)),
-    Question("heading_tolerance", "how exactly it is turned there, degrees", kinds=_MOVING, unit="deg",
-             usual=(0.35, 60.0)),
+    Question(
+        "position_tolerance",
+        "how near the camera comes to a goal, m",
+        kinds=_MOVING,
+        usual=(0.0, 2.0),
+    ),
+    Question(
+        "heading_tolerance",
+        "how exactly it is turned there, degrees",
+        kinds=_MOVING,
+        unit="deg",
+        usual=(0.35, 60.0),
+    ),
     Question("num_views", "number of candidate views on the circle"),
-    Question("object", "true object, for example ellipse:a=6,b=4 or file:contour.csv,unit=mm", ("simulation",),
-             needed=True),
-    Question("pose_source", "where poses come from, topic (camera_pose) or tf", kinds=("robot", "simulator")),
-    Question("camera_frame", "frame of the camera in TF, for pose_source tf", kinds=("robot", "nav2")),
-    Question("base_frame", "frame of what drives to goals, if the mount is to be looked up in TF", kinds=("robot",)),
-    Question("scan_source", "what the sensor sends: laser_scan, multi_echo, depth_image or point_cloud", kinds=_MOVING),
-    Question("linear_speed", "how fast the robot drives, m/s", kinds=("robot", "nav2"), usual=(0.01, 5.0)),
+    Question(
+        "object",
+        "true object, for example ellipse:a=6,b=4 or file:contour.csv,unit=mm",
+        ("simulation",),
+        needed=True,
+    ),
+    Question(
+        "pose_source",
+        "where poses come from, topic (camera_pose) or tf",
+        kinds=("robot", "simulator"),
+    ),
+    Question(
+        "camera_frame", "frame of the camera in TF, for pose_source tf", kinds=("robot", "nav2")
+    ),
+    Question(
+        "base_frame",
+        "frame of what drives to goals, if the mount is to be looked up in TF",
+        kinds=("robot",),
+    ),
+    Question(
+        "scan_source",
+        "what the sensor sends: laser_scan, multi_echo, depth_image or point_cloud",
+        kinds=_MOVING,
+    ),
+    Question(
+        "linear_speed", "how fast the robot drives, m/s", kinds=("robot", "nav2"), usual=(0.01, 5.0)
+    ),
 )
 """All questions, in order."""
 # Units that an answer may have, by that of the parameter.
 _UNITS = {"m": {"m": 1.0, "cm": 0.01, "mm": 0.001}, "rad": {"rad": 1.0, "deg": math.pi / 180.0}}
 _SETTINGS: dict[str, tuple[Any, Setting]] = {
-    name: (default, meta) for classes in (*NODE_SETTINGS.values(), *BESIDE.values()) for cls in classes
+    name: (default, meta)
+    for classes in (*NODE_SETTINGS.values(), *BESIDE.values())
+    for cls in classes
     for name, default, meta in settings_of(cls)
 }
 
@@ -100,33 +145,59 @@ _SETTINGS: dict[str, tuple[Any, Setting]] = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     kinds = "; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
-    parser.add_argument("file", metavar="FILE", nargs="?", default="nbv.yaml", help="file to write (default: nbv.yaml)")
-    parser.add_argument("--for", dest="kind", type=one_of("kind", KINDS), metavar="KIND", help=kinds)
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        nargs="?",
+        default="nbv.yaml",
+        help="file to write (default: nbv.yaml)",
+    )
+    parser.add_argument(
+        "--for", dest="kind", type=one_of("kind", KINDS), metavar="KIND", help=kinds
+    )
     for one in QUESTIONS:
-        parser.add_argument(one.option, metavar="X", help=f"{one.text}; only for {', '.join(one.kinds)}"
-                            if len(one.kinds) < len(KINDS) else one.text)
+        parser.add_argument(
+            one.option,
+            metavar="X",
+            help=(
+                f"{one.text}; only for {', '.join(one.kinds)}"
+                if len(one.kinds) < len(KINDS)
+                else one.text
+            ),
+        )
     parser.add_argument("--force", action="store_true", help="replace an older file")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask for what the options leave open if somebody is there to answer, check everything, and write the file."""
+    """Ask for what the options leave open if somebody is there to answer, check everything, and
+    write the file.
+    """
     path = Path(arguments.file)
     if path.is_dir() or (path.exists() and not arguments.force):
-        raise ResultsError(f"{path} is a folder" if path.is_dir() else f"{path} exists; --force replaces it")
+        raise ResultsError(
+            f"{path} is a folder" if path.is_dir() else f"{path} exists; --force replaces it"
+        )
     asks = sys.stdin.isatty() and sys.stdout.isatty()
-    texts = {one: text for one in QUESTIONS if (text := getattr(arguments, one.parameter)) is not None}
+    texts = {
+        one: text for one in QUESTIONS if (text := getattr(arguments, one.parameter)) is not None
+    }
     kind = arguments.kind or "robot"
     try:
         kind = arguments.kind or (_ask_kind() if asks else kind)
         answers, follows = _ask(kind, texts) if asks else _checked(kind, texts)
     except (EOFError, KeyboardInterrupt) as error:
         again = shlex.join(["nbv-planner", "init", str(path), "--for", kind, *_options(texts)])
-        words = f"the questions have not been answered to the end; nothing is written; go on with: {again}"
+        words = (
+            "the questions have not been answered to the end; nothing is written; go on with:"
+            f" {again}"
+        )
         if isinstance(error, EOFError):
             raise SettingError(words) from error
         say(f"\n{words}")
         raise
-    for words in filter(None, (doubt(one, text) for one, text in texts.items()) if not asks else ()):
+    for words in filter(
+        None, (doubt(one, text) for one, text in texts.items()) if not asks else ()
+    ):
         print(f"note: {words}", file=sys.stderr)
     say(follows)
     try:
@@ -190,7 +261,9 @@ def checked(question: Question, text: str) -> Any:
 
 
 def _number(question: Question, text: str) -> tuple[str, float]:
-    """The number of an answer, as text, and the factor of its unit, or of that which is asked for."""
+    """The number of an answer, as text, and the factor of its unit, or of that which is asked
+    for.
+    """
     unit = _SETTINGS[question.parameter][1].unit
     units = _UNITS.get(unit, {})
     for name in sorted(units, key=len, reverse=True):
@@ -200,7 +273,9 @@ def _number(question: Question, text: str) -> tuple[str, float]:
 
 
 def doubt(question: Question, text: str) -> str:
-    """Words for an answer without a unit that is hardly meant in the one that is asked for; empty if it may be."""
+    """Words for an answer without a unit that is hardly meant in the one that is asked for; empty
+    if it may be.
+    """
     value = checked(question, text) if text else ""
     number, factor = _number(question, text)
     low, high = question.usual
@@ -208,11 +283,16 @@ def doubt(question: Question, text: str) -> str:
         return ""
     meta = _SETTINGS[question.parameter][1]
     units = " or ".join(f"{text} {name}" for name in _UNITS[meta.unit])
-    return f"{question.parameter}: {text} is taken for {value:g} {meta.unit}; with its unit it is clear: {units}"
+    return (
+        f"{question.parameter}: {text} is taken for {value:g} {meta.unit}; with its unit it is"
+        f" clear: {units}"
+    )
 
 
 def _ask(kind: str, texts: dict[Question, str]) -> tuple[dict[Question, Any], str]:
-    """Ask what `texts` do not answer, into them, and again what does not fit; see :func:`_checked`."""
+    """Ask what `texts` do not answer, into them, and again what does not fit; see
+    :func:`_checked`.
+    """
     asked = [one for one in QUESTIONS if kind in one.kinds]
     now = [one for one in asked if one not in texts]
     while True:
@@ -227,16 +307,25 @@ def _ask(kind: str, texts: dict[Question, str]) -> tuple[dict[Question, Any], st
 
 
 def document(path: Path, kind: str, answers: dict[Question, Any]) -> str:
-    """The file: each answer with its unit and meaning, what the shipped one has besides, and what to do with it.
+    """The file: each answer with its unit and meaning, what the shipped one has besides, and what
+    to do with it.
 
-    It is the same for nodes that are started by hand as for the launch file, which lays it over the shipped one.
+    It is the same for nodes that are started by hand as for the launch file, which lays it over the
+    shipped one.
     """
     lines = [
         f"# For {KINDS[kind].help}.",
-        "# What is not here has its default, or follows from the lengths below: docs/reference/parameters.md has every",
-        "# parameter, and the nodes print what they derive. Values of the command line (-p) come behind this file.",
+        (
+            "# What is not here has its default, or follows from the lengths below:"
+            " docs/reference/parameters.md has every"
+        ),
+        (
+            "# parameter, and the nodes print what they derive. Values of the command line (-p)"
+            " come behind this file."
+        ),
         f"# Run it: {command(kind, path)}",
-        "/**:", "  ros__parameters:",
+        "/**:",
+        "  ros__parameters:",
     ]
     for question, value in answers.items():
         meta = _SETTINGS[question.parameter][1]
@@ -245,10 +334,18 @@ def document(path: Path, kind: str, answers: dict[Question, Any]) -> str:
     shipped = {name: value for values in _shipped(kind).values() for name, value in values.items()}
     for one in answers:
         shipped.pop(one.parameter, None)
-    own = {name: value for name, value in shipped.items() if _SETTINGS[name][1].scale or value != _SETTINGS[name][0]}
+    own = {
+        name: value
+        for name, value in shipped.items()
+        if _SETTINGS[name][1].scale or value != _SETTINGS[name][0]
+    }
     if own:
-        lines += [f"    # As in the shipped config/{kind}.yaml, in place of the defaults of the nodes:"]
-    return "\n".join([*lines, *(f"    {name}: {_plain(value)}" for name, value in own.items())]) + "\n"
+        lines += [
+            f"    # As in the shipped config/{kind}.yaml, in place of the defaults of the nodes:"
+        ]
+    return (
+        "\n".join([*lines, *(f"    {name}: {_plain(value)}" for name, value in own.items())]) + "\n"
+    )
 
 
 def _shipped(kind: str) -> Parameters:
@@ -262,18 +359,23 @@ def _shipped(kind: str) -> Parameters:
 def _plain(value: Any) -> str:
     style = '"' if isinstance(value, str) else None
     value = list(value) if isinstance(value, tuple) else value
-    return str(yaml.safe_dump(value, default_style=style, width=math.inf, allow_unicode=True)).split("\n")[0]
+    return str(
+        yaml.safe_dump(value, default_style=style, width=math.inf, allow_unicode=True)
+    ).split("\n")[0]
 
 
 def _what_follows(kind: str, answers: dict[Question, Any]) -> str:
-    """Check the answers as nodes and simulation would, over the shipped file; in words, what follows from them.
+    """Check the answers as nodes and simulation would, over the shipped file; in words, what
+    follows from them.
 
     Raises:
         SettingError: they do not fit together.
     """
     parameters = _with(kind, answers)
     config = config_from_parameters(parameters)
-    check_proportions(config.scene, config.kernel, config.measurement, config.planner, config.termination)
+    check_proportions(
+        config.scene, config.kernel, config.measurement, config.planner, config.termination
+    )
     node, found = "nbv_planner", {}
     for each, values in parameters.items():
         found.update(derived(values, NODE_SETTINGS[each]))
@@ -297,7 +399,9 @@ def _with(kind: str, answers: Mapping[Question, Any]) -> Parameters:
     parameters = load_parameters(shared_file(f"config/{kind}.yaml"))
     for node, values in parameters.items():
         known = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)}
-        values.update({one.parameter: value for one, value in answers.items() if one.parameter in known})
+        values.update(
+            {one.parameter: value for one, value in answers.items() if one.parameter in known}
+        )
     return parameters
 
 
@@ -311,18 +415,23 @@ def _default(question: Question, kind: str, texts: Mapping[Question, str]) -> st
         value = values.get(name, derived(values, NODE_SETTINGS[node]).get(name, value))
     if isinstance(value, str):
         return value or "none"
-    return f"{value / _number(question, '')[1]:.4g}{' ' + (question.unit or meta.unit) if meta.unit else ''}"
+    unit = f" {question.unit or meta.unit}" if meta.unit else ""
+    return f"{value / _number(question, '')[1]:.4g}{unit}"
 
 
 def _asked(question: Question, kind: str, texts: Mapping[Question, str]) -> str:
-    """An answer that is allowed; empty where the default is to hold. One that is doubted has to be given twice."""
+    """An answer that is allowed; empty where the default is to hold. One that is doubted has to be
+    given twice.
+    """
     kept = texts.get(question, "")
     while True:
         shown = kept or ("" if question.needed else _default(question, kind, texts))
         answer = input(f"{question.text}{f' [{shown}]' if shown else ''}: ").strip() or kept
         answer = "" if answer == "-" and not question.needed else answer
         try:
-            if (answer or not question.needed) and (answer == kept or not (words := doubt(question, answer))):
+            if (answer or not question.needed) and (
+                answer == kept or not (words := doubt(question, answer))
+            ):
                 return answer
         except SettingError as error:
             say(str(error))

@@ -14,8 +14,8 @@ from nbv_planner.errors import NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.system import lenient_streams, signals_end_process, signals_interrupt
 from nbv_planner.versions import VERSION
 
-# Small factorisations are slower on several BLAS threads than on one, and rounding must not depend on their number;
-# set before numpy is loaded.
+# Small factorisations are slower on several BLAS threads than on one, and rounding must not depend
+# on their number; set before numpy is loaded.
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 os.environ["MKL_NUM_THREADS"] = "1"
 EXIT_BAD_INPUT = 2
@@ -32,22 +32,42 @@ class Subcommand(NamedTuple):
 
 
 SUBCOMMANDS = {
-    name: Subcommand(group, text, f"nbv_planner.cli.{'operate' if group == 'operate' else name.rpartition(' ')[2]}")
+    name: Subcommand(
+        group,
+        text,
+        f"nbv_planner.cli.{'operate' if group == 'operate' else name.rpartition(' ')[2]}",
+    )
     for group, name, text in (
         ("run", "demo", "three ROS 2 nodes reconstruct an object"),
         ("run", "simulate", "the same episode in one process, without ROS"),
-        ("run", "check", "check a running system before its first goal: each value found beside the one asked"),
+        (
+            "run",
+            "check",
+            "check a running system before its first goal: each value found beside the one asked",
+        ),
         ("run", "init", "write a parameter file for your robot or simulation"),
-        ("operate", "episode start", "start the episode of a running planner, or resume it after a pause"),
+        (
+            "operate",
+            "episode start",
+            "start the episode of a running planner, or resume it after a pause",
+        ),
         ("operate", "episode stop", "end it where the robot stands"),
         ("operate", "episode pause", "hold it; start resumes"),
         ("operate", "episode skip", "give up the view that the robot is on its way to"),
-        ("operate", "episode reset", "begin a new episode; --map: without what the mapper has measured"),
+        (
+            "operate",
+            "episode reset",
+            "begin a new episode; --map: without what the mapper has measured",
+        ),
         ("look", "view", "watch running nodes in a browser"),
         ("look", "analyze", "tables, pictures and one page from a bag"),
         ("look", "show", "list the objectives, the planners, or the parameters of the nodes"),
         ("record", "bag record", "record the topics of the nodes into a bag, until Ctrl-C"),
-        ("record", "bag replay", "feed a bag through mapper and planner again, and compare the decisions"),
+        (
+            "record",
+            "bag replay",
+            "feed a bag through mapper and planner again, and compare the decisions",
+        ),
         ("record", "bag reindex", "repair a bag that is damaged, or whose recorder was killed"),
     )
 }
@@ -62,7 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def with_signals(run: Callable[[Sequence[str]], int], argv: Sequence[str] | None) -> int:
-    """Exit code of `run` with `argv`; without it with the process's arguments, or 128 + the number of a signal."""
+    """Exit code of `run` with `argv`; without it with the process's arguments, or 128 + the number
+    of a signal.
+    """
     if argv is not None:
         return run(argv)
     lenient_streams()
@@ -75,7 +97,10 @@ def _main(argv: Sequence[str]) -> int:
     given = list(argv)
     old = given[0] if given else ""
     if old in _MOVED:
-        print(f"nbv-planner {old}: error: no longer a subcommand; use nbv-bench {old}", file=sys.stderr)
+        print(
+            f"nbv-planner {old}: error: no longer a subcommand; use nbv-bench {old}",
+            file=sys.stderr,
+        )
         return EXIT_BAD_INPUT
     if old in _RENAMED:
         print(f"note: {old} is now {' '.join(_RENAMED[old])}", file=sys.stderr)
@@ -84,12 +109,15 @@ def _main(argv: Sequence[str]) -> int:
     return run_program("nbv-planner", about, SUBCOMMANDS, given)
 
 
-def run_program(program: str, about: str, subcommands: Mapping[str, Subcommand], argv: Sequence[str]) -> int:
+def run_program(
+    program: str, about: str, subcommands: Mapping[str, Subcommand], argv: Sequence[str]
+) -> int:
     """Load the subcommand named first in `argv` and run it with the rest.
 
     Returns:
-        Exit code: that of the subcommand, 2 for input that is not allowed (one line on stderr says why), 130 after
-        Ctrl-C, 141 when the reader of the output (`head`, `less`) has ended, as for programs that SIGPIPE ends.
+        Exit code: that of the subcommand, 2 for input that is not allowed (one line on stderr says
+        why), 130 after Ctrl-C, 141 when the reader of the output (`head`, `less`) has ended, as for
+        programs that SIGPIPE ends.
     """
     try:
         words = 2 if " ".join(argv[:2]) in subcommands else 1
@@ -130,13 +158,19 @@ class Parser(argparse.ArgumentParser):
         raise SettingError(f"{message} (see {self.prog} --help)")
 
 
-def _subcommand(program: str, about: str, subcommands: Mapping[str, Subcommand], argv: Sequence[str]) -> str:
+def _subcommand(
+    program: str, about: str, subcommands: Mapping[str, Subcommand], argv: Sequence[str]
+) -> str:
     listing = ""
     for group in dict.fromkeys(one.group for one in subcommands.values()):
-        rows = [f"  {name:15}{one.help}\n" for name, one in subcommands.items() if one.group == group]
+        rows = [
+            f"  {name:15}{one.help}\n" for name, one in subcommands.items() if one.group == group
+        ]
         listing += f"{group}:\n{''.join(rows)}\n"
     parser = Parser(
-        prog=program, usage="%(prog)s [-h] [--version] SUBCOMMAND ...", description=about,
+        prog=program,
+        usage="%(prog)s [-h] [--version] SUBCOMMAND ...",
+        description=about,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=f"{listing}{program} SUBCOMMAND --help lists its options.",
     )
@@ -153,7 +187,9 @@ def _subcommand(program: str, about: str, subcommands: Mapping[str, Subcommand],
 def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
     arguments, unknown = parser.parse_known_args(argv)
     if unknown and unknown[0].startswith("-"):
-        raise UnknownNameError("option", unknown[0].partition("=")[0], re.findall(r"--[\w-]+", parser.format_usage()))
+        raise UnknownNameError(
+            "option", unknown[0].partition("=")[0], re.findall(r"--[\w-]+", parser.format_usage())
+        )
     if unknown:
         parser.error(f"unexpected argument {unknown[0]!r}")
     return arguments

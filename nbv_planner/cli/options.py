@@ -44,6 +44,7 @@ T = TypeVar("T")
 
 def one_of(kind: str, known: Collection[str]) -> Callable[[str], str]:
     """Type of an argument that is one of the `known` names: `choices` of argparse suggest none."""
+
     def checked(text: str) -> str:
         if text not in known:
             raise argparse.ArgumentTypeError(str(UnknownNameError(kind, text, known)))
@@ -54,11 +55,14 @@ def one_of(kind: str, known: Collection[str]) -> Callable[[str], str]:
 
 def whole_number(low: int, high: int | None = None) -> Callable[[str], int]:
     """Type of an argument that is an integer from `low` to `high`."""
+
     def checked(text: str) -> int:
         value = int(text) if re.fullmatch(r"[-+]?\d+", text) else None
         if value is None or value < low or (high is not None and value > high):
             limits = f">= {low}" if high is None else f">= {low} and <= {high}"
-            raise argparse.ArgumentTypeError(f"{shown(text)} is not allowed; must be a whole number {limits}")
+            raise argparse.ArgumentTypeError(
+                f"{shown(text)} is not allowed; must be a whole number {limits}"
+            )
         return value
 
     return checked
@@ -88,23 +92,38 @@ def add_out(parser: argparse.ArgumentParser, default: str = "a new one below res
 
 def add_figures(parser: argparse.ArgumentParser) -> None:
     """Add `--no-figures`."""
-    parser.add_argument("--no-figures", dest="figures", action="store_false", help="draw no pictures")
+    parser.add_argument(
+        "--no-figures", dest="figures", action="store_false", help="draw no pictures"
+    )
 
 
 def add_workers(parser: argparse.ArgumentParser) -> None:
     """Add `--workers`."""
-    parser.add_argument("--workers", type=whole_number(1), default=os.cpu_count() or 1, metavar="N",
-                        help="number of parallel workers; results do not depend on it (default: all cores)")
+    parser.add_argument(
+        "--workers",
+        type=whole_number(1),
+        default=os.cpu_count() or 1,
+        metavar="N",
+        help="number of parallel workers; results do not depend on it (default: all cores)",
+    )
 
 
 def add_storage(parser: argparse.ArgumentParser) -> None:
     """Add `--storage`."""
-    parser.add_argument("--storage", type=one_of("storage", STORAGES), default="mcap", metavar="FORMAT",
-                        help=f"format of the bag: {', '.join(STORAGES)} (default: mcap)")
+    parser.add_argument(
+        "--storage",
+        type=one_of("storage", STORAGES),
+        default="mcap",
+        metavar="FORMAT",
+        help=f"format of the bag: {', '.join(STORAGES)} (default: mcap)",
+    )
 
 
 def matching(pattern: str, problem: str) -> Callable[[str], str]:
-    """Type of an argument that the whole `pattern` matches; `problem` says what is wrong with others."""
+    """Type of an argument that the whole `pattern` matches; `problem` says what is wrong with
+    others.
+    """
+
     def checked(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):
             raise argparse.ArgumentTypeError(f"{shown(text)} {problem}")
@@ -115,37 +134,67 @@ def matching(pattern: str, problem: str) -> Callable[[str], str]:
 
 def add_namespace(parser: argparse.ArgumentParser) -> None:
     """Add the `--namespace` of running nodes."""
-    parser.add_argument("--namespace", type=matching(_NAMESPACE, "is no ROS namespace; must be like /arm"), default="",
-                        metavar="NS", help="namespace of the nodes (default: none)")
+    parser.add_argument(
+        "--namespace",
+        type=matching(_NAMESPACE, "is no ROS namespace; must be like /arm"),
+        default="",
+        metavar="NS",
+        help="namespace of the nodes (default: none)",
+    )
 
 
-def add_domain(parser: argparse.ArgumentParser, default: str = "ROS_DOMAIN_ID, as all ROS programs") -> None:
+def add_domain(
+    parser: argparse.ArgumentParser, default: str = "ROS_DOMAIN_ID, as all ROS programs"
+) -> None:
     """Add the `--domain` of nodes."""
-    parser.add_argument("--domain", type=whole_number(0, 232), metavar="ID",
-                        help=f"ROS domain of the nodes, on this machine (default: {default})")
+    parser.add_argument(
+        "--domain",
+        type=whole_number(0, 232),
+        metavar="ID",
+        help=f"ROS domain of the nodes, on this machine (default: {default})",
+    )
 
 
 def add_planner(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the options of the planner."""
     planners, objectives = planner_names(), (*OBJECTIVE_INFO, *OBJECTIVE_PLUGINS.names)
-    parser.add_argument("--objective", type=one_of("objective", objectives), metavar="ID",
-                        help=f"objective of the planner, alone that of greedy: {', '.join(objectives)}")
-    parser.add_argument("--planner", type=one_of("planner", planners), metavar="NAME",
-                        help=f"planner: {', '.join(planners)}{default}")
-    parser.add_argument("--phase-one-objective", type=one_of("objective", objectives), metavar="ID",
-                        help="objective of the first phase of two_phase")
+    parser.add_argument(
+        "--objective",
+        type=one_of("objective", objectives),
+        metavar="ID",
+        help=f"objective of the planner, alone that of greedy: {', '.join(objectives)}",
+    )
+    parser.add_argument(
+        "--planner",
+        type=one_of("planner", planners),
+        metavar="NAME",
+        help=f"planner: {', '.join(planners)}{default}",
+    )
+    parser.add_argument(
+        "--phase-one-objective",
+        type=one_of("objective", objectives),
+        metavar="ID",
+        help="objective of the first phase of two_phase",
+    )
 
 
-def given_values(arguments: argparse.Namespace, names: Sequence[str] = PLANNER_CHOICE) -> dict[str, Any]:
+def given_values(
+    arguments: argparse.Namespace, names: Sequence[str] = PLANNER_CHOICE
+) -> dict[str, Any]:
     """Values of those parameters that have an option of their own, where it is given."""
     return {name: value for name in names if (value := getattr(arguments, name)) is not None}
 
 
 def add_set(parser: argparse.ArgumentParser) -> None:
     """Add `--set`."""
-    text = "parameter of all nodes that have it, NODE.NAME=VALUE of one; replaces that of --params-file; repeatable"
+    text = (
+        "parameter of all nodes that have it, NODE.NAME=VALUE of one; replaces that of"
+        " --params-file; repeatable"
+    )
     kind = matching(r"[^=\s]+=.*", "must be NAME=VALUE")
-    parser.add_argument("--set", action="append", default=[], type=kind, metavar="NAME=VALUE", help=text)
+    parser.add_argument(
+        "--set", action="append", default=[], type=kind, metavar="NAME=VALUE", help=text
+    )
 
 
 def add_episode_options(parser: argparse.ArgumentParser) -> None:
@@ -154,20 +203,27 @@ def add_episode_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--object", help=f"true object: {forms} (default: polygon:star)")
     add_planner(parser, " (default: rollout)")
     parser.add_argument("--seed", type=int, help="seed of the sensor noise (default: 0)")
-    parser.add_argument("--first-candidate", type=int, metavar="N", help="index of the first view to take")
-    parser.add_argument("--params-file", metavar="F", help="ROS 2 parameter file (YAML) over the shipped one")
+    parser.add_argument(
+        "--first-candidate", type=int, metavar="N", help="index of the first view to take"
+    )
+    parser.add_argument(
+        "--params-file", metavar="F", help="ROS 2 parameter file (YAML) over the shipped one"
+    )
     add_set(parser)
     add_out(parser)
     add_figures(parser)
 
 
 def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters:
-    """Node parameters: the shipped simulation's, over them those of the file, of `--set`, and of the other options.
+    """Node parameters: the shipped simulation's, over them those of the file, of `--set`, and of
+    the other options.
 
     Raises:
         NbvPlannerError: the file or a value is not allowed.
     """
-    parameters = parameter_files.load_parameters(parameter_files.shared_file("config/simulation.yaml"))
+    parameters = parameter_files.load_parameters(
+        parameter_files.shared_file("config/simulation.yaml")
+    )
     if file := arguments.params_file:
         parameter_files.lay_over(parameters, parameter_files.load_parameters(file))
         if parameter_files.takes_simulated_time(file):
@@ -175,8 +231,13 @@ def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters
         if others := parameter_files.sections_of_others(file):
             print(f"note: {others}", file=sys.stderr)
     parameter_files.set_parameters(parameters, arguments.set)
-    explicit = {"nbv_planner": (*PLANNER_CHOICE, "first_candidate"), "depth_camera": ("object", "seed")}
-    parameter_files.lay_over(parameters, {node: given_values(arguments, names) for node, names in explicit.items()})
+    explicit = {
+        "nbv_planner": (*PLANNER_CHOICE, "first_candidate"),
+        "depth_camera": ("object", "seed"),
+    }
+    parameter_files.lay_over(
+        parameters, {node: given_values(arguments, names) for node, names in explicit.items()}
+    )
     if arguments.planner in ON_SHAPES and arguments.objective not in (None, EXPECTED):
         unused = f"objective {arguments.objective} is ignored"
         print(f"note: {arguments.planner} takes {EXPECTED}; {unused}", file=sys.stderr)
@@ -199,18 +260,27 @@ def is_timed(parameters: parameter_files.Parameters) -> bool:
 
 
 def say_derived(parameters: parameter_files.Parameters, config: EpisodeConfig) -> None:
-    """Print which parameters were not given, and what follows for them from the scene; without idle plug-ins' own."""
+    """Print which parameters were not given, and what follows for them from the scene; without idle
+    plug-ins' own.
+    """
     used = {*plain_settings(config.planner), *plain_settings(config.kernel)}
     each = (derived(values, NODE_SETTINGS[node]) for node, values in parameters.items())
     classes = [cls for node in parameters for cls in NODE_SETTINGS[node]]
-    said = {name: value for values in each for name, value in values.items() if "." not in name or name in used}
+    said = {
+        name: value
+        for values in each
+        for name, value in values.items()
+        if "." not in name or name in used
+    }
     words = derived_words(said, classes)
     say(textwrap.fill(words, 118, subsequent_indent="    ", break_on_hyphens=False))
     if placed := origin_words(config.object):
         say(placed)
 
 
-def results_folder(arguments: argparse.Namespace, name: str, marker: str = RECORD_FILE) -> ResultsFolder:
+def results_folder(
+    arguments: argparse.Namespace, name: str, marker: str = RECORD_FILE
+) -> ResultsFolder:
     """Open the requested results folder, or a new one called `name`.
 
     Raises:
@@ -229,18 +299,39 @@ def episode_folder(arguments: argparse.Namespace, config: EpisodeConfig) -> Resu
 
 def add_bag(parser: argparse.ArgumentParser) -> None:
     """Add the bag to read."""
-    parser.add_argument("bag", metavar="BAG", help="folder of a bag, or one of its files (.mcap, .db3)")
+    parser.add_argument(
+        "bag", metavar="BAG", help="folder of a bag, or one of its files (.mcap, .db3)"
+    )
 
 
 def add_bag_options(parser: argparse.ArgumentParser, otherwise: str = "") -> None:
-    """Add the options of how to read a bag; `otherwise`: what `--params-file` does where it has run_info."""
-    parser.add_argument("--map", action="append", default=[], metavar="OLD:=NEW",
-                        help="topic OLD of the bag is the nodes' topic NEW, for example /robot/lidar:=scan; repeatable")
-    parser.add_argument("--namespace", metavar="NS", help="namespace of the nodes (default: that found in the bag)")
-    parser.add_argument("--episode", type=int, metavar="N",
-                        help="episode of a bag in which the planner was reset, from 1 (default: the last one)")
-    parser.add_argument("--params-file", metavar="F",
-                        help=f"ROS 2 parameter file (YAML) for a bag without run_info{otherwise}")
+    """Add the options of how to read a bag; `otherwise`: what `--params-file` does where it has
+    run_info.
+    """
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="OLD:=NEW",
+        help=(
+            "topic OLD of the bag is the nodes' topic NEW, for example /robot/lidar:=scan;"
+            " repeatable"
+        ),
+    )
+    parser.add_argument(
+        "--namespace", metavar="NS", help="namespace of the nodes (default: that found in the bag)"
+    )
+    parser.add_argument(
+        "--episode",
+        type=int,
+        metavar="N",
+        help="episode of a bag in which the planner was reset, from 1 (default: the last one)",
+    )
+    parser.add_argument(
+        "--params-file",
+        metavar="F",
+        help=f"ROS 2 parameter file (YAML) for a bag without run_info{otherwise}",
+    )
 
 
 def named_analysis(path: str, arguments: argparse.Namespace) -> Analysis:
@@ -250,14 +341,22 @@ def named_analysis(path: str, arguments: argparse.Namespace) -> Analysis:
         NbvPlannerError: it cannot be read, holds no view, or an option does not fit it.
     """
     bag = Bag(path)
-    parameters = None if arguments.params_file is None else parameters_from_file(arguments.params_file)
+    parameters = (
+        None if arguments.params_file is None else parameters_from_file(arguments.params_file)
+    )
     with megabytes_read(bag) as progress:
         analysis = analyse(
-            bag, mapping=parse_mapping(arguments.map), namespace=arguments.namespace, parameters=parameters,
-            episode=arguments.episode, progress=progress,
+            bag,
+            mapping=parse_mapping(arguments.map),
+            namespace=arguments.namespace,
+            parameters=parameters,
+            episode=arguments.episode,
+            progress=progress,
         )
     if not analysis.views:
-        raise BagError("; ".join([f"{path} holds no decision of a planner and no goal", *analysis.remarks[:3]]))
+        raise BagError(
+            "; ".join([f"{path} holds no decision of a planner and no goal", *analysis.remarks[:3]])
+        )
     return analysis
 
 
@@ -270,10 +369,12 @@ def megabytes_read(bag: Bag) -> Iterator[Progress]:
 
 
 def require_ros(instead: str, domain: int | None = None, *, joins: bool = True) -> None:
-    """Refuse to continue without ROS, and print which one is used if it is not that of the environment.
+    """Refuse to continue without ROS, and print which one is used if it is not that of the
+    environment.
 
-    With a `domain` this process keeps to it on this machine from now on. If it `joins` the nodes of the environment,
-    ROS is started and ended once, so that what it refuses is said before anything is written or opened.
+    With a `domain` this process keeps to it on this machine from now on. If it `joins` the nodes of
+    the environment, ROS is started and ended once, so that what it refuses is said before anything
+    is written or opened.
 
     Raises:
         RosUnavailableError: says how to get it, and what can be done `instead`.

@@ -16,7 +16,13 @@ from typing import TypeVar
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import EpisodeRecord, Metric, t0_metric, write_beliefs, write_record
+from nbv_planner.episode.records import (
+    EpisodeRecord,
+    Metric,
+    t0_metric,
+    write_beliefs,
+    write_record,
+)
 from nbv_planner.errors import NbvPlannerError, cut, reason, remedy
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
 from nbv_planner.planning.termination import Termination, TerminationReason
@@ -43,28 +49,48 @@ def say(text: str) -> None:
 
 def print_header(config: EpisodeConfig) -> None:
     """Print the header of the episode."""
-    say(f"object {config.object}, planner {config.planner.planner}, objective {config.planner.used_objectives[-1]}, "
-        f"protocol {config.protocol}, seed {config.sensor.seed}, target {config.target.words}")
+    say(
+        f"object {config.object}, planner {config.planner.planner}, objective"
+        f" {config.planner.used_objectives[-1]}, protocol {config.protocol}, seed"
+        f" {config.sensor.seed}, target {config.target.words}"
+    )
     name = config.target.name
     say(f"view    angle   new points   true {name}   {f'estimated {name}':>25}   decision")
 
 
-def print_view(judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEstimate | None) -> None:
-    """Print the newest view; without an `estimate` of its coverage by posterior shapes, that by the band."""
+def print_view(
+    judge: EpisodeJudge, config: EpisodeConfig, estimate: CoverageEstimate | None
+) -> None:
+    """Print the newest view; without an `estimate` of its coverage by posterior shapes, that by the
+    band.
+    """
     view, name = judge.views[-1], config.target.name
     if estimate is None:
         said = f"{judge.steps[-1].belief.measured(config.termination.band_tolerance):.1%}"
     else:
         said = estimate.words
-    free = "" if config.views.on_circle else f"   from {view.distance:.2f} m, turned by {math.degrees(view.turn):.1f}°"
-    say(
-        f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}"
-        f"   {getattr(view, name):{5 + len(name)}.1%}   {said:>25}   {view.milliseconds:5.0f} ms{free}"
+    free = (
+        ""
+        if config.views.on_circle
+        else f"   from {view.distance:.2f} m, turned by {math.degrees(view.turn):.1f}°"
     )
-    before = {check.name for step in judge.steps[-2:-1] for check in step.belief.checks if check.level.speaks}
+    say(
+        f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}  "
+        f" {getattr(view, name):{5 + len(name)}.1%}   {said:>25}   {view.milliseconds:5.0f}"
+        f" ms{free}"
+    )
+    before = {
+        check.name
+        for step in judge.steps[-2:-1]
+        for check in step.belief.checks
+        if check.level.speaks
+    }
     for check in judge.steps[-1].belief.checks:
         if check.level.speaks and check.name not in before:
-            say(f"  {'doubt' if check.level is Level.FAILED else 'note'}: {told(check, config.measurement.noise)}")
+            say(
+                f"  {'doubt' if check.level is Level.FAILED else 'note'}:"
+                f" {told(check, config.measurement.noise)}"
+            )
 
 
 def stopped(judge: EpisodeJudge, came: Sequence[int]) -> Termination:
@@ -74,10 +100,16 @@ def stopped(judge: EpisodeJudge, came: Sequence[int]) -> Termination:
 
 
 def finish(
-    results: ResultsFolder, config: EpisodeConfig, judge: EpisodeJudge, termination: Termination, *, figures: bool,
+    results: ResultsFolder,
+    config: EpisodeConfig,
+    judge: EpisodeJudge,
+    termination: Termination,
+    *,
+    figures: bool,
     timed: bool = False,
 ) -> None:
-    """Write record and outline, move the folder to its place, print how it ended, and if `figures` draw pictures.
+    """Write record and outline, move the folder to its place, print how it ended, and if `figures`
+    draw pictures.
 
     It says seconds of the cost model only if it is `timed`: by a speed that was given.
     """
@@ -93,11 +125,11 @@ def finish(
     metrics, regret = record.metrics, Metric.mean_individual_regret.of(record.metrics)
     say(f"ended: {termination.reason.value}, {termination.detail}")
     say(
-        f"{Metric.T.of(metrics)} views, true coverage {Metric.rec.of(metrics):.1%} of {len(judge.truth)} surface "
-        f"points, 95 % after {Metric.T95.of(metrics) or 'N/A'} views, "
-        f"completeness {Metric.completeness.of(metrics):.1%} at {judge.tau:g} m, "
-        f"95 % after {Metric.C95.of(metrics) or 'N/A'} views, "
-        f"mean individual regret {'N/A' if regret is None else format(regret, '.2f')}"
+        f"{Metric.T.of(metrics)} views, true coverage {Metric.rec.of(metrics):.1%} of"
+        f" {len(judge.truth)} surface points, 95 % after {Metric.T95.of(metrics) or 'N/A'} views,"
+        f" completeness {Metric.completeness.of(metrics):.1%} at {judge.tau:g} m, 95 % after"
+        f" {Metric.C95.of(metrics) or 'N/A'} views, mean individual regret"
+        f" {'N/A' if regret is None else format(regret, '.2f')}"
     )
     if judge.views:
         time95, last = Metric.time95.of(metrics), judge.views[-1]
@@ -105,7 +137,9 @@ def finish(
         if timed:
             reached = "N/A" if time95 is None else format(time95, ".0f")
             words = judge.pace.time_words
-            seconds = f" and {last.seconds:.0f} s by the cost model ({words}), 95 % after {reached} s"
+            seconds = (
+                f" and {last.seconds:.0f} s by the cost model ({words}), 95 % after {reached} s"
+            )
         say(f"{last.travelled:.1f} m from view to view{seconds}")
     say(outline)
     drawn(figures, lambda: _write_pictures(results.path, config, judge, record), None)
@@ -113,14 +147,18 @@ def finish(
 
 
 def compared(judge: EpisodeJudge) -> None:
-    """Have installed packages compare the judged views with what they know (entry points `nbv_planner.judges`)."""
+    """Have installed packages compare the judged views with what they know (entry points
+    `nbv_planner.judges`).
+    """
     for entry in metadata.entry_points(group="nbv_planner.judges"):
         with contextlib.suppress(NbvPlannerError):
             entry.load()(judge)
 
 
 def written_outline(results: ResultsFolder, belief: SurfaceBelief | None, scene: Scene) -> str:
-    """Write the outline of the last belief into the folder, and return a line that says how good it is."""
+    """Write the outline of the last belief into the folder, and return a line that says how good it
+    is.
+    """
     if belief is None:
         return "outline: none, no view has been taken"
     outline = Outline.of(belief, scene)
@@ -128,14 +166,18 @@ def written_outline(results: ResultsFolder, belief: SurfaceBelief | None, scene:
     return f"outline: {outline.words}"
 
 
-def _write_pictures(folder: Path, config: EpisodeConfig, judge: EpisodeJudge, record: EpisodeRecord) -> None:
+def _write_pictures(
+    folder: Path, config: EpisodeConfig, judge: EpisodeJudge, record: EpisodeRecord
+) -> None:
     from nbv_planner.report.figures.animation import save_animation
     from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
     from nbv_planner.report.figures.style import png_bytes
 
     shape = parse_object(config.object, config.scene)
     title = f"{config.object} · {config.planner.label} · {record.termination.reason.value}"
-    frames = episode_frames(judge.steps, judge.views, shape, config.scene, title, judge.space.ground)
+    frames = episode_frames(
+        judge.steps, judge.views, shape, config.scene, title, judge.space.ground
+    )
     write_whole(folder / "reconstruction.png", png_bytes(draw_figure(frames[-1])))
     file = io.BytesIO()
     save_animation(file, frames)
@@ -143,7 +185,8 @@ def _write_pictures(folder: Path, config: EpisodeConfig, judge: EpisodeJudge, re
 
 
 def drawn(wanted: bool, draw: Callable[[], T], nothing: T) -> T:
-    """What `draw` returns, by matplotlib's own settings; `nothing` if it is not wanted, or cannot be drawn: says why.
+    """What `draw` returns, by matplotlib's own settings; `nothing` if it is not wanted, or cannot
+    be drawn: says why.
 
     Whatever a picture fails for, the work that it shows is done and goes on.
     """
@@ -159,21 +202,26 @@ def drawn(wanted: bool, draw: Callable[[], T], nothing: T) -> T:
     except BrokenPipeError:
         raise
     except Exception as error:
-        said = reason(error)
-        say(f"no pictures: {cut(said if isinstance(error, NbvPlannerError) else f'{type(error).__name__}: {said}')}")
+        kind = "" if isinstance(error, NbvPlannerError) else f"{type(error).__name__}: "
+        say(f"no pictures: {cut(f'{kind}{reason(error)}')}")
     return nothing
 
 
 def print_files(results: ResultsFolder) -> None:
     """Print where the results are."""
-    say(f"results: {results.path}/ ({', '.join(sorted(path.name for path in results.path.iterdir()))})")
+    say(
+        f"results: {results.path}/"
+        f" ({', '.join(sorted(path.name for path in results.path.iterdir()))})"
+    )
 
 
 _TERMINAL_SECONDS, _FILE_SECONDS = 0.2, 30.0
 
 
 class ProgressLine(contextlib.AbstractContextManager["ProgressLine"]):
-    """Shows the number of things done, and the time left at the average speed so far; a block with it ends the line."""
+    """Shows the number of things done, and the time left at the average speed so far; a block with
+    it ends the line.
+    """
 
     def __init__(self, total: int, what: str) -> None:
         """Start the clock, with so many things to do from now on, called `what`."""
@@ -185,7 +233,9 @@ class ProgressLine(contextlib.AbstractContextManager["ProgressLine"]):
         self.end()
 
     def show(self, done: int, remark: str = "") -> None:
-        """Print the progress, unless it is the same or printed a moment ago; the end is always printed."""
+        """Print the progress, unless it is the same or printed a moment ago; the end is always
+        printed.
+        """
         terminal, now = sys.stderr.isatty(), time.monotonic()
         recent = now - self._shown < (_TERMINAL_SECONDS if terminal else _FILE_SECONDS)
         if done == self._done or (done < self._total and recent):
@@ -199,7 +249,12 @@ class ProgressLine(contextlib.AbstractContextManager["ProgressLine"]):
         text = f"{done} of {self._total} {self._what}{remark}{left}"
         blanks = " " * (self._width - len(text))
         self._width = len(text)
-        print(f"\r{text}{blanks}" if terminal else text, end="" if terminal else "\n", file=sys.stderr, flush=True)
+        print(
+            f"\r{text}{blanks}" if terminal else text,
+            end="" if terminal else "\n",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def end(self) -> None:
         """End the line on a terminal, if there is one."""

@@ -18,16 +18,28 @@ _PROBLEM = "must have the form old:=new, for example scan:=/lidar/scan"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--out", metavar="BAG", help="folder of the bag (default: bag_<date>_<time>)")
+    parser.add_argument(
+        "--out", metavar="BAG", help="folder of the bag (default: bag_<date>_<time>)"
+    )
     add_storage(parser)
     add_namespace(parser)
     parser.add_argument(
-        "--topics", nargs="+", metavar="TOPIC", default=[],
+        "--topics",
+        nargs="+",
+        metavar="TOPIC",
+        default=[],
         help="further topics, by full name, in addition to those of an episode",
     )
     parser.add_argument(
-        "--remap", action="append", type=matching(_RULE, _PROBLEM), metavar="OLD:=NEW", default=[],
-        help="rule by which a topic of the nodes has another name, for example scan:=/lidar/scan; may be repeated",
+        "--remap",
+        action="append",
+        type=matching(_RULE, _PROBLEM),
+        metavar="OLD:=NEW",
+        default=[],
+        help=(
+            "rule by which a topic of the nodes has another name, for example scan:=/lidar/scan;"
+            " may be repeated"
+        ),
     )
 
 
@@ -40,7 +52,11 @@ def run(arguments: argparse.Namespace) -> int:
     # A signal interrupts neither the writing of a message nor that of the bag's end.
     with held_signals() as came, BagWriter(path, arguments.storage) as writer:
         counts, silent = record_until(
-            lambda: bool(came), writer, arguments.topics, arguments.namespace, functools.partial(print, flush=True),
+            lambda: bool(came),
+            writer,
+            arguments.topics,
+            arguments.namespace,
+            functools.partial(print, flush=True),
             arguments.remap,
         )
         came.clear()  # the normal end of a recording

@@ -1,4 +1,6 @@
-"""Repair a bag that is damaged, or whose recorder was killed: copy all that can be read into a new one."""
+"""Repair a bag that is damaged, or whose recorder was killed: copy all that can be read into a new
+one.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""Feed recorded scans and poses through mapper and planner again, and compare the decisions with the recorded ones.
+"""Feed recorded scans and poses through mapper and planner again, and compare the decisions with
+the recorded ones.
 
-Exit code 0: they are the same; 1: they differ. With another planner, objective or parameters both are shown, and the
-exit code is 0.
+Exit code 0: they are the same; 1: they differ. With another planner, objective or parameters both
+are shown, and the exit code is 0.
 """
 
 from __future__ import annotations
@@ -61,22 +62,35 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _changed(recorded: RunParameters, arguments: argparse.Namespace) -> tuple[RunParameters, bool]:
     """The recorded parameters with the given changes, and whether there are any."""
-    nodes = {name: dict(recorded.nodes.get(name, {})) for name in {**recorded.nodes, "nbv_planner": {}}}
+    nodes = {
+        name: dict(recorded.nodes.get(name, {})) for name in {**recorded.nodes, "nbv_planner": {}}
+    }
     given = parameters_from_file(arguments.params_file).nodes if arguments.params_file else {}
     lay_over(nodes, given)
     set_parameters(nodes, arguments.set)
     lay_over(nodes, {"nbv_planner": (choice := options.given_values(arguments))})
     # A bag without run_info takes its parameters from the same file.
-    return replace(recorded, nodes=nodes), bool(choice or arguments.set) or given not in ({}, recorded.nodes)
+    return replace(recorded, nodes=nodes), bool(choice or arguments.set) or given not in (
+        {},
+        recorded.nodes,
+    )
 
 
 def _print_same(decisions: Sequence[ReplayedDecision], gaps: Sequence[str]) -> int:
-    """Print whether the decisions were reproduced and, if not, what the bag lacks, a possible reason."""
+    """Print whether the decisions were reproduced and, if not, what the bag lacks, a possible
+    reason.
+    """
     different = [number for number, one in enumerate(decisions, start=1) if one.choice.differs]
-    gap, utility = (greatest([getattr(one, name) for one in decisions]) for name in ("belief_gap", "utility_gap"))
+    gap, utility = (
+        greatest([getattr(one, name) for one in decisions])
+        for name in ("belief_gap", "utility_gap")
+    )
     print(f"beliefs differ by up to {_number(gap)} m, utilities by up to {_number(utility)}")
     if different:
-        print(f"{len(different)} of {len(decisions)} decisions differ: views {', '.join(map(str, different))}")
+        print(
+            f"{len(different)} of {len(decisions)} decisions differ: views"
+            f" {', '.join(map(str, different))}"
+        )
         for lacking in gaps:
             print(f"the bag is not complete: {lacking}")
         return EXIT_DIFFERS
@@ -88,7 +102,9 @@ def _number(value: float | None) -> str:
     return "N/A" if value is None else f"{value:.3g}"
 
 
-def _print_counterfactual(analysis: Analysis, parameters: RunParameters, decisions: Sequence[ReplayedDecision]) -> int:
+def _print_counterfactual(
+    analysis: Analysis, parameters: RunParameters, decisions: Sequence[ReplayedDecision]
+) -> int:
     """Print the decisions of the other choice, and their results where these are known."""
     different = sum(one.choice.differs for one in decisions)
     print(f"{different} of {len(decisions)} decisions would have been different")
@@ -105,13 +121,19 @@ def _print_counterfactual(analysis: Analysis, parameters: RunParameters, decisio
 
 
 def _print_simulated(analysis: Analysis, parameters: RunParameters) -> None:
-    """Print the result of a whole episode with the other choice, on the same object with the same noise."""
+    """Print the result of a whole episode with the other choice, on the same object with the same
+    noise.
+    """
     simulation = Simulation(parameters.config())
     simulation.finish()
-    for label, metrics in (("recorded", analysis.record.metrics if analysis.record else {}),
-                           ("simulated with the changes", simulation.judge.metrics())):
-        print(f"{label}: {Metric.T.of(metrics)} views, coverage {Metric.rec.of(metrics):.1%}, "
-              f"95 % after {Metric.T95.of(metrics) or 'N/A'} views")
+    for label, metrics in (
+        ("recorded", analysis.record.metrics if analysis.record else {}),
+        ("simulated with the changes", simulation.judge.metrics()),
+    ):
+        print(
+            f"{label}: {Metric.T.of(metrics)} views, coverage {Metric.rec.of(metrics):.1%}, "
+            f"95 % after {Metric.T95.of(metrics) or 'N/A'} views"
+        )
 
 
 _COLUMNS = (
@@ -131,27 +153,46 @@ _POSE_COLUMNS = (
     Column("replayed_turn_deg", "its turn, °", 2),
 )
 _NOTE = (
-    "Each decision is made again from the belief that the recorded scans give, the views before it being the recorded "
-    "ones. "
+    "Each decision is made again from the belief that the recorded scans give, the views before it"
+    " being the recorded ones. "
 )
-_TRUTH = "New points: what each of both views would have seen for the first time, of the true object in the bag."
-_NO_TRUTH = "What a view that was not taken would have seen is not known: the bag carries no true object."
+_TRUTH = (
+    "New points: what each of both views would have seen for the first time, of the true object in"
+    " the bag."
+)
+_NO_TRUTH = (
+    "What a view that was not taken would have seen is not known: the bag carries no true object."
+)
 
 
 def replay_table(decisions: Sequence[ReplayedDecision], *, changed: bool = False) -> Table:
-    """Decision by decision: what was recorded, and what was replayed; with `changed` parameters without utilities."""
+    """Decision by decision: what was recorded, and what was replayed; with `changed` parameters
+    without utilities.
+    """
     free = any(one.recorded.view_distance is not None for one in decisions)
     rows = tuple(
         (
-            number, _place(one.view)[0], _place(one.choice.view)[0], "no" if one.choice.differs else "yes",
-            None if changed else one.utility_gap, one.belief_gap, one.new_points, one.choice.new_points,
+            number,
+            _place(one.view)[0],
+            _place(one.choice.view)[0],
+            "no" if one.choice.differs else "yes",
+            None if changed else one.utility_gap,
+            one.belief_gap,
+            one.new_points,
+            one.choice.new_points,
             *([*_place(one.view)[1:], *_place(one.choice.view)[1:]] if free else ()),
         )
         for number, one in enumerate(decisions, start=1)
     )
     known = any(one.new_points is not None for one in decisions)
     columns = _COLUMNS + (_POSE_COLUMNS if free else ())
-    return Table("replay", "Decisions, recorded and replayed", _NOTE + (_TRUTH if known else _NO_TRUTH), columns, rows)
+    return Table(
+        "replay",
+        "Decisions, recorded and replayed",
+        _NOTE + (_TRUTH if known else _NO_TRUTH),
+        columns,
+        rows,
+    )
 
 
 def _place(view: CameraPose | None) -> list[float | None]:

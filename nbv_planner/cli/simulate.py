@@ -24,8 +24,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_episode_options(parser)
     parser.add_argument(
-        "--protocol", type=one_of("protocol", PROTOCOLS), default="sensor", metavar="NAME",
-        help="sensor: noisy beams, ends as a robot does; thesis: noise-free surface points (default: sensor)",
+        "--protocol",
+        type=one_of("protocol", PROTOCOLS),
+        default="sensor",
+        metavar="NAME",
+        help=(
+            "sensor: noisy beams, ends as a robot does; thesis: noise-free surface points (default:"
+            " sensor)"
+        ),
     )
 
 
@@ -38,7 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
         say_derived(parameters, config)
         termination = _run_episode(simulation, config, came)
         finish(
-            results, config, simulation.judge, termination, figures=arguments.figures, timed=is_timed(parameters)
+            results,
+            config,
+            simulation.judge,
+            termination,
+            figures=arguments.figures,
+            timed=is_timed(parameters),
         )
     return EXIT_CODES.get(termination.reason, 0)
 

@@ -23,13 +23,23 @@ _OPENED = "open: the episode can begin"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument("--web", action="store_true", help=argparse.SUPPRESS)  # there were windows, too
+    # there were windows, too
+    parser.add_argument("--web", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--host", default="127.0.0.1",
-        help="address to serve on; another one lets other machines watch (default: %(default)s, this machine only)",
+        "--host",
+        default="127.0.0.1",
+        help=(
+            "address to serve on; another one lets other machines watch (default: %(default)s, this"
+            " machine only)"
+        ),
     )
-    parser.add_argument("--port", type=whole_number(0, 65535), default=8642, metavar="N",
-                        help="port, 0 for a free one (default: %(default)s)")
+    parser.add_argument(
+        "--port",
+        type=whole_number(0, 65535),
+        default=8642,
+        metavar="N",
+        help="port, 0 for a free one (default: %(default)s)",
+    )
     parser.add_argument("--open", action="store_true", help="open a browser, and wait for the page")
     add_namespace(parser)
     add_domain(parser)
@@ -45,7 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _serve(live: LiveEpisode, arguments: argparse.Namespace, heard: AbstractContextManager[None]) -> None:
+def _serve(
+    live: LiveEpisode, arguments: argparse.Namespace, heard: AbstractContextManager[None]
+) -> None:
     """Serve the page, and print which messages are missing whenever that changes."""
     from nbv_planner.view.server import serving
 
@@ -63,21 +75,35 @@ def _serve(live: LiveEpisode, arguments: argparse.Namespace, heard: AbstractCont
                 waits = live.view().waits_for
                 if waits != waited:
                     waited = waits
-                    print("waiting for " + "; ".join(waits) if waits else "all topics received", flush=True)
+                    print(
+                        "waiting for " + "; ".join(waits) if waits else "all topics received",
+                        flush=True,
+                    )
                 time.sleep(0.5)
 
 
 @contextmanager
 def viewer(domain: int, came: Sequence[int]) -> Iterator[str]:
-    """A page of its own process, from when it is open; the name of its node, which listens to `domain`.
+    """A page of its own process, from when it is open; the name of its node, which listens to
+    `domain`.
 
     It is not waited for once a signal `came`. At the end the page says so and stays in the browser.
 
     Raises:
         NbvPlannerError: it has ended before it was open; says why.
     """
-    command = [*python_command("nbv_planner.cli.main"), "view", "--domain", str(domain), "--open", "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+    command = [
+        *python_command("nbv_planner.cli.main"),
+        "view",
+        "--domain",
+        str(domain),
+        "--open",
+        "--port",
+        "0",
+    ]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
         try:
             _wait_until_open(process, came)
             yield f"nbv_view_{process.pid}"
@@ -88,7 +114,9 @@ def viewer(domain: int, came: Sequence[int]) -> Iterator[str]:
 
 
 def _wait_until_open(process: subprocess.Popen[str], came: Sequence[int]) -> None:
-    """Print what the viewer says until it is open; a thread reads all of it, so that it never waits for a reader."""
+    """Print what the viewer says until it is open; a thread reads all of it, so that it never waits
+    for a reader.
+    """
     opened, said = threading.Event(), [""]
 
     def read() -> None:

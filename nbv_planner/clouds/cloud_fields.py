@@ -15,18 +15,30 @@ FLOAT64, FLOAT32, UINT32 = 8, 7, 6
 FIELD_TYPES = {"f8": FLOAT64, "f4": FLOAT32, "u4": UINT32}
 Layout = list[tuple[str, str]]
 """Names of fields, and their kinds, see :data:`FIELD_TYPES`."""
-SURFACE_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "mean", "std", "lower", "upper")] + [("hits", "u4")]
-"""Fields of a `surface` cloud; of the clouds `nbv_planner/candidates` and `ground_truth/surface` below."""
-EVIDENCE_LAYOUT = [(name, "f4") for name in ("evidence_angle", "evidence_radius", "evidence_std", "free")]
+SURFACE_LAYOUT = [
+    (name, "f4") for name in ("x", "y", "z", "angle", "mean", "std", "lower", "upper")
+] + [("hits", "u4")]
+"""Fields of a `surface` cloud; of the clouds `nbv_planner/candidates` and `ground_truth/surface`
+below.
+"""
+EVIDENCE_LAYOUT = [
+    (name, "f4") for name in ("evidence_angle", "evidence_radius", "evidence_std", "free")
+]
 """Further fields of a `surface` cloud, present if the mapper publishes evidence."""
 OWN_LAYOUT = [(name, "f4") for name in ("own_mean", "own_std", "own_lower", "own_upper")]
-"""Fields of a `surface` cloud that takes errors common to views into account: the belief without them, by which views
-are chosen."""
-CANDIDATES_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "utility", "cost", "feasible")]
+"""Fields of a `surface` cloud that takes errors common to views into account: the belief without
+them, by which views are chosen."""
+CANDIDATES_LAYOUT = [
+    (name, "f4") for name in ("x", "y", "z", "angle", "utility", "cost", "feasible")
+]
 TURN_LAYOUT = [("turn", "f4")]
-"""Optional field of `nbv_planner/candidates`: line of sight against the direction to the centre; 0 without it."""
+"""Optional field of `nbv_planner/candidates`: line of sight against the direction to the centre; 0
+without it.
+"""
 EXCLUDED_LAYOUT = [("excluded", "u4")]
-"""Optional field of `nbv_planner/candidates`: sums of :class:`~nbv_planner.planning.view_space.Exclusion`."""
+"""Optional field of `nbv_planner/candidates`: sums of
+:class:`~nbv_planner.planning.view_space.Exclusion`.
+"""
 CONTOUR_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "radius")]
 
 
@@ -44,20 +56,34 @@ def table_of(msg: Any, layout: Layout) -> Any:
     fields = {field.name: field for field in msg.fields}
     for name, kind in layout:
         field = fields.get(name)
-        if field is None or field.datatype != FIELD_TYPES[kind] or field.offset + int(kind[1]) > msg.point_step:
-            raise InputRejectedError("layout", f"the cloud has no {name!r} field of the expected type")
+        if (
+            field is None
+            or field.datatype != FIELD_TYPES[kind]
+            or field.offset + int(kind[1]) > msg.point_step
+        ):
+            raise InputRejectedError(
+                "layout", f"the cloud has no {name!r} field of the expected type"
+            )
     count = msg.width * msg.height
     if msg.is_bigendian or count == 0 or len(msg.data) != count * msg.point_step:
-        raise InputRejectedError("layout", f"{len(msg.data)} bytes do not hold {count} points of {msg.point_step}")
+        raise InputRejectedError(
+            "layout", f"{len(msg.data)} bytes do not hold {count} points of {msg.point_step}"
+        )
     offsets = tuple(fields[name].offset for name, _ in layout)
     return np.frombuffer(msg.data, dtype=_point_type(tuple(layout), offsets, msg.point_step))
 
 
 @lru_cache(maxsize=8)
-def _point_type(layout: tuple[tuple[str, str], ...], offsets: tuple[int, ...], size: int) -> np.dtype[np.void]:
-    """Type of a point of `size` bytes with fields at `offsets`; the clouds of one sender all have the same."""
+def _point_type(
+    layout: tuple[tuple[str, str], ...], offsets: tuple[int, ...], size: int
+) -> np.dtype[np.void]:
+    """Type of a point of `size` bytes with fields at `offsets`; the clouds of one sender all have
+    the same.
+    """
     names, formats = [name for name, _ in layout], [f"<{kind}" for _, kind in layout]
-    return np.dtype({"names": names, "formats": formats, "offsets": list(offsets), "itemsize": size})
+    return np.dtype(
+        {"names": names, "formats": formats, "offsets": list(offsets), "itemsize": size}
+    )
 
 
 def columns_of(table: Any, *names: str) -> list[FloatArray]:

@@ -23,23 +23,37 @@ from nbv_planner.star2d.belief import Evidence, SurfaceBelief
 def belief_from_msg(msg: Any) -> SurfaceBelief:
     """Read a `surface` cloud; one without the fields of the evidence gives a belief without it.
 
-    What the mapper says of it is in the :class:`~nbv_planner.mapping.surface_info.SurfaceInfo` with the same stamp.
+    What the mapper says of it is in the :class:`~nbv_planner.mapping.surface_info.SurfaceInfo` with
+    the same stamp.
 
     Raises:
-        InputRejectedError: `layout` (fields or sizes), `not_finite`, `grid` (angles not rising), `band`
-            (bounds crossed or negative standard deviation), or `evidence`.
+        InputRejectedError: `layout` (fields or sizes), `not_finite`, `grid` (angles not rising),
+            `band` (bounds crossed or negative standard deviation), or `evidence`.
     """
     table = table_of(msg, SURFACE_LAYOUT)
     angle, mean, std, lower, upper = columns_of(table, "angle", "mean", "std", "lower", "upper")
     if not all(np.isfinite(values).all() for values in (angle, mean, std, lower, upper)):
         raise InputRejectedError("not_finite", "the surface holds values that are not finite")
-    if len(angle) < 2 or np.diff(angle).min() <= 0.0 or angle[0] < 0.0 or angle[-1] > 2.0 * math.pi + 1e-5:
+    if (
+        len(angle) < 2
+        or np.diff(angle).min() <= 0.0
+        or angle[0] < 0.0
+        or angle[-1] > 2.0 * math.pi + 1e-5
+    ):
         raise InputRejectedError("grid", "the angles must rise within [0, 2*pi]")
     if std.min() < 0.0 or (upper - lower).min() < 0.0:
-        raise InputRejectedError("band", "the standard deviation is negative or the bounds are crossed")
+        raise InputRejectedError(
+            "band", "the standard deviation is negative or the bounds are crossed"
+        )
     return SurfaceBelief(
-        angle=angle, mean=mean, std=std, lower=lower, upper=upper, hits=table["hits"].copy(),
-        evidence=_evidence_from(msg, angle), without=_without_common_errors(msg),
+        angle=angle,
+        mean=mean,
+        std=std,
+        lower=lower,
+        upper=upper,
+        hits=table["hits"].copy(),
+        evidence=_evidence_from(msg, angle),
+        without=_without_common_errors(msg),
     )
 
 
@@ -49,7 +63,9 @@ def _without_common_errors(msg: Any) -> FloatArray | None:
         return None
     without = np.stack(columns_of(table_of(msg, OWN_LAYOUT), *(name for name, _ in OWN_LAYOUT)))
     if not np.isfinite(without).all():
-        raise InputRejectedError("not_finite", "the surface without common errors holds values that are not finite")
+        raise InputRejectedError(
+            "not_finite", "the surface without common errors holds values that are not finite"
+        )
     return without
 
 
@@ -60,7 +76,11 @@ def _evidence_from(msg: Any, grid: FloatArray) -> Evidence | None:
     angle, radius, std, free = columns_of(table, *(name for name, _ in EVIDENCE_LAYOUT))
     # Single precision may round an angle out of its cell; by a whole cell it cannot.
     if not (np.abs(angle - grid) < grid[1] - grid[0]).all() or not np.isfinite(radius).all():
-        raise InputRejectedError("evidence", "a measurement is not at its grid angle, or its radius is not finite")
+        raise InputRejectedError(
+            "evidence", "a measurement is not at its grid angle, or its radius is not finite"
+        )
     if not ((std > 0.0).all() and (free >= 0.0).all()):
-        raise InputRejectedError("evidence", "evidence_std must be > 0 and free >= 0; +inf where nothing is known")
+        raise InputRejectedError(
+            "evidence", "evidence_std must be > 0 and free >= 0; +inf where nothing is known"
+        )
     return Evidence(angle, radius, std, free)

@@ -1,7 +1,7 @@
 """Recordings of version 1: their `surface` clouds carry what the topic `surface_info` says now.
 
-Columns whose first values are numbers, NaN at the other points: of the sensor, of the scene that was found and of the
-checks. The numbers of the prior are in `run_info`, too.
+Columns whose first values are numbers, NaN at the other points: of the sensor, of the scene that
+was found and of the checks. The numbers of the prior are in `run_info`, too.
 """
 
 from __future__ import annotations
@@ -25,22 +25,29 @@ CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_
 
 
 def recorded_belief(msg: Any) -> SurfaceBelief:
-    """The belief of a recorded `surface` cloud of any version, with what a cloud of version 1 says itself.
+    """The belief of a recorded `surface` cloud of any version, with what a cloud of version 1 says
+    itself.
 
     Raises:
-        InputRejectedError: as :func:`~nbv_planner.clouds.surface_messages.belief_from_msg`, and `checks`, `scene`
-            or `layout`.
+        InputRejectedError: as :func:`~nbv_planner.clouds.surface_messages.belief_from_msg`, and
+            `checks`, `scene` or `layout`.
     """
-    return dataclasses.replace(belief_from_msg(msg), checks=_checks(msg), centre=centre_of(_found(msg)))
+    return dataclasses.replace(
+        belief_from_msg(msg), checks=_checks(msg), centre=centre_of(_found(msg))
+    )
 
 
 def _checks(msg: Any) -> tuple[Check, ...]:
     if not has_fields(msg, CHECKS_LAYOUT):
         return ()
-    rows = np.stack(columns_of(table_of(msg, CHECKS_LAYOUT), *(name for name, _ in CHECKS_LAYOUT)), axis=1)
+    rows = np.stack(
+        columns_of(table_of(msg, CHECKS_LAYOUT), *(name for name, _ in CHECKS_LAYOUT)), axis=1
+    )
     made = np.flatnonzero(~np.isnan(rows[:, 2]))
     if (made >= len(KINDS)).any() or not np.isin(rows[made, 2], list(Level)).all():
-        raise InputRejectedError("checks", "the surface carries results of checks that are not known here")
+        raise InputRejectedError(
+            "checks", "the surface carries results of checks that are not known here"
+        )
     return tuple(
         Check(KINDS[kind].name, float(score), float(limit), Level(int(level)))
         for kind, (score, limit, level) in zip(made.tolist(), rows[made], strict=True)
@@ -74,4 +81,6 @@ def _found(msg: Any) -> FoundScene | None:
         x, y, low, high, distance, start, end, views, turn = numbers
         return FoundScene(x, y, low, high, distance, start, end, int(views), turn)
     except ValueError as error:  # also fewer points than numbers, and a NaN for the views
-        raise InputRejectedError("scene", f"the surface carries no usable scene: {error}") from error
+        raise InputRejectedError(
+            "scene", f"the surface carries no usable scene: {error}"
+        ) from error

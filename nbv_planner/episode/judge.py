@@ -44,12 +44,15 @@ _WALK = 4096
 class PointErrors:
     """Errors of a measured surface of any form against the true one, both as points.
 
-    The Chamfer distance is the mean of both directions, as Mescheder et al. 2019 (Occupancy Networks) have it.
+    The Chamfer distance is the mean of both directions, as Mescheder et al. 2019 (Occupancy
+    Networks) have it.
     """
 
     completeness: float  #: part of the true surface within τ of the measured one.
-    accuracy: float  #: part of the measured surface within τ of the true one; NaN if nothing was measured.
-    chamfer: float  #: half the sum of the mean distances from each to the other, metres; NaN likewise.
+    #: part of the measured surface within τ of the true one; NaN if nothing was measured.
+    accuracy: float
+    #: half the sum of the mean distances from each to the other, metres; NaN likewise.
+    chamfer: float
 
     @classmethod
     def of(cls, measured: PointSet, true: PointSet, tau: float) -> PointErrors:
@@ -67,14 +70,26 @@ class SampledContour(PointSet):
 
     @classmethod
     def of_polar(
-        cls, angle: FloatArray, radius: FloatArray, samples: int = _SAMPLES, spacing: float = math.inf
+        cls,
+        angle: FloatArray,
+        radius: FloatArray,
+        samples: int = _SAMPLES,
+        spacing: float = math.inf,
     ) -> SampledContour:
-        """Sample the closed polygon through points given in polar coordinates, rising in angle, shape (n,) each."""
-        return cls.of_vertices(np.stack(polar_to_cartesian(angle, radius), axis=1), samples, spacing)
+        """Sample the closed polygon through points given in polar coordinates, rising in angle,
+        shape (n,) each.
+        """
+        return cls.of_vertices(
+            np.stack(polar_to_cartesian(angle, radius), axis=1), samples, spacing
+        )
 
     @classmethod
-    def of_vertices(cls, vertices: FloatArray, samples: int, spacing: float = math.inf) -> SampledContour:
-        """Sample the closed polygon through points, shape (n, 2), metres, with at most `spacing` (metres) between."""
+    def of_vertices(
+        cls, vertices: FloatArray, samples: int, spacing: float = math.inf
+    ) -> SampledContour:
+        """Sample the closed polygon through points, shape (n, 2), metres, with at most `spacing`
+        (metres) between.
+        """
         closed = np.concatenate([vertices, vertices[:1]])
         way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(closed, axis=0).T))])
         samples = max(samples, math.ceil(float(way[-1]) / spacing))
@@ -85,14 +100,17 @@ class SampledContour(PointSet):
 
     @classmethod
     @lru_cache(maxsize=8)
-    def of_shape(cls, shape: PolarObject, samples: int = _SAMPLES, spacing: float = math.inf) -> SampledContour:
+    def of_shape(
+        cls, shape: PolarObject, samples: int = _SAMPLES, spacing: float = math.inf
+    ) -> SampledContour:
         """Sample a true object, its corners included in the polygon."""
         angle = angles_around(shape, _WALK)
         return cls.of_polar(angle, shape.radius(angle), samples, spacing)
 
 
 def hausdorff_distance(first: SampledContour, second: SampledContour) -> float:
-    r"""Hausdorff distance :math:`\max(\max_{a} \min_{b} |a - b|, \max_{b} \min_{a} |a - b|)`, metres.
+    r"""Hausdorff distance :math:`\max(\max_{a} \min_{b} |a - b|, \max_{b} \min_{a} |a - b|)`,
+    metres.
 
     Between samples; that of the sampled curves differs by at most one `spacing` (the larger one).
     """
@@ -100,7 +118,9 @@ def hausdorff_distance(first: SampledContour, second: SampledContour) -> float:
 
 
 def true_radius(shape: PolarObject, belief: SurfaceBelief) -> FloatArray:
-    """True radius at the grid angles of a belief, metres: about its centre that of the first surface met, 0 outside."""
+    """True radius at the grid angles of a belief, metres: about its centre that of the first
+    surface met, 0 outside.
+    """
     if belief.centre == (0.0, 0.0):
         return shape.radius(belief.angle)
     angle = angles_around(shape, _WALK)
@@ -111,7 +131,9 @@ def true_radius(shape: PolarObject, belief: SurfaceBelief) -> FloatArray:
 
 @dataclass(frozen=True)
 class SurfaceError:
-    r"""Errors of the mean contour :math:`μ(φ)` and of the band against the true radius :math:`f(φ)`."""
+    r"""Errors of the mean contour :math:`μ(φ)` and of the band against the true radius
+    :math:`f(φ)`.
+    """
 
     rmse: float  #: root of the mean of :math:`(μ - f)^2` over the grid angles, metres.
     max_error: float  #: greatest :math:`|μ - f|` over the grid angles, metres.
@@ -126,19 +148,23 @@ def surface_error(belief: SurfaceBelief, shape: PolarObject) -> SurfaceError:
     error = np.abs(belief.mean - true)
     inside = (belief.lower <= true) & (true <= belief.upper)
     once = once_around(belief)
-    mean = np.maximum(belief.mean, 0.0)  # a Gaussian belief may leave the half-line on which radii live
+    # a Gaussian belief may leave the half-line on which radii live
+    mean = np.maximum(belief.mean, 0.0)
     places = np.stack(polar_to_cartesian(belief.angle[once], mean[once]), axis=1) + belief.centre
     return SurfaceError(
         rmse=float(np.sqrt(np.mean(error[once] ** 2))),
         max_error=float(error.max()),
-        hausdorff=hausdorff_distance(SampledContour.of_vertices(places, _SAMPLES), SampledContour.of_shape(shape)),
+        hausdorff=hausdorff_distance(
+            SampledContour.of_vertices(places, _SAMPLES), SampledContour.of_shape(shape)
+        ),
         iou=intersection_over_union(mean[once], true[once]),
         band_coverage=float(inside[once].mean()),
     )
 
 
 def intersection_over_union(first: FloatArray, second: FloatArray) -> float:
-    r"""Intersection over union of two star-shaped areas given by their radii on one uniform grid of angles.
+    r"""Intersection over union of two star-shaped areas given by their radii on one uniform grid of
+    angles.
 
     .. math:: \frac{\frac12\int\min(r_1, r_2)^2\,dφ}{\frac12\int\max(r_1, r_2)^2\,dφ}
 
@@ -149,7 +175,9 @@ def intersection_over_union(first: FloatArray, second: FloatArray) -> float:
 
 
 class Truth(Protocol):
-    """The true object in D = 2 or 3 dimensions: its outline as points, and the P elements that count when seen."""
+    """The true object in D = 2 or 3 dimensions: its outline as points, and the P elements that
+    count when seen.
+    """
 
     def __len__(self) -> int: ...
 
@@ -160,10 +188,14 @@ class Truth(Protocol):
         """Points of its surface, at most `spacing` (metres) from each other."""
 
     def measured(self, belief: Any, tau: float) -> PointSet:
-        """Points of the surface that a belief says was measured, as finely as a resolution of `tau` (metres) needs."""
+        """Points of the surface that a belief says was measured, as finely as a resolution of `tau`
+        (metres) needs.
+        """
 
     def errors(self, belief: Any) -> dict[str, float]:
-        """Errors of r(φ) and of its band, by the names of their columns; none where the belief has no band."""
+        """Errors of r(φ) and of its band, by the names of their columns; none where the belief has
+        no band.
+        """
 
     def calibration(self, belief: Any) -> Calibration | None:
         """How often the truth lies in the band; None where the belief has none."""
@@ -210,8 +242,10 @@ class Judge(Generic[AnyTruth]):
 
     truth: AnyTruth  #: the true object.
     space: ViewSpace  #: its candidates are those among which the greedy gain is sought.
-    start: CameraPose | None = None  #: where the camera is before the first view; None if travel to that costs nothing.
-    tau: float = PlannerSettings.completeness_tau  #: resolution of completeness and accuracy, metres.
+    #: where the camera is before the first view; None if travel to that costs nothing.
+    start: CameraPose | None = None
+    #: resolution of completeness and accuracy, metres.
+    tau: float = PlannerSettings.completeness_tau
     pace: TimeSettings = field(default_factory=TimeSettings)  #: cost model of the seconds.
     steps: list[Step] = field(default_factory=list)
     views: list[ViewRecord] = field(default_factory=list)
@@ -220,7 +254,8 @@ class Judge(Generic[AnyTruth]):
         self._visible = self.truth.visible(self.space.candidates)
         #: which elements have been seen, shape (P,).
         self.seen: BoolArray = np.zeros(len(self.truth), dtype=bool)
-        self.measured = PointSet(self.outline.points[:0], self.outline.length[:0])  #: the surface measured so far.
+        #: the surface measured so far.
+        self.measured = PointSet(self.outline.points[:0], self.outline.length[:0])
         self._belief: Any = None
         self._last = self.start
 
@@ -236,7 +271,9 @@ class Judge(Generic[AnyTruth]):
 
     @property
     def complete(self) -> BoolArray:
-        """Which points of the true outline lie within `tau` of the surface measured so far, shape (N,)."""
+        """Which points of the true outline lie within `tau` of the surface measured so far, shape
+        (N,).
+        """
         return self.outline.distance_from(self.measured) <= self.tau
 
     def new_points(self, *views: CameraPose) -> BoolArray:
@@ -246,13 +283,20 @@ class Judge(Generic[AnyTruth]):
     def add(self, step: Step) -> ViewRecord:
         """Judge a step and keep it."""
         self.steps.append(step)
-        return self.add_view(step.view, step.objective_value, step.milliseconds, step.belief, step.passed)
+        return self.add_view(
+            step.view, step.objective_value, step.milliseconds, step.belief, step.passed
+        )
 
     def add_view(
-        self, view: CameraPose, objective_value: float, milliseconds: float, belief: Believed | None,
+        self,
+        view: CameraPose,
+        objective_value: float,
+        milliseconds: float,
+        belief: Believed | None,
         passed: Sequence[CameraPose] = (),
     ) -> ViewRecord:
-        """Judge a view of which less may be known than a step holds; errors of what is not known are NaN.
+        """Judge a view of which less may be known than a step holds; errors of what is not known
+        are NaN.
 
         What has been seen from views `passed` on the way there counts for it.
         """
@@ -270,16 +314,26 @@ class Judge(Generic[AnyTruth]):
             errors, self.measured = self.truth.errors(belief), self.truth.measured(belief, self.tau)
             errors |= asdict(PointErrors.of(self.measured, self.outline, self.tau))
         record = ViewRecord(
-            number=len(self.views) + 1, new_points=int(new.sum()), coverage=self.coverage,
-            greedy_gain=max(greedy_gain, int(new.sum())), objective_value=objective_value, milliseconds=milliseconds,
-            travelled=travelled, seconds=seconds, angle=angle, distance=distance, turn=turn, **errors,
+            number=len(self.views) + 1,
+            new_points=int(new.sum()),
+            coverage=self.coverage,
+            greedy_gain=max(greedy_gain, int(new.sum())),
+            objective_value=objective_value,
+            milliseconds=milliseconds,
+            travelled=travelled,
+            seconds=seconds,
+            angle=angle,
+            distance=distance,
+            turn=turn,
+            **errors,
         )
         self._belief, self._last = belief, view
         self.views.append(record)
         return record
 
     def compare(self, best: Sequence[int]) -> None:
-        r"""Give the views their simple regret, from what the best sets of t = 1, 2, ... views see, :math:`F(Θ^*_t)`.
+        r"""Give the views their simple regret, from what the best sets of t = 1, 2, ... views see,
+        :math:`F(Θ^*_t)`.
 
         .. math:: r(t) = (1 - 1/e)(F(Θ^*_t) - F(Θ^*_{t-1})) - F(θ_t|θ_{1:t-1})
 
@@ -290,12 +344,22 @@ class Judge(Generic[AnyTruth]):
             regret = (1.0 - math.exp(-1.0)) * float(more) - view.new_points
             self.views[index] = dataclasses.replace(view, simple_regret=regret)
 
-    def record(self, config: dict[str, Any], seed: int, termination: Termination, **extra: str) -> EpisodeRecord:
+    def record(
+        self, config: dict[str, Any], seed: int, termination: Termination, **extra: str
+    ) -> EpisodeRecord:
         """Close the episode; `extra` goes to the versions."""
         belief = self._belief
-        found, checks = (None, ()) if belief is None else (self.truth.calibration(belief), belief.checks)
+        found, checks = (
+            (None, ()) if belief is None else (self.truth.calibration(belief), belief.checks)
+        )
         return EpisodeRecord(
-            config, versions(**extra), seed, tuple(self.views), termination, self.metrics(), calibration=found,
+            config,
+            versions(**extra),
+            seed,
+            tuple(self.views),
+            termination,
+            self.metrics(),
+            calibration=found,
             checks=checks,
         )
 

@@ -54,8 +54,11 @@ READERS: dict[str, Callable[[Any], Any]] = {
     messages.ITERATION: lambda msg: messages.decision_from_values(messages.status_values(msg)),
     messages.STATUS: messages.status_from_msg,
     messages.GROUND_TRUTH: messages.contour_from_msg,
-    messages.RUN_INFO: parameters_from_msg, messages.GROUND: sensor_messages.map_from_msg,
-    messages.DIAGNOSTICS: lambda msg: {status.name: messages.status_values(status) for status in msg.status},
+    messages.RUN_INFO: parameters_from_msg,
+    messages.GROUND: sensor_messages.map_from_msg,
+    messages.DIAGNOSTICS: lambda msg: {
+        status.name: messages.status_values(status) for status in msg.status
+    },
 }
 """What reads the messages of each topic; raises InputRejectedError."""
 
@@ -64,8 +67,10 @@ READERS: dict[str, Callable[[Any], Any]] = {
 _CHOSEN = {
     "tour": "for the least time to go, not for the most points now",
     "rollout": "for the fewest views to go, not for the most points now",
-    "U": "by U: the objective promises no more, or hybrid keeps its bound", "uniform": "by equal steps",
-    "random": "at random", "first_candidate": "as first_candidate",
+    "U": "by U: the objective promises no more, or hybrid keeps its bound",
+    "uniform": "by equal steps",
+    "random": "at random",
+    "first_candidate": "as first_candidate",
     OVERLAP: "to tell whether what was seen is right",
 }
 
@@ -76,38 +81,57 @@ class LoggedView:
 
     decision: RecordedDecision  #: why the view was chosen.
     candidates: Candidates | None = None  #: candidate views of the decision.
-    belief_stamp: int | None = None  #: time of the newest scan in the belief after the view, nanoseconds.
+    #: time of the newest scan in the belief after the view, nanoseconds.
+    belief_stamp: int | None = None
     belief: SurfaceBelief | None = None  #: that belief.
     scan: MatchedScan | None = None  #: the scan taken at that time, with the camera's pose.
-    #: where the camera looked, and when, if the mapper takes every scan: poses some centimetres apart.
+    #: where the camera looked, and when, if the mapper takes every scan: poses some centimetres
+    #: apart.
     looks: list[tuple[int, CameraPose]] = field(default_factory=list)
 
     @property
     def passed(self) -> list[CameraPose]:
         """Where the camera looked on the way there, before the scan of the view."""
-        return [pose for stamp, pose in self.looks if self.belief_stamp is None or stamp < self.belief_stamp]
+        return [
+            pose
+            for stamp, pose in self.looks
+            if self.belief_stamp is None or stamp < self.belief_stamp
+        ]
 
     @property
     def choice(self) -> str:
-        """Why the view is not the one with the largest objective; empty if it is, or if that is not known."""
+        """Why the view is not the one with the largest objective; empty if it is, or if that is not
+        known.
+        """
         decision, known = self.decision, self.candidates
         values = np.empty(0) if known is None else known.utility[known.feasible]
-        if not decision.decided_by or not (values > decision.utility + 1e-9 * abs(decision.utility)).any():
+        if (
+            not decision.decided_by
+            or not (values > decision.utility + 1e-9 * abs(decision.utility)).any()
+        ):
             return ""
-        otherwise = "within the interval of phase 1" if "-" in decision.decided_by else "for its shorter way"
+        otherwise = (
+            "within the interval of phase 1"
+            if "-" in decision.decided_by
+            else "for its shorter way"
+        )
         return f"chosen {_CHOSEN.get(decision.decided_by, otherwise)}"
 
     def step(
         self, scene: Scene, settings: MeasurementSettings, placed: tuple[float, float] = (0.0, 0.0)
     ) -> Step | None:
-        """The view as a step of an episode, as seen from where the object is `placed`; None until all has arrived."""
+        """The view as a step of an episode, as seen from where the object is `placed`; None until
+        all has arrived.
+        """
         if self.candidates is None or self.belief is None or self.scan is None:
             return None
         return Step(
-            view=self.decision.view(scene.view_distance, placed), objective_value=self.decision.utility,
+            view=self.decision.view(scene.view_distance, placed),
+            objective_value=self.decision.utility,
             candidates=self.candidates.views(scene.view_distance, self.decision.centre),
             utilities=self.candidates.utility,
-            belief=self.belief.seen_from(*placed), hits=scan_to_hits(
+            belief=self.belief.seen_from(*placed),
+            hits=scan_to_hits(
                 self.scan.scan, self.scan.pose.relative_to(*placed), scene, settings
             ).hits,
             milliseconds=self.decision.milliseconds,
@@ -121,7 +145,11 @@ def incomplete(views: Sequence[LoggedView]) -> list[str]:
         "candidates": sum(view.candidates is None for view in views),
         "scan or camera pose": sum(view.scan is None for view in views),
     }
-    return [f"{number} of {len(views)} views are without their {what}" for what, number in missing.items() if number]
+    return [
+        f"{number} of {len(views)} views are without their {what}"
+        for what, number in missing.items()
+        if number
+    ]
 
 
 class _Recent(Generic[T]):
@@ -144,17 +172,21 @@ def _size(value: object) -> int:
 
 
 class EpisodeLog:
-    """Follows a planner, and gives each of its decisions the candidates, surface, scan and pose that belong to it.
+    """Follows a planner, and gives each of its decisions the candidates, surface, scan and pose
+    that belong to it.
 
-    Candidates have the stamp of their decision. The surface of a view is the earliest one whose newest scan was taken
-    after the decision and before the next one; the view's scan is that scan, at the pose that the mapper gives it
-    (:class:`nbv_planner.mapping.arrival.PoseTrack` with the settings in `run_info`). A decision begins an episode if
-    its round is less than that of the decision before, or the same after the planner had ended: only a reset does
-    that. What has already arrived for the first decision of an episode is kept.
+    Candidates have the stamp of their decision. The surface of a view is the earliest one whose
+    newest scan was taken after the decision and before the next one; the view's scan is that scan,
+    at the pose that the mapper gives it (:class:`nbv_planner.mapping.arrival.PoseTrack` with the
+    settings in `run_info`). A decision begins an episode if its round is less than that of the
+    decision before, or the same after the planner had ended: only a reset does that. What has
+    already arrived for the first decision of an episode is kept.
     """
 
     def __init__(self, episode: int | None = None) -> None:
-        """Follow the episode with this number, from 1, and nothing after it; None for always the newest one."""
+        """Follow the episode with this number, from 1, and nothing after it; None for always the
+        newest one.
+        """
         self._episode = episode
         self.number = 0  #: number of the current episode, from 1; 0 before the first decision.
         self.heard: set[str] = set()  #: topics on which a usable message has been received.
@@ -162,27 +194,36 @@ class EpisodeLog:
         self.earlier: deque[RecordedDecision] = deque(maxlen=_MOST_DECISIONS)
         self._goal_stamps: deque[int] = deque(maxlen=_MOST_DECISIONS)
         self._round = self._ended_after = 0
-        #: what is known of each view, in the order of the decisions; the oldest of too many are dropped.
+        #: what is known of each view, in the order of the decisions; the oldest of too many are
+        #: dropped.
         self.views: list[LoggedView] = []
-        #: goals that were not reached, each with the stamp of the decision that replaced it, nanoseconds.
+        #: goals that were not reached, each with the stamp of the decision that replaced it,
+        #: nanoseconds.
         self.given_up: list[tuple[RecordedDecision, int]] = []
-        self.states: list[tuple[int, str]] = []  #: changes of the planner's state: time (nanoseconds) and state.
+        #: changes of the planner's state: time (nanoseconds) and state.
+        self.states: list[tuple[int, str]] = []
         self._next_states: list[tuple[int, str]] = []
-        self.termination: Termination | None = None  #: why the episode ended, None if no status holds it.
+        #: why the episode ended, None if no status holds it.
+        self.termination: Termination | None = None
         self.status: PlannerStatus | None = None  #: newest status of the planner.
         self.belief: SurfaceBelief | None = None  #: newest surface.
-        self.info: SurfaceInfo | None = None  #: newest of what the mapper has learned; None from older versions.
+        #: newest of what the mapper has learned; None from older versions.
+        self.info: SurfaceInfo | None = None
         self.surface_stamps: list[int] = []  #: stamps of all surfaces, nanoseconds.
-        #: goals by stamp (nanoseconds), newest last, as they were sent: of the camera or of what carries it.
+        #: goals by stamp (nanoseconds), newest last, as they were sent: of the camera or of what
+        #: carries it.
         self.goals: dict[int, CameraPose] = {}
-        self.first_pose: CameraPose | None = None  #: first pose of the episode as it was sent, None without one.
+        #: first pose of the episode as it was sent, None without one.
+        self.first_pose: CameraPose | None = None
         self.path = 0.0  #: distance along the poses of the episode as they were sent, metres.
-        #: parameters of the nodes, None if not known; scene, measurement and mount are the defaults then.
+        #: parameters of the nodes, None if not known; scene, measurement and mount are the defaults
+        #: then.
         self.parameters: RunParameters | None = None
         self.scene, self.measurement, self._mount = Scene(), MeasurementSettings(), PoseSettings()
         self.contour: SurfacePoints | None = None  #: points of the true surface, None if not known.
         self.map: OccupancyMap | None = None  #: newest map of the ground that the planner goes by.
-        self.diagnostics: dict[str, dict[str, str]] = {}  #: newest values of each node on /diagnostics, by full name.
+        #: newest values of each node on /diagnostics, by full name.
+        self.diagnostics: dict[str, dict[str, str]] = {}
         self._candidates: _Recent[Candidates] = _Recent()
         self._surfaces: _Recent[SurfaceBelief] = _Recent()
         self._held: _Recent[SurfaceBelief] = _Recent()  # until their infos come
@@ -194,10 +235,18 @@ class EpisodeLog:
         self._unpaired: OrderedDict[int, None] = OrderedDict()
         self._takes_all, self._on_the_way = False, deque[int](maxlen=_KEPT)
         self._takers: dict[str, Callable[[Any, int], None]] = {
-            messages.SCAN: self._scan, messages.CAMERA_POSE: self._pose, messages.GOAL_POSE: self._goal,
-            messages.SURFACE: self._surface, messages.SURFACE_INFO: self._inform, messages.CANDIDATES: self._offer,
-            messages.ITERATION: self._decide, messages.STATUS: self._follow_state, messages.GROUND_TRUTH: self._truth,
-            messages.RUN_INFO: self._configure, messages.DIAGNOSTICS: self._diagnose, messages.GROUND: self._on_map,
+            messages.SCAN: self._scan,
+            messages.CAMERA_POSE: self._pose,
+            messages.GOAL_POSE: self._goal,
+            messages.SURFACE: self._surface,
+            messages.SURFACE_INFO: self._inform,
+            messages.CANDIDATES: self._offer,
+            messages.ITERATION: self._decide,
+            messages.STATUS: self._follow_state,
+            messages.GROUND_TRUTH: self._truth,
+            messages.RUN_INFO: self._configure,
+            messages.DIAGNOSTICS: self._diagnose,
+            messages.GROUND: self._on_map,
         }
 
     @property
@@ -205,22 +254,29 @@ class EpisodeLog:
         return self._episode is not None and self.number > self._episode
 
     def follows(self, topic: str) -> bool:
-        """Whether messages of a topic still matter: after the followed episode, only those that count episodes."""
+        """Whether messages of a topic still matter: after the followed episode, only those that
+        count episodes.
+        """
         return not self._over or topic in (messages.ITERATION, messages.STATUS)
 
     def take(self, topic: str, msg: Any, arrival: int = 0) -> None:
-        """Process a message of a topic, given by its relative name; `arrival` is its time if it has no stamp.
+        """Process a message of a topic, given by its relative name; `arrival` is its time if it has
+        no stamp.
 
         Raises:
             InputRejectedError: it cannot be used, or not all of it.
         """
-        stamp = sensor_messages.to_nanoseconds(msg.header.stamp) if hasattr(msg, "header") else arrival
+        stamp = (
+            sensor_messages.to_nanoseconds(msg.header.stamp) if hasattr(msg, "header") else arrival
+        )
         self.add(topic, READERS[topic](msg), stamp)
         if topic in (messages.ITERATION, messages.STATUS):
-            messages.estimate_from_values(messages.status_values(msg))  # the rest counts even if this is refused
+            # the rest counts even if this is refused
+            messages.estimate_from_values(messages.status_values(msg))
 
     def add(self, topic: str, value: Any, stamp: int = 0) -> None:
-        """Process the content of a message, as its reader in :data:`READERS` returns it (`stamp` in nanoseconds).
+        """Process the content of a message, as its reader in :data:`READERS` returns it (`stamp` in
+        nanoseconds).
 
         Raises:
             InputRejectedError: reason `run_info`: parameters are not allowed.
@@ -230,7 +286,9 @@ class EpisodeLog:
             self.heard.add(topic)
 
     def camera(self, sent: CameraPose) -> CameraPose:
-        """Pose of the camera where `sent` is that of what carries it; unchanged without a mount in `run_info`."""
+        """Pose of the camera where `sent` is that of what carries it; unchanged without a mount in
+        `run_info`.
+        """
         return self._mount.camera(sent)
 
     def follow_goals(self) -> None:
@@ -243,12 +301,18 @@ class EpisodeLog:
                 self.add(messages.ITERATION, replace(decision, **more))
 
     def _decide(self, decision: RecordedDecision, _: int) -> None:
-        """Process a decision; the same one again changes nothing, another one of the same round replaces it."""
+        """Process a decision; the same one again changes nothing, another one of the same round
+        replaces it.
+        """
         if decision.goal_stamp in self._goal_stamps:
             return
         first = not self._goal_stamps
         self._goal_stamps.append(decision.goal_stamp)
-        if first or decision.round < self._round or decision.round == self._round <= self._ended_after:
+        if (
+            first
+            or decision.round < self._round
+            or decision.round == self._round <= self._ended_after
+        ):
             self._begin_episode()
         self._round = decision.round
         if self._over:
@@ -258,7 +322,9 @@ class EpisodeLog:
         for view in self.views[-1:]:
             if view.belief_stamp is not None and view.belief_stamp >= decision.goal_stamp:
                 view.belief_stamp = view.belief = view.scan = None
-            if view.belief_stamp is None and view.decision.goal_stamp <= (decision.surface_stamp or 0):
+            if view.belief_stamp is None and view.decision.goal_stamp <= (
+                decision.surface_stamp or 0
+            ):
                 view.belief_stamp = decision.surface_stamp
         self.views.append(LoggedView(decision, self._candidates.entries.get(decision.goal_stamp)))
         del self.views[:-_MOST_VIEWS], self.given_up[:-_MOST_VIEWS]
@@ -272,7 +338,9 @@ class EpisodeLog:
         self._ended_after = 0
         if self.number == 1 or self._over:
             return
-        self.earlier.extend([*(goal for goal, _ in self.given_up), *(view.decision for view in self.views)])
+        self.earlier.extend(
+            [*(goal for goal, _ in self.given_up), *(view.decision for view in self.views)]
+        )
         self.views, self.given_up = [], []
         self.states, self._next_states = self._next_states or self.states[-1:], []
         self.termination = None
@@ -297,7 +365,9 @@ class EpisodeLog:
             view.candidates = candidates
 
     def _surface(self, belief: SurfaceBelief, stamp: int) -> None:
-        """Take a surface, once it is known what the mapper says of it; one of version 1 says that itself."""
+        """Take a surface, once it is known what the mapper says of it; one of version 1 says that
+        itself.
+        """
         info = self._infos.entries.get(stamp)
         if info is None and self.info is not None:
             self._held.keep(stamp, belief)
@@ -330,7 +400,9 @@ class EpisodeLog:
 
     def _offer_surface(self, belief: SurfaceBelief, stamp: int) -> None:
         view = self._view_at(stamp)
-        if view is None or (view.belief is not None and view.belief_stamp is not None and view.belief_stamp <= stamp):
+        if view is None or (
+            view.belief is not None and view.belief_stamp is not None and view.belief_stamp <= stamp
+        ):
             return
         held = sum(len(other.belief.angle) for other in self.views if other.belief is not None)
         if held + len(belief.angle) <= _MOST_GRID_ANGLES:
@@ -338,7 +410,9 @@ class EpisodeLog:
 
     def _view_at(self, stamp: int) -> LoggedView | None:
         """The view that the camera was taking at `stamp`, None before the first decision."""
-        return next((view for view in reversed(self.views) if view.decision.goal_stamp <= stamp), None)
+        return next(
+            (view for view in reversed(self.views) if view.decision.goal_stamp <= stamp), None
+        )
 
     def _scan(self, scan: Scan, stamp: int) -> None:
         self._scans.keep(stamp, scan)
@@ -357,7 +431,9 @@ class EpisodeLog:
         self._pair()
 
     def _want(self, stamp: int) -> None:
-        """Pair the scan taken at `stamp`, now or once it and its pose have arrived; 0 stands for a prior."""
+        """Pair the scan taken at `stamp`, now or once it and its pose have arrived; 0 stands for a
+        prior.
+        """
         if stamp:
             self._unpaired[stamp] = None
             while len(self._unpaired) > _KEPT:
@@ -381,7 +457,9 @@ class EpisodeLog:
             self._on_the_way.popleft()
 
     def _passed(self, pose: CameraPose, stamp: int) -> None:
-        """Keep where a scan was taken on the way to a view, unless that is next to where the last one was."""
+        """Keep where a scan was taken on the way to a view, unless that is next to where the last
+        one was.
+        """
         view = self._view_at(stamp)
         if view is None or len(view.looks) >= _MOST_VIEWS:
             return
@@ -404,15 +482,24 @@ class EpisodeLog:
         self.map = map
 
     def ground(self) -> Ground | None:
-        """Where the robot may drive, by map and parameters, without an object on it; None if nothing is known of it.
+        """Where the robot may drive, by map and parameters, without an object on it; None if
+        nothing is known of it.
 
         A file that the parameters name is not read: what was in it is in the map.
         """
         planner = self.parameters.nodes.get("nbv_planner", {}) if self.parameters else {}
         try:
             settings = replace(from_mapping(GroundSettings, planner), ground_map="")
-            reach = max(self.scene.view_distance, *(math.hypot(goal.x, goal.y) for goal in self.goals.values()), 0.0)
-            return ground_of(settings, reach, self.map) if self.map is not None or settings.given else None
+            reach = max(
+                self.scene.view_distance,
+                *(math.hypot(goal.x, goal.y) for goal in self.goals.values()),
+                0.0,
+            )
+            return (
+                ground_of(settings, reach, self.map)
+                if self.map is not None or settings.given
+                else None
+            )
         except SettingError:
             return None
 
@@ -422,14 +509,27 @@ class EpisodeLog:
     def _configure(self, parameters: RunParameters, _: int) -> None:
         """Process the parameters of the nodes, and redo the pairing that depends on them."""
         self.parameters = parameters
-        planner, mapper = (parameters.nodes.get(name, {}) for name in ("nbv_planner", "surface_mapper"))
+        planner, mapper = (
+            parameters.nodes.get(name, {}) for name in ("nbv_planner", "surface_mapper")
+        )
         try:
-            views, measurement = from_mapping(ViewSpaceSettings, planner), from_mapping(MeasurementSettings, mapper)
+            views, measurement = (
+                from_mapping(ViewSpaceSettings, planner),
+                from_mapping(MeasurementSettings, mapper),
+            )
             scene = views.sight_in(from_mapping(Scene, planner or mapper))
-            matching, mount = from_mapping(MatchingSettings, mapper), from_mapping(PoseSettings, mapper)
+            matching, mount = (
+                from_mapping(MatchingSettings, mapper),
+                from_mapping(PoseSettings, mapper),
+            )
         except SettingError as error:
             raise InputRejectedError("run_info", f"not usable: {error}") from error
-        self.scene, self.measurement, self._matching, self._mount = scene, measurement, matching, mount
+        self.scene, self.measurement, self._matching, self._mount = (
+            scene,
+            measurement,
+            matching,
+            mount,
+        )
         self._takes_all = matching.integrate == "always"
         if self.info is not None:
             self._learn(self.info)
@@ -445,4 +545,10 @@ class EpisodeLog:
 
     def _diagnose(self, found: dict[str, dict[str, str]], _: int) -> None:
         known = self.diagnostics
-        known.update({name: value for name, value in found.items() if name in known or len(known) < _MOST_NODES})
+        known.update(
+            {
+                name: value
+                for name, value in found.items()
+                if name in known or len(known) < _MOST_NODES
+            }
+        )

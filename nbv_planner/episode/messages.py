@@ -1,6 +1,8 @@
-"""Messages of the nodes without ROS: the topics, and core values read from anything that has a message's fields.
+"""Messages of the nodes without ROS: the topics, and core values read from anything that has a
+message's fields.
 
-The messages may come from rclpy or from a bag; fields that are numbers, arrays and texts are all that is read.
+The messages may come from rclpy or from a bag; fields that are numbers, arrays and texts are all
+that is read.
 """
 
 from __future__ import annotations
@@ -52,7 +54,9 @@ class Candidates:
     """Lines of sight against the direction to the centre, radians; None where all look there."""
 
     def views(self, circle: float, centre: tuple[float, float] = (0.0, 0.0)) -> Poses:
-        """The candidates about a `centre`, metres; on the view circle of radius `circle` up to single precision."""
+        """The candidates about a `centre`, metres; on the view circle of radius `circle` up to
+        single precision.
+        """
         distance = np.hypot(self.x - centre[0], self.y - centre[1])
         distance = np.where(np.isclose(distance, circle, rtol=_SINGLE), circle, distance)
         turn = np.zeros(len(distance)) if self.turn is None else self.turn
@@ -67,10 +71,16 @@ def candidates_from_msg(msg: Any) -> Candidates:
     """
     table = table_of(msg, CANDIDATES_LAYOUT)
     x, y, angle, utility, cost = columns_of(table, "x", "y", "angle", "utility", "cost")
-    turn = columns_of(table_of(msg, TURN_LAYOUT), "turn")[0] if has_fields(msg, TURN_LAYOUT) else None
+    turn = (
+        columns_of(table_of(msg, TURN_LAYOUT), "turn")[0] if has_fields(msg, TURN_LAYOUT) else None
+    )
     if not np.isfinite([x, y, angle, *([] if turn is None else [turn])]).all():
         raise InputRejectedError("not_finite", "the candidates hold angles that are not finite")
-    excluded = table_of(msg, EXCLUDED_LAYOUT)["excluded"].astype(np.uint8) if has_fields(msg, EXCLUDED_LAYOUT) else None
+    excluded = (
+        table_of(msg, EXCLUDED_LAYOUT)["excluded"].astype(np.uint8)
+        if has_fields(msg, EXCLUDED_LAYOUT)
+        else None
+    )
     return Candidates(x, y, angle, utility, cost, table["feasible"] > 0.5, excluded, turn)
 
 
@@ -78,14 +88,21 @@ def contour_from_msg(msg: Any) -> SurfacePoints:
     """Read the points of a `ground_truth/surface` cloud, a closed contour.
 
     Raises:
-        InputRejectedError: `layout`, `not_finite`, or `grid` (angles not rising or too far apart, radii not positive).
+        InputRejectedError: `layout`, `not_finite`, or `grid` (angles not rising or too far apart,
+            radii not positive).
     """
     table = table_of(msg, CONTOUR_LAYOUT)
     angle, radius = columns_of(table, "angle", "radius")
     if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
         raise InputRejectedError("not_finite", "the contour holds values that are not finite")
-    gaps = np.diff(np.append(angle, angle[:1] + TWO_PI))  # may be 0: single precision makes neighbours equal
-    if not 3 <= len(angle) <= MOST_CONTOUR_POINTS or angle[0] < 0.0 or gaps.min() < 0.0 or gaps.max() >= math.pi:
+    # may be 0: single precision makes neighbours equal
+    gaps = np.diff(np.append(angle, angle[:1] + TWO_PI))
+    if (
+        not 3 <= len(angle) <= MOST_CONTOUR_POINTS
+        or angle[0] < 0.0
+        or gaps.min() < 0.0
+        or gaps.max() >= math.pi
+    ):
         raise InputRejectedError("grid", f"the {len(angle)} points are no closed contour")
     if radius.min() <= 0.0:
         raise InputRejectedError("grid", "the radii of the contour must be positive")
@@ -98,17 +115,33 @@ def status_values(msg: Any) -> dict[str, str]:
 
 
 STATUS_KEYS = {
-    "state", "views", "coverage_estimate", "elapsed", "lost_views", "skipped_views", "unreached_views", "last_miss",
-    "reason", "detail",
+    "state",
+    "views",
+    "coverage_estimate",
+    "elapsed",
+    "lost_views",
+    "skipped_views",
+    "unreached_views",
+    "last_miss",
+    "reason",
+    "detail",
 }
 """What every status holds, besides the numbers of a termination."""
-_CERTIFIED = ("coverage_mean", "coverage_lower", "coverage_upper", "coverage_probability", "coverage_level")
+_CERTIFIED = (
+    "coverage_mean",
+    "coverage_lower",
+    "coverage_upper",
+    "coverage_probability",
+    "coverage_level",
+)
 # What the estimate is about; older versions do not say it, and mean surface points.
 _TAU, _TARGET = "coverage_tau", "coverage_target"
 
 
 INPUT_TROUBLE = "input_trouble"
-"""Value of the mapper's diagnostics: what is wrong with its inputs, in words; without trouble there is none."""
+"""Value of the mapper's diagnostics: what is wrong with its inputs, in words; without trouble there
+is none.
+"""
 PACE = ("linear_speed", "turn_speed", "dwell_time")
 """Names of the cost model's numbers, m/s, rad/s and s."""
 
@@ -127,18 +160,27 @@ class RecordedDecision:
     runner_up: float = math.nan  #: angle of the next best candidate, radians; NaN if there is none.
     margin: float = math.nan  #: score above the runner-up's; NaN if there is none.
     coverage_estimate: float = math.nan  #: estimated coverage before this view; NaN if not given.
-    view_distance: float | None = None  #: distance of the view from the centre, metres; None on the view circle.
+    #: distance of the view from the centre, metres; None on the view circle.
+    view_distance: float | None = None
     view_turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
-    centre: tuple[float, float] = (0.0, 0.0)  #: about which the view was planned, in the object frame, metres.
-    decided_by: str = ""  #: the rule that chose, as :attr:`~nbv_planner.planning.planners.Decision.decided_by`.
-    estimate: CoverageEstimate | None = None  #: coverage before this view by the posterior shapes; None if not given.
-    predicted_seconds: float = math.nan  #: of the leg and the view, by the cost model of the planner; NaN if not given.
+    #: about which the view was planned, in the object frame, metres.
+    centre: tuple[float, float] = (0.0, 0.0)
+    #: the rule that chose, as :attr:`~nbv_planner.planning.planners.Decision.decided_by`.
+    decided_by: str = ""
+    #: coverage before this view by the posterior shapes; None if not given.
+    estimate: CoverageEstimate | None = None
+    #: of the leg and the view, by the cost model of the planner; NaN if not given.
+    predicted_seconds: float = math.nan
     pace: tuple[float, ...] | None = None  #: :data:`PACE`, where the planner had learned it.
 
     def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> CameraPose:
-        """The view, where the view circle has the radius `circle`, as seen from the point `about`, metres."""
+        """The view, where the view circle has the radius `circle`, as seen from the point `about`,
+        metres.
+        """
         distance = circle if self.view_distance is None else self.view_distance
-        return CameraPose.from_polar(self.view_angle, distance, self.view_turn, self.centre).relative_to(*about)
+        return CameraPose.from_polar(
+            self.view_angle, distance, self.view_turn, self.centre
+        ).relative_to(*about)
 
 
 def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
@@ -155,11 +197,19 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
             if not math.isfinite(number):
                 raise ValueError(f"{name} is {number}")
         return RecordedDecision(
-            int(values["round"]), int(values["goal_stamp"]), place.pop("view_angle"), float(values["utility"]),
-            float(values["planning_milliseconds"]), None if surface is None else int(surface),
-            _optional(values, "runner_up"), _optional(values, "margin"), coverage,
-            centre=(place.pop("centre_x", 0.0), place.pop("centre_y", 0.0)), **place,
-            decided_by=values.get("decided_by", ""), estimate=estimate,
+            int(values["round"]),
+            int(values["goal_stamp"]),
+            place.pop("view_angle"),
+            float(values["utility"]),
+            float(values["planning_milliseconds"]),
+            None if surface is None else int(surface),
+            _optional(values, "runner_up"),
+            _optional(values, "margin"),
+            coverage,
+            centre=(place.pop("centre_x", 0.0), place.pop("centre_y", 0.0)),
+            **place,
+            decided_by=values.get("decided_by", ""),
+            estimate=estimate,
             predicted_seconds=_optional(values, "predicted_seconds"),
             pace=tuple(float(values[name]) for name in PACE) if PACE[0] in values else None,
         )
@@ -179,7 +229,9 @@ def _optional(values: Mapping[str, str], name: str) -> float:
 
 
 def _coverage(values: Mapping[str, str]) -> tuple[float, CoverageEstimate | None]:
-    """Coverage by the posterior shapes where usable, else by the width of the band; also the former."""
+    """Coverage by the posterior shapes where usable, else by the width of the band; also the
+    former.
+    """
     try:
         estimate = estimate_from_values(values)
     except InputRejectedError:
@@ -204,21 +256,27 @@ class PlannerStatus:
     def in_doubt(self) -> bool:
         """Whether the episode has ended without a result to rely on."""
         ended = self.termination
-        return ended is not None and ended.reason in (TerminationReason.DOUBTFUL, TerminationReason.FAILED)
+        return ended is not None and ended.reason in (
+            TerminationReason.DOUBTFUL,
+            TerminationReason.FAILED,
+        )
 
 
 def status_from_msg(msg: Any) -> PlannerStatus:
     """Read a `status` message.
 
     Raises:
-        InputRejectedError: reason `status`: a value is missing or is no number, or the reason of the end is not known.
+        InputRejectedError: reason `status`: a value is missing or is no number, or the reason of
+            the end is not known.
     """
     values = status_values(msg)
     ended = termination_from_values(values)
     with _usable("status", "the status has no usable value"):
         coverage, estimate = _coverage(values)
         elapsed = _optional(values, "elapsed")
-        return PlannerStatus(values["state"], msg.message, int(values["views"]), coverage, elapsed, ended, estimate)
+        return PlannerStatus(
+            values["state"], msg.message, int(values["views"]), coverage, elapsed, ended, estimate
+        )
 
 
 def termination_from_values(values: Mapping[str, str]) -> Termination | None:
@@ -234,12 +292,14 @@ def termination_from_values(values: Mapping[str, str]) -> Termination | None:
         figures = {key: float(value) for key, value in values.items() if key not in known}
         reason = TerminationReason(values["reason"])
         if reason in (TerminationReason.MAX_VIEWS, TerminationReason.STOPPED):
-            figures["views"] = float(values["views"])  # in every status, but a number of these two only
+            # in every status, but a number of these two only
+            figures["views"] = float(values["views"])
     return Termination(reason, figures, values.get("detail", ""))
 
 
 def estimate_from_values(values: Mapping[str, str]) -> CoverageEstimate | None:
-    """Read the coverage by the posterior shapes from a `status` or an `iteration`; None if it does not hold it.
+    """Read the coverage by the posterior shapes from a `status` or an `iteration`; None if it does
+    not hold it.
 
     Raises:
         InputRejectedError: reason `status`: a part of it is missing, no number, or out of range.
@@ -252,7 +312,9 @@ def estimate_from_values(values: Mapping[str, str]) -> CoverageEstimate | None:
     if not 0.0 <= tau < math.inf:
         raise InputRejectedError("status", f"{_TAU} is {tau}, must be >= 0")
     if not all(0.0 <= value <= 1.0 for value in figures):
-        raise InputRejectedError("status", f"the estimated coverage holds {figures}, must be from 0 to 1")
+        raise InputRejectedError(
+            "status", f"the estimated coverage holds {figures}, must be from 0 to 1"
+        )
     mean, lower, upper, probability, level = figures
     return CoverageEstimate(mean, lower, upper, probability, level, tau)
 
@@ -279,11 +341,19 @@ STRING = "std_msgs/msg/String"
 
 
 def full_name(name: str, namespace: str, renamed: Iterable[tuple[str, str]] = ()) -> str:
-    """Full name of a topic of a node in `namespace` (may be empty), after the first rule (old, new) that renames it."""
+    """Full name of a topic of a node in `namespace` (may be empty), after the first rule (old, new)
+    that renames it.
+    """
 
     def absolute(relative: str) -> str:
         prefix = namespace.strip("/")
-        return relative if relative.startswith("/") else f"/{prefix}/{relative}" if prefix else f"/{relative}"
+        return (
+            relative
+            if relative.startswith("/")
+            else f"/{prefix}/{relative}"
+            if prefix
+            else f"/{relative}"
+        )
 
     own = absolute(name)
     return next((absolute(new) for old, new in renamed if absolute(old) == own), own)
@@ -293,7 +363,8 @@ def full_name(name: str, namespace: str, renamed: Iterable[tuple[str, str]] = ()
 class RecordedTopic:
     """A topic that is recorded."""
 
-    name: str  #: relative to the namespace of the nodes; an absolute one is the same in every namespace.
+    #: relative to the namespace of the nodes; an absolute one is the same in every namespace.
+    name: str
     type: str  #: message type.
     latched: bool = False  #: whether late subscribers get the last messages (transient local).
     depth: int = 1000  #: queue length of a recorder.

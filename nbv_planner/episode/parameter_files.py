@@ -1,4 +1,6 @@
-"""ROS 2 parameter files, read without ROS: the same YAML serves nodes, simulation and command line."""
+"""ROS 2 parameter files, read without ROS: the same YAML serves nodes, simulation and command
+line.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +32,14 @@ _ALL = ("**", "*")
 def load_parameters(path: str | Path) -> Parameters:
     """Read a ROS 2 parameter file for the three nodes and check every value in it.
 
-    Sections are `/**` (all nodes that have the parameter) and the node names, each with `ros__parameters`; own win.
-    Namespaces may be nested, and sections of other packages are left out, see :func:`sections_of_others`.
-    Overrides of the quality of service are kept under their full names, as `qos_overrides./scan.publisher.depth`.
+    Sections are `/**` (all nodes that have the parameter) and the node names, each with
+    `ros__parameters`; own win. Namespaces may be nested, and sections of other packages are left
+    out, see :func:`sections_of_others`. Overrides of the quality of service are kept under their
+    full names, as `qos_overrides./scan.publisher.depth`.
 
     Raises:
-        ConfigFileError: the file cannot be read, or a section, key or value is not allowed; the message names the
-            file, the section, the key, the value and what is allowed.
+        ConfigFileError: the file cannot be read, or a section, key or value is not allowed; the
+            message names the file, the section, the key, the value and what is allowed.
     """
     parameters: Parameters = {node: {} for node in NODE_SETTINGS}
     for section, values in _sections(path):
@@ -47,7 +50,9 @@ def load_parameters(path: str | Path) -> Parameters:
 
 
 def lay_over(parameters: Parameters, given: Parameters) -> None:
-    """Replace values by those `given`, of the same nodes; see :func:`named_choice` for an objective alone."""
+    """Replace values by those `given`, of the same nodes; see :func:`named_choice` for an objective
+    alone.
+    """
     for node in parameters.keys() & given.keys():
         named = {name: given[node][name] for name in PLANNER_CHOICE if name in given[node]}
         chosen = named_choice(named, parameters[node].get("planner", PlannerSettings().planner))
@@ -55,19 +60,22 @@ def lay_over(parameters: Parameters, given: Parameters) -> None:
 
 
 def set_parameters(parameters: Parameters, changes: Iterable[str]) -> None:
-    """Lay `NAME=VALUE` over the values of all nodes that have the parameter, `NODE.NAME=VALUE` over those of one.
+    """Lay `NAME=VALUE` over the values of all nodes that have the parameter, `NODE.NAME=VALUE` over
+    those of one.
 
-    Nodes that are not in `parameters` are left out. The value is read as in a parameter file; none is "".
+    Nodes that are not in `parameters` are left out. The value is read as in a parameter file; none
+    is "".
 
     Raises:
-        ConfigFileError: no such node or parameter, or the value is not allowed; the message repeats the change.
+        ConfigFileError: no such node or parameter, or the value is not allowed; the message repeats
+            the change.
     """
     given: Parameters = {node: {} for node in parameters}
     for change in changes:
         where, (name, _, text), nodes = f"--set {cut(change)}", change.partition("="), list(given)
         known = {own for node in nodes for own in _known(node)}
         if "." in name and not name.startswith(_QOS) and name not in known:
-            (*nodes, name) = name.split(".", 1)
+            *nodes, name = name.split(".", 1)
             if nodes[0] not in given:
                 raise ConfigFileError(f"{where}: {UnknownNameError('node', nodes[0], given)}")
             known = set(_known(nodes[0]))
@@ -86,7 +94,9 @@ def names_of_all() -> set[str]:
 
 @cache
 def _known(node: str) -> dict[str, tuple[Any, Setting]]:
-    return {name: (default, meta) for cls in _NODES[node] for name, default, meta in settings_of(cls)}
+    return {
+        name: (default, meta) for cls in _NODES[node] for name, default, meta in settings_of(cls)
+    }
 
 
 def _unknown(name: str, known: Collection[str]) -> str:
@@ -94,36 +104,44 @@ def _unknown(name: str, known: Collection[str]) -> str:
         return f"{name} is now {now}"
     if owners := [node for node in NODE_SETTINGS if name in _known(node)]:
         return f"unknown parameter {shown(name)}: it is one of {' and '.join(owners)}"
-    return f"unknown parameter {shown(name)}; docs/reference/parameters.md lists all{did_you_mean(name, known)}"
+    return (
+        f"unknown parameter {shown(name)}; docs/reference/parameters.md lists"
+        f" all{did_you_mean(name, known)}"
+    )
 
 
 def takes_simulated_time(path: str | Path) -> bool:
-    """Whether a ROS 2 parameter file sets `use_sim_time` for any node, which :func:`load_parameters` leaves out.
+    """Whether a ROS 2 parameter file sets `use_sim_time` for any node, which
+    :func:`load_parameters` leaves out.
 
     Raises:
         ConfigFileError: the file cannot be read.
     """
     return any(
-        name == "use_sim_time" and value.plain() is True for _, values in _sections(path)
+        name == "use_sim_time" and value.plain() is True
+        for _, values in _sections(path)
         for name, value in values.entries()
     )
 
 
 def check_sections(path: str | Path, full_name: str) -> str:
-    """Check that a ROS 2 parameter file reaches a node: ROS itself skips the sections of others silently.
+    """Check that a ROS 2 parameter file reaches a node: ROS itself skips the sections of others
+    silently.
 
-    The file may hold sections of any other nodes too; returns which belong to no node of this package, empty if none.
+    The file may hold sections of any other nodes too; returns which belong to no node of this
+    package, empty if none.
 
     Raises:
-        ConfigFileError: the sections that the node was meant to take, by their names, are for other namespaces or
-            misspelt.
+        ConfigFileError: the sections that the node was meant to take, by their names, are for other
+            namespaces or misspelt.
     """
     own = _last(full_name)
     names = {section: _last(section) for section, _ in _sections(path)}
     unknown = _unknown_sections(names, own)
     mine = [section for section, name in names.items() if own in (name, unknown.get(section))]
     patterns = (  # as ROS reads a section: * is any name, ** any number of names
-        re.escape("/" + section.lstrip("/")).replace(r"/\*\*", r"(/\w+)*").replace(r"/\*", r"/\w+") for section in mine
+        re.escape("/" + section.lstrip("/")).replace(r"/\*\*", r"(/\w+)*").replace(r"/\*", r"/\w+")
+        for section in mine
     )
     if mine and not any(re.fullmatch(pattern, full_name) for pattern in patterns):
         words = f"section {shown(mine[0])} does not hold for {full_name}; did you mean '/**/{own}'?"
@@ -132,24 +150,33 @@ def check_sections(path: str | Path, full_name: str) -> str:
 
 
 def sections_of_others(path: str | Path) -> str:
-    """Which sections of a ROS 2 parameter file are of no node of this package, in words; empty if none is.
+    """Which sections of a ROS 2 parameter file are of no node of this package, in words; empty if
+    none is.
 
     Raises:
         ConfigFileError: the file cannot be read.
     """
-    return _of_others(path, _unknown_sections({section: _last(section) for section, _ in _sections(path)}))
+    return _of_others(
+        path, _unknown_sections({section: _last(section) for section, _ in _sections(path)})
+    )
 
 
 def _unknown_sections(names: Mapping[str, str], *own: str) -> dict[str, str]:
-    """Sections whose names are of no node, each with the node of which the name may be a misspelling, or empty."""
+    """Sections whose names are of no node, each with the node of which the name may be a
+    misspelling, or empty.
+    """
     return {
         section: next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], _NODES, n=1)), "")
-        for section, name in names.items() if "*" not in name and name not in (*own, *_NODES)
+        for section, name in names.items()
+        if "*" not in name and name not in (*own, *_NODES)
     }
 
 
 def _of_others(path: str | Path, unknown: Mapping[str, str]) -> str:
-    words = [f"{shown(name)}" + (f" (did you mean {meant}?)" if meant else "") for name, meant in unknown.items()]
+    words = [
+        f"{shown(name)}" + (f" (did you mean {meant}?)" if meant else "")
+        for name, meant in unknown.items()
+    ]
     return f"{path}: of no node of this package, and not used: {', '.join(words)}" if words else ""
 
 
@@ -159,11 +186,18 @@ def shared_parameters(path: str | Path) -> set[str]:
     Raises:
         ConfigFileError: the file cannot be read.
     """
-    return {name for section, values in _sections(path) if _last(section) in _ALL for name, _ in _entries(values)}
+    return {
+        name
+        for section, values in _sections(path)
+        if _last(section) in _ALL
+        for name, _ in _entries(values)
+    }
 
 
 def _entries(values: Located) -> Iterator[tuple[str, Located]]:
-    """Parameters of a section; those of a plug-in, which has one of its own within, by their full names."""
+    """Parameters of a section; those of a plug-in, which has one of its own within, by their full
+    names.
+    """
     for key, entry in values.entries():
         if entry.is_mapping and key != _QOS:
             yield from ((f"{key}.{name}", inner) for name, inner in entry.entries())
@@ -177,10 +211,14 @@ def _last(section: str) -> str:
 
 
 def _sections(path: str | Path) -> list[tuple[str, Located]]:
-    """Names and values of the sections, those of all nodes first; namespaces may be nested, as in ROS."""
+    """Names and values of the sections, those of all nodes first; namespaces may be nested, as in
+    ROS.
+    """
     _, content = read_located(path)
     if not content.is_mapping:
-        raise content.error(f"must be a mapping of the names of nodes, each with '{_VALUES}:' below it")
+        raise content.error(
+            f"must be a mapping of the names of nodes, each with '{_VALUES}:' below it"
+        )
     return sorted(_sections_in(content), key=lambda section: _last(section[0]) not in _ALL)
 
 
@@ -192,7 +230,9 @@ def _sections_in(content: Located, above: str = "") -> Iterator[tuple[str, Locat
         if values is None and inside and all(one.is_mapping for one in inside.values()):
             yield from _sections_in(entry, f"{name}/")
         elif values is None or not values.is_mapping or len(inside) > 1:
-            raise entry.named("").error(f"section {shown(name)} must hold '{_VALUES}:' with values below it")
+            raise entry.named("").error(
+                f"section {shown(name)} must hold '{_VALUES}:' with values below it"
+            )
         else:
             yield name, values.named(name)
 
@@ -209,7 +249,9 @@ def _nodes_of(section: str, values: Located) -> list[str]:
     return [name] if name in NODE_SETTINGS else []
 
 
-def _checked(node: str, values: Iterable[tuple[str, Located]], others: Collection[str]) -> dict[str, Any]:
+def _checked(
+    node: str, values: Iterable[tuple[str, Located]], others: Collection[str]
+) -> dict[str, Any]:
     """The values that the node takes; those of `others` are for other nodes."""
     known, checked = _known(node), {}
     for key, entry in values:
@@ -230,10 +272,16 @@ def _checked(node: str, values: Iterable[tuple[str, Located]], others: Collectio
 
 
 def _flat(key: str, value: Any) -> dict[str, Any]:
-    """Parameters of nested mappings by their full names; the nodes themselves check those of ROS."""
+    """Parameters of nested mappings by their full names; the nodes themselves check those of
+    ROS.
+    """
     if not isinstance(value, Mapping):
         return {key: value}
-    return {name: leaf for part, inner in value.items() for name, leaf in _flat(f"{key}.{part}", inner).items()}
+    return {
+        name: leaf
+        for part, inner in value.items()
+        for name, leaf in _flat(f"{key}.{part}", inner).items()
+    }
 
 
 def values_for(path: str | Path, node: str) -> dict[str, Any]:
@@ -249,7 +297,11 @@ def values_for(path: str | Path, node: str) -> dict[str, Any]:
 def dump_parameters(parameters: Parameters) -> str:
     """Write parameters as a ROS 2 parameter file."""
     plain = {
-        node: {"ros__parameters": {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}}
+        node: {
+            "ros__parameters": {
+                k: list(v) if isinstance(v, tuple) else v for k, v in values.items()
+            }
+        }
         for node, values in parameters.items()
         if values
     }
@@ -259,22 +311,31 @@ def dump_parameters(parameters: Parameters) -> str:
 def shared_file(relative: str) -> Path:
     """Find an installed file of the package, for example `config/simulation.yaml`.
 
-    It is looked for in the source checkout, in the prefixes of a sourced ROS workspace, and in Python's own prefix.
+    It is looked for in the source checkout, in the prefixes of a sourced ROS workspace, and in
+    Python's own prefix.
 
     Raises:
         ConfigFileError: lists where it was looked for.
     """
     checkout = Path(__file__).resolve().parents[2]
-    prefixes = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p] + [Path(sys.prefix)]
-    places = [checkout / relative, *(prefix / "share" / "nbv_planner" / relative for prefix in prefixes)]
+    prefixes = [Path(p) for p in os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep) if p] + [
+        Path(sys.prefix)
+    ]
+    places = [
+        checkout / relative,
+        *(prefix / "share" / "nbv_planner" / relative for prefix in prefixes),
+    ]
     for place in places:
         if place.is_file():
             return place
-    raise ConfigFileError(f"{relative} is not installed; looked for " + ", ".join(str(place) for place in places))
+    raise ConfigFileError(
+        f"{relative} is not installed; looked for " + ", ".join(str(place) for place in places)
+    )
 
 
 def named_file(name: str, kind: str, known: str) -> Path:
-    """Find a file, or by its name alone (without ending) one of those that come with the package beside a `known` one.
+    """Find a file, or by its name alone (without ending) one of those that come with the package
+    beside a `known` one.
 
     Raises:
         ConfigFileError: there is neither; lists those that come with the package.
@@ -287,4 +348,6 @@ def named_file(name: str, kind: str, known: str) -> Path:
     except ConfigFileError as error:
         names = sorted(file.stem for file in shared_file(known).parent.glob("*.yaml"))
         listed = f"{', '.join(names)}{did_you_mean(name, names)}"
-        raise ConfigFileError(f"there is no file and no {kind} {name!r}; known {kind}s: {listed}") from error
+        raise ConfigFileError(
+            f"there is no file and no {kind} {name!r}; known {kind}s: {listed}"
+        ) from error

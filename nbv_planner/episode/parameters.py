@@ -1,4 +1,6 @@
-"""All settings of an episode by group: what nodes declare, parameter files may hold, and tables list."""
+"""All settings of an episode by group: what nodes declare, parameter files may hold, and tables
+list.
+"""
 
 from __future__ import annotations
 
@@ -49,18 +51,26 @@ STATE_FILES = {
     "surface_mapper": ("map_file", "map.jsonl"),
     "nbv_planner": ("state_file", "session.jsonl"),
 }
-"""By node: the parameter that names its file, and the name of the file in a folder for all of them."""
+"""By node: the parameter that names its file, and the name of the file in a folder for all of
+them.
+"""
 
 
 @dataclass(frozen=True)
 class SavingSettings(Settings):
     """When a node saves and restores its state."""
 
-    autosave: bool = setting(True, "Save each view and goal before it is published, if the node has a file for it.")
-    restore: bool = setting(
-        True, "At start, resume from the node's file if it exists and fits this episode and these settings."
+    autosave: bool = setting(
+        True, "Save each view and goal before it is published, if the node has a file for it."
     )
-    episode: str = setting("", "Name of the episode: a file of another one is not resumed; empty resumes any.")
+    restore: bool = setting(
+        True,
+        "At start, resume from the node's file if it exists and fits this episode and these"
+        " settings.",
+    )
+    episode: str = setting(
+        "", "Name of the episode: a file of another one is not resumed; empty resumes any."
+    )
 
 
 @dataclass(frozen=True)
@@ -72,20 +82,28 @@ class PlannerSettings(DecisionSettings, ShapeSettings):
 class MapFile(Settings):
     """Where the mapper keeps the surface map; see :class:`SavingSettings`."""
 
-    map_file: str = setting("", "File of ~/save, ~/load, autosave and restore; empty keeps nothing.", start_only=True)
+    map_file: str = setting(
+        "", "File of ~/save, ~/load, autosave and restore; empty keeps nothing.", start_only=True
+    )
 
 
 @dataclass(frozen=True)
 class StateFile(Settings):
-    """Where the planner keeps its episode, or the simulated camera its motion; see :class:`SavingSettings`."""
+    """Where the planner keeps its episode, or the simulated camera its motion; see
+    :class:`SavingSettings`.
+    """
 
     state_file: str = setting(
-        "", "File in which the state is kept for autosave and restore; empty keeps nothing.", start_only=True
+        "",
+        "File in which the state is kept for autosave and restore; empty keeps nothing.",
+        start_only=True,
     )
 
 
 def fixed_settings(*instances: Any) -> dict[str, dict[str, Any]]:
-    """Values of those settings that cannot change at run time, by class name, as JSON holds them."""
+    """Values of those settings that cannot change at run time, by class name, as JSON holds
+    them.
+    """
     return {
         type(instance).__name__: {
             name: list(value) if isinstance(value := getattr(instance, name), tuple) else value
@@ -100,9 +118,13 @@ def fixed_settings(*instances: Any) -> dict[str, dict[str, Any]]:
 class CommonParameters(Settings):
     """Parameters of every node: its lifecycle and duplicate publishers."""
 
-    autostart: bool = setting(True, "Become active at start; else wait to be configured and activated.")
+    autostart: bool = setting(
+        True, "Become active at start; else wait to be configured and activated."
+    )
     allow_several_publishers: bool = setting(
-        False, "Merge what several nodes publish on scan, camera_pose, goal_pose or surface; else drop it and warn."
+        False,
+        "Merge what several nodes publish on scan, camera_pose, goal_pose or surface; else drop it"
+        " and warn.",
     )
 
 
@@ -110,7 +132,9 @@ class CommonParameters(Settings):
 class DepthCameraParameters(Settings):
     """Parameters of `depth_camera` in addition to those of the core."""
 
-    object: str = setting("polygon:star", "True object, for example ellipse:a=6,b=4 or file:contour.csv.")
+    object: str = setting(
+        "polygon:star", "True object, for example ellipse:a=6,b=4 or file:contour.csv."
+    )
     object_frame: str = setting("object", "Frame of the object; poses are given in it.")
     camera_frame: str = setting("camera", "Frame of the scans.")
 
@@ -119,11 +143,19 @@ class DepthCameraParameters(Settings):
 class SurfaceMapperParameters(Settings):
     """Parameters of `surface_mapper` in addition to those of the core."""
 
-    object_frame: str = setting("object", "Frame of the object; poses and the surface are given in it.")
-    camera_frame: str = setting("", "Frame that scans must have; empty: that of the first with a known pose.")
-    input_timeout: float = setting(5.0, "Time without an input after which it is reported missing.", unit="s", gt=0.0)
+    object_frame: str = setting(
+        "object", "Frame of the object; poses and the surface are given in it."
+    )
+    camera_frame: str = setting(
+        "", "Frame that scans must have; empty: that of the first with a known pose."
+    )
+    input_timeout: float = setting(
+        5.0, "Time without an input after which it is reported missing.", unit="s", gt=0.0
+    )
     outline_folder: str = setting(
-        "", "Folder for outline and map at the end, as CSV, GeoJSON, DXF, PGM with YAML; empty: none.", start_only=True
+        "",
+        "Folder for outline and map at the end, as CSV, GeoJSON, DXF, PGM with YAML; empty: none.",
+        start_only=True,
     )
 
 
@@ -132,45 +164,91 @@ class NbvPlannerParameters(Settings):
     """Parameters of `nbv_planner` in addition to those of the core."""
 
     object_frame: str = setting("object", "Frame of the object; poses and goals are given in it.")
-    camera_frame: str = setting("", "Frame of the camera, +x along the line of sight: needed with pose_source tf.")
+    camera_frame: str = setting(
+        "", "Frame of the camera, +x along the line of sight: needed with pose_source tf."
+    )
     use_map: bool = setting(
-        False, "Wait for the map of the ground on the topic map, and follow it, in place of the file ground_map."
+        False,
+        "Wait for the map of the ground on the topic map, and follow it, in place of the file"
+        " ground_map.",
     )
     map_timeout: float = setting(
-        0.0, "use_map: age beyond which a map does not count any more: it is refused, and no further goal is sent; 0: "
-        "never, as for a latched one.", unit="s", ge=0.0,
+        0.0,
+        "use_map: age beyond which a map does not count any more: it is refused, and no further"
+        " goal is sent; 0: never, as for a latched one.",
+        unit="s",
+        ge=0.0,
     )
     goal_backend: str = setting(
-        "topic", "How goals reach the robot: only as goal_pose, or as the action navigate_to_pose of Nav2, too.",
+        "topic",
+        "How goals reach the robot: only as goal_pose, or as the action navigate_to_pose of Nav2,"
+        " too.",
         choices=("topic", "navigate_to_pose"),
     )
     goal_check: str = setting(
-        "off", "Whether Nav2's action compute_path_to_pose is asked for a path before a goal is sent; a view without "
-        "one is left out for unreachable_duration.", choices=("off", "compute_path_to_pose"),
+        "off",
+        "Whether Nav2's action compute_path_to_pose is asked for a path before a goal is sent; a"
+        " view without one is left out for unreachable_duration.",
+        choices=("off", "compute_path_to_pose"),
     )
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
     )
     preflight: str = setting(
-        "refuse", "What ~/start does if its checks fail: refuse, warn (start all the same), or off (no check).",
-        choices=("refuse", "warn", "off"), read_only=False,
+        "refuse",
+        "What ~/start does if its checks fail: refuse, warn (start all the same), or off (no"
+        " check).",
+        choices=("refuse", "warn", "off"),
+        read_only=False,
     )
-    exit_when_done: bool = setting(False, "End the process two seconds after the episode has ended.")
+    exit_when_done: bool = setting(
+        False, "End the process two seconds after the episode has ended."
+    )
 
 
 NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "depth_camera": (
-        Scene, CommonParameters, SavingSettings, SensorSettings, MotionSettings, WorldSettings, GroundSettings,
-        DepthCameraParameters, StateFile,
+        Scene,
+        CommonParameters,
+        SavingSettings,
+        SensorSettings,
+        MotionSettings,
+        WorldSettings,
+        GroundSettings,
+        DepthCameraParameters,
+        StateFile,
     ),
     "surface_mapper": (
-        Scene, SearchSettings, CommonParameters, SavingSettings, KernelSettings, MapperSettings, MeasurementSettings,
-        PoseSettings, MatchingSettings, ArrivalSettings, GroundSettings, SurfaceMapperParameters, RobustSettings,
-        CheckSettings, AccuracySettings, MapFile,
+        Scene,
+        SearchSettings,
+        CommonParameters,
+        SavingSettings,
+        KernelSettings,
+        MapperSettings,
+        MeasurementSettings,
+        PoseSettings,
+        MatchingSettings,
+        ArrivalSettings,
+        GroundSettings,
+        SurfaceMapperParameters,
+        RobustSettings,
+        CheckSettings,
+        AccuracySettings,
+        MapFile,
     ),
     "nbv_planner": (
-        Scene, CommonParameters, SavingSettings, PlannerSettings, ViewSpaceSettings, GroundSettings,
-        TerminationSettings, PoseSettings, ArrivalSettings, SessionSettings, NbvPlannerParameters, StateFile,
+        Scene,
+        CommonParameters,
+        SavingSettings,
+        PlannerSettings,
+        ViewSpaceSettings,
+        GroundSettings,
+        TerminationSettings,
+        PoseSettings,
+        ArrivalSettings,
+        SessionSettings,
+        NbvPlannerParameters,
+        StateFile,
     ),
 }
 """Settings classes that each node declares as parameters."""
@@ -180,7 +258,9 @@ BESIDE: dict[str, tuple[type, ...]] = {
     "turntable": (Scene, CommonParameters, TurntableSettings),
     "scan_maker": (Scene, CommonParameters, ScanMakerSettings),
 }
-"""Settings classes of the nodes that run alongside: where a table turns the object, where the sensor sends no scans."""
+"""Settings classes of the nodes that run alongside: where a table turns the object, where the
+sensor sends no scans.
+"""
 
 
 PROTOCOLS = ("thesis", "sensor")
@@ -188,16 +268,20 @@ PROTOCOLS = ("thesis", "sensor")
 
 @dataclass(frozen=True)
 class EpisodeConfig:
-    """Everything that decides how an episode runs: :data:`GROUPS` of settings, and some that belong to none.
+    """Everything that decides how an episode runs: :data:`GROUPS` of settings, and some that belong
+    to none.
 
     Raises:
-        SettingError: unknown protocol, a number out of range, the prior mean lies outside the radius bounds, or an
-            unknown scene with views off the circle.
+        SettingError: unknown protocol, a number out of range, the prior mean lies outside the
+            radius bounds, or an unknown scene with views off the circle.
     """
 
-    object: str = setting("polygon:star", "The true object, see :data:`nbv_planner.world.objects.OBJECT_FORMS`.")
+    object: str = setting(
+        "polygon:star", "The true object, see :data:`nbv_planner.world.objects.OBJECT_FORMS`."
+    )
     protocol: str = setting(
-        "sensor", "sensor casts noisy beams; thesis observes the surface points themselves, without noise.",
+        "sensor",
+        "sensor casts noisy beams; thesis observes the surface points themselves, without noise.",
         choices=PROTOCOLS,
     )
     scene: Scene = field(default_factory=Scene)
@@ -211,23 +295,35 @@ class EpisodeConfig:
     matching: DwellSettings = field(default_factory=DwellSettings)
     robust: RobustSettings = field(default_factory=RobustSettings)  # the thesis protocol has none
     checks: CheckSettings = field(default_factory=CheckSettings)
-    accuracy: AccuracySettings = field(default_factory=AccuracySettings)  # the thesis protocol has none
+    # the thesis protocol has none
+    accuracy: AccuracySettings = field(default_factory=AccuracySettings)
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     views: ViewSpaceSettings = field(default_factory=ViewSpaceSettings)
     ground: GroundSettings = field(default_factory=GroundSettings)
     termination: TerminationSettings = field(default_factory=TerminationSettings)
     thesis_tie_tolerance: float = setting(
-        0.0, "Replaces tie_tolerance in the thesis protocol. With 0 the plain maximum decides among candidates that "
-        "are equal up to rounding, as in the published runs.", ge=0.0, lt=1.0,
+        0.0,
+        "Replaces tie_tolerance in the thesis protocol. With 0 the plain maximum decides among"
+        " candidates that are equal up to rounding, as in the published runs.",
+        ge=0.0,
+        lt=1.0,
     )
     stop_at_coverage: float = setting(
-        0.0, "True coverage at which the episode ends (COMPLETE), 0 for none: what happens after T95 is not simulated "
-        "where only T95 is needed. A robot cannot stop by it.", ge=0.0, le=1.0,
+        0.0,
+        "True coverage at which the episode ends (COMPLETE), 0 for none: what happens after T95 is"
+        " not simulated where only T95 is needed. A robot cannot stop by it.",
+        ge=0.0,
+        le=1.0,
     )
     stop_at_completeness: float = setting(
-        0.0, "The same by the true completeness; with both, the episode ends once both are reached.", ge=0.0, le=1.0
+        0.0,
+        "The same by the true completeness; with both, the episode ends once both are reached.",
+        ge=0.0,
+        le=1.0,
     )
-    stop_after_views: int = setting(0, "Number of views before which neither of them ends the episode.", ge=0)
+    stop_after_views: int = setting(
+        0, "Number of views before which neither of them ends the episode.", ge=0
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -240,7 +336,9 @@ class EpisodeConfig:
     def target(self) -> CoverageTarget:
         """What is to be covered: in the thesis protocol the surface points."""
         thesis = self.protocol == "thesis"
-        return CoverageTarget.of(dataclasses.replace(self.planner, target="points") if thesis else self.planner)
+        return CoverageTarget.of(
+            dataclasses.replace(self.planner, target="points") if thesis else self.planner
+        )
 
     @property
     def prior(self) -> Prior:
@@ -256,16 +354,24 @@ class EpisodeConfig:
     def near_optimal_by(self) -> int | None:
         """Round T0 of theorem 4.1, see :func:`~nbv_planner.thesis.regret.near_optimal_by`.
 
-        None where nothing is proved: another planner or mapper, or one that may leave out the best view.
+        None where nothing is proved: another planner or mapper, or one that may leave out the best
+        view.
         """
         planner, views, free = self.planner, self.views, ViewSpaceSettings()
         limited = (views.allowed_arcs, views.blocked_arcs) != (free.allowed_arcs, free.blocked_arcs)
         limited |= self.ground.given or not views.on_circle or self.search.unknown
-        other = planner.travel_weight or planner.revisit_radius or planner.seen_std or self.robust.robust
+        other = (
+            planner.travel_weight
+            or planner.revisit_radius
+            or planner.seen_std
+            or self.robust.robust
+        )
         if planner.label not in PROVED or limited or other:
             return None
         noise_std = self.measurement.noise_std
-        return near_optimal_by(self.scene, self.kernel.build(), self.mapper, noise_std, planner.near_optimal_epsilon)
+        return near_optimal_by(
+            self.scene, self.kernel.build(), self.mapper, noise_std, planner.near_optimal_epsilon
+        )
 
     def at(self, found: FoundScene) -> EpisodeConfig:
         """The same about the centre of what was found, its lengths in proportion to the object."""
@@ -275,14 +381,20 @@ class EpisodeConfig:
         return dataclasses.replace(self, scene=scene, **changed)
 
     def as_dict(self) -> dict[str, Any]:
-        """Nested dictionary of plain values, the same whatever plug-ins are installed besides those in use."""
+        """Nested dictionary of plain values, the same whatever plug-ins are installed besides those
+        in use.
+        """
         values = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
-        return {name: plain_settings(value) if name in GROUPS else value for name, value in values.items()}
+        return {
+            name: plain_settings(value) if name in GROUPS else value
+            for name, value in values.items()
+        }
 
 
 GROUPS: dict[str, Any] = {
     one.name: one.default_factory
-    for one in dataclasses.fields(EpisodeConfig) if one.default_factory is not dataclasses.MISSING
+    for one in dataclasses.fields(EpisodeConfig)
+    if one.default_factory is not dataclasses.MISSING
 }
 """Settings classes by the name of their group in the configuration of an episode."""
 
@@ -296,10 +408,11 @@ OLD_ACCURACY = {"accuracy": False}
 
 
 def recorded_config(values: Mapping[str, Any]) -> EpisodeConfig:
-    """Rebuild a configuration from what :meth:`EpisodeConfig.as_dict` gave, also after a round trip through JSON.
+    """Rebuild a configuration from what :meth:`EpisodeConfig.as_dict` gave, also after a round trip
+    through JSON.
 
-    A group that an older version did not have yet has its default values; without a target it is :data:`OLD_TARGET`,
-    without the accuracy :data:`OLD_ACCURACY`.
+    A group that an older version did not have yet has its default values; without a target it is
+    :data:`OLD_TARGET`, without the accuracy :data:`OLD_ACCURACY`.
 
     Raises:
         SettingError: a value is not allowed (any more).
@@ -309,14 +422,21 @@ def recorded_config(values: Mapping[str, Any]) -> EpisodeConfig:
     values = {"accuracy": OLD_ACCURACY, **values, "planner": planner}
     known = {one.name for one in dataclasses.fields(EpisodeConfig)} & values.keys()
     return EpisodeConfig(
-        **{name: from_mapping(GROUPS[name], values[name]) if name in GROUPS else values[name] for name in known}
+        **{
+            name: from_mapping(GROUPS[name], values[name]) if name in GROUPS else values[name]
+            for name in known
+        }
     )
 
 
 def packages_named(parameters: Mapping[str, Any]) -> dict[str, str]:
     """Versions of the packages that register what the parameters name, by the package."""
     found = dict[str, str]()
-    for name, group in {**PlannerSettings.plugins, **KernelSettings.plugins, "object": OBJECT_PLUGINS}.items():
+    for name, group in {
+        **PlannerSettings.plugins,
+        **KernelSettings.plugins,
+        "object": OBJECT_PLUGINS,
+    }.items():
         found |= group.version_of(str(parameters.get(name, "")).partition(":")[0])
     return found
 
@@ -329,20 +449,23 @@ def check_prior_mean(mapper: MapperSettings, scene: Scene) -> None:
     """
     if not scene.radius_min <= mapper.prior_mean <= scene.radius_max:
         raise SettingError(
-            f"prior_mean: {mapper.prior_mean} m must be within [{scene.radius_min:g}, {scene.radius_max:g}] m "
-            "(radius_min, radius_max)"
+            f"prior_mean: {mapper.prior_mean} m must be within [{scene.radius_min:g},"
+            f" {scene.radius_max:g}] m (radius_min, radius_max)"
         )
 
 
 def derived(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
     """Parameters of `classes` that are not `given` and follow from those that are.
 
-    Lengths follow from the scene, see :func:`~nbv_planner.world.scale.scaled`; the planner from an objective, see
-    :func:`~nbv_planner.planning.planners.planner.named_choice`.
+    Lengths follow from the scene, see :func:`~nbv_planner.world.scale.scaled`; the planner from an
+    objective, see :func:`~nbv_planner.planning.planners.planner.named_choice`.
     """
     named = {name: given[name] for name in PLANNER_CHOICE if name in given}
     choice = named_choice(named, PlannerSettings.planner)
-    return {**scaled(given, classes), **{name: value for name, value in choice.items() if name not in given}}
+    return {
+        **scaled(given, classes),
+        **{name: value for name, value in choice.items() if name not in given},
+    }
 
 
 # Headers of scans give some values to six digits.
@@ -353,32 +476,43 @@ def _check_alike(names: Collection[str], **scenes: Scene) -> None:
     """Refuse scenes of two nodes that differ in parameters of these names."""
     one, other = scenes.values()
     differ = [
-        f"{name}: " + ", ".join(f"{getattr(scene, name)} {meta.unit} of {node}" for node, scene in scenes.items())
+        f"{name}: "
+        + ", ".join(
+            f"{getattr(scene, name)} {meta.unit} of {node}" for node, scene in scenes.items()
+        )
         for name, _, meta in settings_of(Scene)
-        if name in names and not math.isclose(getattr(one, name), getattr(other, name), rel_tol=_ROUNDING)
+        if name in names
+        and not math.isclose(getattr(one, name), getattr(other, name), rel_tol=_ROUNDING)
     ]
     if differ:
         raise SettingError(f"{'; '.join(differ)}; must be the same")
 
 
-def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: Any) -> EpisodeConfig:
-    """Build the configuration from node parameters, so that one YAML file serves nodes and simulation.
+def config_from_parameters(
+    parameters: Mapping[str, Mapping[str, Any]], **top: Any
+) -> EpisodeConfig:
+    """Build the configuration from node parameters, so that one YAML file serves nodes and
+    simulation.
 
-    The values are by node name, those of ROS alone (topics, timeouts) are ignored; `top` are `object` and `protocol`.
-    Others follow from them, see :func:`derived`.
+    The values are by node name, those of ROS alone (topics, timeouts) are ignored; `top` are
+    `object` and `protocol`. Others follow from them, see :func:`derived`.
 
     Raises:
         SettingError: a value is not allowed, or nodes differ in geometry.
     """
     given = {node: parameters.get(node, {}) for node in NODE_SETTINGS}
-    complete = {node: {**given[node], **derived(given[node], classes)} for node, classes in NODE_SETTINGS.items()}
+    complete = {
+        node: {**given[node], **derived(given[node], classes)}
+        for node, classes in NODE_SETTINGS.items()
+    }
     first, *others = NODE_SETTINGS
     for node in others:
         names = given[first].keys() | given[node].keys()
         _check_alike(names, **{each: from_mapping(Scene, complete[each]) for each in (first, node)})
     groups = {
         name: from_mapping(cls, complete[node])
-        for node, classes in NODE_SETTINGS.items() for name, cls in GROUPS.items()
+        for node, classes in NODE_SETTINGS.items()
+        for name, cls in GROUPS.items()
         if any(issubclass(own, cls) for own in classes)
     }
     return EpisodeConfig(**groups, **top)
@@ -387,8 +521,9 @@ def config_from_parameters(parameters: Mapping[str, Mapping[str, Any]], **top: A
 def configure(**given: Any) -> EpisodeConfig:
     """Build the configuration from settings by their names alone.
 
-    A name that several groups have, as `noise_std`, holds in all of them; the settings of a plug-in are a dictionary
-    with its name. What is not given follows from what is, see :func:`derived`: every length from `radius_max`.
+    A name that several groups have, as `noise_std`, holds in all of them; the settings of a plug-in
+    are a dictionary with its name. What is not given follows from what is, see :func:`derived`:
+    every length from `radius_max`.
 
     Raises:
         SettingError: there is no such setting, or a value is not allowed.
@@ -397,4 +532,6 @@ def configure(**given: Any) -> EpisodeConfig:
         given |= {f"{name}.{own}": value for own, value in given.pop(name).items()}
     refuse_unknown(given, [EpisodeConfig, *GROUPS.values()], "settings")
     top = {name for name, _, _ in settings_of(EpisodeConfig)} & given.keys()
-    return config_from_parameters(dict.fromkeys(NODE_SETTINGS, given), **{name: given[name] for name in top})
+    return config_from_parameters(
+        dict.fromkeys(NODE_SETTINGS, given), **{name: given[name] for name in top}
+    )

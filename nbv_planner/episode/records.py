@@ -1,4 +1,6 @@
-"""What is kept of an episode: its steps, metrics and calibration, and the files they are written to."""
+"""What is kept of an episode: its steps, metrics and calibration, and the files they are written
+to.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,14 @@ FULL_ENOUGH = 0.95
 
 
 class Quantity(Enum):
-    """A column of the results; the name of a member is its header in CSV files and its key in JSON."""
+    """A column of the results; the name of a member is its header in CSV files and its key in
+    JSON.
+    """
 
     def __init__(self, title: str, what: str, unit: str = "", digits: int = 4) -> None:
-        """Give its header for people, what it is, its unit, and its decimals unless it is a count."""
+        """Give its header for people, what it is, its unit, and its decimals unless it is a
+        count.
+        """
         self.title, self.what, self.unit, self.digits = title, what, unit, digits
 
     @property
@@ -41,7 +47,9 @@ class Quantity(Enum):
         return f"{self.title} ({self.unit})" if self.unit else self.title
 
     def of(self, record: object) -> Any:
-        """Its value in a record, or in what a file has of one, values by name; None where there is none."""
+        """Its value in a record, or in what a file has of one, values by name; None where there is
+        none.
+        """
         return record.get(self.name) if isinstance(record, Mapping) else getattr(record, self.name)
 
     def each(self, records: Iterable[object]) -> list[Any]:
@@ -50,7 +58,9 @@ class Quantity(Enum):
 
 
 class ViewColumn(Quantity):
-    """What is known of each view: the fields of a :class:`ViewRecord`, the columns of `views.csv`."""
+    """What is known of each view: the fields of a :class:`ViewRecord`, the columns of
+    `views.csv`.
+    """
 
     number = "view", "number of the view in its episode, from 1"
     angle = "angle", "polar angle of the camera", "rad"
@@ -58,33 +68,62 @@ class ViewColumn(Quantity):
     coverage = "true coverage", "part of the surface points seen so far"
     greedy_gain = (
         "best candidate",
-        "most new points that a candidate view would have seen, F(θ*_t | θ_1 … θ_{t-1})", "points",
+        "most new points that a candidate view would have seen, F(θ*_t | θ_1 … θ_{t-1})",
+        "points",
     )
     objective_value = "predicted utility", "utility that the planner predicted"
     milliseconds = (
         "decision",
-        "time of the decision: processor time in a simulation, wall-clock time on a robot", "ms", 2,
+        "time of the decision: processor time in a simulation, wall-clock time on a robot",
+        "ms",
+        2,
     )
-    rmse = "RMSE", "root of the mean square of μ(φ) - f(φ), mean contour less true radius, over the grid angles", "m"
+    rmse = (
+        "RMSE",
+        (
+            "root of the mean square of μ(φ) - f(φ), mean contour less true radius, over the grid"
+            " angles"
+        ),
+        "m",
+    )
     max_error = "greatest error", "greatest |μ(φ) - f(φ)| over the grid angles", "m"
-    hausdorff = "Hausdorff distance", "greatest distance from mean contour or true one to the other", "m"
+    hausdorff = (
+        "Hausdorff distance",
+        "greatest distance from mean contour or true one to the other",
+        "m",
+    )
     iou = "IoU", "area inside both contours over the area inside either"
     band_coverage = "inside the band", "part of the grid angles with l(φ) <= f(φ) <= u(φ)"
     travelled = "travelled", "distance travelled so far, on the view circle along it", "m", 2
-    completeness = "true completeness", "part of the true outline within τ of the surface measured so far"
+    completeness = (
+        "true completeness",
+        "part of the true outline within τ of the surface measured so far",
+    )
     accuracy = "accuracy", "part of the surface measured so far within τ of the true outline"
-    seconds = "time by the cost model", "travel and dwell so far, by linear_speed, turn_speed and dwell_time", "s", 1
+    seconds = (
+        "time by the cost model",
+        "travel and dwell so far, by linear_speed, turn_speed and dwell_time",
+        "s",
+        1,
+    )
     distance = "distance", "distance of the camera from the centre", "m", 3
     turn = "turn", "line of sight against the direction to the centre", "rad"
     simple_regret = (
         "simple regret",
-        "r(t) against the best sets of views: below 0 where the view adds more than (1 - 1/e) of what one "
-        "more view adds to these; NaN where they are not known", "points", 1,
+        (
+            "r(t) against the best sets of views: below 0 where the view adds more than (1 - 1/e)"
+            " of what one more view adds to these; NaN where they are not known"
+        ),
+        "points",
+        1,
     )
     chamfer = (
         "Chamfer distance",
-        "half the mean distance of the true outline from the surface measured so far, and half that of the "
-        "surface from the outline, each by length", "m",
+        (
+            "half the mean distance of the true outline from the surface measured so far, and half"
+            " that of the surface from the outline, each by length"
+        ),
+        "m",
     )
 
 
@@ -95,31 +134,55 @@ class Metric(Quantity):
     T95 = "T95", "views to 95 % of the surface points, none if never", "views", 2
     C95 = "C95", "views to a completeness of 95 %, none if never", "views", 2
     rec = "coverage at the end", "part of the surface points that have been seen"
-    completeness = "completeness at the end", "part of the true outline within τ of the measured surface"
+    completeness = (
+        "completeness at the end",
+        "part of the true outline within τ of the measured surface",
+    )
     accuracy = "accuracy at the end", "part of the measured surface within τ of the true outline"
     mean_individual_regret = (
         "mean individual regret",
-        "new points of the best candidate less those of the view, mean over the views", "points", 2,
+        "new points of the best candidate less those of the view, mean over the views",
+        "points",
+        2,
     )
     surface_points = "surface points", "number of the surface points"
-    time95 = "time to 95 %", "seconds by the cost model to 95 % of the surface points, none if never", "s", 1
-    T0 = "T0", "round of theorem 4.1 by which the views are near-optimal; only where that is proved", "views"
+    time95 = (
+        "time to 95 %",
+        "seconds by the cost model to 95 % of the surface points, none if never",
+        "s",
+        1,
+    )
+    T0 = (
+        "T0",
+        "round of theorem 4.1 by which the views are near-optimal; only where that is proved",
+        "views",
+    )
 
 
 def views_to(coverage: Iterable[float], fraction: float = FULL_ENOUGH) -> int | None:
-    """Count the views until the coverage (a fraction of the surface points) reaches `fraction`; None if never."""
-    return next((number for number, covered in enumerate(coverage, start=1) if covered >= fraction), None)
+    """Count the views until the coverage (a fraction of the surface points) reaches `fraction`;
+    None if never.
+    """
+    return next(
+        (number for number, covered in enumerate(coverage, start=1) if covered >= fraction), None
+    )
 
 
 def time_to_95(coverage: Iterable[float], seconds: Sequence[float]) -> float | None:
-    """Seconds after which the coverage has reached :data:`FULL_ENOUGH`, from both after each view; None if never."""
+    """Seconds after which the coverage has reached :data:`FULL_ENOUGH`, from both after each view;
+    None if never.
+    """
     return None if (number := views_to(coverage)) is None else seconds[number - 1]
 
 
-def episode_metrics(views: Sequence[ViewRecord], surface_points: int) -> dict[str, float | int | None]:
-    r"""Values of :class:`Metric` by name, without `T0`; the mean regret and the accuracy need a view.
+def episode_metrics(
+    views: Sequence[ViewRecord], surface_points: int
+) -> dict[str, float | int | None]:
+    r"""Values of :class:`Metric` by name, without `T0`; the mean regret and the accuracy need a
+    view.
 
-    The mean individual regret is :math:`\bar r = \frac1T \sum_t (F(θ^*_t|θ_{1:t-1}) - F(θ_t|θ_{1:t-1}))`.
+    The mean individual regret is
+    :math:`\bar r = \frac1T \sum_t (F(θ^*_t|θ_{1:t-1}) - F(θ_t|θ_{1:t-1}))`.
     """
     regrets = [view.greedy_gain - view.new_points for view in views]
     found = {
@@ -148,20 +211,24 @@ ANGLE_BINS = 36
 
 @dataclass(frozen=True)
 class Calibration:
-    r"""Nominal and observed frequencies with which the true radius lies inside central intervals of the belief."""
+    r"""Nominal and observed frequencies with which the true radius lies inside central intervals of
+    the belief.
+    """
 
     levels: tuple[float, ...]  #: nominal two-sided levels p.
     #: fraction of the grid angles with :math:`|f - μ| \le z_p σ`, :math:`z_p = Φ^{-1}((1 + p)/2)`.
     inside: tuple[float, ...]
     angle_bins: tuple[float, ...]  #: centres of equal bins of polar angles, radians.
-    #: fraction of the grid angles in the bin with :math:`l \le f \le u`, None in a bin that holds no grid angle.
+    #: fraction of the grid angles in the bin with :math:`l \le f \le u`, None in a bin that holds
+    #: no grid angle.
     inside_by_angle: tuple[float | None, ...]
 
 
 def calibration(belief: SurfaceBelief, true_radius: FloatArray) -> Calibration:
     """Check a belief against the true radius at its grid angles, shape (M,), metres.
 
-    Neighbouring angles are far from independent: one episode shows little, and many have to be averaged.
+    Neighbouring angles are far from independent: one episode shows little, and many have to be
+    averaged.
     """
     once = once_around(belief)
     error, std = np.abs(true_radius - belief.mean)[once], belief.std[once]
@@ -174,7 +241,9 @@ def calibration(belief: SurfaceBelief, true_radius: FloatArray) -> Calibration:
         levels=NOMINAL_LEVELS,
         inside=tuple(float(np.mean(error <= factor * std)) for factor in factors),
         angle_bins=tuple(((np.arange(ANGLE_BINS) + 0.5) * (TWO_PI / ANGLE_BINS)).tolist()),
-        inside_by_angle=tuple(float(t / n) if n else None for t, n in zip(total, count, strict=True)),
+        inside_by_angle=tuple(
+            float(t / n) if n else None for t, n in zip(total, count, strict=True)
+        ),
     )
 
 
@@ -186,7 +255,9 @@ class Step:
     objective_value: float  #: utility that the planner predicted for it.
     candidates: Poses  #: the V candidate views of the decision.
     utilities: FloatArray  #: value of the objective at each, shape (V,).
-    belief: Any  #: that with this view's measurements, of any member: see :class:`~nbv_planner.surface.seam.Believed`.
+    #: that with this view's measurements, of any member: see
+    #: :class:`~nbv_planner.surface.seam.Believed`.
+    belief: Any
     hits: Hits  #: what was measured from the view.
     milliseconds: float  #: time that the decision took.
     passed: tuple[CameraPose, ...] = ()  #: views taken on the way there, without a stop.
@@ -196,8 +267,8 @@ class Step:
 class ViewRecord:
     """One view, judged against the true object: its fields are what :class:`ViewColumn` says.
 
-    The errors are those of the belief with this view's measurements; NaN where it was not compared, and where the file
-    of an earlier version has none.
+    The errors are those of the belief with this view's measurements; NaN where it was not compared,
+    and where the file of an earlier version has none.
     """
 
     number: int
@@ -246,20 +317,35 @@ class EpisodeRecord:
         """Plain dictionary; numbers that are not finite become None."""
         ended = self.termination
         return {
-            "config": self.config, "versions": self.versions, "seed": self.seed,
+            "config": self.config,
+            "versions": self.versions,
+            "seed": self.seed,
             "views": [_finite(asdict(view)) for view in self.views],
-            "termination": {"reason": ended.reason.value, **_finite(ended.figures), "detail": ended.detail},
+            "termination": {
+                "reason": ended.reason.value,
+                **_finite(ended.figures),
+                "detail": ended.detail,
+            },
             "metrics": _finite(self.metrics),
             "calibration": None if self.calibration is None else asdict(self.calibration),
             "checks": [
-                _finite({"name": check.name, "score": check.score, "limit": check.limit, "level": check.level.name})
+                _finite(
+                    {
+                        "name": check.name,
+                        "score": check.score,
+                        "limit": check.limit,
+                        "level": check.level.name,
+                    }
+                )
                 for check in self.checks
             ],
         }
 
 
 def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
+    return {
+        k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()
+    }
 
 
 _MOST = 2**53  # larger than any number in a record, and still exact
@@ -270,12 +356,16 @@ _OF_METRICS = (Metric.T, Metric.T95, Metric.rec, Metric.mean_individual_regret)
 
 
 def checked_episode(
-    content: dict[str, Any], path: Path, views: Collection[ViewColumn] = _OF_VIEWS,
+    content: dict[str, Any],
+    path: Path,
+    views: Collection[ViewColumn] = _OF_VIEWS,
     metrics: Collection[Metric] = _OF_METRICS,
 ) -> dict[str, Any]:
-    """The plain values of an :class:`EpisodeRecord`, read from the file `path`, whose types must be those of one.
+    """The plain values of an :class:`EpisodeRecord`, read from the file `path`, whose types must be
+    those of one.
 
-    Each view must have the numbers `views`, and the episode the `metrics`, of which T95 may be None.
+    Each view must have the numbers `views`, and the episode the `metrics`, of which T95 may be
+    None.
 
     Raises:
         ResultsError: names what is none, and where.
@@ -289,14 +379,19 @@ def checked_episode(
                 raise ValueError(f"metrics have no {one.name}")
         for number, view in enumerate(_of_type(content, "views", list), start=1):
             if not isinstance(view, dict) or any(one.of(view) is None for one in views):
-                raise ValueError(f"view {number} is {shown(view)}, must have {', '.join(one.name for one in views)}")
+                raise ValueError(
+                    f"view {number} is {shown(view)}, must have"
+                    f" {', '.join(one.name for one in views)}"
+                )
             for name in view.keys() & _NUMBERS.keys():
                 _check_number(f"view {number}: {name}", view[name], _NUMBERS[name])
         _of_type(_of_type(content, "config", dict), "object", str)
         for name in ("reason", "detail") if "termination" in content else ():
             _of_type(_of_type(content, "termination", dict), name, str)
     except ValueError as error:
-        raise ResultsError(f"cannot read {path}: it is not an episode of nbv_planner ({error})") from error
+        raise ResultsError(
+            f"cannot read {path}: it is not an episode of nbv_planner ({error})"
+        ) from error
     return content
 
 
@@ -323,10 +418,11 @@ def write_record(folder: Path, record: EpisodeRecord) -> None:
 
 
 def write_beliefs(folder: Path, steps: Sequence[Step]) -> None:
-    """Write `beliefs.npz`: grid, belief after each view, candidates and objective values, hits; one row per view.
+    """Write `beliefs.npz`: grid, belief after each view, candidates and objective values, hits; one
+    row per view.
 
-    The candidates are view angles, with distances and turns beside them, at the last view; a view that was chosen among
-    others, as the first one of an unknown scene, has a row of NaN.
+    The candidates are view angles, with distances and turns beside them, at the last view; a view
+    that was chosen among others, as the first one of an unknown scene, has a row of NaN.
     """
     if not steps:
         return
@@ -337,9 +433,14 @@ def write_beliefs(folder: Path, steps: Sequence[Step]) -> None:
     views = steps[-1].candidates
     among_others = np.full(len(views), np.nan)
     np.savez_compressed(
-        folder / "beliefs.npz", angle=steps[0].belief.angle, candidates=views.polar[:, 0],
-        candidate_distance=views.distance, candidate_turn=views.turn,
-        utilities=np.stack([one if len(one := step.utilities) == len(views) else among_others for step in steps]),
+        folder / "beliefs.npz",
+        angle=steps[0].belief.angle,
+        candidates=views.polar[:, 0],
+        candidate_distance=views.distance,
+        candidate_turn=views.turn,
+        utilities=np.stack(
+            [one if len(one := step.utilities) == len(views) else among_others for step in steps]
+        ),
         hit_points=np.concatenate([step.hits.points for step in steps]),
         hit_view=np.repeat(np.arange(1, len(steps) + 1), [len(step.hits) for step in steps]),
         **beliefs,

@@ -27,7 +27,13 @@ from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.planning.planners.planner import BLIND, PLANNER_CHOICE, named_choice
 from nbv_planner.settings import from_mapping, settings_of
-from nbv_planner.world.objects import PolarObject, Polygon, SurfacePoints, parse_object, surface_points
+from nbv_planner.world.objects import (
+    PolarObject,
+    Polygon,
+    SurfacePoints,
+    parse_object,
+    surface_points,
+)
 from nbv_planner.world.scene import SENSOR_NAMES, Scene
 
 _LONGEST = 2**20
@@ -39,7 +45,8 @@ class RunParameters:
 
     nodes: Parameters  #: parameter values by node and name, only those that the nodes declare.
     versions: dict[str, str] = field(default_factory=dict)  #: versions of the software it ran with.
-    topics: dict[str, str] = field(default_factory=dict)  #: full names of the planner's topics by relative name.
+    #: full names of the planner's topics by relative name.
+    topics: dict[str, str] = field(default_factory=dict)
 
     @property
     def object(self) -> str | None:
@@ -50,24 +57,40 @@ class RunParameters:
     @property
     def title(self) -> str:
         """Object, planner, and the objectives that it uses, as far as known."""
-        given = {name: value for name, value in self.nodes.get("nbv_planner", {}).items() if name in PLANNER_CHOICE}
+        given = {
+            name: value
+            for name, value in self.nodes.get("nbv_planner", {}).items()
+            if name in PLANNER_CHOICE
+        }
         parts = [self.object]
         if given:
             with suppress(SettingError):  # a planner of another version
-                chosen = from_mapping(PlannerSettings, {**given, **named_choice(given, PlannerSettings.planner)})
-                parts += [chosen.planner, "" if chosen.planner in BLIND else " then ".join(chosen.used_objectives)]
+                chosen = from_mapping(
+                    PlannerSettings, {**given, **named_choice(given, PlannerSettings.planner)}
+                )
+                parts += [
+                    chosen.planner,
+                    "" if chosen.planner in BLIND else " then ".join(chosen.used_objectives),
+                ]
         return " · ".join(filter(None, parts))
 
     def config(self) -> EpisodeConfig:
-        """Configuration of the episode; of the sensor the mapper's values count, also where the camera has others.
+        """Configuration of the episode; of the sensor the mapper's values count, also where the
+        camera has others.
 
         Raises:
             SettingError: a value is not allowed (by this version of the package).
         """
-        scene_of_all = next((self.nodes[name] for name in NODE_SETTINGS if self.nodes.get(name)), {})
+        scene_of_all = next(
+            (self.nodes[name] for name in NODE_SETTINGS if self.nodes.get(name)), {}
+        )
         nodes = {name: self.nodes.get(name) or scene_of_all for name in NODE_SETTINGS}
-        camera = {name: value for name, value in nodes["depth_camera"].items() if name not in SENSOR_NAMES}
-        told = {name: value for name, value in nodes["surface_mapper"].items() if name in SENSOR_NAMES}
+        camera = {
+            name: value for name, value in nodes["depth_camera"].items() if name not in SENSOR_NAMES
+        }
+        told = {
+            name: value for name, value in nodes["surface_mapper"].items() if name in SENSOR_NAMES
+        }
         nodes["depth_camera"] = {**camera, **told}
         return config_from_parameters(nodes, object=self.object or "unknown", protocol="sensor")
 
@@ -91,7 +114,11 @@ def parameters_from_msg(msg: Any) -> RunParameters:
         for node in known.keys() & {"surface_mapper", "nbv_planner"}:
             known[node] = {**OLD_ARRIVAL, **known[node]}
         if known.get("nbv_planner"):
-            noise = {name: value for name, value in known.get("surface_mapper", {}).items() if name == "noise_std"}
+            noise = {
+                name: value
+                for name, value in known.get("surface_mapper", {}).items()
+                if name == "noise_std"
+            }
             known["nbv_planner"] = {**OLD_TARGET, **noise, **known["nbv_planner"]}
         if known.get("surface_mapper"):
             known["surface_mapper"] = {**OLD_ACCURACY, **known["surface_mapper"]}
@@ -116,7 +143,9 @@ def parameters_from_file(path: str) -> RunParameters:
 def usable_config(
     parameters: RunParameters | None, info: SurfaceInfo | None = None
 ) -> tuple[EpisodeConfig | None, str]:
-    """The configuration, with what the mapper knew of the sensor, or None and the reason why there is none."""
+    """The configuration, with what the mapper knew of the sensor, or None and the reason why there
+    is none.
+    """
     if parameters is None:
         return None, "run_info is not in the bag (its parameters can be given with --params-file)"
     try:
@@ -127,7 +156,8 @@ def usable_config(
         return None, f"the parameters in run_info are not usable: {error}"
 
 
-# Objects that are read from a file of the recording machine; a bag must not name files to read here.
+# Objects that are read from a file of the recording machine; a bag must not name files to read
+# here.
 _FILE_FORMS = ("file:", "spline:")
 _LONGEST_TEXT = 200
 # Points of the topic have single precision, radii of metres.
@@ -149,9 +179,9 @@ def ground_truth(
 ) -> tuple[GroundTruth | None, Sequence[str]]:
     """Take the true object from the parameters of the simulated camera, or else from its topic.
 
-    The text of the parameters gives it exactly, the topic as points in single precision. If both are there and differ,
-    the topic is used: that is what the camera saw. Returns None if the bag does not hold it, and remarks about what was
-    unexpected.
+    The text of the parameters gives it exactly, the topic as points in single precision. If both
+    are there and differ, the topic is used: that is what the camera saw. Returns None if the bag
+    does not hold it, and remarks about what was unexpected.
     """
     described, remarks = _from_text(parameters.object if parameters else None, scene)
     if contour is None:
@@ -161,14 +191,19 @@ def ground_truth(
         if not distance > _TOLERANCE:
             return described, remarks
         remarks.append(
-            f"the object in run_info and that on ground_truth/surface differ by up to {distance:.3g} m: "
-            "the topic counts"
+            "the object in run_info and that on ground_truth/surface differ by up to"
+            f" {distance:.3g} m: the topic counts"
         )
-    return GroundTruth(polygon_through(contour), contour, "the points on ground_truth/surface", False), remarks
+    return (
+        GroundTruth(polygon_through(contour), contour, "the points on ground_truth/surface", False),
+        remarks,
+    )
 
 
 def polygon_through(points: SurfacePoints) -> Polygon:
-    """Straight edges between surface points, each once where single precision has made some equal."""
+    """Straight edges between surface points, each once where single precision has made some
+    equal.
+    """
     distinct = np.diff(np.append(points.angle, points.angle[:1] + TWO_PI)) > 0.0
     return Polygon(tuple(points.angle[distinct].tolist()), tuple(points.radius[distinct].tolist()))
 
@@ -177,9 +212,14 @@ def _from_text(text: str | None, scene: Scene) -> tuple[GroundTruth | None, list
     if text is None or text.startswith(_FILE_FORMS) or len(text) > _LONGEST_TEXT:
         return None, []
     if 16.0 * scene.radius_max / scene.pixel_size > MOST_CONTOUR_POINTS:
-        return None, [f"the object {text}: pixels of {scene.pixel_size:g} m are too small to count its points"]
+        return None, [
+            f"the object {text}: pixels of {scene.pixel_size:g} m are too small to count its points"
+        ]
     try:
         shape = parse_object(text, scene)
-        return GroundTruth(shape, surface_points(shape, scene.pixel_size), f"run_info: {text}", True), []
+        return (
+            GroundTruth(shape, surface_points(shape, scene.pixel_size), f"run_info: {text}", True),
+            [],
+        )
     except (NbvPlannerError, ArithmeticError) as error:
         return None, [f"the object {shown(text)} in run_info cannot be built: {error}"]

@@ -1,6 +1,7 @@
 """What sensor and robot send, without ROS: scans, images, clouds, poses, maps and joints.
 
-The messages may come from rclpy or from a bag; fields that are numbers, arrays and texts are all that is read.
+The messages may come from rclpy or from a bag; fields that are numbers, arrays and texts are all
+that is read.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from nbv_planner.world.scan import Scan
 _QUATERNION_TOLERANCE = 1e-3
 # A 2D camera is tilted at most this much (radians) out of the plane.
 _TILT_TOLERANCE = 0.1
-# The number of ranges may differ from what the angles say by so many beams, or by this part of them: drivers cut the
-# number to a whole one, count angle_max in or not, and round the angles.
+# The number of ranges may differ from what the angles say by so many beams, or by this part of
+# them: drivers cut the number to a whole one, count angle_max in or not, and round the angles.
 _BEAMS_OFF, _PART_OFF = 2.5, 0.01
 
 
@@ -45,30 +46,50 @@ def check_frame(header: Any, frame: str) -> None:
 def scan_from_msg(msg: Any) -> Scan:
     """Read a LaserScan, or the first return of each beam of a MultiEchoLaserScan.
 
-    The beams of a sensor that turns clockwise, or is mounted upside down, are reversed. A `range_max` of 0 or `+inf` is
-    none. The angles may end a turn later or earlier than where they began, as across the back of the sensor.
+    The beams of a sensor that turns clockwise, or is mounted upside down, are reversed. A
+    `range_max` of 0 or `+inf` is none. The angles may end a turn later or earlier than where they
+    began, as across the back of the sensor.
 
     Raises:
-        InputRejectedError: reasons of :class:`nbv_planner.world.scan.Scan`, and `wrong_length` if the number of ranges
-            does not fit the angles: it differs by more than two and by more than 1 %. Else the increment counts.
+        InputRejectedError: reasons of :class:`nbv_planner.world.scan.Scan`, and `wrong_length` if
+            the number of ranges does not fit the angles: it differs by more than two and by more
+            than 1 %. Else the
+                increment counts.
     """
     ranges = msg.ranges
     if len(ranges) and hasattr(ranges[0], "echoes"):
-        ranges = [next((echo for echo in beam.echoes if echo >= msg.range_min), math.nan) for beam in ranges]
+        ranges = [
+            next((echo for echo in beam.echoes if echo >= msg.range_min), math.nan)
+            for beam in ranges
+        ]
     ranges = np.asarray(ranges, dtype=float)
     falling = msg.angle_increment < 0.0
     scan = Scan(
-        angle_min=msg.angle_min + msg.angle_increment * (len(ranges) - 1) if falling else msg.angle_min,
-        angle_increment=abs(msg.angle_increment), ranges=ranges[::-1] if falling else ranges,
-        range_min=msg.range_min, range_max=msg.range_max or math.inf,
+        angle_min=(
+            msg.angle_min + msg.angle_increment * (len(ranges) - 1) if falling else msg.angle_min
+        ),
+        angle_increment=abs(msg.angle_increment),
+        ranges=ranges[::-1] if falling else ranges,
+        range_min=msg.range_min,
+        range_max=msg.range_max or math.inf,
     )
     if not math.isfinite(msg.angle_max):
         raise InputRejectedError("header_not_finite", f"angle_max is {msg.angle_max}")
-    expected = [(msg.angle_max - msg.angle_min + turn) / msg.angle_increment + 1.0 for turn in (0.0, -TWO_PI, TWO_PI)]
-    if min(abs(len(ranges) - number) for number in expected) > max(_BEAMS_OFF, _PART_OFF * len(ranges)):
-        angles = f"angle_min {msg.angle_min:.6g} to angle_max {msg.angle_max:.6g} by {msg.angle_increment:.6g}"
+    expected = [
+        (msg.angle_max - msg.angle_min + turn) / msg.angle_increment + 1.0
+        for turn in (0.0, -TWO_PI, TWO_PI)
+    ]
+    if min(abs(len(ranges) - number) for number in expected) > max(
+        _BEAMS_OFF, _PART_OFF * len(ranges)
+    ):
+        angles = (
+            f"angle_min {msg.angle_min:.6g} to angle_max {msg.angle_max:.6g} by"
+            f" {msg.angle_increment:.6g}"
+        )
         told = f"make {expected[0]:.0f}" if expected[0] > 0.5 else "lead away from angle_max"
-        raise InputRejectedError("wrong_length", f"{len(ranges)} ranges, but the angles, {angles}, {told}")
+        raise InputRejectedError(
+            "wrong_length", f"{len(ranges)} ranges, but the angles, {angles}, {told}"
+        )
     return scan
 
 
@@ -82,7 +103,9 @@ def depth_from_msg(msg: Any) -> FloatArray:
         InputRejectedError: `encoding`, or `layout` (the data do not hold the pixels).
     """
     if msg.encoding not in _DEPTHS:
-        raise InputRejectedError("encoding", f"the encoding is {msg.encoding!r}; depths are {', '.join(_DEPTHS)}")
+        raise InputRejectedError(
+            "encoding", f"the encoding is {msg.encoding!r}; depths are {', '.join(_DEPTHS)}"
+        )
     kind, metres = _DEPTHS[msg.encoding]
     size, order = int(kind[1]), ">" if msg.is_bigendian else "<"
     step = _row_step(msg.step, size, msg)
@@ -91,7 +114,8 @@ def depth_from_msg(msg: Any) -> FloatArray:
 
 
 def _row_step(step: int, size: int, msg: Any) -> int:
-    """Bytes from row to row of `msg`, whose elements have `size` bytes; bytes that follow the last row are left out.
+    """Bytes from row to row of `msg`, whose elements have `size` bytes; bytes that follow the last
+    row are left out.
 
     Some drivers send a `step` of 0, or that of all rows together, of rows without a gap.
 
@@ -105,7 +129,9 @@ def _row_step(step: int, size: int, msg: Any) -> int:
     if step in (0, whole) and whole <= len(msg.data):
         return row
     raise InputRejectedError(
-        "layout", f"{len(msg.data)} bytes in rows of {step} do not hold {msg.width} x {msg.height} of {size} bytes"
+        "layout",
+        f"{len(msg.data)} bytes in rows of {step} do not hold {msg.width} x {msg.height} of {size}"
+        " bytes",
     )
 
 
@@ -126,18 +152,22 @@ def points_from_msg(msg: Any) -> FloatArray:
     """Read the positions of a PointCloud2 of any layout, organised or not: metres, shape (N, 3).
 
     Raises:
-        InputRejectedError: reason `layout`: no x, y, z of floating point, or the data do not hold the points.
+        InputRejectedError: reason `layout`: no x, y, z of floating point, or the data do not hold
+            the points.
     """
     fields, kinds = {field.name: field for field in msg.fields}, {FLOAT32: "f4", FLOAT64: "f8"}
     found = [fields[name] for name in "xyz" if name in fields and fields[name].datatype in kinds]
-    if len(found) < 3 or any(field.offset + int(kinds[field.datatype][1]) > msg.point_step for field in found):
+    if len(found) < 3 or any(
+        field.offset + int(kinds[field.datatype][1]) > msg.point_step for field in found
+    ):
         raise InputRejectedError("layout", "the cloud has no fields x, y, z of floating point")
     strides = (_row_step(msg.row_step, msg.point_step, msg), msg.point_step)
     shape, order = (msg.height, msg.width), ">" if msg.is_bigendian else "<"
     if 0 in shape:
         return np.empty((0, 3))
     columns = [
-        np.ndarray(shape, order + kinds[field.datatype], msg.data, field.offset, strides).ravel() for field in found
+        np.ndarray(shape, order + kinds[field.datatype], msg.data, field.offset, strides).ravel()
+        for field in found
     ]
     return np.stack(columns, axis=1).astype(float)
 
@@ -146,13 +176,17 @@ def pose_from_msg(msg: Any) -> CameraPose:
     """Read a PoseStamped or a PoseWithCovarianceStamped.
 
     Raises:
-        InputRejectedError: `not_finite`, `quaternion` (not of unit length), `tilted` (the line of sight or the
-            left axis leaves the plane; an optical frame, which looks along z, shows up here), or `covariance`.
+        InputRejectedError: `not_finite`, `quaternion` (not of unit length), `tilted` (the line of
+            sight or the left axis leaves the plane; an optical frame, which looks along z, shows up
+            here), or `covariance`.
     """
     pose, covariance = msg.pose, None
-    if hasattr(pose, "covariance"):  # of (x, y, z, roll, pitch, yaw) in rows, of which the upper half counts
+    # of (x, y, z, roll, pitch, yaw) in rows, of which the upper half counts
+    if hasattr(pose, "covariance"):
         names = {"xx": 0, "xy": 1, "yy": 7, "xyaw": 5, "yyaw": 11, "yawyaw": 35}
-        covariance = PoseCovariance(**{name: float(pose.covariance[index]) for name, index in names.items()})
+        covariance = PoseCovariance(
+            **{name: float(pose.covariance[index]) for name, index in names.items()}
+        )
         pose = pose.pose
     x, y, yaw = _in_plane(pose)
     return CameraPose(x=x, y=y, yaw=yaw, covariance=covariance, height=pose.position.z)
@@ -162,8 +196,9 @@ def map_from_msg(msg: Any) -> OccupancyMap:
     """Read a nav_msgs/OccupancyGrid, in the frame of its header.
 
     Raises:
-        InputRejectedError: reasons of :class:`~nbv_planner.world.ground.occupancy_map.OccupancyMap`, and for its origin
-            those of :func:`pose_from_msg`.
+        InputRejectedError: reasons of
+            :class:`~nbv_planner.world.ground.occupancy_map.OccupancyMap`, and for its origin those
+            of :func:`pose_from_msg`.
     """
     info, origin = msg.info, CameraPose(*_in_plane(msg.info.origin))
     return OccupancyMap.of_message(
@@ -179,7 +214,9 @@ def plane_pose_outside(pose: Any, bound: float) -> tuple[float, float, float]:
     """
     x, y, yaw = _in_plane(pose)
     if math.hypot(x, y) <= bound:
-        raise InputRejectedError("inside", f"is {math.hypot(x, y):.4g} m from the centre, must be > {bound:g} m")
+        raise InputRejectedError(
+            "inside", f"is {math.hypot(x, y):.4g} m from the centre, must be > {bound:g} m"
+        )
     return x, y, yaw
 
 
@@ -208,7 +245,9 @@ def joint_from_msg(msg: Any, joint: str) -> float | None:
         return None
     place = list(msg.name).index(joint)
     if place >= len(msg.position):
-        raise InputRejectedError("wrong_length", f"{len(msg.position)} positions of {len(msg.name)} joints")
+        raise InputRejectedError(
+            "wrong_length", f"{len(msg.position)} positions of {len(msg.name)} joints"
+        )
     position = float(msg.position[place])
     if not math.isfinite(position):
         raise InputRejectedError("not_finite", f"the position of {joint} is {position}")

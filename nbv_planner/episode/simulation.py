@@ -28,7 +28,12 @@ from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis import TrueOutline, TrueSurface, protocol
-from nbv_planner.world.objects import PolarObject, bisected_surface_points, parse_object, surface_points
+from nbv_planner.world.objects import (
+    PolarObject,
+    bisected_surface_points,
+    parse_object,
+    surface_points,
+)
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import FoundScene, check_proportions
 from nbv_planner.world.simulated_camera import SimulatedCamera
@@ -43,7 +48,8 @@ class Simulation:
 
     config: EpisodeConfig  #: the configuration it was built from.
     shape: PolarObject | None = None  #: the true object; None takes that of the configuration.
-    judge: EpisodeJudge = dataclasses.field(init=False)  #: keeps the steps and judges them against the true object.
+    #: keeps the steps and judges them against the true object.
+    judge: EpisodeJudge = dataclasses.field(init=False)
     mapper: Any = dataclasses.field(init=False)  #: the surface model of the member in use.
     #: coverage by the posterior shapes after the newest view; None without `certify`.
     estimate: CoverageEstimate | None = dataclasses.field(init=False, default=None)
@@ -60,34 +66,60 @@ class Simulation:
         thesis = config.protocol == "thesis"
         if thesis:
             protocol.check(
-                config.ground, config.world, config.matching.scans_per_view, unknown=config.search.unknown
+                config.ground,
+                config.world,
+                config.matching.scans_per_view,
+                unknown=config.search.unknown,
             )
         else:
-            check_proportions(scene, config.kernel, config.measurement, config.planner, config.termination)
+            check_proportions(
+                scene, config.kernel, config.measurement, config.planner, config.termination
+            )
         shape = parse_object(self.shape or config.object, scene)
-        self._points = (bisected_surface_points if thesis else surface_points)(shape, scene.pixel_size)
-        views = protocol.candidates(config.views, scene) if thesis else view_space(config.views, scene, config.ground)
+        self._points = (bisected_surface_points if thesis else surface_points)(
+            shape, scene.pixel_size
+        )
+        views = (
+            protocol.candidates(config.views, scene)
+            if thesis
+            else view_space(config.views, scene, config.ground)
+        )
         self._start = None if thesis else config.motion.start(scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
         self.judge = EpisodeJudge(
-            StarTruth(self._points, scene, shape), views, self._start, settings.completeness_tau, settings
+            StarTruth(self._points, scene, shape),
+            views,
+            self._start,
+            settings.completeness_tau,
+            settings,
         )
         self._by_points = settings.target == "points"
-        self._truth = TrueSurface(self._points.angle, self._points.radius) if self._by_points else TrueOutline(
-            *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau
+        self._truth = (
+            TrueSurface(self._points.angle, self._points.radius)
+            if self._by_points
+            else TrueOutline(
+                *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau
+            )
         )
-        planner, monitor = deciders(dataclasses.replace(config, planner=settings), views, self._truth)
+        planner, monitor = deciders(
+            dataclasses.replace(config, planner=settings), views, self._truth
+        )
         if thesis and planner.takes_scans:
-            raise SettingError(f"planner {settings.planner}: takes scans itself, and the thesis protocol has none")
+            raise SettingError(
+                f"planner {settings.planner}: takes scans itself, and the thesis protocol has none"
+            )
         self.core = planner_core(planner, monitor)  #: the planner's side.
-        self.approaches = list[CameraPose]()  #: poses in the object frame at which scans had not hit anything yet.
-        if thesis:  # the published runs depend on ties that rounding decides, so they keep the dense solution
+        #: poses in the object frame at which scans had not hit anything yet.
+        self.approaches = list[CameraPose]()
+        # the published runs depend on ties that rounding decides, so they keep the dense solution
+        if thesis:
             dense = dataclasses.replace(config.mapper, solver="dense")
             config = dataclasses.replace(config, mapper=dense, robust=RobustSettings(robust=False))
         self._mapping = scan_mapping(config, protocol.grid() if thesis else None)
         self.mapper = self._mapping.model
         self._camera = SimulatedCamera(shape, scene, config.sensor, config.world)
-        # All that is known between two views is kept, so that a copy in another process goes on with the next one.
+        # All that is known between two views is kept, so that a copy in another process goes on
+        # with the next one.
         self._now, self._began = 0, time.perf_counter_ns()
         if not thesis:
             self._refer()
@@ -105,7 +137,9 @@ class Simulation:
         self._to_come = iter(()) if self.termination else self._run()
 
     def run(self) -> Iterator[ViewRecord]:
-        """Yield each view from the first on; one that has not been taken is taken when it is asked for."""
+        """Yield each view from the first on; one that has not been taken is taken when it is asked
+        for.
+        """
         number = 0
         while number < len(self.views) or next(self._to_come, None):
             yield self.views[number]
@@ -150,7 +184,9 @@ class Simulation:
 
     @property
     def result(self) -> EpisodeRecord:
-        """What is kept of the episode so far; its termination is STOPPED as long as there is none."""
+        """What is kept of the episode so far; its termination is STOPPED as long as there is
+        none.
+        """
         config = self.config
         ended = self.termination or _NOT_ENDED
         return self.judge.record(config.as_dict(), config.sensor.seed, ended, **config.packages)
@@ -167,22 +203,36 @@ class Simulation:
                 self.termination = self._covered(record)
                 if self.termination:
                     return
-        except (Exception, KeyboardInterrupt) as error:  # in the middle of a view, which cannot be resumed
-            self.termination = Termination(TerminationReason.FAILED, {}, f"{type(error).__name__}: {error}")
+        # in the middle of a view, which cannot be resumed
+        except (Exception, KeyboardInterrupt) as error:
+            self.termination = Termination(
+                TerminationReason.FAILED, {}, f"{type(error).__name__}: {error}"
+            )
             raise
 
     def _by_protocol(self) -> Iterator[ViewRecord]:
-        self.termination = yield from self._thesis() if self.config.protocol == "thesis" else self._sensor()
+        self.termination = yield from (
+            self._thesis() if self.config.protocol == "thesis" else self._sensor()
+        )
 
     def _covered(self, record: ViewRecord) -> Termination | None:
-        """The end of the episode if coverage and completeness have reached the values that are enough, if any are."""
+        """The end of the episode if coverage and completeness have reached the values that are
+        enough, if any are.
+        """
         coverage, completeness = self.config.stop_at_coverage, self.config.stop_at_completeness
         enough = record.coverage >= coverage and record.completeness >= completeness
-        if not enough or coverage == completeness == 0.0 or len(self.views) < self.config.stop_after_views:
+        if (
+            not enough
+            or coverage == completeness == 0.0
+            or len(self.views) < self.config.stop_after_views
+        ):
             return None
         figures, more = {"coverage": record.coverage}, ""
         if completeness:
-            figures["completeness"], more = record.completeness, f", completeness {record.completeness:.1%}"
+            figures["completeness"], more = (
+                record.completeness,
+                f", completeness {record.completeness:.1%}",
+            )
         detail = f"{record.coverage:.1%} of the surface points have been seen{more}"
         return Termination(TerminationReason.COMPLETE, figures, detail)
 
@@ -190,7 +240,12 @@ class Simulation:
         """Observe the surface points themselves, without noise, until nothing new is seen."""
         config = self.config
         taken = protocol.observations(
-            self.planner, self.mapper, self._points, config.scene, config.measurement.noise_std, self.judge,
+            self.planner,
+            self.mapper,
+            self._points,
+            config.scene,
+            config.measurement.noise_std,
+            self.judge,
             self._visited,
         )
         while True:
@@ -200,10 +255,17 @@ class Simulation:
             except StopIteration as ended:
                 return ended.value  # type: ignore[no-any-return]
             decision = one.decision
-            yield self.judge.add(Step(
-                decision.view, decision.utility, decision.candidates, decision.utilities, one.belief, one.hits,
-                one.milliseconds,
-            ))
+            yield self.judge.add(
+                Step(
+                    decision.view,
+                    decision.utility,
+                    decision.candidates,
+                    decision.utilities,
+                    one.belief,
+                    one.hits,
+                    one.milliseconds,
+                )
+            )
 
     def _inform(self) -> None:
         """Tell an objective that knows the object what of it has been seen."""
@@ -263,10 +325,16 @@ class Simulation:
 
     def _visited(self) -> list[CameraPose]:
         """Views taken."""
-        return [step.view for step in self.judge.steps] if self._start is None else list(self.core.episode.visited)
+        return (
+            [step.view for step in self.judge.steps]
+            if self._start is None
+            else list(self.core.episode.visited)
+        )
 
     def _refer(self, taken: CameraPose | None = None) -> None:
-        """Refer the planner to what the mapping has found, with the last scan; without a hit that was an approach."""
+        """Refer the planner to what the mapping has found, with the last scan; without a hit that
+        was an approach.
+        """
         if not isinstance(self._mapping, SearchingMapping):
             return
         found = self._mapping.found
@@ -274,7 +342,9 @@ class Simulation:
             self.approaches.append(taken)
         if found != self.found:
             here = self.config.at(found)
-            self.core.refer(found, *deciders(here, view_space(here.views, here.scene, here.ground, found)))
+            self.core.refer(
+                found, *deciders(here, view_space(here.views, here.scene, here.ground, found))
+            )
             self.mapper = self._mapping.model
 
     def _on_the_way(self, start: CameraPose | None, end: CameraPose) -> list[CameraPose]:
@@ -287,17 +357,27 @@ class Simulation:
         return pose.relative_to(*self.config.world.placed)
 
     def look(self, goal: CameraPose, scan_number: int = 0) -> MatchedScan:
-        """Take a scan of the next view at its goal, or one on the way: all that comes from the world outside."""
+        """Take a scan of the next view at its goal, or one on the way: all that comes from the
+        world outside.
+        """
         number = len(self.judge.steps) + len(self.approaches) + 1
         return MatchedScan(number, self._camera.scan(goal, number, scan_number), goal, view=number)
 
     def _take(self, goal: Goal) -> ViewRecord:
         """Judge the step of a goal, which is as seen from the true centre."""
         decision, belief = goal.decision, self._newest.seen_from(*self.config.world.placed)
-        return self.judge.add(Step(
-            self._from_truth(goal.pose), decision.utility, decision.candidates, decision.utilities,
-            belief, self._measured.moved(*belief.centre), goal.planning_milliseconds, self._passed,
-        ))
+        return self.judge.add(
+            Step(
+                self._from_truth(goal.pose),
+                decision.utility,
+                decision.candidates,
+                decision.utilities,
+                belief,
+                self._measured.moved(*belief.centre),
+                goal.planning_milliseconds,
+                self._passed,
+            )
+        )
 
 
 def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:

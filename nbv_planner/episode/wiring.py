@@ -1,4 +1,6 @@
-"""The only place that builds mapper, view space, planner and monitor: it knows which members take which settings."""
+"""The only place that builds mapper, view space, planner and monitor: it knows which members take
+which settings.
+"""
 
 from __future__ import annotations
 
@@ -48,36 +50,55 @@ from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import CoverageTarget
 from nbv_planner.surface.seam import Reader
-from nbv_planner.thesis import KNOWING, OBJECTIVES, HybridPlanner, TrueSurface, TwoPhasePlanner, Uncertainty
+from nbv_planner.thesis import (
+    KNOWING,
+    OBJECTIVES,
+    HybridPlanner,
+    TrueSurface,
+    TwoPhasePlanner,
+    Uncertainty,
+)
 from nbv_planner.world.ground.grid_ground import known_obstacles
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.scene import FoundScene, Scene
 
 _KINDS: dict[str, Callable[..., Planner]] = {
-    "greedy": GreedyPlanner, "uniform": UniformPlanner, "random": RandomPlanner, "rollout": RolloutPlanner,
-    "tour": TourPlanner, "hybrid": HybridPlanner,
+    "greedy": GreedyPlanner,
+    "uniform": UniformPlanner,
+    "random": RandomPlanner,
+    "rollout": RolloutPlanner,
+    "tour": TourPlanner,
+    "hybrid": HybridPlanner,
 }
 
 
 def objective_named(
-    name: str, truth: TrueSurface | None = None, *, setting: str = "objective", views: ViewSpace | None = None,
-    scene: Scene | None = None, reader: Reader | None = None, settings: PlannerSettings | None = None,
+    name: str,
+    truth: TrueSurface | None = None,
+    *,
+    setting: str = "objective",
+    views: ViewSpace | None = None,
+    scene: Scene | None = None,
+    reader: Reader | None = None,
+    settings: PlannerSettings | None = None,
 ) -> Objective:
     """Build the objective with id `name`.
 
-    `truth` is the true surface, for objectives that need it; an error message names the objective as `setting`. The
-    others are what it will be asked about, by default the view circle of the default scene; one of another package
-    takes its own from the `settings`.
+    `truth` is the true surface, for objectives that need it; an error message names the objective
+    as `setting`. The others are what it will be asked about, by default the view circle of the
+    default scene; one of another package takes its own from the `settings`.
 
     Raises:
         UnknownNameError: lists the known ids.
-        SettingError: it needs the true surface and there is none, it takes no such views or surfaces, or that of
-            another package is broken.
+        SettingError: it needs the true surface and there is none, it takes no such views or
+            surfaces, or that of another package is broken.
     """
     settings, scene = settings or PlannerSettings(), scene or Scene()
     if name == EXPECTED:
-        return ExpectedMarginalCoverage(CoverageTarget.of(settings), settings.shapes, settings.planner_seed)
+        return ExpectedMarginalCoverage(
+            CoverageTarget.of(settings), settings.shapes, settings.planner_seed
+        )
     if name in OBJECTIVES:
         views = views or CircleViewSpace(ViewSpaceSettings(), scene.view_distance)
         return OBJECTIVES[name](reader or StarReader(scene), views, scene, settings)
@@ -89,17 +110,20 @@ def objective_named(
 
 
 def planner_named(
-    settings: PlannerSettings, scene: Scene, views: ViewSpace, truth: TrueSurface | None = None,
+    settings: PlannerSettings,
+    scene: Scene,
+    views: ViewSpace,
+    truth: TrueSurface | None = None,
     prior: Prior | None = None,
 ) -> Planner:
     """Build the planner that `settings` describe.
 
-    `truth` is the true surface, for objectives that need it; only a simulation has it. `prior` is that of the posterior
-    shapes, None for the default one.
+    `truth` is the true surface, for objectives that need it; only a simulation has it. `prior` is
+    that of the posterior shapes, None for the default one.
 
     Raises:
-        SettingError: an objective needs the true surface and there is none, `first_candidate` is no candidate, or
-            there are too many candidates for the shapes.
+        SettingError: an objective needs the true surface and there is none, `first_candidate` is no
+            candidate, or there are too many candidates for the shapes.
     """
     if settings.draws_shapes:
         settings.check_size(len(views.candidates))
@@ -116,9 +140,13 @@ def planner_named(
         phase_one = objective(settings.phase_one_objective, "phase_one_objective")
         planner: Planner = TwoPhasePlanner(phase_one, ranked, scene, views, settings, reader)
     else:
-        planner = _KINDS.get(settings.planner, PluggedPlanner)(ranked, scene, views, settings, reader)
+        planner = _KINDS.get(settings.planner, PluggedPlanner)(
+            ranked, scene, views, settings, reader
+        )
     if chosen == EXPECTED:
-        planner.fallback = Uncertainty(reader, views, scene, dataclasses.replace(settings, seen_std=0.0))
+        planner.fallback = Uncertainty(
+            reader, views, scene, dataclasses.replace(settings, seen_std=0.0)
+        )
     planner.expected = expected  # type: ignore[assignment]
     return planner
 
@@ -130,8 +158,10 @@ def termination_monitor(
 
     Args:
         settings: limits, and whether coverage is to be certified.
-        planner: target coverage, and which posterior shapes. The certificate draws others than the planner,
-            all of them smooth: with edges that continue it would hold as often, and require more views.
+        planner: target coverage, and which posterior shapes. The certificate draws others than the
+            planner, all of them smooth: with edges that continue it would hold as often, and
+            require more
+                views.
         scene: geometry.
         prior: the mapper's.
     """
@@ -141,21 +171,26 @@ def termination_monitor(
     shapes.check_size(1, "certificate_shapes")
     sampler = shape_sampler(shapes, prior, planner.planner_seed + 1)
     calibration = calibration_for(planner.target) if settings.calibrate else None
-    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, CoverageTarget.of(planner), calibration)
+    certificate = CoverageCertificate(
+        sampler, scene, planner.target_coverage, CoverageTarget.of(planner), calibration
+    )
     return TerminationMonitor(settings, certificate)
 
 
 def scan_mapping(
     config: EpisodeConfig, grid: FloatArray | None = None, map: OccupancyMap | None = None
 ) -> ViewMapping:
-    """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings' size.
+    """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings'
+    size.
 
     A `map` takes the place of the file that the settings name.
     """
     if not config.search.unknown:
         return _known_mapping(config, grid, map)
     known = dataclasses.replace(config, search=SearchSettings(), ground=GroundSettings())
-    search = Search(config.search, config.scene, config.measurement.noise, bool(config.ground.ground_map))
+    search = Search(
+        config.search, config.scene, config.measurement.noise, bool(config.ground.ground_map)
+    )
     return SearchingMapping(search, partial(_found_mapping, known, grid))
 
 
@@ -169,27 +204,43 @@ def _known_mapping(
     return ScanMapping(model, scene, config.measurement, checks, obstacles)
 
 
-def _found_mapping(config: EpisodeConfig, grid: FloatArray | None, found: FoundScene) -> ScanMapping:
+def _found_mapping(
+    config: EpisodeConfig, grid: FloatArray | None, found: FoundScene
+) -> ScanMapping:
     return _known_mapping(config.at(found), grid)
 
 
 def mapper_core(
-    config: EpisodeConfig, matching: MatchingSettings, arrival: ArrivalSettings, prior: PriorSettings,
-    given: Collection[str], transforms: PoseSource | None = None, map: OccupancyMap | None = None,
+    config: EpisodeConfig,
+    matching: MatchingSettings,
+    arrival: ArrivalSettings,
+    prior: PriorSettings,
+    given: Collection[str],
+    transforms: PoseSource | None = None,
+    map: OccupancyMap | None = None,
 ) -> MapperCore:
     """The mapper's side of an episode: which scans count, and the map of them.
 
-    What was `given` of the sensor no header of a scan replaces; a `map` of the ground takes the place of the file.
+    What was `given` of the sensor no header of a scan replaces; a `map` of the ground takes the
+    place of the file.
     """
     setup = MapperSetup(
-        config.scene, config.measurement, config.search, matching.queue_size, frozenset(given), prior,
+        config.scene,
+        config.measurement,
+        config.search,
+        matching.queue_size,
+        frozenset(given),
+        prior,
         partial(scan_mapping, config, map=map),
     )
     return MapperCore(setup, ScanMatcher(matching, arrival, transforms))
 
 
 def view_space(
-    settings: ViewSpaceSettings, scene: Scene, ground: GroundSettings, found: FoundScene | None = None,
+    settings: ViewSpaceSettings,
+    scene: Scene,
+    ground: GroundSettings,
+    found: FoundScene | None = None,
     map: OccupancyMap | None = None,
 ) -> ViewSpace:
     """The candidates on the ground; where the scene was `found`, about its centre.
@@ -213,7 +264,9 @@ def deciders(
 
 
 def planner_core(planner: Planner, monitor: TerminationMonitor) -> PlannerCore:
-    """The planner's side of an episode in one process: nobody starts it, and the camera stands once it is there."""
+    """The planner's side of an episode in one process: nobody starts it, and the camera stands once
+    it is there.
+    """
     alone = SessionSettings(wait_for_start=False, goal_subscribers=0)
     return PlannerCore(planner, monitor, ArrivalSettings(settle_time=0.0), alone)
 
@@ -225,6 +278,8 @@ def mapper_and_planner(config: EpisodeConfig) -> tuple[ViewMapping, Planner]:
         SettingError: the planner needs the true object, or the scene is not known.
     """
     if config.search.unknown:
-        raise SettingError("scene: unknown needs another planner for each scene that is found; must be known")
+        raise SettingError(
+            "scene: unknown needs another planner for each scene that is found; must be known"
+        )
     views = view_space(config.views, config.scene, config.ground)
     return scan_mapping(config), deciders(config, views)[0]

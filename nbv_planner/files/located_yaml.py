@@ -1,4 +1,6 @@
-"""YAML whose values know their lines: how all that is written by hand is read, each error in one line."""
+"""YAML whose values know their lines: how all that is written by hand is read, each error in one
+line.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from nbv_planner.system import read_regular
 
 Scalar = str | int | float | bool | None
 DEEPEST, MOST_VALUES, LONGEST_NUMBER = 50, 10**6, 100
-"""Levels and values that a text may have once its aliases are followed, and characters of a number."""
+"""Levels and values that a text may have once its aliases are followed, and characters of a
+number.
+"""
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
 # No name of a file has the first, no encoding the others.
@@ -28,19 +32,21 @@ _NO_TEXT = re.compile("[\0\ud800-\udfff]")
 
 
 class YamlLoader(yaml.SafeLoader):
-    """Safe loader that reads `1e-3` as a number and `y` as true, as ROS does; YAML 1.1 as PyYAML has it does not.
+    """Safe loader that reads `1e-3` as a number and `y` as true, as ROS does; YAML 1.1 as PyYAML
+    has it does not.
 
-    Nested values, those that aliases make, and numbers are limited. Whatever it reads, it raises a `YAMLError` alone,
-    with the line, or while it divides the text a ValueError.
+    Nested values, those that aliases make, and numbers are limited. Whatever it reads, it raises a
+    `YAMLError` alone, with the line, or while it divides the text a ValueError.
     """
 
-    bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}  # noqa: RUF012 (as the base class has it)
+    bool_values = {**yaml.SafeLoader.bool_values, "y": True, "n": False}  # noqa: RUF012
 
     def __init__(self, text: str) -> None:
         """Begin to read a text."""
         super().__init__(text)
         self._depth = 0
-        self._extent: dict[yaml.Node, tuple[int, int]] = {}  # number of values and levels, aliases followed
+        # number of values and levels, aliases followed
+        self._extent: dict[yaml.Node, tuple[int, int]] = {}
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         """Compose a value and all below it, within the limits."""
@@ -64,14 +70,20 @@ class YamlLoader(yaml.SafeLoader):
             self._extent[node] = 1 + sum(sizes), 1 + max(levels)
         number, height = self._extent[node]
         if number > MOST_VALUES or self._depth + height - 1 > DEEPEST:
-            raise ComposerError(None, None, f"aliases make more than {MOST_VALUES} values or {DEEPEST} levels", mark)
+            raise ComposerError(
+                None, None, f"aliases make more than {MOST_VALUES} values or {DEEPEST} levels", mark
+            )
         if node.tag not in (*self.yaml_constructors, _MERGE):
             raise ComposerError(None, None, f"the tag {shown(node.tag)} is not allowed", mark)
         if isinstance(node, yaml.ScalarNode) and _NO_TEXT.search(node.value):
-            raise ComposerError(None, None, f"{shown(node.value)} has a character that no text has", mark)
+            raise ComposerError(
+                None, None, f"{shown(node.value)} has a character that no text has", mark
+            )
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
-        """Build a value; what its tag does not admit (dates, numbers, ...) raises a `YAMLError`, too."""
+        """Build a value; what its tag does not admit (dates, numbers, ...) raises a `YAMLError`,
+        too.
+        """
         kind = node.tag.removeprefix(_TAG)
         if kind in ("int", "float") and len(node.value) > LONGEST_NUMBER:
             words = f"{shown(node.value)}: a number must have {LONGEST_NUMBER} characters or fewer"
@@ -99,12 +111,15 @@ class Located:
     """A value of a YAML file: its position, and its content, read on demand.
 
     Raises:
-        ConfigFileError: by all that reads its content: it is something else; names the file, the line and the keys.
+        ConfigFileError: by all that reads its content: it is something else; names the file, the
+            line and the keys.
     """
 
     file: str
     path: str  #: keys that lead to it, for example `planners.CSW`; empty for the whole file.
-    line: int  #: number of the line, from 1; for an entry of a mapping that of its key; 0 if the text is no file.
+    #: number of the line, from 1; for an entry of a mapping that of its key; 0 if the text is no
+    #: file.
+    line: int
     node: yaml.Node  #: what YAML has parsed there.
 
     def error(self, text: object) -> ConfigFileError:
@@ -139,7 +154,9 @@ class Located:
         return isinstance(self.node, yaml.SequenceNode)
 
     def entries(self, *, merged: bool = False) -> list[tuple[str, Located]]:
-        """Entries with their keys, in the order of the file; each key is a plain word, or `<<` if `merged`."""
+        """Entries with their keys, in the order of the file; each key is a plain word, or `<<` if
+        `merged`.
+        """
         if not self.is_mapping or self.node.tag != f"{_TAG}map":
             raise self.error("must be a mapping, 'key: value'")
         found = list[tuple[str, Located]]()
@@ -151,7 +168,12 @@ class Located:
             if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
                 raise dataclasses.replace(self, line=line).error("a key must be a plain word")
             name = str(key.value)
-            found.append((name, Located(self.file, f"{self.path}.{name}" if self.path else name, line, value)))
+            found.append(
+                (
+                    name,
+                    Located(self.file, f"{self.path}.{name}" if self.path else name, line, value),
+                )
+            )
         return found
 
     def mapping(self) -> dict[str, Located]:
@@ -164,7 +186,9 @@ class Located:
         return entries
 
     def known_mapping(self, kind: str, known: Iterable[str]) -> dict[str, Located]:
-        """Entries by key; keys that are not among `known` are refused as unknown `kind`, and all known ones listed."""
+        """Entries by key; keys that are not among `known` are refused as unknown `kind`, and all
+        known ones listed.
+        """
         entries = self.mapping()
         for key, entry in entries.items():
             if key not in known:
@@ -175,7 +199,10 @@ class Located:
         """Items of a list."""
         if not self.is_sequence or self.node.tag != f"{_TAG}seq":
             raise self.error("must be a list")
-        return [dataclasses.replace(self, line=self._line_of(item), node=item) for item in self.node.value]
+        return [
+            dataclasses.replace(self, line=self._line_of(item), node=item)
+            for item in self.node.value
+        ]
 
     def sequence(self) -> list[Located]:
         """Items of a list that is not empty."""
@@ -184,7 +211,9 @@ class Located:
         return self.items()
 
     def scalar(self) -> Scalar:
-        """Content of a single value: no list, mapping or date, and nothing that YAML cannot read."""
+        """Content of a single value: no list, mapping or date, and nothing that YAML cannot
+        read.
+        """
         if not isinstance(self.node, yaml.ScalarNode):
             raise self.error("must be a single value")
         try:
@@ -208,7 +237,9 @@ class Located:
         return [item.scalar() for item in self.sequence()] if self.is_sequence else self.scalar()
 
     def plain(self) -> Any:
-        """Content of any value: mappings as dictionaries by their keys as text; the last one of a key counts."""
+        """Content of any value: mappings as dictionaries by their keys as text; the last one of a
+        key counts.
+        """
         if self.is_mapping:
             return {name: entry.plain() for name, entry in self.entries(merged=True)}
         return [item.plain() for item in self.items()] if self.is_sequence else self.scalar()
@@ -224,9 +255,20 @@ class Located:
     def _numbers(self, count: int | None) -> list[float]:
         found = self.plain()
         values = [found] if count is None else found
-        numbers = [float(v) for v in values if isinstance(v, (int, float))] if isinstance(values, list) else []
-        if len(numbers) != (count or 1) or len(values) != len(numbers) or not all(map(math.isfinite, numbers)):
-            raise self.error(f"{shown(found)} must be " + (f"{count} finite numbers" if count else "a finite number"))
+        numbers = (
+            [float(v) for v in values if isinstance(v, (int, float))]
+            if isinstance(values, list)
+            else []
+        )
+        if (
+            len(numbers) != (count or 1)
+            or len(values) != len(numbers)
+            or not all(map(math.isfinite, numbers))
+        ):
+            raise self.error(
+                f"{shown(found)} must be "
+                + (f"{count} finite numbers" if count else "a finite number")
+            )
         return numbers
 
 

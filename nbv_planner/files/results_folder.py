@@ -1,4 +1,6 @@
-"""Results on disk: files written atomically and read with care, and folders that are moved into place at the end."""
+"""Results on disk: files written atomically and read with care, and folders that are moved into
+place at the end.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ class ResultsFolder(AbstractContextManager["ResultsFolder"]):
     def __init__(self, path: str | Path, *, force: bool = False, marker: str = RECORD_FILE) -> None:
         """Refuse at once what could not be written later to `path`, the final one.
 
-        With `force` an older results folder there, known by the file `marker`, is replaced; any other folder never is.
+        With `force` an older results folder there, known by the file `marker`, is replaced; any
+        other folder never is.
 
         Raises:
             ResultsError: the path exists or cannot be written.
@@ -44,7 +47,8 @@ class ResultsFolder(AbstractContextManager["ResultsFolder"]):
             raise
         except OSError as error:
             raise ResultsError(
-                f"cannot write to {self.path.parent}: {error.strerror}; choose a folder that can be written"
+                f"cannot write to {self.path.parent}: {error.strerror}; choose a folder that can be"
+                " written"
             ) from error
 
     def _check_replaceable(self) -> None:
@@ -55,18 +59,25 @@ class ResultsFolder(AbstractContextManager["ResultsFolder"]):
         if self.path.resolve() == Path.cwd():
             raise ResultsError(f"{self.path} is the current folder; choose another results folder")
         if any(self.path.iterdir()) and not self._force:
-            raise ResultsError(f"{self.path} exists; choose another folder or replace it with --force")
+            raise ResultsError(
+                f"{self.path} exists; choose another folder or replace it with --force"
+            )
         if any(self.path.iterdir()) and not (self.path / self._marker).is_file():
-            raise ResultsError(f"{self.path} is not a results folder (no {self._marker}); it is not replaced")
+            raise ResultsError(
+                f"{self.path} is not a results folder (no {self._marker}); it is not replaced"
+            )
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with held_signals():
             shutil.rmtree(self.folder, ignore_errors=True)
-        if isinstance(error, OSError) and not isinstance(error, (NbvPlannerError, BrokenPipeError)):  # a full disk
+        # a full disk
+        if isinstance(error, OSError) and not isinstance(error, (NbvPlannerError, BrokenPipeError)):
             raise ResultsError(f"{error.filename or self.path}: {reason(error)}") from error
 
     def commit(self) -> None:
-        """Move the folder to its path, or to a numbered one if another process has taken it meanwhile."""
+        """Move the folder to its path, or to a numbered one if another process has taken it
+        meanwhile.
+        """
         with held_signals():
             self.folder.chmod(0o755)
             try:
@@ -89,7 +100,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
     """
     beside = path.with_name(f".{path.name}{TEMPORARY}")
     with held_signals():
-        beside.write_bytes(content.encode("utf-8", "replace") if isinstance(content, str) else content)
+        beside.write_bytes(
+            content.encode("utf-8", "replace") if isinstance(content, str) else content
+        )
         beside.replace(path)
 
 
@@ -110,7 +123,9 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise ResultsError(f"cannot read {path}: {reason(error)}") from error
     if not isinstance(content, dict):
-        raise ResultsError(f"cannot read {path}: holds a {type(content).__name__}, must be an object")
+        raise ResultsError(
+            f"cannot read {path}: holds a {type(content).__name__}, must be an object"
+        )
     return content
 
 

@@ -1,4 +1,6 @@
-"""Stretches of the chain around the circle as conditional distributions, and how two of them join."""
+"""Stretches of the chain around the circle as conditional distributions, and how two of them
+join.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +25,19 @@ def transposed(matrix: FloatArray) -> FloatArray:
 
 
 def diagonal_of(matrix: FloatArray) -> FloatArray:
-    """View of the diagonals of n matrices, shape (d, n), also if more columns follow behind them."""
+    """View of the diagonals of n matrices, shape (d, n), also if more columns follow behind
+    them.
+    """
     return np.asarray(np.einsum("iin->in", matrix[:, : len(matrix)]))
 
 
 def solved(system: FloatArray) -> FloatArray:
-    r"""Solve n small systems M X = B in place, [M | B] of shape (d, d + k, n); X is a view, shape (d, k, n).
+    r"""Solve n small systems M X = B in place, [M | B] of shape (d, d + k, n); X is a view, shape
+    (d, k, n).
 
-    Rows are not exchanged. That is stable where M is a covariance. For :math:`I + C J` with covariances C and
-    inverse covariances J of the surface's state there is no proof, but its pivots are tested: none was below 1.
+    Rows are not exchanged. That is stable where M is a covariance. For :math:`I + C J` with
+    covariances C and inverse covariances J of the surface's state there is no proof, but its pivots
+    are tested: none was below 1.
     """
     d = len(system)
     for k in range(d):
@@ -97,23 +103,29 @@ class _Blocks:
 class Arcs(_Blocks):
     r"""Information of n stretches of the circle about the states at their ends.
 
-    With x the state at the start of a stretch, z the state at its end and y the measurements in between,
+    With x the state at the start of a stretch, z the state at its end and y the measurements in
+    between,
 
     .. math::
-        p(z \mid x, y) = N(z;\; A x + b,\; C), \qquad p(y \mid x) \propto \exp(η^T x - \tfrac12 x^T J x).
+        p(z \mid x, y) = N(z;\; A x + b,\; C), \qquad p(y \mid x) \propto \exp(η^T x - \tfrac12 x^T
+        J x).
 
-    A measurement at the start belongs to a stretch, one at the end to the next. The parts lie side by side, so that
-    one product serves several of them, and the stretches are last, so that numpy runs over them innermost.
+    A measurement at the start belongs to a stretch, one at the end to the next. The parts lie side
+    by side, so that one product serves several of them, and the stretches are last, so that numpy
+    runs over them innermost.
 
     Attributes:
         blocks: [A | b | C | J | η], shape (d, 3d + 2, n).
     """
 
     @classmethod
-    def steps(cls, chain: MaternChain, gap: FloatArray, likelihood: FloatArray | None = None) -> Arcs:
+    def steps(
+        cls, chain: MaternChain, gap: FloatArray, likelihood: FloatArray | None = None
+    ) -> Arcs:
         """Stretches of length `gap` (n,), radians, with measurements at the start of each at most.
 
-        The `likelihood` is their information on the state there, [J | η], shape (d, d + 1, n); None if there is none.
+        The `likelihood` is their information on the state there, [J | η], shape (d, d + 1, n); None
+        if there is none.
         """
         d = chain.size
         blocks = np.zeros((d, 3 * d + 2, len(gap)))
@@ -138,24 +150,33 @@ class Arcs(_Blocks):
         return self.blocks[:, 2 * self.size + 1 :]
 
     def take(self, index: IntArray) -> Arcs:
-        """Copy some of the stretches (``[..., index]`` would leave n outermost in memory, which is far slower)."""
+        """Copy some of the stretches (``[..., index]`` would leave n outermost in memory, which is
+        far slower).
+        """
         return Arcs(self.blocks.take(index, axis=-1))
 
     def then(self, after: Arcs) -> Arcs:
         r"""Combine each stretch (i) with the one that begins where it ends (j).
 
         .. math::
-            W &= (I + C_i J_j)^{-1}, \quad A = A_j W A_i, \quad b = A_j W (b_i + C_i η_j) + b_j, \quad
-            C = A_j W C_i A_j^T + C_j, \\
+            W &= (I + C_i J_j)^{-1}, \quad A = A_j W A_i, \quad b = A_j W (b_i + C_i η_j) + b_j,
+            \quad C = A_j W C_i A_j^T + C_j, \\
             η &= (W A_i)^T (η_j - J_j b_i) + η_i, \quad J = (W A_i)^T J_j A_i + J_i
         """
         return self.joined(after)[0]
 
     def met(self, after: Arcs) -> FloatArray:
-        """Law of the state where each stretch meets the next, given its start: [W A | W(b + Cη) | W C]."""
+        """Law of the state where each stretch meets the next, given its start: [W A | W(b + Cη) | W
+        C].
+        """
         d = self.size
         system = np.empty((d, 3 * d + 2, len(self)))
-        np.einsum("ijn,jkn->ikn", self.blocks[:, d + 1 : 2 * d + 1], after.likelihood, out=system[:, : d + 1])
+        np.einsum(
+            "ijn,jkn->ikn",
+            self.blocks[:, d + 1 : 2 * d + 1],
+            after.likelihood,
+            out=system[:, : d + 1],
+        )
         system[:, d + 1 :] = self.forward
         system[:, 2 * d + 1] += system[:, d]  # b_i + C_i η_j
         diagonal_of(system)[:] += 1.0
@@ -181,24 +202,29 @@ class Arcs(_Blocks):
 class Meeting:
     """How n pairs of stretches i and j meet, with W as in :meth:`Arcs.then`."""
 
-    met: FloatArray  #: law of the state m in between given the start, [W A | W(b + Cη) | W C], shape (d, 2d + 1, n).
-    reached: FloatArray  #: law of the end, and its covariance with m: [A | b | A_j W C], shape (d, 2d + 1, n).
+    #: law of the state m in between given the start, [W A | W(b + Cη) | W C], shape (d, 2d + 1, n).
+    met: FloatArray
+    #: law of the end, and its covariance with m: [A | b | A_j W C], shape (d, 2d + 1, n).
+    reached: FloatArray
     spread: FloatArray  #: covariance C of the end given the start, shape (d, d, n).
 
     @classmethod
     def together(cls, parts: Sequence[Meeting]) -> Meeting:
         """All pairs of some lists, one behind the other."""
         names = ("met", "reached", "spread")
-        return cls(*(np.concatenate([getattr(part, name) for part in parts], axis=-1) for name in names))
+        return cls(
+            *(np.concatenate([getattr(part, name) for part in parts], axis=-1) for name in names)
+        )
 
     def bridges(self, rows: int) -> Bridges:
         r"""Law of the first `rows` components of m given the states x, z at both ends.
 
-        With :math:`D = W C_i` the covariance of m given the start and :math:`K = D A_j^T C^{-1}`, where A, b, C are
-        the blocks of the combined stretch,
+        With :math:`D = W C_i` the covariance of m given the start and :math:`K = D A_j^T C^{-1}`,
+        where A, b, C are the blocks of the combined stretch,
 
         .. math::
-            m \mid x, z \sim N\bigl((W A_i - K A)\,x + K z + W(b_i + C_i η_j) - K b,\; D - K A_j D\bigr).
+            m \mid x, z \sim N\bigl((W A_i - K A)\,x + K z + W(b_i + C_i η_j) - K b,\; D - K A_j
+            D\bigr).
         """
         d, kept = len(self.met), slice(len(self.met) + 1, len(self.met) + 1 + rows)
         gain = transposed(solved(np.concatenate([self.spread, self.reached[:, kept]], axis=1)))
@@ -208,7 +234,8 @@ class Meeting:
 
 @dataclass(frozen=True, eq=False)
 class Bridges(_Blocks):
-    r"""States m inside n stretches given the states x, z at their ends: :math:`m \mid x, z \sim N(G [x; z] + g, P)`.
+    r"""States m inside n stretches given the states x, z at their ends:
+    :math:`m \mid x, z \sim N(G [x; z] + g, P)`.
 
     Attributes:
         blocks: [G | g | P] for the first e components of m, shape (e, 2d + 1 + e, n).

@@ -1,9 +1,10 @@
 """Exact posterior and likelihood on the circle in linear time, cell by cell.
 
-The circle is cut at the grid angles and at the measured angles. An :class:`Arcs` element holds the whole information of
-one stretch about the states at its two ends, with the measurements inside it integrated out (Särkkä &
-García-Fernández 2021); two neighbouring stretches combine into one. Each grid cell keeps its element until something
-is measured in it; a :class:`Tree` over the cells, closed to a ring, gives the posterior at the grid angles.
+The circle is cut at the grid angles and at the measured angles. An :class:`Arcs` element holds the
+whole information of one stretch about the states at its two ends, with the measurements inside it
+integrated out (Särkkä & García-Fernández 2021); two neighbouring stretches combine into one. Each
+grid cell keeps its element until something is measured in it; a :class:`Tree` over the cells,
+closed to a ring, gives the posterior at the grid angles.
 """
 
 from __future__ import annotations
@@ -25,14 +26,21 @@ from nbv_planner.gp.tree import Pairing, Tree
 
 
 def cells_with(
-    chain: MaternChain, end: FloatArray, data: CondensedMeasurements, prior_mean: float, which: IntArray
+    chain: MaternChain,
+    end: FloatArray,
+    data: CondensedMeasurements,
+    prior_mean: float,
+    which: IntArray,
 ) -> Arcs:
-    """One stretch for each of the cells `which`, with the measurements inside integrated out exactly.
+    """One stretch for each of the cells `which`, with the measurements inside integrated out
+    exactly.
 
-    These rise and hold at least one measurement each; `end` is where each of the N cells ends, shape (N,), radians.
+    These rise and hold at least one measurement each; `end` is where each of the N cells ends,
+    shape (N,), radians.
     """
     bounds = data.bounds
-    size = bounds[which + 1] - bounds[which] + 1  # the first stretch of a cell begins at the grid angle
+    # the first stretch of a cell begins at the grid angle
+    size = bounds[which + 1] - bounds[which] + 1
     head = np.cumsum(size) - size
     inside = np.ones(int(size.sum()), dtype=bool)
     inside[head] = False
@@ -48,11 +56,13 @@ def cells_with(
     return combined(Arcs.steps(chain, np.maximum(gap, 0.0), seen), size)
 
 
-def _likelihood(chain: MaternChain, columns: FloatArray, prior_mean: float, *, points: bool) -> FloatArray:
+def _likelihood(
+    chain: MaternChain, columns: FloatArray, prior_mean: float, *, points: bool
+) -> FloatArray:
     """What columns of the data tell about the state at each angle, [J | η], shape (d, d + 1, n).
 
-    The slope of merged measurements counts where the surface has one (d > 1); the state holds it over the rate λ. With
-    `points`, none are merged.
+    The slope of merged measurements counts where the surface has one (d > 1); the state holds it
+    over the rate λ. With `points`, none are merged.
     """
     d = chain.size
     _, precision, radius, spread, slope = columns
@@ -80,25 +90,31 @@ def combined(arcs: Arcs, size: IntArray) -> Arcs:
 
 # Largest σ_f² Σ 1/σ_i² that the fast posterior is trusted with, see `is_supported`.
 _MOST_INFORMATION = 4e11
-# Shortest stretch in a ring in units of 1/λ: its covariance is inverted, and C ~ gap^(2p + 1) in one direction.
+# Shortest stretch in a ring in units of 1/λ: its covariance is inverted, and C ~ gap^(2p + 1) in
+# one direction.
 _SHORTEST_IN_RING = 0.5
 
 
 def has_chain(kernel: Kernel) -> TypeGuard[PeriodicMatern]:
-    """Whether the kernel is a summed Matérn kernel with ν <= 5/2, which the fast posterior supports."""
+    """Whether the kernel is a summed Matérn kernel with ν <= 5/2, which the fast posterior
+    supports.
+    """
     return isinstance(kernel, PeriodicMatern) and kernel.order < len(MATERN_SMOOTHNESS)
 
 
 def is_supported(kernel: Kernel, information: float) -> TypeGuard[PeriodicMatern]:
     r"""Whether the fast posterior is exact to 1e-6 m here; otherwise the dense solution is needed.
 
-    It needs a summed Matérn kernel with ν <= 5/2 and, from ν = 3/2 on, not too much information: J holds 1/σ² beside
-    the far smaller information on the derivatives, which rounds off in proportion to :math:`σ_f^2 \sum_i σ_i^{-2}`.
-    Measured against 80-bit arithmetic (length scales 0.02 to 10, 100 measurements, scattered and clustered) the mean is
-    off by 4e-10 m at 4e8, 2e-8 m at 4e10 and 1e-6 m at 4e12, the dense solution by 1e-9 m, 7e-8 m and 5e-6 m. 4e11 are
-    180 000 measurements of 1 mm at σ_f = 1.5 m. `information` is the sum of all precisions 1/σ², 1/m².
+    It needs a summed Matérn kernel with ν <= 5/2 and, from ν = 3/2 on, not too much information: J
+    holds 1/σ² beside the far smaller information on the derivatives, which rounds off in proportion
+    to :math:`σ_f^2 \sum_i σ_i^{-2}`. Measured against 80-bit arithmetic (length scales 0.02 to 10,
+    100 measurements, scattered and clustered) the mean is off by 4e-10 m at 4e8, 2e-8 m at 4e10 and
+    1e-6 m at 4e12, the dense solution by 1e-9 m, 7e-8 m and 5e-6 m. 4e11 are 180 000 measurements
+    of 1 mm at σ_f = 1.5 m. `information` is the sum of all precisions 1/σ², 1/m².
     """
-    return has_chain(kernel) and (kernel.order == 0 or kernel.variance * information <= _MOST_INFORMATION)
+    return has_chain(kernel) and (
+        kernel.order == 0 or kernel.variance * information <= _MOST_INFORMATION
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +130,17 @@ class FastPosterior:
     pairing: Pairing  #: plan of the grid.
     data: CondensedMeasurements  #: the measurements.
     cells: Arcs  #: what is known about each grid cell, in the order of the nodes.
-    earlier: Tree | None = None  #: combined cells of an earlier posterior, to be updated; released once that is done.
+    #: combined cells of an earlier posterior, to be updated; released once that is done.
+    earlier: Tree | None = None
     #: cells that have changed since, rising.
     stale: IntArray = dataclasses.field(default_factory=lambda: np.empty(0, dtype=np.intp))
 
     @classmethod
-    def none(cls, kernel: PeriodicMatern, prior_mean: float, grid: FloatArray, most: int) -> FastPosterior:
-        """No measurement yet on a grid of M > 0 angles, radians, in any order; repeats, and 2π beside 0, are allowed.
+    def none(
+        cls, kernel: PeriodicMatern, prior_mean: float, grid: FloatArray, most: int
+    ) -> FastPosterior:
+        """No measurement yet on a grid of M > 0 angles, radians, in any order; repeats, and 2π
+        beside 0, are allowed.
 
         The `most` distinct angles are kept, at least twice the grid's.
         """
@@ -136,28 +156,41 @@ class FastPosterior:
 
     @property
     def measured(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Distinct angles (radians), radii and standard deviations (metres) that are kept, shape (n,) each."""
+        """Distinct angles (radians), radii and standard deviations (metres) that are kept, shape
+        (n,) each.
+        """
         return wrap_angle(self.data.angle), self.data.radius, self.data.noise_std
 
     def adding(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> FastPosterior:
-        """Add measurements: angle (radians), radius and its standard deviation (metres, positive), shape (n,) each."""
+        """Add measurements: angle (radians), radius and its standard deviation (metres, positive),
+        shape (n,) each.
+        """
         return self.given(self.data.adding(angle, radius, noise_std)) if len(angle) else self
 
-    def preview(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> FastPosterior:
+    def preview(
+        self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray
+    ) -> FastPosterior:
         """As :meth:`adding`, but without merging neighbours, for a posterior that is not kept."""
         return self.given(self.data.adding_all(angle, radius, noise_std)) if len(angle) else self
 
     def given(self, data: CondensedMeasurements) -> FastPosterior:
-        """Posterior given `data`, which differs from the own data only in the cells `data.changed`."""
+        """Posterior given `data`, which differs from the own data only in the cells
+        `data.changed`.
+        """
         chain = MaternChain.of(self.kernel)
         new = cells_with(chain, self.pairing.end, data, self.prior_mean, data.changed)
         cells = self.cells.replaced(data.changed, new)
         if "tree" in self.__dict__:
-            return dataclasses.replace(self, data=data, cells=cells, earlier=self.tree, stale=data.changed)
-        return dataclasses.replace(self, data=data, cells=cells, stale=np.union1d(self.stale, data.changed))
+            return dataclasses.replace(
+                self, data=data, cells=cells, earlier=self.tree, stale=data.changed
+            )
+        return dataclasses.replace(
+            self, data=data, cells=cells, stale=np.union1d(self.stale, data.changed)
+        )
 
     def limited(self) -> FastPosterior:
-        """The posterior itself where it is supported, else one with all precisions scaled down until it is.
+        """The posterior itself where it is supported, else one with all precisions scaled down
+        until it is.
 
         That is safe: the noise is overstated, so the standard deviations are upper bounds.
         """
@@ -167,7 +200,9 @@ class FastPosterior:
         return self.given(dataclasses.replace(data, changed=np.unique(data.cell)))
 
     def mean(self) -> FloatArray:
-        """Posterior mean at the grid, shape (M,), metres; cheaper than with the standard deviation."""
+        """Posterior mean at the grid, shape (M,), metres; cheaper than with the standard
+        deviation.
+        """
         return self._mean.copy()
 
     @cached_property
@@ -180,37 +215,49 @@ class FastPosterior:
         """Posterior mean and standard deviation at the grid, shape (M,) each, metres."""
         if self.data.count == 0:
             return self.mean(), np.full(len(self.pairing.back), np.sqrt(self.kernel.variance))
-        # Outside [0, k(0)] by rounding only: at angles without information the variance is k(0) up to the last digits.
+        # Outside [0, k(0)] by rounding only: at angles without information the variance is k(0) up
+        # to the last digits.
         std = np.sqrt(np.clip(self.tree.variance(), 0.0, self.kernel.variance))
         return self.mean(), np.asarray(std[self.pairing.back])
 
     @property
     def normals_per_sample(self) -> int:
-        """Number of standard normals that one sample takes: one for each component of the state at each node."""
+        """Number of standard normals that one sample takes: one for each component of the state at
+        each node.
+        """
         return self.tree.size
 
     def sample(self, normals: FloatArray) -> FloatArray:
-        """Joint samples (count, M), metres, from standard normals (count, normals_per_sample), linear in them."""
+        """Joint samples (count, M), metres, from standard normals (count, normals_per_sample),
+        linear in them.
+        """
         return self.prior_mean + self.tree.sample(normals)[:, self.pairing.back]
 
     @cached_property
     def tree(self) -> Tree:
         """The combined cells: only what lies above cells that have changed is recombined."""
         earlier = self.earlier
-        tree = Tree.over(self.cells, self.pairing) if earlier is None else earlier.updated(self.cells, self.stale)
+        tree = (
+            Tree.over(self.cells, self.pairing)
+            if earlier is None
+            else earlier.updated(self.cells, self.stale)
+        )
         self.__dict__["earlier"] = None
         return tree
 
 
-def condensed_log_likelihood(kernel: PeriodicMatern, prior_mean: float, data: CondensedMeasurements) -> float:
+def condensed_log_likelihood(
+    kernel: PeriodicMatern, prior_mean: float, data: CondensedMeasurements
+) -> float:
     r"""Log marginal likelihood of condensed measurements; exact if no neighbours have been merged.
 
-    Measured with 8192 angles left of 20 000 (100 000) random ones of 10 cm noise and l from 0.1 to 1, it is off by 0.2
-    (2.3) for ν = 3/2 and 0.02 (0.2) for 5/2; for ν = 1/2, by up to thousands, it is not usable.
+    Measured with 8192 angles left of 20 000 (100 000) random ones of 10 cm noise and l from 0.1 to
+    1, it is off by 0.2 (2.3) for ν = 3/2 and 0.02 (0.2) for 5/2; for ν = 1/2, by up to thousands,
+    it is not usable.
 
-    The sums kept do not depend on the kernel, so one set serves all hyper-parameters. With the process closed to a
-    circle, the integral over the state where it begins is to be divided by that without measurements,
-    :math:`|I - A(2π)|^{-1} = (1 - e^{-2πλ})^{-d}`.
+    The sums kept do not depend on the kernel, so one set serves all hyper-parameters. With the
+    process closed to a circle, the integral over the state where it begins is to be divided by that
+    without measurements, :math:`|I - A(2π)|^{-1} = (1 - e^{-2πλ})^{-d}`.
     """
     if len(data) == 0:
         return 0.0
@@ -219,7 +266,11 @@ def condensed_log_likelihood(kernel: PeriodicMatern, prior_mean: float, data: Co
     level = Arcs.steps(chain, np.diff(data.angle, append=data.angle[0] + TWO_PI), likelihood)
     evidence = chain.size * math.log(-math.expm1(-TWO_PI * chain.rate))
     while len(level) > 1:
-        first, second, left = level[0 : len(level) - 1 : 2], level[1::2], level[len(level) - len(level) % 2 :]
+        first, second, left = (
+            level[0 : len(level) - 1 : 2],
+            level[1::2],
+            level[len(level) - len(level) % 2 :],
+        )
         pairs, meeting = first.joined(second)
         evidence += _meeting_evidence(first, second, meeting.met)
         level = Arcs(np.concatenate([pairs.blocks, left.blocks], axis=-1))
@@ -229,11 +280,12 @@ def condensed_log_likelihood(kernel: PeriodicMatern, prior_mean: float, data: Co
 
 
 def _meeting_evidence(first: Arcs, second: Arcs, met: FloatArray) -> float:
-    r"""Terms that the integrals over the states where stretches i and j meet add to the log marginal likelihood.
+    r"""Terms that the integrals over the states where stretches i and j meet add to the log
+    marginal likelihood.
 
     .. math::
-        -\tfrac12\log|I + C_i J_j| + \tfrac12 η_j^T m + \tfrac12 (η_j - J_j b_i)^T (m - D η_j), \qquad
-        D = (I + C_i J_j)^{-1} C_i, \quad m = (I + C_i J_j)^{-1}(b_i + C_i η_j)
+        -\tfrac12\log|I + C_i J_j| + \tfrac12 η_j^T m + \tfrac12 (η_j - J_j b_i)^T (m - D η_j),
+        \qquad D = (I + C_i J_j)^{-1} C_i, \quad m = (I + C_i J_j)^{-1}(b_i + C_i η_j)
     """
     d = first.size
     score, offset = second.likelihood[:, d], first.forward[:, d]
@@ -246,7 +298,8 @@ def _meeting_evidence(first: Arcs, second: Arcs, met: FloatArray) -> float:
 
 
 def _closing_evidence(arcs: Arcs) -> float:
-    r"""Logarithm of the integral of one stretch, closed to a circle, over the state where it begins and ends.
+    r"""Logarithm of the integral of one stretch, closed to a circle, over the state where it begins
+    and ends.
 
     .. math::
         \log\int N(x;\; Ax + b,\; C)\, e^{η^T x - x^T J x/2}\,dx =

@@ -13,7 +13,8 @@ from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.gp.condensed import CondensedMeasurements
 from nbv_planner.gp.kernels import Kernel
 
-# Distinct angles that are kept: 33 MB for the covariances among them, and 16 MB with a grid of 1000 angles.
+# Distinct angles that are kept: 33 MB for the covariances among them, and 16 MB with a grid of 1000
+# angles.
 _MOST_KEPT = 2048
 
 
@@ -34,7 +35,9 @@ class CovarianceTable:
         self._gram, self._cross = np.empty((0, 0)), np.empty((0, len(self._grid)))
 
     def at(self, angle: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Covariances among the distinct, rising `angle` (n,), and with the grid; shapes (n, n) and (n, M), in m²."""
+        """Covariances among the distinct, rising `angle` (n,), and with the grid; shapes (n, n) and
+        (n, M), in m².
+        """
         new = angle[~np.isin(angle, self._angle)]
         if len(self._angle) + len(new) > _MOST_KEPT:
             return self._kernel(angle[:, None] - angle), self._kernel(angle[:, None] - self._grid)
@@ -57,18 +60,26 @@ _UNINTERRUPTED = 10**9
 
 
 def dense_posterior(
-    kernel: Kernel, prior_mean: float, grid: FloatArray, angle: FloatArray, radius: FloatArray, noise_std: FloatArray,
-    *, table: CovarianceTable | None = None,
+    kernel: Kernel,
+    prior_mean: float,
+    grid: FloatArray,
+    angle: FloatArray,
+    radius: FloatArray,
+    noise_std: FloatArray,
+    *,
+    table: CovarianceTable | None = None,
 ) -> tuple[FloatArray, FloatArray]:
-    r"""Posterior mean and standard deviation of the radius (thesis eq. gp-posterior; Rasmussen & Williams 2.1).
+    r"""Posterior mean and standard deviation of the radius (thesis eq. gp-posterior; Rasmussen &
+    Williams 2.1).
 
     .. math::
         μ = m + K_{*n}(K_{nn} + D)^{-1}(y - m), \qquad
-        σ^2 = k(0) - \operatorname{diag}\bigl(K_{*n}(K_{nn} + D)^{-1}K_{n*}\bigr), \qquad D = \operatorname{diag}(σ_i^2)
+        σ^2 = k(0) - \operatorname{diag}\bigl(K_{*n}(K_{nn} + D)^{-1}K_{n*}\bigr), \qquad D =
+        \operatorname{diag}(σ_i^2)
 
-    for the constant prior mean m, metres, at the M query angles of `grid`, radians. Measured are angles, radians, which
-    may repeat, radii and their positive standard deviations, metres, shape (n,) each. The `table` holds covariances of
-    this kernel and grid, to be kept for the next call.
+    for the constant prior mean m, metres, at the M query angles of `grid`, radians. Measured are
+    angles, radians, which may repeat, radii and their positive standard deviations, metres, shape
+    (n,) each. The `table` holds covariances of this kernel and grid, to be kept for the next call.
 
     Returns:
         Mean and standard deviation at `grid`, shape (M,) each, metres.
@@ -93,15 +104,23 @@ def _factor(gram: FloatArray) -> FloatArray:
 
 
 def _whitened(factor: FloatArray, cross: FloatArray) -> FloatArray:
-    """Solve `factor @ X = cross`, in blocks of columns if it takes long, so that other threads can run in between."""
+    """Solve `factor @ X = cross`, in blocks of columns if it takes long, so that other threads can
+    run in between.
+    """
     columns = max(1, _UNINTERRUPTED // len(factor) ** 2)
     starts = range(columns, cross.shape[1], columns)
-    blocks = [solve_triangular(factor, b, lower=True, check_finite=False) for b in np.split(cross, starts, axis=1)]
+    blocks = [
+        solve_triangular(factor, b, lower=True, check_finite=False)
+        for b in np.split(cross, starts, axis=1)
+    ]
     return blocks[0] if len(blocks) == 1 else np.concatenate(blocks, axis=1)
 
 
-def dense_covariance(kernel: Kernel, grid: FloatArray, angle: FloatArray, noise_std: FloatArray) -> FloatArray:
-    r"""Posterior covariance :math:`K_{**} - K_{*n}(K_{nn} + D)^{-1}K_{n*}` at `grid`, shape (M, M), m².
+def dense_covariance(
+    kernel: Kernel, grid: FloatArray, angle: FloatArray, noise_std: FloatArray
+) -> FloatArray:
+    r"""Posterior covariance :math:`K_{**} - K_{*n}(K_{nn} + D)^{-1}K_{n*}` at `grid`, shape (M, M),
+    m².
 
     Arguments as in :func:`dense_posterior`.
     """
@@ -109,8 +128,12 @@ def dense_covariance(kernel: Kernel, grid: FloatArray, angle: FloatArray, noise_
     if len(angle) == 0:
         return prior
     angle, _, variance = merge_repeats(angle, np.zeros(len(angle)), noise_std)
-    factor = cholesky(kernel(angle[:, None] - angle) + np.diag(variance), lower=True, check_finite=False)
-    whitened = solve_triangular(factor, kernel(angle[:, None] - grid), lower=True, check_finite=False)
+    factor = cholesky(
+        kernel(angle[:, None] - angle) + np.diag(variance), lower=True, check_finite=False
+    )
+    whitened = solve_triangular(
+        factor, kernel(angle[:, None] - grid), lower=True, check_finite=False
+    )
     return np.asarray(prior - whitened.T @ whitened)
 
 
@@ -120,11 +143,12 @@ _CELLS = TWO_PI * np.arange(64) / 64
 
 @dataclass(frozen=True, eq=False)
 class DensePosterior:
-    """Posterior by dense Cholesky factorisation, for every kernel, at the angles `grid`, shape (M,), radians.
+    """Posterior by dense Cholesky factorisation, for every kernel, at the angles `grid`, shape
+    (M,), radians.
 
-    Measured are angles (radians), radii and standard deviations (metres), shape (n,) each. Beyond `most` distinct
-    angles neighbours are merged; None keeps all: then time grows with the cube of their number. Later posteriors share
-    the `table`.
+    Measured are angles (radians), radii and standard deviations (metres), shape (n,) each. Beyond
+    `most` distinct angles neighbours are merged; None keeps all: then time grows with the cube of
+    their number. Later posteriors share the `table`.
     """
 
     kernel: Kernel
@@ -140,10 +164,16 @@ class DensePosterior:
         """Number of standard normals that one sample takes: M."""
         return len(self.grid)
 
-    def adding(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> DensePosterior:
-        """Add measurements: angle (radians), radius and its standard deviation (metres, positive), shape (n,) each."""
+    def adding(
+        self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray
+    ) -> DensePosterior:
+        """Add measurements: angle (radians), radius and its standard deviation (metres, positive),
+        shape (n,) each.
+        """
         columns = (angle, radius, noise_std)
-        angle, radius, noise_std = (np.concatenate(pair) for pair in zip(self.measured, columns, strict=True))
+        angle, radius, noise_std = (
+            np.concatenate(pair) for pair in zip(self.measured, columns, strict=True)
+        )
         if self.most is not None and len(angle) > self.most:
             data = CondensedMeasurements.none(_CELLS, self.most).adding(angle, radius, noise_std)
             angle, radius, noise_std = data.angle, data.radius, data.noise_std
@@ -157,7 +187,9 @@ class DensePosterior:
 
     def mean_and_std(self) -> tuple[FloatArray, FloatArray]:
         """Posterior mean and standard deviation at the grid, shape (M,) each, metres."""
-        return dense_posterior(self.kernel, self.prior_mean, self.grid, *self.measured, table=self.table)
+        return dense_posterior(
+            self.kernel, self.prior_mean, self.grid, *self.measured, table=self.table
+        )
 
     def sample(self, normals: FloatArray) -> FloatArray:
         """Joint samples, shape (count, M), metres, from standard normals (count, M)."""
@@ -165,7 +197,9 @@ class DensePosterior:
 
     @cached_property
     def _root(self) -> FloatArray:
-        """Rows that combine to samples, by eigenvectors: a covariance that is singular up to rounding has no factor."""
+        """Rows that combine to samples, by eigenvectors: a covariance that is singular up to
+        rounding has no factor.
+        """
         angle, _, noise_std = self.measured
         value, vector = eigh(dense_covariance(self.kernel, self.grid, angle, noise_std))
         return np.asarray((vector * np.sqrt(np.maximum(value, 0.0))).T)
@@ -181,15 +215,22 @@ def dense_log_likelihood(
 
     Arguments as in :func:`dense_posterior`; repeats are not merged.
     """
-    factor = cholesky(kernel(angle[:, None] - angle) + np.diag(noise_std**2), lower=True, check_finite=False)
+    factor = cholesky(
+        kernel(angle[:, None] - angle) + np.diag(noise_std**2), lower=True, check_finite=False
+    )
     whitened = solve_triangular(factor, radius - prior_mean, lower=True, check_finite=False)
-    return float(-0.5 * whitened @ whitened - np.log(np.diag(factor)).sum() - 0.5 * len(angle) * np.log(2.0 * np.pi))
+    return float(
+        -0.5 * whitened @ whitened
+        - np.log(np.diag(factor)).sum()
+        - 0.5 * len(angle) * np.log(2.0 * np.pi)
+    )
 
 
 def merge_repeats(
     angle: FloatArray, radius: FloatArray, noise_std: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    r"""Replace measurements at equal angles by their precision-weighted mean; the posterior stays the same.
+    r"""Replace measurements at equal angles by their precision-weighted mean; the posterior stays
+    the same.
 
     Returns:
         Distinct angles (rising), their radii, and the *variances* :math:`1/\sum_i σ_i^{-2}`.

@@ -1,6 +1,8 @@
-"""The posterior with every measurement moved to the nearest grid angle: time and memory do not grow with their number.
+"""The posterior with every measurement moved to the nearest grid angle: time and memory do not grow
+with their number.
 
-The precision of all states of the chain on a grid is a banded matrix but for its corners, so that LAPACK solves it.
+The precision of all states of the chain on a grid is a banded matrix but for its corners, so that
+LAPACK solves it.
 """
 
 from __future__ import annotations
@@ -18,19 +20,21 @@ from nbv_planner.gp.arcs import inverse_of
 from nbv_planner.gp.chain import MaternChain
 from nbv_planner.gp.kernels import PeriodicMatern
 
-# Least u^(2p + 1), u the step in units of 1/λ: the precision of a step goes with its inverse and rounds off. On the
-# finest grid, 100 measurements of 0.1 m on grid angles, l = 0.05 to 10: off by 3e-4 m at most.
+# Least u^(2p + 1), u the step in units of 1/λ: the precision of a step goes with its inverse and
+# rounds off. On the finest grid, 100 measurements of 0.1 m on grid angles, l = 0.05 to 10: off by
+# 3e-4 m at most.
 _FINEST = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
 class GridChain:
-    r"""Precision of the states at N equal steps around the circle before any measurement, without its corners.
+    r"""Precision of the states at N equal steps around the circle before any measurement, without
+    its corners.
 
     With A, Q of one step (:class:`MaternChain`), the density of all states is the product of
-    :math:`N(x_{k+1}; A x_k, Q)`, and its precision has the blocks :math:`D = A^T Q^{-1} A + Q^{-1}` on the diagonal and
-    :math:`-Q^{-1} A` below it. T are the rows and columns of :math:`x_1 … x_{N-1}`, n = (N - 1) d of them, and B the
-    columns that tie them to :math:`x_0`.
+    :math:`N(x_{k+1}; A x_k, Q)`, and its precision has the blocks :math:`D = A^T Q^{-1} A + Q^{-1}`
+    on the diagonal and :math:`-Q^{-1} A` below it. T are the rows and columns of
+    :math:`x_1 … x_{N-1}`, n = (N - 1) d of them, and B the columns that tie them to :math:`x_0`.
     """
 
     chain: MaternChain  #: law of the steps.
@@ -48,14 +52,17 @@ class GridChain:
         chain, d, step = MaternChain.of(kernel), kernel.order + 1, np.array([TWO_PI / size])
         finest = int(TWO_PI * kernel.rate * _FINEST ** (-1.0 / (2 * d - 1)))
         if size > finest:
-            raise SettingError(f"grid_size: {size} must be at most {finest} with this kernel and solver: grid")
+            raise SettingError(
+                f"grid_size: {size} must be at most {finest} with this kernel and solver: grid"
+            )
         forward, precision = chain.transition(step)[..., 0], inverse_of(chain.noise(step))[..., 0]
         below = -precision @ forward
         diagonal = precision - forward.T @ below
         column = np.concatenate([diagonal, below])
         band, border = np.zeros((2 * d, (size - 1) * d), order="F"), np.zeros(((size - 1) * d, d))
         for j in range(d):
-            band[: 2 * d - j, j::d] = column[j:, j, None]  # what would lie below the last row is never read
+            # what would lie below the last row is never read
+            band[: 2 * d - j, j::d] = column[j:, j, None]
         border[:d] += below
         border[-d:] += below.T
         return cls(chain, band, diagonal, border)
@@ -63,17 +70,19 @@ class GridChain:
 
 @dataclass(frozen=True, eq=False)
 class GridPosterior:
-    r"""Posterior of the radius on a uniform grid, each measurement moved to the nearest grid angle. Immutable.
+    r"""Posterior of the radius on a uniform grid, each measurement moved to the nearest grid angle.
+    Immutable.
 
     A measurement of :math:`f(φ_k + δ)` is taken as one of the state :math:`x_k` at the grid angle,
 
     .. math::
         y = a^T x_k + ε, \quad a = e_0^T A(|δ|)\,S, \quad ε \sim N(0,\; σ^2 + Q_{00}(|δ|)),
 
-    where S turns the signs of odd derivatives for δ < 0: the surface is followed along its slope, and what it may do
-    beyond that counts as noise, independent of all other (as in the fully independent training conditional,
-    Quiñonero-Candela & Rasmussen 2005). On the grid angles it is exact. Between them, 400 measurements of 0.2 m at
-    random angles, ν = 3/2, l = 0.2: mean and deviation are within 2 cm with M = 360 and within 4 mm with M = 1000.
+    where S turns the signs of odd derivatives for δ < 0: the surface is followed along its slope,
+    and what it may do beyond that counts as noise, independent of all other (as in the fully
+    independent training conditional, Quiñonero-Candela & Rasmussen 2005). On the grid angles it is
+    exact. Between them, 400 measurements of 0.2 m at random angles, ν = 3/2, l = 0.2: mean and
+    deviation are within 2 cm with M = 360 and within 4 mm with M = 1000.
     """
 
     prior_mean: float  #: constant prior mean m, metres.
@@ -93,22 +102,32 @@ class GridPosterior:
 
     @property
     def normals_per_sample(self) -> int:
-        """Number of standard normals that one sample takes: one for each component of the state at each angle."""
+        """Number of standard normals that one sample takes: one for each component of the state at
+        each angle.
+        """
         return self.sums[:, 0].size
 
     @property
     def measured(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Grid angles near which something was measured (radians), radii and deviations (metres), shape (n,) each."""
+        """Grid angles near which something was measured (radians), radii and deviations (metres),
+        shape (n,) each.
+        """
         precision, score = self.sums[0, 0], self.sums[0, -1]
         known = np.flatnonzero(precision)
         radius = self.prior_mean + score[known] / precision[known]
         return known * (TWO_PI / len(precision)), radius, precision[known] ** -0.5
 
     def adding(self, angle: FloatArray, radius: FloatArray, noise_std: FloatArray) -> GridPosterior:
-        """Add measurements: angle (radians), radius and its standard deviation (metres, positive), shape (n,) each."""
+        """Add measurements: angle (radians), radius and its standard deviation (metres, positive),
+        shape (n,) each.
+        """
         d, _, size = self.sums.shape
-        node, row, noise = _seen_from_grid(self.grid.chain, size, np.asarray(angle, dtype=float).tobytes())
-        information = (row / (noise_std**2 + noise))[:, None] * np.vstack([row, radius - self.prior_mean])
+        node, row, noise = _seen_from_grid(
+            self.grid.chain, size, np.asarray(angle, dtype=float).tobytes()
+        )
+        information = (row / (noise_std**2 + noise))[:, None] * np.vstack(
+            [row, radius - self.prior_mean]
+        )
         cell = np.arange(d * (d + 1))[:, None] * size + node
         added = np.bincount(cell.ravel(), information.ravel(), self.sums.size)
         return GridPosterior(self.prior_mean, self.grid, self.sums + added.reshape(self.sums.shape))
@@ -122,26 +141,34 @@ class GridPosterior:
     def mean_and_std(self) -> tuple[FloatArray, FloatArray]:
         r"""Posterior mean and standard deviation at the grid, shape (M,) each, metres.
 
-        Elimination of T from its front and from its back leaves :math:`P_k` and :math:`R_k` of the block
-        :math:`T_{kk}`, and :math:`(T^{-1})_{kk} = (P_k + R_k - T_{kk})^{-1}`.
+        Elimination of T from its front and from its back leaves :math:`P_k` and :math:`R_k` of the
+        block :math:`T_{kk}`, and :math:`(T^{-1})_{kk} = (P_k + R_k - T_{kk})^{-1}`.
         """
         d = len(self.sums)
         own = self.sums[:, :d, 1:] + self.grid.diagonal[..., None]
         backward = np.zeros_like(self._band)
         for r, row in enumerate(self._band):
             backward[r, : len(row) - r] = row[: len(row) - r][::-1]
-        given_start = inverse_of(_pivots(self._factor, d) + _pivots(_factor(backward), d)[::-1, ::-1, ::-1] - own)
+        given_start = inverse_of(
+            _pivots(self._factor, d) + _pivots(_factor(backward), d)[::-1, ::-1, ::-1] - own
+        )
         reach = self._solved[::d, 1:]
         covariance = np.linalg.inv(self._start_precision)
         variance = given_start[0, 0] + np.einsum("ki,ij,kj->k", reach, covariance, reach)
         # Outside [0, k(0)] by rounding only.
-        return self.mean(), np.sqrt(np.clip(np.append(covariance[0, 0], variance), 0.0, self.grid.chain.variance))
+        return self.mean(), np.sqrt(
+            np.clip(np.append(covariance[0, 0], variance), 0.0, self.grid.chain.variance)
+        )
 
     def sample(self, normals: FloatArray) -> FloatArray:
-        """Joint samples (count, M), metres, from standard normals (count, normals_per_sample), linear in them."""
+        """Joint samples (count, M), metres, from standard normals (count, normals_per_sample),
+        linear in them.
+        """
         d = len(self.sums)
         root = np.linalg.cholesky(self._start_precision)
-        start = self._start[:, None] + solve_triangular(root, normals[:, :d].T, lower=True, trans="T")
+        start = self._start[:, None] + solve_triangular(
+            root, normals[:, :d].T, lower=True, trans="T"
+        )
         rest = dtbtrs(self._factor, np.asfortranarray(normals[:, d:].T), uplo="L", trans="T")[0]
         states = self._means(start) + np.concatenate([np.zeros_like(start), rest])
         return np.asarray(self.prior_mean + states[::d].T)
@@ -182,8 +209,12 @@ class GridPosterior:
 
 
 @lru_cache(maxsize=1)
-def _seen_from_grid(chain: MaternChain, size: int, angle: bytes) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Nearest grid angle of measurements, a, shape (d, n), and Q₀₀. A mapper asks twice: the bytes are the key."""
+def _seen_from_grid(
+    chain: MaternChain, size: int, angle: bytes
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Nearest grid angle of measurements, a, shape (d, n), and Q₀₀. A mapper asks twice: the bytes
+    are the key.
+    """
     place = np.frombuffer(angle)
     nearest = np.rint(place * (size / TWO_PI)).astype(np.intp)
     offset = place - nearest * (TWO_PI / size)
@@ -205,7 +236,9 @@ def _factor(band: FloatArray) -> FloatArray:
 
 
 def _pivots(factor: FloatArray, d: int) -> FloatArray:
-    """What elimination leaves of each block on the diagonal when its turn comes, shape (d, d, n / d)."""
+    """What elimination leaves of each block on the diagonal when its turn comes, shape (d, d, n /
+    d).
+    """
     root = np.zeros((d, d, factor.shape[1] // d))
     for j in range(d):
         root[j:, j] = factor[: d - j, j::d]

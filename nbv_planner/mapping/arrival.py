@@ -1,4 +1,6 @@
-"""Where a camera stands, as its poses tell: the track of its poses, and when it has arrived at a goal."""
+"""Where a camera stands, as its poses tell: the track of its poses, and when it has arrived at a
+goal.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +14,23 @@ from nbv_planner.geometry import angle_difference
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import CameraPose
 
-# A pose older than the newest by more than this (nanoseconds) does not arrive late: the clock has jumped back.
+# A pose older than the newest by more than this (nanoseconds) does not arrive late: the clock has
+# jumped back.
 _LATE = 1_000_000_000
 
 
 class PoseTrack:
     """A bounded number of poses in the order of their stamps, in any order of arrival.
 
-    Between two poses that are not too far apart the pose is interpolated: position and heading along straight lines,
-    the heading the shorter way. Elsewhere the nearest pose in time counts, if it is near enough.
+    Between two poses that are not too far apart the pose is interpolated: position and heading
+    along straight lines, the heading the shorter way. Elsewhere the nearest pose in time counts, if
+    it is near enough.
     """
 
     def __init__(self, size: int, tolerance: int, gap: int) -> None:
-        """Keep `size` poses; interpolate between two up to a `gap` apart, else take one up to `tolerance` away; ns."""
+        """Keep `size` poses; interpolate between two up to a `gap` apart, else take one up to
+        `tolerance` away; ns.
+        """
         self._size, self._tolerance, self._gap = size, tolerance, gap
         self._stamps: list[int] = []
         self._poses: dict[int, CameraPose] = {}
@@ -35,7 +41,9 @@ class PoseTrack:
         self._poses.clear()
 
     def add(self, stamp: int, pose: CameraPose) -> None:
-        """Add a pose (`stamp` in nanoseconds); one of a clock that has jumped back replaces all others."""
+        """Add a pose (`stamp` in nanoseconds); one of a clock that has jumped back replaces all
+        others.
+        """
         if self._stamps and stamp < self._stamps[-1] - _LATE:
             self.clear()
         if stamp not in self._poses:
@@ -45,11 +53,12 @@ class PoseTrack:
             del self._poses[self._stamps.pop(0)]
 
     def at(self, stamp: int, frame: str = "") -> CameraPose | None:
-        """Pose at `stamp` (nanoseconds), or None as long as no later pose has arrived; it holds for every `frame`.
+        """Pose at `stamp` (nanoseconds), or None as long as no later pose has arrived; it holds for
+        every `frame`.
 
         Raises:
-            InputRejectedError: `pose_too_far` (no pose is near enough) or `pose_gap` (the poses around are too far
-                apart).
+            InputRejectedError: `pose_too_far` (no pose is near enough) or `pose_gap` (the poses
+                around are too far apart).
         """
         after = bisect_left(self._stamps, stamp)
         if after == len(self._stamps):
@@ -62,9 +71,13 @@ class PoseTrack:
         if abs(nearest - stamp) <= self._tolerance:
             return self._poses[nearest]
         if earlier == later:
-            raise InputRejectedError("pose_too_far", f"the first pose is {in_ms(later - stamp)} later than the scan")
+            raise InputRejectedError(
+                "pose_too_far", f"the first pose is {in_ms(later - stamp)} later than the scan"
+            )
         raise InputRejectedError(
-            "pose_gap", f"the poses around the scan are {in_ms(later - earlier)} apart, pose_gap is {in_ms(self._gap)}"
+            "pose_gap",
+            f"the poses around the scan are {in_ms(later - earlier)} apart, pose_gap is"
+            f" {in_ms(self._gap)}",
         )
 
     def latest(self, frame: str = "") -> tuple[int, CameraPose] | None:
@@ -72,9 +85,11 @@ class PoseTrack:
         return (self._stamps[-1], self._poses[self._stamps[-1]]) if self._stamps else None
 
     def during(self, first: int, last: int, frame: str = "") -> list[tuple[int, CameraPose]]:
-        """Stamps and poses from the last one at `first` or before to the last one at `last` or before (nanoseconds).
+        """Stamps and poses from the last one at `first` or before to the last one at `last` or
+        before (nanoseconds).
 
-        None of them as long as the poses do not reach back that far; from a full track, those that it still has.
+        None of them as long as the poses do not reach back that far; from a full track, those that
+        it still has.
         """
         start = bisect_right(self._stamps, first) - 1
         if start < 0 and len(self._stamps) < self._size:
@@ -90,7 +105,9 @@ class PoseTrack:
         turn = float(angle_difference(second.yaw, first.yaw))
         covariance = first.covariance
         if covariance is not None:
-            covariance = None if second.covariance is None else covariance.between(second.covariance, part)
+            covariance = (
+                None if second.covariance is None else covariance.between(second.covariance, part)
+            )
         return CameraPose(
             x=first.x + part * (second.x - first.x),
             y=first.y + part * (second.y - first.y),
@@ -108,29 +125,48 @@ def in_ms(nanoseconds: int) -> str:
 # Most poses kept for settle_time: ten seconds at 100 Hz.
 REMEMBERED = 1000
 SPEED_TIME = 250_000_000
-"""Nanoseconds over which speeds are taken: much longer than from pose to pose, whose noise would look like motion."""
+"""Nanoseconds over which speeds are taken: much longer than from pose to pose, whose noise would
+look like motion.
+"""
 
 
 @dataclass(frozen=True)
 class ArrivalSettings(Settings):
     """When the camera counts as being at its goal."""
 
-    position_tolerance: float = setting(0.05, "Distance to the goal within which the camera has arrived.", unit="m",
-                                        gt=0.0, scale="view_distance")
+    position_tolerance: float = setting(
+        0.05,
+        "Distance to the goal within which the camera has arrived.",
+        unit="m",
+        gt=0.0,
+        scale="view_distance",
+    )
     heading_tolerance: float = setting(
-        0.02, "Difference to the goal's heading within which the camera has arrived.", unit="rad", gt=0.0, le=math.pi
+        0.02,
+        "Difference to the goal's heading within which the camera has arrived.",
+        unit="rad",
+        gt=0.0,
+        le=math.pi,
     )
     settle_time: float = setting(
-        0.5, "Time within the tolerances after which the camera has arrived and scans count.", unit="s",
-        ge=0.0, le=10.0,
+        0.5,
+        "Time within the tolerances after which the camera has arrived and scans count.",
+        unit="s",
+        ge=0.0,
+        le=10.0,
     )
 
     max_speed: float = setting(
-        0.0, "Speed above which the camera moves and has not arrived, on average over 0.25 s; 0: any.", unit="m/s",
+        0.0,
+        "Speed above which the camera moves and has not arrived, on average over 0.25 s; 0: any.",
+        unit="m/s",
         ge=0.0,
     )
     max_turn_rate: float = setting(
-        0.0, "Turn rate above which the camera has not arrived, on average over 0.25 s; 0: any.", unit="rad/s", ge=0.0
+        0.0,
+        "Turn rate above which the camera has not arrived, on average over 0.25 s; 0: any.",
+        unit="rad/s",
+        ge=0.0,
     )
 
     @property
@@ -139,15 +175,19 @@ class ArrivalSettings(Settings):
         return self.max_speed > 0.0 or self.max_turn_rate > 0.0
 
     def stands(self, poses: Sequence[tuple[int, CameraPose]]) -> bool:
-        """Whether the camera moves and turns no faster than allowed, from the first of `poses` to the last.
+        """Whether the camera moves and turns no faster than allowed, from the first of `poses` to
+        the last.
 
-        Each has its stamp, nanoseconds. They are those of the last :data:`SPEED_TIME`; fewer than two tell nothing.
+        Each has its stamp, nanoseconds. They are those of the last :data:`SPEED_TIME`; fewer than
+        two tell nothing.
         """
         if len(poses) < 2:
             return not self.must_stand
         distance, turn = offset(poses[0][1], poses[-1][1])
         seconds = (poses[-1][0] - poses[0][0]) * 1e-9
-        return not (0.0 < self.max_speed * seconds < distance or 0.0 < self.max_turn_rate * seconds < turn)
+        return not (
+            0.0 < self.max_speed * seconds < distance or 0.0 < self.max_turn_rate * seconds < turn
+        )
 
     def reached(self, pose: CameraPose, goal: CameraPose) -> bool:
         """Whether `pose` counts as `goal`."""
@@ -156,5 +196,9 @@ class ArrivalSettings(Settings):
 
 
 def offset(pose: CameraPose, goal: CameraPose) -> tuple[float, float]:
-    """Distance, metres, and difference of the headings, radians in [0, π], between a pose and its goal."""
-    return math.hypot(pose.x - goal.x, pose.y - goal.y), abs(float(angle_difference(pose.yaw, goal.yaw)))
+    """Distance, metres, and difference of the headings, radians in [0, π], between a pose and its
+    goal.
+    """
+    return math.hypot(pose.x - goal.x, pose.y - goal.y), abs(
+        float(angle_difference(pose.yaw, goal.yaw))
+    )

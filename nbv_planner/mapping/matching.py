@@ -1,4 +1,6 @@
-"""Which scans count: each is matched with the camera's pose at its time, and with the goal it was taken at."""
+"""Which scans count: each is matched with the camera's pose at its time, and with the goal it was
+taken at.
+"""
 
 from __future__ import annotations
 
@@ -37,25 +39,38 @@ class MatchingSettings(DwellSettings):
 
     integrate: str = setting(
         "at_view",
-        "Which scans count: at_view uses those taken while the camera is at its goal, always uses all.",
+        "Which scans count: at_view uses those taken while the camera is at its goal, always uses"
+        " all.",
         choices=("at_view", "always"),
     )
     pose_tolerance: float = setting(
-        0.05, "Greatest time between a scan and its pose where it cannot be interpolated.", unit="s", ge=0.0
+        0.05,
+        "Greatest time between a scan and its pose where it cannot be interpolated.",
+        unit="s",
+        ge=0.0,
     )
     pose_gap: float = setting(
-        0.5, "Greatest time between the two poses around a scan for interpolating; 0 takes the nearest.", unit="s",
+        0.5,
+        "Greatest time between the two poses around a scan for interpolating; 0 takes the nearest.",
+        unit="s",
         ge=0.0,
     )
     pose_timeout: float = setting(
-        2.0, "Time for which a scan waits for its pose, by the stamps of later scans.", unit="s", gt=0.0
+        2.0,
+        "Time for which a scan waits for its pose, by the stamps of later scans.",
+        unit="s",
+        gt=0.0,
     )
-    queue_size: int = setting(40, "Number of scans and poses that may wait for each other.", ge=1, le=10_000)
+    queue_size: int = setting(
+        40, "Number of scans and poses that may wait for each other.", ge=1, le=10_000
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.scans_per_view > self.queue_size:
-            raise SettingError(f"scans_per_view: {self.scans_per_view} must be <= {self.queue_size} (queue_size)")
+            raise SettingError(
+                f"scans_per_view: {self.scans_per_view} must be <= {self.queue_size} (queue_size)"
+            )
 
     def track(self, size: int) -> PoseTrack:
         """Keeps so many poses, and gives scans theirs."""
@@ -75,7 +90,8 @@ class MatchedScan:
     pose: CameraPose  #: pose of the camera at that time.
     view: int = 0  #: number of goals received before it was returned.
     frame: str = ""  #: frame of the camera.
-    #: rate of the pose at that time: x, y (m/s) and heading (rad/s), in the object frame; 0 where it is not known.
+    #: rate of the pose at that time: x, y (m/s) and heading (rad/s), in the object frame; 0 where
+    #: it is not known.
     rate: tuple[float, float, float] = _NO_RATE
     #: which beams met something else than the object, shape (B,); None if none did.
     background: BoolArray | None = None
@@ -85,7 +101,8 @@ class PoseSource(Protocol):
     """Source of the camera's latest poses."""
 
     def at(self, stamp: int, frame: str) -> CameraPose | None:
-        """Pose of the camera frame `frame` at `stamp` (nanoseconds), or None while it is not available yet.
+        """Pose of the camera frame `frame` at `stamp` (nanoseconds), or None while it is not
+        available yet.
 
         Raises:
             InputRejectedError: it will never be available.
@@ -99,16 +116,21 @@ class PoseSource(Protocol):
         """
 
     def during(self, first: int, last: int, frame: str) -> list[tuple[int, CameraPose]]:
-        """Stamps and poses of `frame` from the last one at `first` or before to the last one at `last` or before."""
+        """Stamps and poses of `frame` from the last one at `first` or before to the last one at
+        `last` or before.
+        """
 
 
-# Number of the newest scans by which it is judged whether scans find their poses, and the fewest that tell.
+# Number of the newest scans by which it is judged whether scans find their poses, and the fewest
+# that tell.
 _JUDGED, _FEWEST = 20, 5
 
 
 @dataclass(frozen=True)
 class DroppedScan:
-    """A scan that was dropped for its pose, and why; the stamps of the newest scan and pose then, if any; ns."""
+    """A scan that was dropped for its pose, and why; the stamps of the newest scan and pose then,
+    if any; ns.
+    """
 
     reason: str
     detail: str
@@ -119,10 +141,10 @@ class DroppedScan:
 class ScanMatcher:
     """Holds scans, poses and the goal, in any order of arrival, and returns the scans that count.
 
-    A scan taken at the goal may arrive before the goal itself, since they come from different senders; so matched
-    scans are kept for a while, and the first ones taken at the goal after the goal was received count. If the camera
-    leaves the goal after that and comes back, the first ones after its return count too: a planner that has seen it
-    leave waits for them.
+    A scan taken at the goal may arrive before the goal itself, since they come from different
+    senders; so matched scans are kept for a while, and the first ones taken at the goal after the
+    goal was received count. If the camera leaves the goal after that and comes back, the first ones
+    after its return count too: a planner that has seen it leave waits for them.
     """
 
     def __init__(
@@ -136,11 +158,14 @@ class ScanMatcher:
         self._timeout = round(matching.pose_timeout * 1e9)
         self._scans: deque[tuple[int, Scan, str]] = deque()  # stamp, scan, frame
         self._matched: deque[MatchedScan] = deque(maxlen=matching.queue_size)
-        self._here: deque[MatchedScan] = deque(maxlen=matching.queue_size)  # those of the matched that count
+        # those of the matched that count
+        self._here: deque[MatchedScan] = deque(maxlen=matching.queue_size)
         self._from, self._frame = 0, ""
-        self.drops: Counter[str] = Counter()  #: number of scans dropped by reason; for the caller to clear.
+        #: number of scans dropped by reason; for the caller to clear.
+        self.drops: Counter[str] = Counter()
         self.details: dict[str, str] = {}  #: the newest of each reason in words.
-        self._outcomes: deque[DroppedScan | None] = deque(maxlen=_JUDGED)  # of the newest scans; None with a pose
+        # of the newest scans; None with a pose
+        self._outcomes: deque[DroppedScan | None] = deque(maxlen=_JUDGED)
         self.reset()
 
     def reset(self) -> None:
@@ -154,7 +179,9 @@ class ScanMatcher:
         self.first_frame = ""  # of the scans with a known pose
 
     def state(self) -> dict[str, Any]:
-        """The goal, and how many goals and scans there were, as plain values; what waits is not in it."""
+        """The goal, and how many goals and scans there were, as plain values; what waits is not in
+        it.
+        """
         goal = self._goal and [self._goal[0], self._goal[1].x, self._goal[1].y, self._goal[1].yaw]
         return {"goal": goal, "goals": self._goals, "taken": self._taken}
 
@@ -172,11 +199,18 @@ class ScanMatcher:
         self._from = 0 if goal is None else goal[0]
 
     def add_scan(self, stamp: int, scan: Scan, frame: str = "") -> list[MatchedScan]:
-        """Add a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those that can be matched now."""
+        """Add a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those that can
+        be matched now.
+        """
         self._scans.append((stamp, scan, frame))
         if len(self._scans) > self._matching.queue_size:
             *_, its_frame = self._scans.popleft()
-            self._drop("no_pose", f"{self._matching.queue_size} newer ones wait for their poses", stamp, its_frame)
+            self._drop(
+                "no_pose",
+                f"{self._matching.queue_size} newer ones wait for their poses",
+                stamp,
+                its_frame,
+            )
         found = self.match()
         self._give_up(stamp)
         return found
@@ -195,7 +229,9 @@ class ScanMatcher:
             self._here.extend(filter(self._counts, self._matched))
 
     def take(self) -> list[MatchedScan]:
-        """Return the scans that count, each once: those of the current goal once all of them have arrived, or all."""
+        """Return the scans that count, each once: those of the current goal once all of them have
+        arrived, or all.
+        """
         if self._matching.integrate == "always":
             return self._hand_out(list(self._matched))
         if self._goal is None or (self._taken and not self._left(self._goal[1])):
@@ -223,10 +259,16 @@ class ScanMatcher:
         )
 
     def _left(self, goal: CameraPose) -> bool:
-        """Whether the camera has left the goal since its scans were taken; scans after that count again."""
+        """Whether the camera has left the goal since its scans were taken; scans after that count
+        again.
+        """
         with suppress(InputRejectedError):
             newest = self._poses.latest(self._frame)
-            if newest is not None and newest[0] > self._from and not self._arrival.reached(newest[1], goal):
+            if (
+                newest is not None
+                and newest[0] > self._from
+                and not self._arrival.reached(newest[1], goal)
+            ):
                 self._taken, self._from = 0, newest[0]
                 self._here.clear()
         return self._taken == 0
@@ -260,7 +302,9 @@ class ScanMatcher:
         return MatchedScan(stamp, scan, pose, frame=frame, rate=self._rate(stamp, pose, frame))
 
     def _rate(self, stamp: int, pose: CameraPose, frame: str) -> tuple[float, float, float]:
-        """Rate of the pose up to `stamp` (nanoseconds), on average over :data:`SPEED_TIME`; 0 where it is not known."""
+        """Rate of the pose up to `stamp` (nanoseconds), on average over :data:`SPEED_TIME`; 0 where
+        it is not known.
+        """
         (since, before), *_ = [*self._poses.during(stamp - SPEED_TIME, stamp, frame), (stamp, pose)]
         if not 0 < stamp - since <= SPEED_TIME + round(self._matching.pose_gap * 1e9):
             return _NO_RATE
@@ -268,13 +312,20 @@ class ScanMatcher:
         return (pose.x - before.x) / seconds, (pose.y - before.y) / seconds, turn / seconds
 
     def _give_up(self, newest: int) -> None:
-        """Drop the scans that have waited too long for a pose, and those of a clock that has jumped back since."""
+        """Drop the scans that have waited too long for a pose, and those of a clock that has jumped
+        back since.
+        """
         kept: deque[tuple[int, Scan, str]] = deque()
         for scan in self._scans:
             if abs(newest - scan[0]) <= self._timeout:
                 kept.append(scan)
             else:
-                self._drop("no_pose", f"no pose as new as it came within {in_ms(self._timeout)}", newest, scan[2])
+                self._drop(
+                    "no_pose",
+                    f"no pose as new as it came within {in_ms(self._timeout)}",
+                    newest,
+                    scan[2],
+                )
         self._scans = kept
 
     def _drop(self, reason: str, detail: str, stamp: int, frame: str) -> None:
@@ -284,19 +335,26 @@ class ScanMatcher:
             newest = self._poses.latest(frame)
         self.drops[f"scan.{reason}"] += 1
         self.details[f"scan.{reason}"] = detail
-        self._outcomes.append(DroppedScan(reason, detail, stamp, None if newest is None else newest[0]))
+        self._outcomes.append(
+            DroppedScan(reason, detail, stamp, None if newest is None else newest[0])
+        )
 
     def trouble(self, now: int) -> str:
-        """Why the newest scans were dropped, with their stamps; empty while at least half of them find a pose.
+        """Why the newest scans were dropped, with their stamps; empty while at least half of them
+        find a pose.
 
-        The time `now` (nanoseconds) is that of the caller's clock, which tells stamps of another one.
+        The time `now` (nanoseconds) is that of the caller's clock, which tells stamps of another
+        one.
         """
         dropped = [outcome for outcome in self._outcomes if outcome is not None]
         judged = len(self._outcomes)
         if judged < _FEWEST or 2 * len(dropped) <= judged:
             return ""
         (reason, _), *_ = Counter(one.reason for one in dropped).most_common(1)
-        return f"{len(dropped)} of the last {judged} scans dropped (scan.{reason}): {self._cause(dropped, now)}"
+        return (
+            f"{len(dropped)} of the last {judged} scans dropped (scan.{reason}):"
+            f" {self._cause(dropped, now)}"
+        )
 
     def _cause(self, dropped: Sequence[DroppedScan], now: int) -> str:
         """What the stamps of `dropped` scans and of the poses say."""
@@ -306,12 +364,19 @@ class ScanMatcher:
         if abs(last.stamp - last.pose_stamp) <= self._timeout:
             return last.detail
         stamps = {"scans": last.stamp, "poses": last.pose_stamp}
-        said = ", ".join(f"the {kind} are stamped {_seconds(stamp)}" for kind, stamp in stamps.items())
+        said = ", ".join(
+            f"the {kind} are stamped {_seconds(stamp)}" for kind, stamp in stamps.items()
+        )
         said += f", {_seconds(abs(last.stamp - last.pose_stamp))} apart"
         if len({one.pose_stamp for one in dropped}) == 1:
             return f"{said}; no newer pose comes"
-        other = " and ".join(kind for kind, stamp in stamps.items() if abs(now - stamp) > self._timeout)
-        return f"{said}, here it is {_seconds(now)}: the {other or 'scans or poses'} have another clock"
+        other = " and ".join(
+            kind for kind, stamp in stamps.items() if abs(now - stamp) > self._timeout
+        )
+        return (
+            f"{said}, here it is {_seconds(now)}: the {other or 'scans or poses'} have another"
+            " clock"
+        )
 
 
 def _seconds(nanoseconds: int) -> str:
@@ -335,7 +400,9 @@ def check_state(state: Mapping[str, Any]) -> None:
     """
     goal, goals, taken = (state.get(name) for name in ("goal", "goals", "taken"))
     if not is_whole(goals) or not is_whole(taken) or min(goals, taken) < 0:
-        raise StateFileError("content", f"goals, taken: {shown(goals)}, {shown(taken)} must be integers >= 0")
+        raise StateFileError(
+            "content", f"goals, taken: {shown(goals)}, {shown(taken)} must be integers >= 0"
+        )
     if goal is not None and not _is_goal(goal):
         raise StateFileError("content", f"goal: {shown(goal)} must be stamp, x, y, yaw")
 

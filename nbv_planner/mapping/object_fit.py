@@ -1,4 +1,6 @@
-"""Where an object of unknown place and size is, by returns and free space: the most probable circle around it."""
+"""Where an object of unknown place and size is, by returns and free space: the most probable circle
+around it.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,14 @@ from nbv_planner.mapping.scans import valid_beams
 from nbv_planner.star2d.shapes.learned_prior import LearnedPriorSettings, ModelAverage, to_inverse
 from nbv_planner.world.scene import Scene
 
-# Places on the line from the centre to a return; with so many free ones of them something else is in between.
+# Places on the line from the centre to a return; with so many free ones of them something else is
+# in between.
 _STEPS, _CROSSED = 60, 2
-# Spread of the radius, and the angle in which it is one draw, radians: a shape of which only some sides are known.
+# Spread of the radius, and the angle in which it is one draw, radians: a shape of which only some
+# sides are known.
 _SHAPE_STD, SHAPE_ANGLE = 0.25, 0.3
-# Spread of the given point per axis, in mean radii, and of the logarithm of the mean radius about its usual part of the
-# stated radius.
+# Spread of the given point per axis, in mean radii, and of the logarithm of the mean radius about
+# its usual part of the stated radius.
 _CENTRE_STD, _SIZE_STD, MEAN_PART = 0.15, 0.45, 0.7
 # Gauss-Newton steps to them, at most.
 _FIT_STEPS = 30
@@ -46,11 +50,14 @@ class Returns:
             distance = np.asarray(match.scan.ranges[beam], dtype=float)
             x, y = match.pose.to_world(match.scan.bearings[beam], distance)
             parts.append((x, y, np.full(len(beam), number), beam, distance))
-        x, y, scan, beam, distance = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        x, y, scan, beam, distance = (
+            np.concatenate(columns) for columns in zip(*parts, strict=True)
+        )
         return cls(x, y, scan, beam, distance)
 
     def patches(self, outer: float, side: float) -> IntArray:
-        """Number of the connected patch of each return, from 1, shape (n,); 0 beyond `outer`, metres.
+        """Number of the connected patch of each return, from 1, shape (n,); 0 beyond `outer`,
+        metres.
 
         Returns are connected in neighbouring cells of this `side`, metres.
         """
@@ -78,7 +85,9 @@ class FreeCells:
         free = np.zeros((number, number), dtype=bool)
         for match in scans:
             most = min(match.scan.range_max, scene.sensor.range_max)
-            length = np.nan_to_num(np.asarray(match.scan.ranges, dtype=float), nan=0.0, posinf=most, neginf=0.0)
+            length = np.nan_to_num(
+                np.asarray(match.scan.ranges, dtype=float), nan=0.0, posinf=most, neginf=0.0
+            )
             way = np.arange(0.0, most, 0.5 * side)[:, None]
             x, y = match.pose.to_world(match.scan.bearings, way)
             passed = (way < length - 2.0 * side) & (np.maximum(np.abs(x), np.abs(y)) < outer)
@@ -86,7 +95,9 @@ class FreeCells:
         return cls(outer, side, free)
 
     def between(self, centre: tuple[float, float], x: FloatArray, y: FloatArray) -> BoolArray:
-        """Whether the lines from the `centre` to (x, y), shape (n,), cross free cells before they end there."""
+        """Whether the lines from the `centre` to (x, y), shape (n,), cross free cells before they
+        end there.
+        """
         way = np.linspace(0.0, 1.0, _STEPS)[:, None]
         dx, dy = x - centre[0], y - centre[1]
         inside = way * np.hypot(dx, dy) < np.hypot(dx, dy) - 3.0 * self.side
@@ -99,11 +110,13 @@ class FreeCells:
 
 
 def fitted_circle(x: FloatArray, y: FloatArray, stated: float) -> tuple[float, float, float]:
-    r"""Most probable centre and mean radius m of an object with these hits (x, y), shape (n,), metres.
+    r"""Most probable centre and mean radius m of an object with these hits (x, y), shape (n,),
+    metres.
 
-    The radius in each direction of 0.3 rad about the centre is one draw of :math:`N(m, (0.25\,m)^2)`, however many hits
-    it holds; the centre is :math:`N(0, (0.15\,m)^2)` about the given point along each axis and the logarithm of m
-    :math:`N(\log 0.7 R, 0.45^2)` for the `stated` radius R. Solved by Gauss-Newton steps from the prior.
+    The radius in each direction of 0.3 rad about the centre is one draw of
+    :math:`N(m, (0.25\,m)^2)`, however many hits it holds; the centre is :math:`N(0, (0.15\,m)^2)`
+    about the given point along each axis and the logarithm of m :math:`N(\log 0.7 R, 0.45^2)` for
+    the `stated` radius R. Solved by Gauss-Newton steps from the prior.
     """
     usual = MEAN_PART * stated
     at = np.array([0.0, 0.0, usual])
@@ -126,7 +139,8 @@ def fitted_circle(x: FloatArray, y: FloatArray, stated: float) -> tuple[float, f
     return float(at[0]), float(at[1]), float(at[2])
 
 
-# Sectors into which hits are merged; least noise of a hit, in mean radii, and factor of its noise: what no kernel has.
+# Sectors into which hits are merged; least noise of a hit, in mean radii, and factor of its noise:
+# what no kernel has.
 _SECTORS, _LEAST_STD, _FACTOR = 120, 0.03, 2.0
 # Shapes that are weighed against each other: standard deviations in mean radii, and frequencies.
 _STDS, _MEAN_STD, _ORDER = (0.1, 0.2, 0.4), 0.3, 32
@@ -135,18 +149,26 @@ _EVALUATIONS, _FIRST_STEP, _LAST_STEP = 60, 0.1, 0.003
 
 
 def most_probable_centre(
-    x: FloatArray, y: FloatArray, std: FloatArray, circle: tuple[float, float, float], before: tuple[float, float]
+    x: FloatArray,
+    y: FloatArray,
+    std: FloatArray,
+    circle: tuple[float, float, float],
+    before: tuple[float, float],
 ) -> tuple[float, float]:
-    r"""The centre about which these hits are most probable, (x, y) and their noise `std`, shape (n,), metres.
+    r"""The centre about which these hits are most probable, (x, y) and their noise `std`, shape
+    (n,), metres.
 
     The log evidence of the hits' inverse radii, averaged over kernels and symmetries as in
-    :mod:`nbv_planner.star2d.shapes.learned_prior`, plus that of the centre about the given point: about the centre of a
-    regular object its radius is symmetric, and about most inner points of any it is smooth. The search begins at the
-    better of the centre `before` and that of the fitted `circle`, whose mean radius gives the scale.
+    :mod:`nbv_planner.star2d.shapes.learned_prior`, plus that of the centre about the given point:
+    about the centre of a regular object its radius is symmetric, and about most inner points of any
+    it is smooth. The search begins at the better of the centre `before` and that of the fitted
+    `circle`, whose mean radius gives the scale.
     """
     mean = circle[2]
     settings = LearnedPriorSettings(
-        prior_smoothness="5/2", prior_kernel_stds=tuple(part * mean for part in _STDS), prior_mean_std=_MEAN_STD * mean
+        prior_smoothness="5/2",
+        prior_kernel_stds=tuple(part * mean for part in _STDS),
+        prior_mean_std=_MEAN_STD * mean,
     )
     prior = ModelAverage(settings, mean, order=_ORDER)
 
@@ -159,15 +181,24 @@ def most_probable_centre(
         weight = np.bincount(sector, std**-2.0, _SECTORS)
         full = weight > 0.0
         middle, mean_radius = (
-            np.bincount(sector, v * std**-2.0, _SECTORS) / np.where(full, weight, 1.0) for v in (angle, radius)
+            np.bincount(sector, v * std**-2.0, _SECTORS) / np.where(full, weight, 1.0)
+            for v in (angle, radius)
         )
         within = 0.5 * float(np.sum(((radius - mean_radius[sector]) / std) ** 2))
         value, noise = to_inverse(mean_radius[full], weight[full] ** -0.5, mean)
-        fit = 0.5 * float(np.sum(((value - mean) / noise) ** 2)) - prior.given(middle[full], value, noise).log_evidence
+        fit = (
+            0.5 * float(np.sum(((value - mean) / noise) ** 2))
+            - prior.given(middle[full], value, noise).log_evidence
+        )
         return within + fit + 0.5 * float(centre @ centre) / (_CENTRE_STD * mean) ** 2
 
     best = min(np.array(circle[:2]), np.array(before), key=cost)
     simplex = best + _FIRST_STEP * mean * np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    limits = {"initial_simplex": simplex, "maxfev": _EVALUATIONS, "xatol": _LAST_STEP * mean, "fatol": 0.05}
+    limits = {
+        "initial_simplex": simplex,
+        "maxfev": _EVALUATIONS,
+        "xatol": _LAST_STEP * mean,
+        "fatol": 0.05,
+    }
     found = minimize(cost, best, method="Nelder-Mead", options=limits)
     return float(found.x[0]), float(found.x[1])

@@ -1,4 +1,6 @@
-"""An object of unknown place and size: found from the first scans, and the mapping about what was found."""
+"""An object of unknown place and size: found from the first scans, and the mapping about what was
+found.
+"""
 
 from __future__ import annotations
 
@@ -37,11 +39,16 @@ class SearchSettings(Settings):
     """Whether the place and the size of the object are known."""
 
     scene: str = setting(
-        "known", "known: the object is around the origin of object_frame, within the radius bounds; unknown: it is "
-        "found from the first scans.", choices=("known", "unknown"),
+        "known",
+        "known: the object is around the origin of object_frame, within the radius bounds; unknown:"
+        " it is found from the first scans.",
+        choices=("known", "unknown"),
     )
     rough_radius: float = setting(
-        0.0, "unknown: greatest radius of the object, right to a factor of 2; 0 takes radius_max.", unit="m", ge=0.0
+        0.0,
+        "unknown: greatest radius of the object, right to a factor of 2; 0 takes radius_max.",
+        unit="m",
+        ge=0.0,
     )
 
     @property
@@ -60,32 +67,40 @@ class SearchSettings(Settings):
 
 # Stated radii, metres: an outer bound is a radius that a scene may have.
 _SMALLEST, _LARGEST = 1e-4, 1e5
-# The object is within this many stated radii of the given point: twice the radius, and an error of 0.6 of it.
+# The object is within this many stated radii of the given point: twice the radius, and an error of
+# 0.6 of it.
 _OFF = 0.6
 _OUTER = 2.0 + _OFF
-# The camera stays this part beyond what may be the object, and this part on this side of anything else.
+# The camera stays this part beyond what may be the object, and this part on this side of anything
+# else.
 _ASIDE = 1.05
 # Without a map the circle is at most this many radii wide: nothing tells that more is free.
 _BLIND = 2.5
 # The circle may be this part of the nearest radius farther out than the sensor measures.
 _FARTHER = 0.4
-# Part of the proven free range by which the camera comes closer, and rays on which it does until it gives up.
+# Part of the proven free range by which the camera comes closer, and rays on which it does until it
+# gives up.
 _CLOSER, _RAYS = 0.5, 3
-# Looks from one place are this part of the field of view apart; up to so many stated radii it is one place.
+# Looks from one place are this part of the field of view apart; up to so many stated radii it is
+# one place.
 _OVERLAP, _PLACE = 0.9, 0.05
 # Least distance from the given point to which it comes, in stated radii.
 _NEAREST = 0.2
 # Hits that make an object at all; fewer are outliers.
 _LEAST_HITS = 3
-# Side of the cells in which neighbouring returns are one patch, and of those that beams prove free, in mean radii.
+# Side of the cells in which neighbouring returns are one patch, and of those that beams prove free,
+# in mean radii.
 _CELL, _FREE_CELL = 0.1, 0.05
 # Part of the returns of a patch beyond free space that makes it another object.
 _APART = 0.5
-# The centre is at most this part of the greatest radius off the given point; else it is pulled to it, in 5 % steps.
+# The centre is at most this part of the greatest radius off the given point; else it is pulled to
+# it, in 5 % steps.
 _MOST_OFF, _PULLS = 0.4, 100
-# Bounds: so much beyond the farthest hit and the mean radius, and as far inside as by default or the nearest hit tells.
+# Bounds: so much beyond the farthest hit and the mean radius, and as far inside as by default or
+# the nearest hit tells.
 _BEYOND_HITS, _BEYOND_MEAN, _INSIDE, _INSIDE_HITS = 1.15, 1.35, 0.25, 0.7
-# The first of them once hits are in so many of the 21 directions of 0.3 rad: no unseen part can be much farther out.
+# The first of them once hits are in so many of the 21 directions of 0.3 rad: no unseen part can be
+# much farther out.
 _BEYOND, _AROUND_SEEN = 1.1, 15
 # How far centre and bounds together must move to count as a change, in greatest radii.
 _CHANGE = 0.02
@@ -107,16 +122,17 @@ def first_guess(search: SearchSettings, scene: Scene) -> FoundScene:
 def _check_stated(radius: float) -> None:
     if not _SMALLEST <= radius <= _LARGEST:
         raise SettingError(
-            f"rough_radius: {radius:g} m must be {_SMALLEST:g} to {_LARGEST:g} m (radius_max, if it is not given)"
+            f"rough_radius: {radius:g} m must be {_SMALLEST:g} to {_LARGEST:g} m (radius_max, if it"
+            " is not given)"
         )
 
 
 def view_distance(radius: float, near: float, scene: Scene, clear: float = math.inf) -> float:
     """Radius of the circle from which to look at what is within a `radius`, metres.
 
-    As far as the whole of it is in the field of view, and as in the default scene, but not so far that the sensor
-    misses a surface as `near` to the centre as one was seen, unless that is needed to stay outside; nor farther than
-    what is taken to be `clear`.
+    As far as the whole of it is in the field of view, and as in the default scene, but not so far
+    that the sensor misses a surface as `near` to the centre as one was seen, unless that is needed
+    to stay outside; nor farther than what is taken to be `clear`.
     """
     whole = max(AROUND * radius, min(radius / math.sin(scene.half_field), clear))
     return max(_ASIDE * radius, min(whole, scene.sensor.range_max + _FARTHER * near))
@@ -127,16 +143,19 @@ class Search:
     """What is needed to find an object: what was stated, and the sensor."""
 
     settings: SearchSettings
-    scene: Scene  #: as declared; its sensor holds, its bounds are those of the default lengths only.
+    #: as declared; its sensor holds, its bounds are those of the default lengths only.
+    scene: Scene
     noise: RangeNoise  #: as declared.
     mapped: bool = False  #: whether the planner has a map, and bars what is not free.
 
     def after(
         self, found: FoundScene, scans: Sequence[MatchedScan], known: FoundScene | None = None
     ) -> tuple[FoundScene, list[BoolArray]]:
-        """The scene after all `scans` so far, with what was `found` before the last, and their background beams.
+        """The scene after all `scans` so far, with what was `found` before the last, and their
+        background beams.
 
-        Where the scene is `known` from an earlier search of the same scans, it is not searched again.
+        Where the scene is `known` from an earlier search of the same scans, it is not searched
+        again.
         """
         returns = Returns.of(scans, self.scene)
         mine = self._of_object(returns, scans, found)
@@ -153,37 +172,64 @@ class Search:
         clear = math.inf if self.mapped else _clear(returns, ~mine, fresh)
         if fresh.view_distance > clear:
             fresh = dataclasses.replace(fresh, view_distance=clear)
-        moved = math.hypot(fresh.x - found.x, fresh.y - found.y) + abs(fresh.radius_max - found.radius_max)
-        if found.views and moved <= _CHANGE * fresh.radius_max and found.view_distance <= _ASIDE * clear:
+        moved = math.hypot(fresh.x - found.x, fresh.y - found.y) + abs(
+            fresh.radius_max - found.radius_max
+        )
+        if (
+            found.views
+            and moved <= _CHANGE * fresh.radius_max
+            and found.view_distance <= _ASIDE * clear
+        ):
             fresh = found
-        places = np.array([(scans[int(number)].pose.x, scans[int(number)].pose.y) for number in hit])
+        places = np.array(
+            [(scans[int(number)].pose.x, scans[int(number)].pose.y) for number in hit]
+        )
         seen_from = np.arctan2(places[:, 1] - fresh.y, places[:, 0] - fresh.x)
         return dataclasses.replace(fresh, **_allowed_arc(seen_from), views=len(hit)), background
 
-    def _of_object(self, returns: Returns, scans: Sequence[MatchedScan], found: FoundScene) -> BoolArray:
-        """Which returns are of the object, shape (n,): the patch nearest to the given point, and those that go with it.
+    def _of_object(
+        self, returns: Returns, scans: Sequence[MatchedScan], found: FoundScene
+    ) -> BoolArray:
+        """Which returns are of the object, shape (n,): the patch nearest to the given point, and
+        those that go with it.
 
-        Patches that different views have seen go together unless free space has been seen between the centre and most
-        of a patch: an object that is star-shaped about it has none there.
+        Patches that different views have seen go together unless free space has been seen between
+        the centre and most of a patch: an object that is star-shaped about it has none there.
         """
         stated = self.settings.stated(self.scene)
         size = 0.5 * (found.radius_min + found.radius_max) if found.views else MEAN_PART * stated
         part = returns.patches(_OUTER * stated, _CELL * size)
-        whole = (part > 0) & (np.bincount(part, minlength=1)[part] >= _LEAST_HITS)  # others are outliers
+        # others are outliers
+        whole = (part > 0) & (np.bincount(part, minlength=1)[part] >= _LEAST_HITS)
         if not whole.any():
             return whole
-        mine = np.asarray(part == part[np.argmin(np.where(whole, np.hypot(returns.x, returns.y), np.inf))])
+        mine = np.asarray(
+            part == part[np.argmin(np.where(whole, np.hypot(returns.x, returns.y), np.inf))]
+        )
         if (part > 0).sum() == mine.sum():
             return mine
-        centre = (found.x, found.y) if found.views else fitted_circle(returns.x[mine], returns.y[mine], stated)[:2]
+        centre = (
+            (found.x, found.y)
+            if found.views
+            else fitted_circle(returns.x[mine], returns.y[mine], stated)[:2]
+        )
         free = FreeCells.of(scans, self.scene, _OUTER * stated, _FREE_CELL * size)
-        apart = np.bincount(part, free.between(centre, returns.x, returns.y)) / np.maximum(np.bincount(part), 1)
+        apart = np.bincount(part, free.between(centre, returns.x, returns.y)) / np.maximum(
+            np.bincount(part), 1
+        )
         return mine | ((part > 0) & (apart[part] < _APART))
 
     def _around(
-        self, x: FloatArray, y: FloatArray, std: FloatArray, found: FoundScene, scans: Sequence[MatchedScan]
+        self,
+        x: FloatArray,
+        y: FloatArray,
+        std: FloatArray,
+        found: FoundScene,
+        scans: Sequence[MatchedScan],
     ) -> FoundScene:
-        """Centre and bounds from hits on the object and their noise, shape (n,), metres, and the view circle."""
+        """Centre and bounds from hits on the object and their noise, shape (n,), metres, and the
+        view circle.
+        """
         centre_x, centre_y, mean = circle = fitted_circle(x, y, self.settings.stated(self.scene))
         if found.views:  # one view alone tells nothing of symmetry
             centre_x, centre_y = most_probable_centre(x, y, std, circle, (found.x, found.y))
@@ -193,69 +239,98 @@ class Search:
                 break
             centre_x, centre_y = 0.95 * centre_x, 0.95 * centre_y
         seen = len(np.unique(np.floor(np.arctan2(y - centre_y, x - centre_x) / SHAPE_ANGLE)))
-        high = max(_BEYOND_HITS * float(far), _BEYOND_MEAN * mean) if seen < _AROUND_SEEN else _BEYOND * float(far)
+        high = (
+            max(_BEYOND_HITS * float(far), _BEYOND_MEAN * mean)
+            if seen < _AROUND_SEEN
+            else _BEYOND * float(far)
+        )
         part = min(_INSIDE, self.scene.radius_min / self.scene.radius_max)
         low = min(part * high, max(_INSIDE_HITS * float(near), 0.02 * high))
-        clear = min(_farthest(scans, centre_x, centre_y), math.inf if self.mapped else _BLIND * high)
+        clear = min(
+            _farthest(scans, centre_x, centre_y), math.inf if self.mapped else _BLIND * high
+        )
         distance = view_distance(high, float(near), self.scene, clear)
         return FoundScene(centre_x, centre_y, low, high, distance)
 
     def _closer(self, found: FoundScene, scans: Sequence[MatchedScan]) -> FoundScene:
-        """Nothing was hit yet: closer on the ray of the last scan, by a part of what it shows to be free.
+        """Nothing was hit yet: closer on the ray of the last scan, by a part of what it shows to be
+        free.
 
-        Before that it turns on the spot as long as the centre may lie beside the cone. A scan of which no beam tells
-        anything, or one that something is too close, shows nothing to be free. The next side is looked at from no
-        farther than the camera has stood.
+        Before that it turns on the spot as long as the centre may lie beside the cone. A scan of
+        which no beam tells anything, or one that something is too close, shows nothing to be free.
+        The next side is looked at from no farther than the camera has stood.
         """
         last, stated, sensor = scans[-1], self.settings.stated(self.scene), self.scene.sensor
         x, y = last.pose.x, last.pose.y
-        here = [one for one in scans if math.hypot(one.pose.x - x, one.pose.y - y) < _PLACE * stated]
+        here = [
+            one for one in scans if math.hypot(one.pose.x - x, one.pose.y - y) < _PLACE * stated
+        ]
         ahead = min(here, key=lambda one: abs(one.pose.turn))
         ranges = np.asarray(ahead.scan.ranges, dtype=float)
         blind = not (ranges > 0.0).any() or bool(np.isneginf(ranges).any())
         reach = min(sensor.range_max, ahead.scan.range_max)
         free = min(float(np.min(ranges, where=ranges > 0.0, initial=np.inf)), reach)
         angle, away = float(wrap_angle(math.atan2(y, x))), math.hypot(x, y)
-        turn = 0.0 if blind or reach < away else self._turn([one.pose.turn for one in here], _OFF * stated / away)
+        turn = (
+            0.0
+            if blind or reach < away
+            else self._turn([one.pose.turn for one in here], _OFF * stated / away)
+        )
         distance = away - (0.0 if turn else _CLOSER * free)
-        if blind or (distance < _NEAREST * stated and not turn):  # past the given point: from another side
+        # past the given point: from another side
+        if blind or (distance < _NEAREST * stated and not turn):
             angle = angle + TWO_PI / _RAYS
             distance = min(_farthest(scans, 0.0, 0.0), _ASIDE * _OUTER * stated)
         high = min(found.radius_max, distance / _ASIDE)
         return FoundScene(0.0, 0.0, _INSIDE * high, high, distance, angle, angle, turn=turn)
 
     def _turn(self, looked: Sequence[float], sine: float) -> float:
-        """Where to look next from a place, against the given point; 0 if nothing is left. `looked`: where it has been.
+        """Where to look next from a place, against the given point; 0 if nothing is left. `looked`:
+        where it has been.
 
-        The centre is at most an angle of this `sine` beside the given point, and the object hides it: a beam towards it
-        hits.
+        The centre is at most an angle of this `sine` beside the given point, and the object hides
+        it: a beam towards it hits.
         """
         half = min(self.scene.sensor.bearing_max, -self.scene.sensor.bearing_min)
         step = 2.0 * _OVERLAP * half
         number = 0 if sine >= 1.0 else max(0, math.ceil((math.asin(sine) - half) / step))
         turns = (sign * count * step for count in range(1, number + 1) for sign in (1.0, -1.0))
-        return next((turn for turn in turns if min(abs(turn - one) for one in looked) > 0.5 * step), 0.0)
+        return next(
+            (turn for turn in turns if min(abs(turn - one) for one in looked) > 0.5 * step), 0.0
+        )
 
 
 def _farthest(scans: Sequence[MatchedScan], x: float, y: float) -> float:
-    """The greatest distance from a point, metres, at which a scan was taken: what is behind may be a wall."""
+    """The greatest distance from a point, metres, at which a scan was taken: what is behind may be
+    a wall.
+    """
     return max(math.hypot(match.pose.x - x, match.pose.y - y) for match in scans)
 
 
 def _clear(returns: Returns, beside: BoolArray, found: FoundScene) -> float:
-    """How far from the centre nothing else has been seen, metres, by returns that are `beside` the object, shape (n,).
+    """How far from the centre nothing else has been seen, metres, by returns that are `beside` the
+    object, shape (n,).
 
     What is nearer than the least circle does not count: it cannot be avoided.
     """
-    part = returns.patches(math.hypot(found.x, found.y) + _ASIDE * found.view_distance, _CELL * found.radius_max)
+    part = returns.patches(
+        math.hypot(found.x, found.y) + _ASIDE * found.view_distance, _CELL * found.radius_max
+    )
     away = np.hypot(returns.x - found.x, returns.y - found.y)
     least = AROUND * found.radius_max
-    whole = (part > 0) & beside & (np.bincount(part, beside)[part] >= _LEAST_HITS) & (away > _ASIDE * least)
+    whole = (
+        (part > 0)
+        & beside
+        & (np.bincount(part, beside)[part] >= _LEAST_HITS)
+        & (away > _ASIDE * least)
+    )
     return float(np.min(away / _ASIDE, where=whole, initial=np.inf))
 
 
 def _allowed_arc(seen_from: FloatArray) -> dict[str, float]:
-    """The arc of the circle that is near enough to views at these angles, (n,); all of it once they are around."""
+    """The arc of the circle that is near enough to views at these angles, (n,); all of it once they
+    are around.
+    """
     angle = np.sort(wrap_angle(seen_from))
     gap = np.diff(np.append(angle, angle[0] + TWO_PI))
     widest = int(np.argmax(gap))
@@ -270,10 +345,12 @@ _Call = tuple[Scene, list[MatchedScan], int]
 
 
 class SearchingMapping:
-    """Maps scans about a centre that they tell themselves, in a mapping that is replaced whenever that moves.
+    """Maps scans about a centre that they tell themselves, in a mapping that is replaced whenever
+    that moves.
 
-    Every scan is kept with its pose in the object frame. When the scene that they show changes, all of them are mapped
-    again about its centre, so that the belief is the same as if that had been known from the start.
+    Every scan is kept with its pose in the object frame. When the scene that they show changes, all
+    of them are mapped again about its centre, so that the belief is the same as if that had been
+    known from the start.
     """
 
     def __init__(self, search: Search, build: Callable[[FoundScene], ScanMapping]) -> None:
@@ -300,7 +377,9 @@ class SearchingMapping:
         self._settle(first_guess(self._search.settings, self._search.scene))
 
     def use(self, scene: Scene) -> None:
-        """Take the sensor of this scene from now on; place and size of the object stay those found, if it was."""
+        """Take the sensor of this scene from now on; place and size of the object stay those found,
+        if it was.
+        """
         self._search = dataclasses.replace(self._search, scene=scene)
         if not self._scans:  # from how far it looks depends on the sensor
             self._settle(first_guess(self._search.settings, scene))
@@ -320,18 +399,26 @@ class SearchingMapping:
         self._mapping.use(at_found(self._search.scene, found))
 
     def add(
-        self, scans: Sequence[MatchedScan], newest_view: int, *, last: bool = True, known: FoundScene | None = None
+        self,
+        scans: Sequence[MatchedScan],
+        newest_view: int,
+        *,
+        last: bool = True,
+        known: FoundScene | None = None,
     ) -> MappedScans:
         """Find the scene with these scans, and map them; all others, too, if the scene has changed.
 
-        Mapping may be left to the `last` of several calls; the scene may be `known` from a search before.
+        Mapping may be left to the `last` of several calls; the scene may be `known` from a search
+        before.
         """
         if not scans:
             return self._mapping.add(scans, newest_view)
         before, number = self.found, len(self._scans)
         self._scans = [*self._scans, *scans]
         found, background = self._search.after(before, self._scans, known)
-        kept = all(np.array_equal(old, new) for old, new in zip(self.background, background, strict=False))
+        kept = all(
+            np.array_equal(old, new) for old, new in zip(self.background, background, strict=False)
+        )
         self.background = background
         if not found.views:  # nothing to map yet: without hits they tell nothing within the bounds
             self._settle(found)
@@ -341,9 +428,16 @@ class SearchingMapping:
             self.found = found
         else:
             self._settle(found)
-            met = (np.isfinite(match.scan.ranges) & ~mask for match, mask in zip(self._scans, background, strict=True))
+            met = (
+                np.isfinite(match.scan.ranges) & ~mask
+                for match, mask in zip(self._scans, background, strict=True)
+            )
             number, newest_view = next(number for number, hits in enumerate(met) if hits.any()), -1
-        call = self._search.scene, self._referred(self._scans[number:], background[number:]), newest_view
+        call = (
+            self._search.scene,
+            self._referred(self._scans[number:], background[number:]),
+            newest_view,
+        )
         self._calls = [*self._calls, call]
         return dataclasses.replace(self._mapped(), views=new) if last else MappedScans.none(new)
 
@@ -355,11 +449,15 @@ class SearchingMapping:
             mapped = self._mapping.add(scans, newest_view, last=number == len(calls))
         return mapped
 
-    def _referred(self, scans: Sequence[MatchedScan], background: Sequence[BoolArray]) -> list[MatchedScan]:
+    def _referred(
+        self, scans: Sequence[MatchedScan], background: Sequence[BoolArray]
+    ) -> list[MatchedScan]:
         """The scans about the centre, their beams on the background marked."""
         x, y = self.found.x, self.found.y
         return [
-            dataclasses.replace(match, pose=match.pose.relative_to(x, y), background=mask if mask.any() else None)
+            dataclasses.replace(
+                match, pose=match.pose.relative_to(x, y), background=mask if mask.any() else None
+            )
             for match, mask in zip(scans, background, strict=True)
         ]
 
@@ -379,7 +477,8 @@ class SearchingMapping:
     def restore(
         self, state: Mapping[str, NDArray[Any]], found: FoundScene, scans: Sequence[MatchedScan]
     ) -> None:
-        """Restore the :meth:`state` of another one of the same settings, with what it had `found` in its `scans`.
+        """Restore the :meth:`state` of another one of the same settings, with what it had `found`
+        in its `scans`.
 
         Raises:
             MeasurementError: it is no such state.

@@ -1,11 +1,13 @@
-r"""Scans from depth images and point clouds: the nearest surface at each bearing, within a band of heights.
+r"""Scans from depth images and point clouds: the nearest surface at each bearing, within a band of
+heights.
 
-The nearest of many noisy depths is too short, the more so the more there are. So the range is the median of those that
-lie close behind the nearest.
+The nearest of many noisy depths is too short, the more so the more there are. So the range is the
+median of those that lie close behind the nearest.
 
-The axes are those of a camera that looks ahead along x, with y to the left and z up (REP 103); heights count from its
-origin. A pixel in the column u of a pinhole camera has the bearing :math:`β = \arctan((c_x - u) / f_x)` and, at the
-depth Z, the range :math:`Z / \cosβ` in the plane and the height :math:`Z (c_y - v) / f_y`.
+The axes are those of a camera that looks ahead along x, with y to the left and z up (REP 103);
+heights count from its origin. A pixel in the column u of a pinhole camera has the bearing
+:math:`β = \arctan((c_x - u) / f_x)` and, at the depth Z, the range :math:`Z / \cosβ` in the plane
+and the height :math:`Z (c_y - v) / f_y`.
 """
 
 from __future__ import annotations
@@ -20,9 +22,11 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.scan import Scan
 
-# Depths of a column up to this part behind the nearest are of one surface: some standard deviations of a depth camera.
+# Depths of a column up to this part behind the nearest are of one surface: some standard deviations
+# of a depth camera.
 _ONE_SURFACE = 0.03
-# Step from column to column beyond which, as a part of the depth, it is one of a slanting surface only if a step beside
+# Step from column to column beyond which, as a part of the depth, it is one of a slanting surface
+# only if a step beside
 # it is half as high: else it leads from one surface to another.
 _EDGE = 0.01
 SCAN_SOURCES = ("laser_scan", "multi_echo", "depth_image", "point_cloud")
@@ -33,29 +37,47 @@ class ScanMakerSettings(Settings):
     """What scans are made of, and how."""
 
     scan_source: str = setting(
-        "laser_scan", "What scans are made of by scan_maker, which runs unless they are received as they are "
-        "(laser_scan).", choices=SCAN_SOURCES,
+        "laser_scan",
+        "What scans are made of by scan_maker, which runs unless they are received as they are "
+        "(laser_scan).",
+        choices=SCAN_SOURCES,
     )
     scan_frame: str = setting(
         "", "Frame of the scans, x ahead and z up; empty: that of the source, without _optical."
     )
     band_above: float = setting(
-        0.05, "Height above the camera up to which surfaces count.", unit="m", ge=0.0, scale="view_distance"
+        0.05,
+        "Height above the camera up to which surfaces count.",
+        unit="m",
+        ge=0.0,
+        scale="view_distance",
     )
     band_below: float = setting(
-        0.05, "Depth below the camera down to which surfaces count.", unit="m", ge=0.0, scale="view_distance"
+        0.05,
+        "Depth below the camera down to which surfaces count.",
+        unit="m",
+        ge=0.0,
+        scale="view_distance",
     )
     empty_is_free: bool = setting(
-        True, "depth_image: a bearing without any return is free space, as of a lidar; else it tells nothing."
+        True,
+        "depth_image: a bearing without any return is free space, as of a lidar; else it tells"
+        " nothing.",
     )
     scan_field: float = setting(
         TWO_PI, "point_cloud: opening angle of the scans.", unit="rad", gt=0.0, le=TWO_PI
     )
     scan_step: float = setting(
-        0.01, "point_cloud: angle from beam to beam, no less than between the points.", unit="rad", ge=1e-4, le=1.0
+        0.01,
+        "point_cloud: angle from beam to beam, no less than between the points.",
+        unit="rad",
+        ge=1e-4,
+        le=1.0,
     )
     cloud_axes: str = setting(
-        "auto", "point_cloud: optical (z ahead, x right), body (x ahead, z up), auto: optical in the frame's name.",
+        "auto",
+        "point_cloud: optical (z ahead, x right), body (x ahead, z up), auto: optical in the"
+        " frame's name.",
         choices=("auto", "optical", "body"),
     )
 
@@ -77,7 +99,8 @@ class Pinhole:
     """A pinhole camera without distortion: focal lengths and principal point, pixels.
 
     Raises:
-        InputRejectedError: reason `camera_info`: a number is not finite, or a focal length not positive.
+        InputRejectedError: reason `camera_info`: a number is not finite, or a focal length not
+            positive.
     """
 
     fx: float
@@ -88,18 +111,22 @@ class Pinhole:
     def __post_init__(self) -> None:
         numbers = (self.fx, self.fy, self.cx, self.cy)
         if not all(map(math.isfinite, numbers)) or min(self.fx, self.fy) <= 0.0:
-            raise InputRejectedError("camera_info", f"fx, fy, cx, cy are {numbers}: the camera is not calibrated")
+            raise InputRejectedError(
+                "camera_info", f"fx, fy, cx, cy are {numbers}: the camera is not calibrated"
+            )
 
 
 def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSettings) -> Scan:
-    """Scan of a depth image, one beam for each pixel at its centre; limits of the range are not known from it.
+    """Scan of a depth image, one beam for each pixel at its centre; limits of the range are not
+    known from it.
 
-    Each beam has the nearest surface in the band, between the two columns beside its bearing: of a plane that is exact,
-    and an edge is off by half a pixel at most. A column without any is `+inf` or NaN (`empty_is_free`), also NaN if the
-    image does not show what is straight ahead, and `-inf` if a pixel of it is closer than the camera measures (`-inf`,
-    REP 117).
+    Each beam has the nearest surface in the band, between the two columns beside its bearing: of a
+    plane that is exact, and an edge is off by half a pixel at most. A column without any is `+inf`
+    or NaN (`empty_is_free`), also NaN if the image does not show what is straight ahead, and `-inf`
+    if a pixel of it is closer than the camera measures (`-inf`, REP 117).
 
-    The `depth` is the distance along the optical axis, shape (H, W), metres; 0, NaN and `+inf` are no return.
+    The `depth` is the distance along the optical axis, shape (H, W), metres; 0, NaN and `+inf` are
+    no return.
 
     Raises:
         InputRejectedError: reason `empty`: there are no pixels.
@@ -115,7 +142,8 @@ def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSetting
     empty = np.inf if settings.empty_is_free and shows_ahead else np.nan
     nearest[np.isinf(nearest)] = empty
     nearest[~counts.any(axis=0) & np.isneginf(depth).any(axis=0)] = -np.inf
-    # Columns lie densest at the edges: with the step at the centre, no beam lies between two columns it cannot reach.
+    # Columns lie densest at the edges: with the step at the centre, no beam lies between two
+    # columns it cannot reach.
     step = 1.0 / camera.fx
     low, high = np.arctan((camera.cx - np.array([columns - 1.0, 0.0])) / camera.fx)
     bearing = low + step * np.arange(int((high - low) / step + 1e-9) + 1)
@@ -124,10 +152,11 @@ def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSetting
 
 
 def _between_columns(depth: FloatArray, place: FloatArray, camera: Pinhole) -> FloatArray:
-    """Range at places between columns, shape (n,), pixels, from the depth of each column, shape (W,), metres.
+    """Range at places between columns, shape (n,), pixels, from the depth of each column, shape
+    (W,), metres.
 
-    Of a plane the inverse depth is linear in the column. Columns of different surfaces are not mixed: there the range
-    is that in the nearest column.
+    Of a plane the inverse depth is linear in the column. Columns of different surfaces are not
+    mixed: there the range is that in the nearest column.
     """
     column = np.rint(place).astype(int)
     left = np.minimum(place.astype(int), max(len(depth) - 2, 0))
@@ -144,7 +173,9 @@ def _between_columns(depth: FloatArray, place: FloatArray, camera: Pinhole) -> F
 
 
 def _nearest_surface(depth: FloatArray) -> FloatArray:
-    """Depth of the nearest surface in each column of an image, shape (H, W): shape (W,), metres; inf where none is."""
+    """Depth of the nearest surface in each column of an image, shape (H, W): shape (W,), metres;
+    inf where none is.
+    """
     one = np.where(depth <= (1.0 + _ONE_SURFACE) * depth.min(axis=0), depth, np.nan)
     middle = np.full(depth.shape[1], np.inf)
     there = np.isfinite(one).any(axis=0)
@@ -153,10 +184,11 @@ def _nearest_surface(depth: FloatArray) -> FloatArray:
 
 
 def scan_of_points(points: FloatArray, settings: ScanMakerSettings, *, optical: bool) -> Scan:
-    """Scan of a point cloud: the nearest surface in the band at each bearing; NaN where there is none.
+    """Scan of a point cloud: the nearest surface in the band at each bearing; NaN where there is
+    none.
 
-    The positions, shape (N, 3), are in metres; those that are not finite are left out. `optical` axes are z ahead, x
-    right, y down, others x ahead, y left, z up.
+    The positions, shape (N, 3), are in metres; those that are not finite are left out. `optical`
+    axes are z ahead, x right, y down, others x ahead, y left, z up.
     """
     x, y, z = points.T
     ahead, left, up = (z, -x, -y) if optical else (x, y, z)

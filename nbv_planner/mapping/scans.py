@@ -27,7 +27,8 @@ from nbv_planner.world.scene import FoundScene, Scene
 
 # A beam counts as free up to this many standard deviations short of what it met.
 _NOISE_MARGIN = 3.0
-# Ranges of a beam that are further from their median than so many standard deviations are not averaged with it.
+# Ranges of a beam that are further from their median than so many standard deviations are not
+# averaged with it.
 _OUTLYING = 4.0
 # Beams by which the first and the last ones of two scans may be apart that are averaged.
 _BEAMS_APART = 2.0
@@ -37,12 +38,24 @@ _BEAMS_APART = 2.0
 class MeasurementSettings(Settings):
     """How returns become hits."""
 
-    noise_std: float = setting(0.2, "Standard deviation of a range measurement, as the mapper assumes it.",
-                               unit="m", gt=0.0, le=1e6, scale="view_distance")
-    noise_std_per_metre: float = setting(0.0, "Part of the standard deviation that grows with range.",
-                                         unit="m/m", ge=0.0)
-    radius_margin: float = setting(1.0, "How far outside [radius_min, radius_max] a return still counts.",
-                                   unit="m", ge=0.0, scale="span")
+    noise_std: float = setting(
+        0.2,
+        "Standard deviation of a range measurement, as the mapper assumes it.",
+        unit="m",
+        gt=0.0,
+        le=1e6,
+        scale="view_distance",
+    )
+    noise_std_per_metre: float = setting(
+        0.0, "Part of the standard deviation that grows with range.", unit="m/m", ge=0.0
+    )
+    radius_margin: float = setting(
+        1.0,
+        "How far outside [radius_min, radius_max] a return still counts.",
+        unit="m",
+        ge=0.0,
+        scale="span",
+    )
 
     @property
     def noise(self) -> RangeNoise:
@@ -60,23 +73,35 @@ class ScanHits:
 
 
 def scan_to_hits(
-    scan: Scan, pose: CameraPose, scene: Scene, settings: MeasurementSettings, noise_factor: ArrayLike = 1.0,
-    background: BoolArray | None = None, view: int = 0,
+    scan: Scan,
+    pose: CameraPose,
+    scene: Scene,
+    settings: MeasurementSettings,
+    noise_factor: ArrayLike = 1.0,
+    background: BoolArray | None = None,
+    view: int = 0,
 ) -> ScanHits:
     """Turn the returns of a scan taken at any camera pose, of the `view` of that number, into hits.
 
-    The noise is `noise_factor`, of all beams or of each, times that of the settings. Beams of the `background`,
-    shape (B,), met something else: they are free up to there, and nothing is known of what is behind.
+    The noise is `noise_factor`, of all beams or of each, times that of the settings. Beams of the
+    `background`, shape (B,), met something else: they are free up to there, and nothing is known of
+    what is behind.
 
-    Beams are left out, and counted, for these reasons: `nan`, `too_close` (-inf or below the least range),
-    `not_positive`, `too_far` (above the greatest range), `outside_bounds` and `inside_bounds` (farther from the centre
-    than the bounds by more than `radius_margin`, or nearer), `background`, and `no_return` (`+inf`) where a miss of the
-    sensor tells nothing; else a miss is no drop.
+    Beams are left out, and counted, for these reasons: `nan`, `too_close` (-inf or below the least
+    range), `not_positive`, `too_far` (above the greatest range), `outside_bounds` and
+    `inside_bounds` (farther from the centre than the bounds by more than `radius_margin`, or
+    nearer), `background`, and `no_return` (`+inf`) where a miss of the sensor tells nothing; else a
+    miss is no drop.
 
-    A beam that has passed the object and ends outside of the bounds behind it, on a wall, is free up to there if it is
-    one of three neighbours that have: one alone is an outlier. One that ends before the object tells nothing.
+    A beam that has passed the object and ends outside of the bounds behind it, on a wall, is free
+    up to there if it is one of three neighbours that have: one alone is an outlier. One that ends
+    before the object tells nothing.
     """
-    ranges, at, margin = np.asarray(scan.ranges, dtype=float), np.array([pose.x, pose.y]), settings.radius_margin
+    ranges, at, margin = (
+        np.asarray(scan.ranges, dtype=float),
+        np.array([pose.x, pose.y]),
+        settings.radius_margin,
+    )
     reasons, kept, miss, high = _left_out(scan, scene, background)
     points = np.stack(pose.to_world(scan.bearings[kept], ranges[kept]), axis=1)
     radius, beam = np.hypot(*points.T), points - at
@@ -88,23 +113,33 @@ def scan_to_hits(
     inside = ~(reasons["outside_bounds"] | reasons["inside_bounds"])
     hit, incidence = np.zeros(len(ranges), dtype=bool), np.zeros(len(ranges))
     hit[kept[inside]] = True
-    incidence[kept] = np.arctan2(np.abs(beam[:, 0] * points[:, 1] - beam[:, 1] * points[:, 0]), -outward)
+    incidence[kept] = np.arctan2(
+        np.abs(beam[:, 0] * points[:, 1] - beam[:, 1] * points[:, 0]), -outward
+    )
     free = hit | miss | reasons["background"] | _in_threes(passed)
     of_hit, length = hit[free], np.where(miss, high, ranges)[free]
     factor = np.broadcast_to(np.asarray(noise_factor, dtype=float), ranges.shape)[free]
     std = factor * scene.sensor.range_std(settings.noise, length, incidence[free])
     points, number = points[inside], int(hit.sum())
-    spread = np.zeros((number, 2, 2)) if pose.covariance is None else pose.covariance.hit_spread(beam[inside])
+    spread = (
+        np.zeros((number, 2, 2))
+        if pose.covariance is None
+        else pose.covariance.hit_spread(beam[inside])
+    )
     hits = Hits(points, std[of_hit], np.tile(at, (number, 1)), np.full(number, view), spread)
     heading, clear = pose.yaw + scan.bearings[free], np.maximum(length - _NOISE_MARGIN * std, 0.0)
     rays = FreeRays(at, np.stack([np.cos(heading), np.sin(heading)], axis=1), clear, of_hit)
-    return ScanHits(hits, rays, {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()})
+    return ScanHits(
+        hits, rays, {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
+    )
 
 
 def _left_out(
     scan: Scan, scene: Scene, background: BoolArray | None
 ) -> tuple[dict[str, BoolArray], IntArray, BoolArray, float]:
-    """Which beams are left out wherever they end, by reason; the others, the misses, and how far these went, metres."""
+    """Which beams are left out wherever they end, by reason; the others, the misses, and how far
+    these went, metres.
+    """
     ranges, sensor = np.asarray(scan.ranges, dtype=float), scene.sensor
     finite, miss, nowhere = np.isfinite(ranges), ranges == np.inf, np.zeros(len(ranges), dtype=bool)
     valid, low, high = valid_beams(scan, sensor)
@@ -122,33 +157,45 @@ def _left_out(
 
 
 def valid_beams(scan: Scan, sensor: SensorModel) -> tuple[BoolArray, float, float]:
-    """Which beams met anything where scan and sensor can measure, and the least and the greatest such range, metres."""
+    """Which beams met anything where scan and sensor can measure, and the least and the greatest
+    such range, metres.
+    """
     low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
     ranges = np.asarray(scan.ranges, dtype=float)
     return (ranges >= low) & (ranges <= high) & (ranges > 0.0), low, high
 
 
 def _in_threes(passed: BoolArray) -> BoolArray:
-    """Which beams have passed the object as one of three neighbours that have; beside the scan all have."""
+    """Which beams have passed the object as one of three neighbours that have; beside the scan all
+    have.
+    """
     around = np.concatenate([[True, True], passed, [True, True]])
     three = around[:-2] & around[1:-1] & around[2:]
     return np.asarray(three[:-2] | three[1:-1] | three[2:])
 
 
-def averaged(scans: Sequence[MatchedScan], noise: RangeNoise) -> list[tuple[MatchedScan, FloatArray]]:
-    r"""Average scans of the same beams from one place; each with the factor of the noise of every beam, shape (B,).
+def averaged(
+    scans: Sequence[MatchedScan], noise: RangeNoise
+) -> list[tuple[MatchedScan, FloatArray]]:
+    r"""Average scans of the same beams from one place; each with the factor of the noise of every
+    beam, shape (B,).
 
-    Scans that follow one another are from one place as long as their poses differ from the first one's by no more than
-    the `noise` moves a hit, and of the same beams as long as first and last beam are about where the first scan has
-    them: drivers send a beam more or less, and some state as `range_max` the largest range in that scan. They count
-    for the nearest beams of the first one. For each beam its most frequent outcome counts, a hit, the background or a
-    miss; n ranges that are within some σ of their median are averaged, which leaves :math:`σ / \sqrt n`. Mapped one by
-    one, hits that noise moves along a beam would fill the gaps between the surfaces before and behind the tip that it
-    grazes.
+    Scans that follow one another are from one place as long as their poses differ from the first
+    one's by no more than the `noise` moves a hit, and of the same beams as long as first and last
+    beam are about where the first scan has them: drivers send a beam more or less, and some state
+    as `range_max` the largest range in that scan. They count for the nearest beams of the first
+    one. For each beam its most frequent outcome counts, a hit, the background or a miss; n ranges
+    that are within some σ of their median are averaged, which leaves :math:`σ / \sqrt n`. Mapped
+    one by one, hits that noise moves along a beam would fill the gaps between the surfaces before
+    and behind the tip that it grazes.
     """
     groups: list[list[MatchedScan]] = []
     for match in scans:
-        if groups and _from_one_place(groups[-1][0], match, noise) and _same_beams(groups[-1][0].scan, match.scan):
+        if (
+            groups
+            and _from_one_place(groups[-1][0], match, noise)
+            and _same_beams(groups[-1][0].scan, match.scan)
+        ):
             groups[-1].append(match)
         else:
             groups.append([match])
@@ -156,11 +203,16 @@ def averaged(scans: Sequence[MatchedScan], noise: RangeNoise) -> list[tuple[Matc
 
 
 def measured(
-    scans: Sequence[MatchedScan], scene: Scene, settings: MeasurementSettings, noise_factor: float = 1.0
+    scans: Sequence[MatchedScan],
+    scene: Scene,
+    settings: MeasurementSettings,
+    noise_factor: float = 1.0,
 ) -> list[ScanHits]:
     """What scans measure, those from one place :func:`averaged`; see :func:`scan_to_hits`."""
     return [
-        scan_to_hits(one.scan, one.pose, scene, settings, noise_factor * factor, one.background, one.view)
+        scan_to_hits(
+            one.scan, one.pose, scene, settings, noise_factor * factor, one.background, one.view
+        )
         for one, factor in averaged(scans, settings.noise)
     ]
 
@@ -174,14 +226,20 @@ def _from_one_place(first: MatchedScan, other: MatchedScan, noise: RangeNoise) -
 
 
 def _same_beams(first: Scan, other: Scan) -> bool:
-    """Whether the first and the last beams of two scans, and their numbers, are at most some beams apart."""
+    """Whether the first and the last beams of two scans, and their numbers, are at most some beams
+    apart.
+    """
     one, two = first.bearings[[0, -1]], other.bearings[[0, -1]]
     number = abs(len(first.ranges) - len(other.ranges))
-    return number <= _BEAMS_APART and bool(np.abs(one - two).max() <= _BEAMS_APART * first.angle_increment)
+    return number <= _BEAMS_APART and bool(
+        np.abs(one - two).max() <= _BEAMS_APART * first.angle_increment
+    )
 
 
 def unlike(scans: Sequence[MatchedScan], noise: RangeNoise) -> int:
-    """Number of scans that are not averaged with the one before them, at the same place, for their other beams."""
+    """Number of scans that are not averaged with the one before them, at the same place, for their
+    other beams.
+    """
     return sum(
         _from_one_place(one, other, noise) and not _same_beams(one.scan, other.scan)
         for one, other in pairwise(scans)
@@ -189,16 +247,19 @@ def unlike(scans: Sequence[MatchedScan], noise: RangeNoise) -> int:
 
 
 def _on_beams_of_first(scans: Sequence[MatchedScan], noise: RangeNoise) -> Sequence[MatchedScan]:
-    """The scans on the beams of the first one, and with its header but the widest limits of the range.
+    """The scans on the beams of the first one, and with its header but the widest limits of the
+    range.
 
-    Where a scan has no beam or a range beyond its own limits it is NaN, and where it is a miss of one that sees clearly
-    less far than another: it tells nothing of what is farther.
+    Where a scan has no beam or a range beyond its own limits it is NaN, and where it is a miss of
+    one that sees clearly less far than another: it tells nothing of what is farther.
     """
     first = scans[0].scan
     if len({_header(match.scan) for match in scans}) == 1:
         return scans
     far = max(match.scan.range_max for match in scans)
-    first = dataclasses.replace(first, range_min=min(match.scan.range_min for match in scans), range_max=far)
+    first = dataclasses.replace(
+        first, range_min=min(match.scan.range_min for match in scans), range_max=far
+    )
     sure = far if far == math.inf else far - _OUTLYING * float(noise.std(np.array(far)))
     return [_on_beams(first, match, sure) for match in scans]
 
@@ -208,7 +269,9 @@ def _header(scan: Scan) -> tuple[float, ...]:
 
 
 def _on_beams(first: Scan, match: MatchedScan, sure: float) -> MatchedScan:
-    """The scan on the beams of `first`; its misses tell something if it sees as far as `sure`, metres."""
+    """The scan on the beams of `first`; its misses tell something if it sees as far as `sure`,
+    metres.
+    """
     scan, number = match.scan, len(first.ranges)
     ranges = np.asarray(scan.ranges, dtype=float)
     ranges = np.where((ranges > 0.0) & (ranges < scan.range_min), -np.inf, ranges)
@@ -221,7 +284,9 @@ def _on_beams(first: Scan, match: MatchedScan, sure: float) -> MatchedScan:
     if match.background is not None:
         background = np.zeros(number, dtype=bool)
         background[place[there]] = match.background[there]
-    return dataclasses.replace(match, scan=dataclasses.replace(first, ranges=placed), background=background)
+    return dataclasses.replace(
+        match, scan=dataclasses.replace(first, ranges=placed), background=background
+    )
 
 
 def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedScan, FloatArray]:
@@ -232,7 +297,9 @@ def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedSc
     first, beam = scans[0], np.arange(len(scans[0].scan.ranges))
     ranges = np.array([match.scan.ranges for match in scans], dtype=float)  # (n, B)
     met, nothing = np.isfinite(ranges), np.zeros(len(beam), dtype=bool)
-    behind = np.array([nothing if match.background is None else match.background for match in scans])
+    behind = np.array(
+        [nothing if match.background is None else match.background for match in scans]
+    )
     outcomes = np.array([met & ~behind, met & behind, np.isposinf(ranges)])
     most = outcomes.sum(axis=1).argmax(axis=0)
     alike = met & outcomes[most, :, beam].T
@@ -245,12 +312,16 @@ def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedSc
     rest = np.where(outcomes.any(axis=(0, 1)), np.inf, ranges[0])
     mean = np.divide(np.where(near, ranges, 0.0).sum(axis=0), number, out=rest, where=number > 0)
     pose = dataclasses.replace(
-        first.pose, x=float(np.mean([match.pose.x for match in scans])),
+        first.pose,
+        x=float(np.mean([match.pose.x for match in scans])),
         y=float(np.mean([match.pose.y for match in scans])),
-        yaw=first.pose.yaw + float(np.mean([angle_difference(match.pose.yaw, first.pose.yaw) for match in scans])),
+        yaw=first.pose.yaw
+        + float(np.mean([angle_difference(match.pose.yaw, first.pose.yaw) for match in scans])),
     )
     whole = dataclasses.replace(
-        first, scan=dataclasses.replace(first.scan, ranges=mean), pose=pose,
+        first,
+        scan=dataclasses.replace(first.scan, ranges=mean),
+        pose=pose,
         background=most == 1 if behind.any() else None,
     )
     return whole, 1.0 / np.sqrt(np.maximum(number, 1))
@@ -260,7 +331,9 @@ def _before_background(match: MatchedScan) -> Scan:
     """The scan as if there were no background."""
     if match.background is None:
         return match.scan
-    return dataclasses.replace(match.scan, ranges=np.where(match.background, np.inf, match.scan.ranges))
+    return dataclasses.replace(
+        match.scan, ranges=np.where(match.background, np.inf, match.scan.ranges)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,7 +343,8 @@ class MappedScans:
     views: int  #: number of views that are new.
     hits: Hits  #: the returns that count.
     dropped: Counter[str]  #: number of beams left out, by reason.
-    unlike: int = 0  #: number of scans that were not averaged with others from their place for their other beams.
+    #: number of scans that were not averaged with others from their place for their other beams.
+    unlike: int = 0
 
     @classmethod
     def none(cls, views: int = 0) -> MappedScans:
@@ -281,27 +355,37 @@ class MappedScans:
 class ScanMapping:
     """Maps scans: the surface model, and the checks of what it assumes."""
 
-    #: the scene that was found, and which beams of each scan have met something else; None where the scene is known.
+    #: the scene that was found, and which beams of each scan have met something else; None where
+    #: the scene is known.
     found: FoundScene | None = None
     background: Sequence[BoolArray] | None = None
 
     def __init__(
-        self, model: SurfaceModel, scene: Scene, settings: MeasurementSettings, checks: ModelChecks,
+        self,
+        model: SurfaceModel,
+        scene: Scene,
+        settings: MeasurementSettings,
+        checks: ModelChecks,
         obstacles: KnownObstacles | None = None,
     ) -> None:
         """Put the parts together.
 
-        Beams may also meet `obstacles`: they are free as far as these, and tell nothing of what is behind.
+        Beams may also meet `obstacles`: they are free as far as these, and tell nothing of what is
+        behind.
         """
         self.model = model  #: the surface model, which changes.
-        self.checks = checks  #: collect what the scans say of its assumptions, and give the noise; they change, too.
+        #: collect what the scans say of its assumptions, and give the noise; they change, too.
+        self.checks = checks
         self._scene, self._settings, self._obstacles = scene, settings, obstacles
 
-    def add(self, scans: Sequence[MatchedScan], newest_view: int, *, last: bool = True) -> MappedScans:
-        """Condition the model on scans in the order in which they were taken, those of a view at once.
+    def add(
+        self, scans: Sequence[MatchedScan], newest_view: int, *, last: bool = True
+    ) -> MappedScans:
+        """Condition the model on scans in the order in which they were taken, those of a view at
+        once.
 
-        The model holds scans of the views up to number `newest_view`. What depends on all scans together may be left
-        to the `last` of several calls.
+        The model holds scans of the views up to number `newest_view`. What depends on all scans
+        together may be left to the `last` of several calls.
         """
         views, dropped, hits, apart = 0, Counter[str](), list[Hits](), 0
         groups = [list(of_view) for _, of_view in groupby(scans, key=lambda match: match.view)]
@@ -319,34 +403,48 @@ class ScanMapping:
         return MappedScans(views, Hits.together(hits), dropped, apart)
 
     def add_view(self, scan: Scan, pose: CameraPose) -> MappedScans:
-        """Condition the model on the scan of a new view of a known scene, taken at `pose` in the object frame."""
+        """Condition the model on the scan of a new view of a known scene, taken at `pose` in the
+        object frame.
+        """
         return self.add([MatchedScan(0, scan, pose)], -1)
 
     def _measured(self, scans: Sequence[MatchedScan], *, new_view: bool) -> list[ScanHits]:
-        """What the scans of a view measure, with the noise that they show; the first one stands for a new view."""
+        """What the scans of a view measure, with the noise that they show; the first one stands for
+        a new view.
+        """
         scans = [self._before_obstacles(match) for match in scans]
         for number, match in enumerate(scans):
-            self.checks.scanned(_before_background(match), match.pose, new_view=new_view and number == 0)
+            self.checks.scanned(
+                _before_background(match), match.pose, new_view=new_view and number == 0
+            )
         found = measured(scans, self._scene, self._settings, self.checks.noise_factor)
         if new_view:
             self.checks.mapped(scans[0].pose, found[0].hits, found[0].free, scans[0].rate)
         return found
 
     def _before_obstacles(self, match: MatchedScan) -> MatchedScan:
-        """The scan with its beams that end on known obstacles, within some standard deviations, as background."""
+        """The scan with its beams that end on known obstacles, within some standard deviations, as
+        background.
+        """
         if self._obstacles is None:
             return match
         ranges = np.asarray(match.scan.ranges, dtype=float)
         met = np.isfinite(ranges)
         distance = ranges[met]
         std = self._scene.sensor.range_std(self._settings.noise, distance, np.zeros(len(distance)))
-        background = np.zeros(len(ranges), dtype=bool) if match.background is None else match.background.copy()
+        background = (
+            np.zeros(len(ranges), dtype=bool)
+            if match.background is None
+            else match.background.copy()
+        )
         places = match.pose.to_world(match.scan.bearings[met], distance)
         background[met] |= self._obstacles.hold(*places, _NOISE_MARGIN * std)
         return dataclasses.replace(match, background=background)
 
     def belief(self) -> Any:
-        """The model's belief with what errors common to views leave open, and whether what it assumes holds."""
+        """The model's belief with what errors common to views leave open, and whether what it
+        assumes holds.
+        """
         return self.checks.judged(self.model.belief())
 
     def use(self, scene: Scene) -> None:

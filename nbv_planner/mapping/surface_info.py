@@ -1,4 +1,6 @@
-"""What a mapper has learned, as published with each surface on the topic `surface_info`: a YAML text."""
+"""What a mapper has learned, as published with each surface on the topic `surface_info`: a YAML
+text.
+"""
 
 from __future__ import annotations
 
@@ -33,14 +35,17 @@ class SurfaceInfo:
 
     stamp: int  #: time of the newest scan in the surface, nanoseconds; 0 before the first.
     prior: PriorSettings  #: kernel and mean of the prior, about the scene that was found.
-    sensor: dict[str, float]  #: by :data:`~nbv_planner.world.scene.SENSOR_NAMES`, as given or as the scans say.
+    #: by :data:`~nbv_planner.world.scene.SENSOR_NAMES`, as given or as the scans say.
+    sensor: dict[str, float]
     declared: RangeNoise  #: noise of the ranges as declared.
-    noise_factor: float = 1.0  #: by which the mapper multiplies it, as the scans show; 1 where they do not.
+    #: by which the mapper multiplies it, as the scans show; 1 where they do not.
+    noise_factor: float = 1.0
     scene: FoundScene | None = None  #: where the object was to be found: what was found of it.
     #: x, y (metres) and yaw (radians) of the camera on the carrier whose poses are published.
     mount: tuple[float, ...] = (0.0, 0.0, 0.0)
     checks: tuple[Check, ...] = ()  #: whether what mapper and planner assume holds.
-    common: CommonErrors | None = None  #: errors common to views that were found; None where none are sought.
+    #: errors common to views that were found; None where none are sought.
+    common: CommonErrors | None = None
 
     @classmethod
     def about(cls, belief: Any, **known: Any) -> SurfaceInfo:
@@ -53,9 +58,13 @@ class SurfaceInfo:
         return {name: float(getattr(scene, name)) for name in SENSOR_NAMES}
 
     def applied(self, belief: SurfaceBelief) -> SurfaceBelief:
-        """The belief of a `surface` message with what is said here of it: checks, centre and common errors."""
+        """The belief of a `surface` message with what is said here of it: checks, centre and common
+        errors.
+        """
         common = self.common or belief.common
-        return dataclasses.replace(belief, checks=self.checks, centre=centre_of(self.scene), common=common)
+        return dataclasses.replace(
+            belief, checks=self.checks, centre=centre_of(self.scene), common=common
+        )
 
     @property
     def noise(self) -> RangeNoise:
@@ -66,19 +75,35 @@ class SurfaceInfo:
     def text(self) -> str:
         """The YAML text, each check with its words; :func:`info_from_text` reads it."""
         checks = [
-            {"name": check.name, "score": float(check.score), "limit": float(check.limit), "level": check.level.name,
-             "detail": check.detail, "words": told(check, self.declared)}
+            {
+                "name": check.name,
+                "score": float(check.score),
+                "limit": float(check.limit),
+                "level": check.level.name,
+                "detail": check.detail,
+                "words": told(check, self.declared),
+            }
             for check in self.checks
         ]
-        found = self.scene and {**{n: float(getattr(self.scene, n)) for n in _FOUND}, "views": self.scene.views}
+        found = self.scene and {
+            **{n: float(getattr(self.scene, n)) for n in _FOUND},
+            "views": self.scene.views,
+        }
         common = self.common and {
-            **{name: getattr(self.common, name).tolist() for name in _COMMON}, "views": self.common.views
+            **{name: getattr(self.common, name).tolist() for name in _COMMON},
+            "views": self.common.views,
         }
         content = {
-            "version": VERSION, "surface": "star2d", "stamp": self.stamp, "prior": plain_settings(self.prior),
-            "sensor": self.sensor, "noise": {**asdict(self.declared), "factor": float(self.noise_factor)},
+            "version": VERSION,
+            "surface": "star2d",
+            "stamp": self.stamp,
+            "prior": plain_settings(self.prior),
+            "sensor": self.sensor,
+            "noise": {**asdict(self.declared), "factor": float(self.noise_factor)},
             "mount": dict(zip(_MOUNT, map(float, self.mount), strict=True)),
-            "scene": found, "common_errors": common, "checks": checks,
+            "scene": found,
+            "common_errors": common,
+            "checks": checks,
         }
         return str(yaml.safe_dump(content, sort_keys=False, width=120))
 
@@ -87,30 +112,47 @@ def info_from_text(text: str) -> SurfaceInfo:
     """Read the text of a `surface_info` message.
 
     Raises:
-        InputRejectedError: reason `surface_info`: it is too long, no YAML, of another version, or a value is none.
+        InputRejectedError: reason `surface_info`: it is too long, no YAML, of another version, or a
+            value is none.
     """
     try:
         if len(text) > _LONGEST:
             raise ValueError(f"{len(text)} characters, more than {_LONGEST}")
         content = located(text, "surface_info").plain()
         if content["version"] != VERSION:
-            raise ValueError(f"version is {content['version']!r}, this package reads version {VERSION}")
+            raise ValueError(
+                f"version is {content['version']!r}, this package reads version {VERSION}"
+            )
         return _info(content)
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise InputRejectedError("surface_info", f"surface_info cannot be read: {reason(error)}") from error
+        raise InputRejectedError(
+            "surface_info", f"surface_info cannot be read: {reason(error)}"
+        ) from error
 
 
 def _info(content: dict[str, Any]) -> SurfaceInfo:
     scene, noise = content["scene"], dict(content["noise"])
     common, mount = content["common_errors"], content["mount"]
-    sensor = {name: _number(value, name) for name, value in content["sensor"].items() if name in SENSOR_NAMES}
+    sensor = {
+        name: _number(value, name)
+        for name, value in content["sensor"].items()
+        if name in SENSOR_NAMES
+    }
     factor = _number(noise.pop("factor"), "factor")
     return SurfaceInfo(
-        int(content["stamp"]), from_mapping(PriorSettings, content["prior"]), sensor,
-        RangeNoise(**{name: _number(value, name) for name, value in noise.items()}), factor,
-        None if scene is None else FoundScene(views=int(scene["views"]), **{n: float(scene[n]) for n in _FOUND}),
+        int(content["stamp"]),
+        from_mapping(PriorSettings, content["prior"]),
+        sensor,
+        RangeNoise(**{name: _number(value, name) for name, value in noise.items()}),
+        factor,
+        (
+            None
+            if scene is None
+            else FoundScene(views=int(scene["views"]), **{n: float(scene[n]) for n in _FOUND})
+        ),
         tuple(_number(mount[name], name, -_MOST) for name in _MOUNT),
-        tuple(_check(row) for row in content["checks"]), common and _common(common),
+        tuple(_check(row) for row in content["checks"]),
+        common and _common(common),
     )
 
 
@@ -131,4 +173,10 @@ def _number(value: Any, name: str, least: float = 0.0) -> float:
 
 
 def _check(row: dict[str, Any]) -> Check:
-    return Check(row["name"], float(row["score"]), float(row["limit"]), Level[row["level"]], str(row["detail"]))
+    return Check(
+        row["name"],
+        float(row["score"]),
+        float(row["limit"]),
+        Level[row["level"]],
+        str(row["detail"]),
+    )

@@ -1,7 +1,9 @@
-"""How long a robot takes: a cost model of how far it drives, how far it turns and how often it looks.
+"""How long a robot takes: a cost model of how far it drives, how far it turns and how often it
+looks.
 
-Time to a view is that of driving and turning at once, and of standing still for the scan, see :func:`leg_time`. What a
-robot really takes depends on its navigation; the model is what planners compare and what tables report as seconds.
+Time to a view is that of driving and turning at once, and of standing still for the scan, see
+:func:`leg_time`. What a robot really takes depends on its navigation; the model is what planners
+compare and what tables report as seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
     from nbv_planner.planning.view_space import ViewSpace
 
 
-# A look that falls on the end of a leg is the view there, whatever the rounding: parts of the way from look to look.
+# A look that falls on the end of a leg is the view there, whatever the rounding: parts of the way
+# from look to look.
 _ROUNDING = 1e-6
 
 
@@ -34,19 +37,32 @@ class TimeSettings(Settings):
     """Cost model: time to drive, to turn, and to take a view.
 
     Raises:
-        SettingError: a speed is not positive, the dwell time is negative, or one of them is not finite.
+        SettingError: a speed is not positive, the dwell time is negative, or one of them is not
+            finite.
     """
 
     linear_speed: float = setting(
-        0.5, "Cost model: speed at which the robot drives from view to view.", unit="m/s", gt=0.0,
-        scale="view_distance", read_only=False,
+        0.5,
+        "Cost model: speed at which the robot drives from view to view.",
+        unit="m/s",
+        gt=0.0,
+        scale="view_distance",
+        read_only=False,
     )
     turn_speed: float = setting(
-        1.0, "Cost model: rate at which the robot turns its heading while it drives; angular_speed of depth_camera is "
-        "another one: how fast the simulated camera moves.", unit="rad/s", gt=0.0, read_only=False,
+        1.0,
+        "Cost model: rate at which the robot turns its heading while it drives; angular_speed of"
+        " depth_camera is another one: how fast the simulated camera moves.",
+        unit="rad/s",
+        gt=0.0,
+        read_only=False,
     )
     dwell_time: float = setting(
-        2.0, "Cost model: time that a view takes once the robot is there.", unit="s", ge=0.0, read_only=False
+        2.0,
+        "Cost model: time that a view takes once the robot is there.",
+        unit="s",
+        ge=0.0,
+        read_only=False,
     )
 
     @property
@@ -58,21 +74,30 @@ class TimeSettings(Settings):
 def travel_time(lengths: ArrayLike, turns: ArrayLike, settings: TimeSettings) -> FloatArray:
     r"""Time of travels, seconds: :math:`\max(l / v, |ψ| / ω)`, for the robot turns while it drives.
 
-    The `lengths` l are in metres, the `turns` ψ of the heading in radians, of any shapes that broadcast.
+    The `lengths` l are in metres, the `turns` ψ of the heading in radians, of any shapes that
+    broadcast.
     """
     driving = np.asarray(lengths, dtype=float) / settings.linear_speed
-    return np.asarray(np.maximum(driving, np.abs(np.asarray(turns, dtype=float)) / settings.turn_speed))
+    return np.asarray(
+        np.maximum(driving, np.abs(np.asarray(turns, dtype=float)) / settings.turn_speed)
+    )
 
 
 def turns_to(start: CameraPose, ends: Poses) -> FloatArray:
-    """By how much the heading turns from a view to each of others, shape (V,), radians, not negative."""
+    """By how much the heading turns from a view to each of others, shape (V,), radians, not
+    negative.
+    """
     return np.abs(angle_difference(ends.polar[:, 0] + ends.turn, start.polar[0] + start.turn))
 
 
-def leg_time(space: ViewSpace, start: CameraPose | None, ends: Poses, settings: TimeSettings) -> FloatArray:
-    """Time from a view to each of others until these have been taken, shape (V,), seconds; travel and dwell.
+def leg_time(
+    space: ViewSpace, start: CameraPose | None, ends: Poses, settings: TimeSettings
+) -> FloatArray:
+    """Time from a view to each of others until these have been taken, shape (V,), seconds; travel
+    and dwell.
 
-    From an unknown start (None) the travel counts nothing. A view may take longer, see :meth:`.ViewSpace.extras`.
+    From an unknown start (None) the travel counts nothing. A view may take longer, see
+    :meth:`.ViewSpace.extras`.
     """
     dwell = settings.dwell_time + space.extras(ends)[1]
     if start is None:
@@ -82,36 +107,42 @@ def leg_time(space: ViewSpace, start: CameraPose | None, ends: Poses, settings: 
 
 @dataclass(frozen=True)
 class Leg:
-    """A leg that the robot has driven to a view, as the view space describes it, and the seconds it took."""
+    """A leg that the robot has driven to a view, as the view space describes it, and the seconds it
+    took.
+    """
 
     length: float  #: metres.
     turn: float  #: of the heading, radians, not negative.
     predicted: float  #: seconds of travel and view, by the cost model when it set out.
     travel: float = math.nan  #: seconds from the goal to the arrival there.
-    dwell: float = math.nan  #: seconds from then to the next goal, without what the view itself takes.
+    #: seconds from then to the next goal, without what the view itself takes.
+    dwell: float = math.nan
 
 
 MOST_LEGS = 30
 """Legs from which speeds are learned: the newest."""
 _T = TypeVar("_T", bound=TimeSettings)
-# Seconds: a travel that took less counts as if it had taken them; a camera that is there at once has no speed.
+# Seconds: a travel that took less counts as if it had taken them; a camera that is there at once
+# has no speed.
 _LEAST_TRAVEL = 1e-3
 # Losses that differ by rounding alone are equal.
 _DECIMALS = 9
 
 
 def learned_pace(legs: Sequence[Leg], prior: _T) -> _T:
-    r"""The settings with the speeds and the dwell time of `legs`; those of the `prior` count as one more measurement.
+    r"""The settings with the speeds and the dwell time of `legs`; those of the `prior` count as one
+    more measurement.
 
     The speeds v and ω are least absolute deviations,
 
     .. math:: \min_{v, ω} \sum_i \left|\log\frac{t_i}{\max(l_i/v, ψ_i/ω)}\right|
         + \left|\log\frac{v}{v_0}\right| + \left|\log\frac{ω}{ω_0}\right|,
 
-    of the travel times :math:`t_i` for lengths :math:`l_i` and turns :math:`ψ_i`, over the speeds :math:`l_i / t_i` and
-    :math:`ψ_i / t_i` of the legs and those of the prior: as with a median, less than half of the legs, however long
-    they took, do not lead it astray. A speed that no leg depends on stays that of the prior; one that no
-    setting may have counts as none. The dwell time is the median.
+    of the travel times :math:`t_i` for lengths :math:`l_i` and turns :math:`ψ_i`, over the speeds
+    :math:`l_i / t_i` and :math:`ψ_i / t_i` of the legs and those of the prior: as with a median,
+    less than half of the legs, however long they took, do not lead it astray. A speed that no leg
+    depends on stays that of the prior; one that no setting may have counts as none. The dwell time
+    is the median.
     """
     if not legs:
         return prior
@@ -123,7 +154,11 @@ def learned_pace(legs: Sequence[Leg], prior: _T) -> _T:
         for name, way in (("linear_speed", length), ("turn_speed", turn))
     )
     model = np.maximum(length / v[:, None, None], turn / w[:, None])  # (speeds, rates, legs)
-    loss = np.abs(np.log(took / model)).sum(axis=2) + np.abs(np.log(v / v[0]))[:, None] + np.abs(np.log(w / w[0]))
+    loss = (
+        np.abs(np.log(took / model)).sum(axis=2)
+        + np.abs(np.log(v / v[0]))[:, None]
+        + np.abs(np.log(w / w[0]))
+    )
     best = np.unravel_index(int(np.argmin(np.round(loss, _DECIMALS))), loss.shape)
     dwell = float(np.median([prior.dwell_time, *(leg.dwell for leg in legs)]))
     return dataclasses.replace(
@@ -132,10 +167,12 @@ def learned_pace(legs: Sequence[Leg], prior: _T) -> _T:
 
 
 def looks_between(space: ViewSpace, start: CameraPose, end: CameraPose, every: float) -> Poses:
-    """Views that a camera takes `every` so many metres (> 0) of the leg from a view to another, without the two.
+    """Views that a camera takes `every` so many metres (> 0) of the leg from a view to another,
+    without the two.
 
-    It goes along the path on the ground, or where nothing is known of that around the centre by the shorter arc; its
-    distance changes evenly then. The turn against the direction to the centre changes evenly, too.
+    It goes along the path on the ground, or where nothing is known of that around the centre by the
+    shorter arc; its distance changes evenly then. The turn against the direction to the centre
+    changes evenly, too.
     """
     start, end = start.about(space.centre), end.about(space.centre)
     if space.ground is None:
@@ -153,12 +190,17 @@ def looks_between(space: ViewSpace, start: CameraPose, end: CameraPose, every: f
         angle, distance, turn = first[:, None] + part * whole[:, None]
         return Poses.from_polar(angle, distance, turn, space.centre)
     turn = start.turn + part * (end.turn - start.turn)
-    x, y = np.array([along(path, distance) for distance in way]).reshape(-1, 2).T - np.array(space.centre)[:, None]
+    x, y = (
+        np.array([along(path, distance) for distance in way]).reshape(-1, 2).T
+        - np.array(space.centre)[:, None]
+    )
     return Poses.from_polar(wrap_angle(np.arctan2(y, x)), np.hypot(x, y), turn, space.centre)
 
 
 def with_looks(space: ViewSpace, views: Sequence[CameraPose], every: float) -> list[CameraPose]:
-    """The `views` in their order, with the :func:`looks_between` each two; those alone if `every` is 0, metres."""
+    """The `views` in their order, with the :func:`looks_between` each two; those alone if `every`
+    is 0, metres.
+    """
     if not every:
         return list(views)
     taken = list(views[:1])
@@ -174,9 +216,11 @@ def time_matrix(space: ViewSpace, views: Poses, settings: TimeSettings) -> Float
 
 
 def route_time(times: FloatArray, route: IntArray) -> FloatArray:
-    """Time of routes, seconds: the sum over the legs between the views `route`, shape (..., n), after the first of all.
+    """Time of routes, seconds: the sum over the legs between the views `route`, shape (..., n),
+    after the first of all.
 
-    The legs take `times`, shape (V, V), seconds; -1 stands for no view and may follow the last one only.
+    The legs take `times`, shape (V, V), seconds; -1 stands for no view and may follow the last one
+    only.
     """
     before, after = route[..., :-1], route[..., 1:]
     return np.asarray(np.where(after >= 0, times[before, after], 0.0).sum(axis=-1))

@@ -23,7 +23,8 @@ from nbv_planner.world.pose import CameraPose, Poses
 _NAMED, _NAMED_APART = 4, 0.5
 # Angle about the centre, radians, from which on another view sees the same at another incidence.
 _ASIDE = 0.3
-# Part of the radius of the object up to which the tolerance of the band may be, to say anything of its shape.
+# Part of the radius of the object up to which the tolerance of the band may be, to say anything of
+# its shape.
 _OF_RADIUS = 0.5
 
 
@@ -47,7 +48,9 @@ class TerminationReason(str, enum.Enum):
 
 
 SUCCESSES = (TerminationReason.COVERED, TerminationReason.BAND_NARROW, TerminationReason.NO_GAIN)
-"""Reasons that are only given while the checks of the model hold; else the episode ends DOUBTFUL."""
+"""Reasons that are only given while the checks of the model hold; else the episode ends
+DOUBTFUL.
+"""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class Termination:
     """Why an episode ended."""
 
     reason: TerminationReason  #: which rule ended it.
-    figures: dict[str, float] = field(default_factory=dict)  #: the numbers the rule depends on, by name.
+    #: the numbers the rule depends on, by name.
+    figures: dict[str, float] = field(default_factory=dict)
     detail: str = ""  #: one sentence for display.
 
 
@@ -71,48 +75,86 @@ class TerminationSettings(Settings):
         True, "COVERED: end when the posterior shapes show that target_coverage has been reached."
     )
     calibrate: bool = setting(
-        True, "COVERED: correct the estimate of the shapes by how far it was from the truth in recorded episodes."
+        True,
+        "COVERED: correct the estimate of the shapes by how far it was from the truth in recorded"
+        " episodes.",
     )
     certificate_delta: float = setting(
-        0.05, "COVERED: probability that is left for less than target_coverage.", gt=0.0, lt=1.0, read_only=False
+        0.05,
+        "COVERED: probability that is left for less than target_coverage.",
+        gt=0.0,
+        lt=1.0,
+        read_only=False,
     )
     certificate_margin: float = setting(
-        0.0075, "COVERED without calibrate: coverage required of the shapes beyond target_coverage, for what they do "
-        "not model.", ge=0.0, lt=1.0, read_only=False,
+        0.0075,
+        "COVERED without calibrate: coverage required of the shapes beyond target_coverage, for"
+        " what they do not model.",
+        ge=0.0,
+        lt=1.0,
+        read_only=False,
     )
-    certificate_shapes: int = setting(
-        200, "COVERED: number of posterior shapes.", ge=20, le=10_000
-    )
+    certificate_shapes: int = setting(200, "COVERED: number of posterior shapes.", ge=20, le=10_000)
     band_tolerance: float = setting(
-        0.7, "Width of the confidence band below which an angle counts as reconstructed.", unit="m", gt=0.0,
-        read_only=False, scale="span",
+        0.7,
+        "Width of the confidence band below which an angle counts as reconstructed.",
+        unit="m",
+        gt=0.0,
+        read_only=False,
+        scale="span",
     )
     target_fraction: float = setting(
-        0.99, "BAND_NARROW: fraction of the circle on which the band must be narrower than band_tolerance.",
-        gt=0.0, le=1.0, read_only=False,
+        0.99,
+        "BAND_NARROW: fraction of the circle on which the band must be narrower than"
+        " band_tolerance.",
+        gt=0.0,
+        le=1.0,
+        read_only=False,
     )
     doubt_views: int = setting(
-        2, "DOUBTFUL: number of views for which a success waits that the checks forbid, or that a check could "
-        "not test yet.",
-        ge=0, read_only=False,
+        2,
+        "DOUBTFUL: number of views for which a success waits that the checks forbid, or that a"
+        " check could not test yet.",
+        ge=0,
+        read_only=False,
     )
     min_gain: float = setting(
-        0.0, "NO_GAIN: least predicted utility of a view worth taking, in units of the objective; 0 switches it off.",
-        ge=0.0, read_only=False,
+        0.0,
+        "NO_GAIN: least predicted utility of a view worth taking, in units of the objective; 0"
+        " switches it off.",
+        ge=0.0,
+        read_only=False,
     )
     stall_views: int = setting(
-        4, "STALLED: number of views in a row that may change nothing; 0 switches it off.", ge=0, read_only=False
+        4,
+        "STALLED: number of views in a row that may change nothing; 0 switches it off.",
+        ge=0,
+        read_only=False,
     )
     stall_change: float = setting(
-        0.001, "STALLED: rise of the estimated coverage that counts as a change.", ge=0.0, le=1.0, read_only=False
+        0.001,
+        "STALLED: rise of the estimated coverage that counts as a change.",
+        ge=0.0,
+        le=1.0,
+        read_only=False,
     )
-    max_views: int = setting(40, "MAX_VIEWS: number of views; 0 switches it off.", ge=0, read_only=False)
+    max_views: int = setting(
+        40, "MAX_VIEWS: number of views; 0 switches it off.", ge=0, read_only=False
+    )
     max_duration: float = setting(
-        0.0, "MAX_DURATION: time since the start; 0 switches it off.", unit="s", ge=0.0, read_only=False
+        0.0,
+        "MAX_DURATION: time since the start; 0 switches it off.",
+        unit="s",
+        ge=0.0,
+        read_only=False,
     )
     max_travel: float = setting(
-        0.0, "MAX_TRAVEL: distance, on the view circle along it, from the first view on, no next view may exceed; "
-        "0 switches it off.", unit="m", ge=0.0, read_only=False,
+        0.0,
+        "MAX_TRAVEL: distance, on the view circle along it, from the first view on, no next view"
+        " may exceed; 0 switches it off.",
+        unit="m",
+        ge=0.0,
+        read_only=False,
     )
 
 
@@ -123,11 +165,16 @@ def _places(views: Poses) -> str:
         apart = (math.hypot(view.x - one.x, view.y - one.y) for one in named)
         if len(named) < _NAMED and all(length > _NAMED_APART * view.distance for length in apart):
             named.append(view)
-    return "; ".join(f"x {v.x:.3g} m, y {v.y:.3g} m ({math.degrees(math.atan2(v.y, v.x)) % 360.0:.0f}°)" for v in named)
+    return "; ".join(
+        f"x {v.x:.3g} m, y {v.y:.3g} m ({math.degrees(math.atan2(v.y, v.x)) % 360.0:.0f}°)"
+        for v in named
+    )
 
 
 def vouched(success: Termination, belief: Believed, views: int) -> Termination:
-    """The `success`, after a number of `views`, with what is not tested; DOUBTFUL where the checks forbid it."""
+    """The `success`, after a number of `views`, with what is not tested; DOUBTFUL where the checks
+    forbid it.
+    """
     forbid = forbidding(belief.checks, views)
     if not forbid:
         detail = "; ".join((success.detail, *(check.words for check in untested(belief.checks))))
@@ -135,7 +182,8 @@ def vouched(success: Termination, belief: Believed, views: int) -> Termination:
     scores = {check.name: check.score for check in failed(belief.checks)}
     said = "; ".join(check.words for check in forbid)
     return Termination(
-        TerminationReason.DOUBTFUL, {**success.figures, **scores},
+        TerminationReason.DOUBTFUL,
+        {**success.figures, **scores},
         f"{success.reason.value} ({success.detail}) cannot be vouched for: {said}",
     )
 
@@ -143,19 +191,27 @@ def vouched(success: Termination, belief: Believed, views: int) -> Termination:
 class TerminationMonitor:
     """Watches an episode and decides when it ends."""
 
-    def __init__(self, settings: TerminationSettings, certificate: Certificate | None = None) -> None:
+    def __init__(
+        self, settings: TerminationSettings, certificate: Certificate | None = None
+    ) -> None:
         self.settings = settings  #: its limits.
-        self.certificate = certificate  #: judges the coverage by posterior shapes; None if switched off.
+        #: judges the coverage by posterior shapes; None if switched off.
+        self.certificate = certificate
         self.history: list[float] = []  #: estimated coverage after each view so far.
-        #: result of the certificate after the last view; None before the first, and without a certificate.
+        #: result of the certificate after the last view; None before the first, and without a
+        #: certificate.
         self.estimate: CoverageEstimate | None = None
-        self.doubts: list[bool] = []  #: after which of these the episode would have been a success but for the checks.
-        #: a success that no check forbids, but which waits for a view that may: it holds if none can be taken.
+        #: after which of these the episode would have been a success but for the checks.
+        self.doubts: list[bool] = []
+        #: a success that no check forbids, but which waits for a view that may: it holds if none
+        #: can be taken.
         self.withheld: Termination | None = None
         self._covered: tuple[Believed | None, float, float] = (None, 0.0, 0.0)
 
     def coverage(self, belief: Believed) -> float:
-        """Estimated coverage of the surface, in [0, 1]; cached for the newest belief, which is evaluated again."""
+        """Estimated coverage of the surface, in [0, 1]; cached for the newest belief, which is
+        evaluated again.
+        """
         known, tolerance, coverage = self._covered
         if known is not belief or tolerance != self.settings.band_tolerance:
             tolerance = self.settings.band_tolerance
@@ -169,14 +225,22 @@ class TerminationMonitor:
         return bool(self.doubts) and self.doubts[-1]
 
     def _waits(self, belief: Believed, farthest: Callable[[], float]) -> bool:
-        """Whether a success waits for a further view, as one may contradict it, or test what is not tested yet."""
+        """Whether a success waits for a further view, as one may contradict it, or test what is not
+        tested yet.
+        """
         left = self.settings.doubt_views - sum(self.doubts[:-1])
-        told = any(check.name == "accuracy" for check in untested(belief.checks)) and farthest() >= _ASIDE
+        told = (
+            any(check.name == "accuracy" for check in untested(belief.checks))
+            and farthest() >= _ASIDE
+        )
         self.doubts[-1] |= told or bool(forbidding(belief.checks, len(self.history) + max(left, 0)))
         return self.in_doubt and left > 0
 
     def after_view(
-        self, belief: Believed, elapsed: float, taken: Sequence[CameraPose] = (),
+        self,
+        belief: Believed,
+        elapsed: float,
+        taken: Sequence[CameraPose] = (),
         farthest: Callable[[], float] = lambda: math.pi,
     ) -> Termination | None:
         """Judge the belief after a view; call it once per view.
@@ -185,7 +249,8 @@ class TerminationMonitor:
             belief: the belief with that view's measurements.
             elapsed: time since the start of the episode, seconds.
             taken: the views taken so far; used by a certificate.
-            farthest: gives the angle about the centre from them to the farthest view that may be chosen, radians.
+            farthest: gives the angle about the centre from them to the farthest view that may be
+                chosen, radians.
 
         Returns:
             The termination, or None if the episode continues.
@@ -194,7 +259,8 @@ class TerminationMonitor:
         self.doubts.append(False)
         self.withheld = None
         covered = self._covered_enough(belief, taken)  # estimates the coverage for any termination
-        success = covered or self._with_estimate(self._band_narrow(belief))  # where both hold, what says more
+        # where both hold, what says more
+        success = covered or self._with_estimate(self._band_narrow(belief))
         ended = self._with_estimate(self._stalled() or self._used_up(elapsed))
         if not success:
             return ended
@@ -216,7 +282,9 @@ class TerminationMonitor:
         if not isinstance(belief, Banded):
             return None
         (_, lower, upper), fraction = belief.band(), belief.narrow_part(s.band_tolerance)
-        if fraction < s.target_fraction or s.band_tolerance > _OF_RADIUS * float(np.median(0.5 * (lower + upper))):
+        if fraction < s.target_fraction or s.band_tolerance > _OF_RADIUS * float(
+            np.median(0.5 * (lower + upper))
+        ):
             return None
         withheld = ""
         if self.certificate is not None and self.estimate:
@@ -226,8 +294,13 @@ class TerminationMonitor:
             withheld = f"; at least {target:.1%} cannot be claimed"
         return Termination(
             TerminationReason.BAND_NARROW,
-            {"narrow_fraction": fraction, "band_tolerance": s.band_tolerance, "target_fraction": s.target_fraction},
-            f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the circle{withheld}",
+            {
+                "narrow_fraction": fraction,
+                "band_tolerance": s.band_tolerance,
+                "target_fraction": s.target_fraction,
+            },
+            f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the"
+            f" circle{withheld}",
         )
 
     def _covered_enough(self, belief: Believed, taken: Sequence[CameraPose]) -> Termination | None:
@@ -246,23 +319,34 @@ class TerminationMonitor:
             covered = f"the outline is within {found.tau:g} m of the measured surface"
         held = f" by {found.probability:.1%} of the posterior shapes"
         if self.certificate.calibrated:
-            held = (f", as such a claim held in {found.probability:.1%} of the tuning episodes; "
-                    f"estimated {found.target.name} {found.words}")
+            held = (
+                f", as such a claim held in {found.probability:.1%} of the tuning episodes; "
+                f"estimated {found.target.name} {found.words}"
+            )
         return Termination(
-            TerminationReason.COVERED, {
-                "probability": found.probability, "target_coverage": target, "certificate_delta": s.certificate_delta,
+            TerminationReason.COVERED,
+            {
+                "probability": found.probability,
+                "target_coverage": target,
+                "certificate_delta": s.certificate_delta,
                 **resolution,
             },
             f"at least {target:.1%} of {covered}{held}",
         )
 
-    def before_view(self, predicted_gain: float, belief: Believed, way: float = 0.0) -> Termination | None:
-        """Judge the best gain of the next view that `belief` predicts, and the `way` through all views with it, m."""
+    def before_view(
+        self, predicted_gain: float, belief: Believed, way: float = 0.0
+    ) -> Termination | None:
+        """Judge the best gain of the next view that `belief` predicts, and the `way` through all
+        views with it, m.
+        """
         most = self.settings.max_travel
         if most and way > most:
             return self.withheld or Termination(
-                TerminationReason.MAX_TRAVEL, {"travel": way, "max_travel": most},
-                f"with the next view the camera would have travelled {way:.3g} m, more than {most:g} m",
+                TerminationReason.MAX_TRAVEL,
+                {"travel": way, "max_travel": most},
+                f"with the next view the camera would have travelled {way:.3g} m, more than"
+                f" {most:g} m",
             )
         if self.settings.min_gain == 0.0 or predicted_gain >= self.settings.min_gain:
             return None
@@ -274,27 +358,39 @@ class TerminationMonitor:
         return vouched(ended, belief, len(self.history))
 
     def only_barred(self, decision: Decision, planner: Planner) -> Termination | None:
-        """Judge a decision by numbers of points: whether arcs and ground bar all views that would see another one.
+        """Judge a decision by numbers of points: whether arcs and ground bar all views that would
+        see another one.
 
-        They are those of EMC, whatever the objective. Views that are left out for a while, or as not yet known to be
-        safe, are not barred. A view that is to tell whether what was seen is right need not see more.
+        They are those of EMC, whatever the objective. Views that are left out for a while, or as
+        not yet known to be safe, are not barred. A view that is to tell whether what was seen is
+        right need not see more.
         """
         excluded, gain = decision.excluded, decision.promised
         if gain is None:
             return None
         closed = planner.views.barred(excluded)
-        barred, rest = closed & (gain >= LEAST_PROMISE), gain[~closed & (excluded & Exclusion.REVISIT == 0)]
+        barred, rest = (
+            closed & (gain >= LEAST_PROMISE),
+            gain[~closed & (excluded & Exclusion.REVISIT == 0)],
+        )
         if self.in_doubt or not barred.any() or rest.max() >= LEAST_PROMISE:
             return None
         number, most = int(barred.sum()), float(gain[barred].max())
         best = np.flatnonzero(barred)[np.argsort(-gain[barred], kind="stable")]
-        return self._with_estimate(Termination(
-            TerminationReason.NO_REACHABLE_VIEW,
-            {"barred_candidates": float(number), "barred_gain": most, "predicted_gain": float(rest.max())},
-            f"no view that may be chosen is expected to see a further point of the surface, but {number} barred ones "
-            f"are, up to {most:.0f} points ({excluded_words(excluded[barred])}), the best at "
-            f"{_places(decision.candidates.chosen(best))}",
-        ))
+        return self._with_estimate(
+            Termination(
+                TerminationReason.NO_REACHABLE_VIEW,
+                {
+                    "barred_candidates": float(number),
+                    "barred_gain": most,
+                    "predicted_gain": float(rest.max()),
+                },
+                "no view that may be chosen is expected to see a further point of the surface, but"
+                f" {number} barred ones are, up to {most:.0f} points"
+                f" ({excluded_words(excluded[barred])}), the best at"
+                f" {_places(decision.candidates.chosen(best))}",
+            )
+        )
 
     def _stalled(self) -> Termination | None:
         s = self.settings
@@ -305,15 +401,21 @@ class TerminationMonitor:
             return None
         return Termination(
             TerminationReason.STALLED,
-            {"stall_views": float(s.stall_views), "coverage_rise": rise, "stall_change": s.stall_change},
-            f"the last {s.stall_views} views raised the part of the circle whose band is narrower than "
-            f"{s.band_tolerance:g} m by {rise:.2%}",
+            {
+                "stall_views": float(s.stall_views),
+                "coverage_rise": rise,
+                "stall_change": s.stall_change,
+            },
+            f"the last {s.stall_views} views raised the part of the circle whose band is narrower"
+            f" than {s.band_tolerance:g} m by {rise:.2%}",
         )
 
     def _used_up(self, elapsed: float) -> Termination | None:
         s, views = self.settings, len(self.history)
         if s.max_views and views >= s.max_views:
-            return Termination(TerminationReason.MAX_VIEWS, {"views": float(views)}, f"{views} views taken")
+            return Termination(
+                TerminationReason.MAX_VIEWS, {"views": float(views)}, f"{views} views taken"
+            )
         return self.out_of_time(elapsed)
 
     def out_of_time(self, elapsed: float) -> Termination | None:
@@ -322,7 +424,9 @@ class TerminationMonitor:
         if limit == 0.0 or elapsed < limit:
             return None
         passed = f"{elapsed:.1f} s passed"
-        return self.withheld or Termination(TerminationReason.MAX_DURATION, {"seconds": elapsed}, passed)
+        return self.withheld or Termination(
+            TerminationReason.MAX_DURATION, {"seconds": elapsed}, passed
+        )
 
 
 MOST_APPROACHES = 40
@@ -331,5 +435,8 @@ MOST_APPROACHES = 40
 
 def nothing_found(approaches: int) -> Termination:
     """Why an episode ends in which no scan has hit an object."""
-    detail = f"{approaches} scans around the given point have not met an object: check it, rough_radius and the sensor"
+    detail = (
+        f"{approaches} scans around the given point have not met an object: check it, rough_radius"
+        " and the sensor"
+    )
     return Termination(TerminationReason.FAILED, {"approaches": float(approaches)}, detail)

@@ -1,4 +1,6 @@
-"""Colours shared by all pictures of an episode: matplotlib figures, RViz markers, and the browser page."""
+"""Colours shared by all pictures of an episode: matplotlib figures, RViz markers, and the browser
+page.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,8 @@ import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray
 
-# Okabe and Ito's palette: distinct with every common colour blindness, and in grey print by lightness.
+# Okabe and Ito's palette: distinct with every common colour blindness, and in grey print by
+# lightness.
 TRUTH = "#000000"
 MEAN = "#0072B2"
 BAND = "#56B4E9"
@@ -15,8 +18,8 @@ LAST = "#D55E00"
 TARGET = "#009E73"
 CAMERA = "#555555"
 FAINT = "#BBBBBB"
-# Nodes of the map cividis (Nuñez, Anderton and Renslow 2018), made to be read alike with and without colour blindness;
-# its lightness rises throughout, so it also survives grey print.
+# Nodes of the map cividis (Nuñez, Anderton and Renslow 2018), made to be read alike with and
+# without colour blindness; its lightness rises throughout, so it also survives grey print.
 _CIVIDIS = ("#00224E", "#35456C", "#666970", "#948E77", "#C8B866", "#FEE838")
 
 
@@ -27,10 +30,11 @@ def rgb(color: str) -> tuple[float, float, float]:
 
 
 def utility_colors(utility: FloatArray, feasible: BoolArray) -> FloatArray:
-    """Colours of candidate views: cividis from the least to the greatest utility, grey where there is none to show.
+    """Colours of candidate views: cividis from the least to the greatest utility, grey where there
+    is none to show.
 
-    Of the value of the objective, finite or not, and which views may be chosen, shape (V,) each; returns red, green and
-    blue, shape (V, 3), each from 0 to 1.
+    Of the value of the objective, finite or not, and which views may be chosen, shape (V,) each;
+    returns red, green and blue, shape (V, 3), each from 0 to 1.
     """
     shown = feasible & np.isfinite(utility)
     colors = np.tile(rgb(FAINT), (len(utility), 1))
@@ -38,7 +42,11 @@ def utility_colors(utility: FloatArray, feasible: BoolArray) -> FloatArray:
         value = utility[shown]
         low, high = value.min(), value.max()
         # Halved first: the difference of two huge values would overflow.
-        place = (0.5 * value - 0.5 * low) / (0.5 * high - 0.5 * low) if high > low else np.full(len(value), 0.5)
+        place = (
+            (0.5 * value - 0.5 * low) / (0.5 * high - 0.5 * low)
+            if high > low
+            else np.full(len(value), 0.5)
+        )
         nodes = np.array([rgb(color) for color in _CIVIDIS])
         axis = np.linspace(0.0, 1.0, len(nodes))
         colors[shown] = np.column_stack([np.interp(place, axis, channel) for channel in nodes.T])

@@ -18,9 +18,11 @@ from nbv_planner.world.objects.text import object_name
 
 
 class Episode(Simulation):
-    """A simulated episode, which takes its views as one iterates; to iterate again gives the same views.
+    """A simulated episode, which takes its views as one iterates; to iterate again gives the same
+    views.
 
-    After a `break` the next loop begins with the first view and goes on where the first one stopped.
+    After a `break` the next loop begins with the first view and goes on where the first one
+    stopped.
     """
 
     def __iter__(self) -> Iterator[ViewRecord]:
@@ -35,17 +37,22 @@ class Episode(Simulation):
 
     @property
     def _title(self) -> str:
-        return f"{self.config.object} · {self.config.planner.label} · seed {self.config.sensor.seed}"
+        return (
+            f"{self.config.object} · {self.config.planner.label} · seed {self.config.sensor.seed}"
+        )
 
     def frame(self) -> Any:
-        """The views taken so far as a `pandas.DataFrame`: a row for each number, a column for each of its values.
+        """The views taken so far as a `pandas.DataFrame`: a row for each number, a column for each
+        of its values.
 
         Raises:
             DependencyError: pandas is not installed.
         """
         with analysis_needed("frame() gives a DataFrame of pandas"):
             import pandas as pd
-        frame = pd.DataFrame(map(dataclasses.asdict, self.views), columns=list(ViewColumn.__members__))
+        frame = pd.DataFrame(
+            map(dataclasses.asdict, self.views), columns=list(ViewColumn.__members__)
+        )
         return frame.set_index(ViewColumn.number.name)
 
     def plot(self) -> Any:
@@ -62,7 +69,9 @@ class Episode(Simulation):
             from nbv_planner.report.figures.style import own_style
         judge = self.judge
         ground = judge.space.ground
-        frames = episode_frames(judge.steps, judge.views, judge.truth.shape, judge.truth.scene, self._title, ground)
+        frames = episode_frames(
+            judge.steps, judge.views, judge.truth.shape, judge.truth.scene, self._title, ground
+        )
         with own_style():
             return draw_figure(frames[-1])
 
@@ -78,11 +87,15 @@ class Episode(Simulation):
             return png_bytes(figure)
 
 
-_REGISTRIES = {group.kind: group for group in (PLANNER_PLUGINS, OBJECTIVE_PLUGINS, KERNEL_PLUGINS, OBJECT_PLUGINS)}
+_REGISTRIES = {
+    group.kind: group
+    for group in (PLANNER_PLUGINS, OBJECTIVE_PLUGINS, KERNEL_PLUGINS, OBJECT_PLUGINS)
+}
 
 
 def register(kind: str, name: str, cls: type) -> None:
-    """Give a class of yours a name in this process, as the entry point of a package does everywhere (docs/extend.md).
+    """Give a class of yours a name in this process, as the entry point of a package does everywhere
+    (docs/extend.md).
 
     Args:
         kind: planner, objective, kernel or object.
@@ -98,14 +111,19 @@ def register(kind: str, name: str, cls: type) -> None:
 
 
 def simulate(
-    object: str | PolarObject = EpisodeConfig.object, *, planner: str | None = None, seed: int = 0, **settings: Any
+    object: str | PolarObject = EpisodeConfig.object,
+    *,
+    planner: str | None = None,
+    seed: int = 0,
+    **settings: Any,
 ) -> Episode:
     """Set up an episode in one process, without ROS; iterate over it to take its views.
 
     Args:
-        object: the true object, as text, see :data:`nbv_planner.world.objects.OBJECT_FORMS`, or itself: anything with
-            `radius(angle)` in metres.
-        planner: its name; None is that of `nbv-planner simulate`: rollout, or greedy where an objective is given.
+        object: the true object, as text, see :data:`nbv_planner.world.objects.OBJECT_FORMS`, or
+            itself: anything with `radius(angle)` in metres.
+        planner: its name; None is that of `nbv-planner simulate`: rollout, or greedy where an
+            objective is given.
         seed: seed of the sensor noise.
         settings: any others by name, see :func:`nbv_planner.episode.parameters.configure`.
 

@@ -1,4 +1,6 @@
-"""Outlines of what a picture of an episode shows: the band closed around the circle, cones and cameras."""
+"""Outlines of what a picture of an episode shows: the band closed around the circle, cones and
+cameras.
+"""
 
 from __future__ import annotations
 
@@ -43,14 +45,21 @@ class ClosedBelief:
     centre: tuple[float, float] = (0.0, 0.0)  #: about which they are, metres.
 
     def places(self, radius: FloatArray) -> FloatArray:
-        """Positions in the object frame at `radius` (N,), one of the curves; shape (N, 2), metres."""
+        """Positions in the object frame at `radius` (N,), one of the curves; shape (N, 2),
+        metres.
+        """
         return np.column_stack(polar_to_cartesian(self.angle, radius)) + self.centre
 
     def about_origin(self) -> ClosedBelief:
-        """The same curves by their radius about the origin of the object frame, where that is inside of them."""
+        """The same curves by their radius about the origin of the object frame, where that is
+        inside of them.
+        """
         if self.centre == (0.0, 0.0):
             return self
-        curves = [cartesian_to_polar(*self.places(radius)[:-1].T) for radius in (self.mean, self.lower, self.upper)]
+        curves = [
+            cartesian_to_polar(*self.places(radius)[:-1].T)
+            for radius in (self.mean, self.lower, self.upper)
+        ]
         mean, lower, upper = (np.interp(self.angle, *curve, period=TWO_PI) for curve in curves)
         return ClosedBelief(self.angle, mean, lower, upper)
 
@@ -61,7 +70,8 @@ def spread(count: int, most: int) -> IntArray:
 
 
 def close_belief(belief: SurfaceBelief, *, most: int | None = None) -> ClosedBelief:
-    """Repeat the first grid point at 2π, unless the grid already holds it (the thesis protocol's does).
+    """Repeat the first grid point at 2π, unless the grid already holds it (the thesis protocol's
+    does).
 
     Of more than `most` points as many are kept, equally spaced.
     """
@@ -72,7 +82,9 @@ def close_belief(belief: SurfaceBelief, *, most: int | None = None) -> ClosedBel
     turned[-1] = angle[0] + TWO_PI
     kept = spread(len(index), len(index) if most is None else most)
     # A negative radius would show up on the far side of the centre.
-    mean, lower, upper = (np.maximum(v, 0.0)[index][kept] for v in (belief.mean, belief.lower, belief.upper))
+    mean, lower, upper = (
+        np.maximum(v, 0.0)[index][kept] for v in (belief.mean, belief.lower, belief.upper)
+    )
     return ClosedBelief(turned[kept], mean, lower, upper, belief.centre)
 
 
@@ -81,27 +93,34 @@ def angles_of(steps: Sequence[Step]) -> FloatArray:
     return wrap_angle(Poses.of([step.view for step in steps]).polar[:, 0])
 
 
-# Angles for which the best of more free views is shown, and distinct positions that are shown at most.
+# Angles for which the best of more free views is shown, and distinct positions that are shown at
+# most.
 _ANGLES, _PLACES = 120, 1000
 
 
 def are_free(views: Poses) -> bool:
     """Whether views are on no circle, or do not all look at its centre."""
-    return len(views) > 0 and bool(views.turn.any() or np.ptp(views.distance) > 1e-5 * views.distance.max())
+    return len(views) > 0 and bool(
+        views.turn.any() or np.ptp(views.distance) > 1e-5 * views.distance.max()
+    )
 
 
 def best_of(which: IntArray, values: FloatArray) -> FloatArray:
-    """Greatest of the `values` (V,) in each of the groups 0, 1, ... named by `which` (V,); -inf of one without any."""
+    """Greatest of the `values` (V,) in each of the groups 0, 1, ... named by `which` (V,); -inf of
+    one without any.
+    """
     best = np.full(which.max(initial=-1) + 1, -np.inf)
     np.maximum.at(best, which, np.where(np.isnan(values), -np.inf, values))
     return best
 
 
-def by_angle(views: Poses, values: FloatArray, feasible: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
+def by_angle(
+    views: Poses, values: FloatArray, feasible: BoolArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
     """View angles, the values there, and whether a view may be chosen, (N,) each.
 
-    Of free views that is the best at each of 120 angles at most, whatever its distance and heading: of those that may
-    be chosen, if there are any.
+    Of free views that is the best at each of 120 angles at most, whatever its distance and heading:
+    of those that may be chosen, if there are any.
     """
     angle = views.polar[:, 0]
     if not are_free(views):
@@ -113,10 +132,14 @@ def by_angle(views: Poses, values: FloatArray, feasible: BoolArray) -> tuple[Flo
     return angle[first], best, some
 
 
-def field_of(views: Poses, values: FloatArray, feasible: BoolArray) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Positions of free views, (N, 2), metres, the best value there, and whether a view may be chosen, (N,).
+def field_of(
+    views: Poses, values: FloatArray, feasible: BoolArray
+) -> tuple[FloatArray, FloatArray, BoolArray]:
+    """Positions of free views, (N, 2), metres, the best value there, and whether a view may be
+    chosen, (N,).
 
-    Views on a circle have none. Of more than 1000 positions as many are kept, equally spaced in their order.
+    Views on a circle have none. Of more than 1000 positions as many are kept, equally spaced in
+    their order.
     """
     if not are_free(views):
         return np.empty((0, 2)), np.empty(0), np.empty(0, dtype=bool)
@@ -127,7 +150,9 @@ def field_of(views: Poses, values: FloatArray, feasible: BoolArray) -> tuple[Flo
     return places.chosen(kept).position, best[kept], some[kept]
 
 
-def barred_ground(ground: Ground | None, belief: SurfaceBelief | None, scene: Scene) -> GridGround | None:
+def barred_ground(
+    ground: Ground | None, belief: SurfaceBelief | None, scene: Scene
+) -> GridGround | None:
     """The ground with what the object may occupy; None where nothing besides the object bars it.
 
     About another centre than that of the object's frame there is none to be shown either.
@@ -137,33 +162,48 @@ def barred_ground(ground: Ground | None, belief: SurfaceBelief | None, scene: Sc
     return ground.with_outline(Outline(belief.angle, belief.upper, scene.radius_max))
 
 
-# Colour and opacity of cells: what comes too near to the object, a polygon, or cells that are not free, and these.
+# Colour and opacity of cells: what comes too near to the object, a polygon, or cells that are not
+# free, and these.
 _CELLS = (
-    (Zone.OBJECT, colors.BAND, 0.25), (Zone.POLYGON, colors.LAST, 0.25), (Zone.MAP, colors.CAMERA, 0.2),
+    (Zone.OBJECT, colors.BAND, 0.25),
+    (Zone.POLYGON, colors.LAST, 0.25),
+    (Zone.MAP, colors.CAMERA, 0.2),
     (None, colors.CAMERA, 0.75),
 )
 
 
 def ground_shades(ground: GridGround) -> FloatArray:
-    """Red, green, blue and opacity of each cell, shape (H, W, 4), each from 0 to 1; free cells are transparent."""
+    """Red, green, blue and opacity of each cell, shape (H, W, 4), each from 0 to 1; free cells are
+    transparent.
+    """
     shades = np.zeros((*ground.cells.shape, 4))
     known = (ground.map.cells >= ground.settings.occupied_threshold) | (ground.map.cells == UNKNOWN)
     for zone, color, opacity in _CELLS:
-        shades[known if zone is None else ground.cells & np.uint8(zone) != 0] = (*colors.rgb(color), opacity)
+        shades[known if zone is None else ground.cells & np.uint8(zone) != 0] = (
+            *colors.rgb(color),
+            opacity,
+        )
     return shades
 
 
-def way_outline(start: CameraPose, end: CameraPose, radius: float, ground: Ground | None = None) -> FloatArray:
-    """Corners of the shortest path between two views, shape (N, 2), metres: that on a `ground` if there is any.
+def way_outline(
+    start: CameraPose, end: CameraPose, radius: float, ground: Ground | None = None
+) -> FloatArray:
+    """Corners of the shortest path between two views, shape (N, 2), metres: that on a `ground` if
+    there is any.
 
     Else it goes around a disc about the centre, and its length is that of
     :func:`nbv_planner.planning.view_space.path_around` up to the corners of the arc.
     """
-    if ground is not None and len(path := ground.path(*((view.x, view.y) for view in (start, end)))):
+    if ground is not None and len(
+        path := ground.path(*((view.x, view.y) for view in (start, end)))
+    ):
         return path
     (first, *_), (last, *_) = start.polar, end.polar
     turn = float(angle_difference(last, first))
-    leave, meet = (math.acos(min(radius / max(view.distance, radius), 1.0)) for view in (start, end))
+    leave, meet = (
+        math.acos(min(radius / max(view.distance, radius), 1.0)) for view in (start, end)
+    )
     ends = [polar_to_cartesian(at, max(away, radius)) for at, away, _ in (start.polar, end.polar)]
     arc, side = abs(turn) - leave - meet, math.copysign(1.0, turn)
     between = np.empty((0, 2))
@@ -174,13 +214,17 @@ def way_outline(start: CameraPose, end: CameraPose, radius: float, ground: Groun
 
 
 def ways(views: Sequence[CameraPose], scene: Scene, ground: Ground | None) -> list[FloatArray]:
-    """Corners of the path from each view to the next one, outside the bound of the radius and of no view, as above."""
+    """Corners of the path from each view to the next one, outside the bound of the radius and of no
+    view, as above.
+    """
     keep_out = min([scene.radius_max, *(view.distance for view in views)])
     return [way_outline(start, end, keep_out, ground) for start, end in pairwise(views)]
 
 
 def cone_outline(pose: CameraPose, scene: Scene) -> FloatArray:
-    """Corners of the cone of a camera at `pose`, shape (K, 2), metres: its position and the arc at the full range."""
+    """Corners of the cone of a camera at `pose`, shape (K, 2), metres: its position and the arc at
+    the full range.
+    """
     low, high = scene.sensor.bearing_min, scene.sensor.bearing_max
     bearing = 0.5 * (low + high) + np.linspace(-0.5, 0.5, _ARC_POINTS) * (high - low)
     arc = np.column_stack(pose.to_world(bearing, scene.sensor.range_max))
@@ -188,7 +232,9 @@ def cone_outline(pose: CameraPose, scene: Scene) -> FloatArray:
 
 
 def camera_outline(pose: CameraPose, scene: Scene) -> FloatArray:
-    """Triangle whose tip is the camera's position and whose body lies behind it, shape (3, 2), metres."""
+    """Triangle whose tip is the camera's position and whose body lies behind it, shape (3, 2),
+    metres.
+    """
     length = _CAMERA_LENGTH * scene.view_distance
     back = np.column_stack(pose.to_world(math.pi + np.array([-0.45, 0.45]), length))
     return np.vstack([[pose.x, pose.y], back])

@@ -1,4 +1,6 @@
-"""One self-contained page of HTML (no script, nothing loaded), and its tables and pictures as files."""
+"""One self-contained page of HTML (no script, nothing loaded), and its tables and pictures as
+files.
+"""
 
 from __future__ import annotations
 
@@ -66,8 +68,12 @@ class Section:
     blocks: Sequence[Block]  #: its content.
 
 
-def render_page(title: str, lead: str, sections: Sequence[Section], notes: Sequence[str] = ()) -> str:
-    """Render the page, with `notes` at its head; every text is escaped: a name of an object or an error stays text."""
+def render_page(
+    title: str, lead: str, sections: Sequence[Section], notes: Sequence[str] = ()
+) -> str:
+    """Render the page, with `notes` at its head; every text is escaped: a name of an object or an
+    error stays text.
+    """
     template = resources.files("nbv_planner.report") / "page.html"
     return Template(template.read_text(encoding="utf-8")).substitute(
         generator=GENERATOR,
@@ -76,7 +82,13 @@ def render_page(title: str, lead: str, sections: Sequence[Section], notes: Seque
         notes="\n".join(f'<p class="warning">{escape(note)}</p>' for note in notes),
         contents="\n".join(f'<li><a href="#{s.key}">{escape(s.title)}</a></li>' for s in sections),
         body="\n".join(
-            "\n".join([f'<section id="{s.key}">\n<h2>{escape(s.title)}</h2>', *map(_block, s.blocks), "</section>"])
+            "\n".join(
+                [
+                    f'<section id="{s.key}">\n<h2>{escape(s.title)}</h2>',
+                    *map(_block, s.blocks),
+                    "</section>",
+                ]
+            )
             for s in sections
         ),
     )
@@ -92,7 +104,9 @@ def _block(block: Block) -> str:
     if isinstance(block, Picture):
         # The smaller of both files; as an image, so that the ids of two SVGs cannot collide.
         vector = len(block.svg) <= len(block.png)
-        figure = _figure(block.title, block.caption, *(("svg+xml", block.svg) if vector else ("png", block.png)))
+        figure = _figure(
+            block.title, block.caption, *(("svg+xml", block.svg) if vector else ("png", block.png))
+        )
         return (_folded if block.folded else _titled)(block.title, figure)
     return _titled(block.title, _table(block))
 
@@ -110,16 +124,26 @@ def _table(table: Table) -> str:
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     if not table.rows:
         return note
-    kinds = [' class="number"' if table.is_number(index) else "" for index in range(len(table.columns))]
+    kinds = [
+        ' class="number"' if table.is_number(index) else "" for index in range(len(table.columns))
+    ]
     head = _row("th", kinds, [column.title for column in table.columns])
     body = "\n".join(_row("td", kinds, texts) for texts in table.texts())
-    return f'<div class="wide"><table>\n<thead>{head}</thead>\n<tbody>\n{body}\n</tbody>\n</table></div>\n{note}'
+    return (
+        f'<div class="wide"><table>\n<thead>{head}</thead>\n'
+        f"<tbody>\n{body}\n</tbody>\n</table></div>\n{note}"
+    )
 
 
 def _row(tag: str, kinds: Sequence[str], texts: Sequence[str]) -> str:
     # A mean may be above its interval in a narrow column, which is not broken itself.
-    whole = (text.replace(", ", ",\u00a0") if kind else text for kind, text in zip(kinds, texts, strict=True))
-    cells = (f"<{tag}{kind}>{escape(text)}</{tag}>" for kind, text in zip(kinds, whole, strict=True))
+    whole = (
+        text.replace(", ", ",\u00a0") if kind else text
+        for kind, text in zip(kinds, texts, strict=True)
+    )
+    cells = (
+        f"<{tag}{kind}>{escape(text)}</{tag}>" for kind, text in zip(kinds, whole, strict=True)
+    )
     return f"<tr>{''.join(cells)}</tr>"
 
 

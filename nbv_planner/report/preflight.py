@@ -1,4 +1,6 @@
-"""Pre-flight check: what is found of a running system beside what is asked of it, before the first goal."""
+"""Pre-flight check: what is found of a running system beside what is asked of it, before the first
+goal.
+"""
 
 from __future__ import annotations
 
@@ -71,28 +73,52 @@ def _verdict(fails: bool, warns: bool = False) -> Verdict:
 
 
 def distance_row(poses: Sequence[CameraPose], scene: Scene, views: ViewSpace) -> Row:
-    """Distance of the camera from the centre: inside of the object is impossible, away from all views a question."""
+    """Distance of the camera from the centre: inside of the object is impossible, away from all
+    views a question.
+    """
     found = float(np.median([math.hypot(pose.x, pose.y) for pose in poses]))
     least, most = float(views.candidates.distance.min()), float(views.candidates.distance.max())
-    asked = f"{least:g} m (view_distance)" if least == most else f"{least:g} to {most:g} m (candidate views)"
+    asked = (
+        f"{least:g} m (view_distance)"
+        if least == most
+        else f"{least:g} to {most:g} m (candidate views)"
+    )
     where = "on the view circle" if least == most else "there"
     return Row(
-        "distance of the camera", f"{found:.3g} m", asked,
-        _verdict(found < scene.radius_min, found < (1.0 - _ON_CIRCLE) * least or found > (1.0 + _ON_CIRCLE) * most),
-        f"unit and frame of the poses: metres, from the centre of the object; the first goal is {where}",
+        "distance of the camera",
+        f"{found:.3g} m",
+        asked,
+        _verdict(
+            found < scene.radius_min,
+            found < (1.0 - _ON_CIRCLE) * least or found > (1.0 + _ON_CIRCLE) * most,
+        ),
+        "unit and frame of the poses: metres, from the centre of the object; the first goal is"
+        f" {where}",
     )
 
 
 def spread_row(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> Row:
-    """Spread of the poses while the camera stands against the tolerances of the arrival: root mean squares."""
-    asked = f"half of {arrival.position_tolerance:g} m, {arrival.heading_tolerance:g} rad (tolerances) or less"
-    name, advice = "spread of the poses", "the robot's accuracy: larger tolerances, or better localisation"
+    """Spread of the poses while the camera stands against the tolerances of the arrival: root mean
+    squares.
+    """
+    asked = (
+        f"half of {arrival.position_tolerance:g} m, {arrival.heading_tolerance:g} rad (tolerances)"
+        " or less"
+    )
+    name, advice = (
+        "spread of the poses",
+        "the robot's accuracy: larger tolerances, or better localisation",
+    )
     if len(poses) < _FEWEST_POSES:
         return Row(name, f"{len(poses)} poses", asked, Verdict.WARN, "too few to judge")
-    table = np.column_stack([[(pose.x, pose.y) for pose in poses], np.unwrap([pose.yaw for pose in poses])])
+    table = np.column_stack(
+        [[(pose.x, pose.y) for pose in poses], np.unwrap([pose.yaw for pose in poses])]
+    )
     halves = np.array_split(table, 2)
     middles = np.array([half.mean(axis=0) for half in halves])
-    squares = np.concatenate([(half - middle) ** 2 for half, middle in zip(halves, middles, strict=True)])
+    squares = np.concatenate(
+        [(half - middle) ** 2 for half, middle in zip(halves, middles, strict=True)]
+    )
     place, turn = math.sqrt(squares[:, :2].sum(axis=1).mean()), math.sqrt(squares[:, 2].mean())
     change = middles[1] - middles[0]
     for verb, unit, way, spread, tolerance in (
@@ -108,10 +134,14 @@ def spread_row(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> Row:
 
 
 def age_row(topic: str, ages: Sequence[float], session: SessionSettings) -> Row:
-    """Age of the messages of a topic at their arrival, seconds: by more than `goal_timeout` no goal is ever reached."""
+    """Age of the messages of a topic at their arrival, seconds: by more than `goal_timeout` no goal
+    is ever reached.
+    """
     found = float(np.median(ages))
     return Row(
-        f"age of {topic}", f"{found:.3g} s", f"{_YOUNG[0]:g} to {_YOUNG[1]:g} s",
+        f"age of {topic}",
+        f"{found:.3g} s",
+        f"{_YOUNG[0]:g} to {_YOUNG[1]:g} s",
         _verdict(abs(found) > session.goal_timeout, not _YOUNG[0] <= found <= _YOUNG[1]),
         "stamps and clocks: one clock for all machines, use_sim_time alike everywhere",
     )
@@ -124,14 +154,21 @@ def spacing_row(views: ViewSpace, arrival: ArrivalSettings) -> Row:
         half, distance = 0.5 * views.spacing, float(np.median(views.candidates.distance))
         asked = f"less than {distance * math.sin(half):.3g} m or {half:.3g} rad,"
     return Row(
-        "tolerances", f"{arrival.position_tolerance:g} m, {arrival.heading_tolerance:g} rad",
-        f"{asked} half of the candidates' spacing", _verdict(False, bool(problem)), problem,
+        "tolerances",
+        f"{arrival.position_tolerance:g} m, {arrival.heading_tolerance:g} rad",
+        f"{asked} half of the candidates' spacing",
+        _verdict(False, bool(problem)),
+        problem,
     )
 
 
 def count_row(name: str, found: int, asked: int, *, needed: bool, advice: str) -> Row:
-    """Number of publishers or subscribers; without any that is `needed` an episode is impossible."""
-    return Row(name, str(found), str(asked), _verdict(needed and found == 0, found != asked), advice)
+    """Number of publishers or subscribers; without any that is `needed` an episode is
+    impossible.
+    """
+    return Row(
+        name, str(found), str(asked), _verdict(needed and found == 0, found != asked), advice
+    )
 
 
 def frame_row(topic: str, found: Iterable[str], asked: str) -> Row:
@@ -139,29 +176,47 @@ def frame_row(topic: str, found: Iterable[str], asked: str) -> Row:
     frames = sorted(set(found))
     wrong = [frame for frame in frames if asked and frame != asked]
     return Row(
-        f"frame of {topic}", ", ".join(frames), asked or "any", _verdict(wrong == frames, bool(wrong)),
+        f"frame of {topic}",
+        ", ".join(frames),
+        asked or "any",
+        _verdict(wrong == frames, bool(wrong)),
         "object_frame, camera_frame, and who publishes it",
     )
 
 
 def noise_row(assumed: float, planned: float) -> Row:
-    """Noise that the mapper assumes against that from which the planner's resolution follows, metres."""
+    """Noise that the mapper assumes against that from which the planner's resolution follows,
+    metres.
+    """
     return Row(
-        "noise_std", f"{planned:g} m", f"{assumed:g} m, as surface_mapper assumes it",
-        _verdict(False, not math.isclose(assumed, planned)), "noise_std under /**: completeness_tau follows from it",
+        "noise_std",
+        f"{planned:g} m",
+        f"{assumed:g} m, as surface_mapper assumes it",
+        _verdict(False, not math.isclose(assumed, planned)),
+        "noise_std under /**: completeness_tau follows from it",
     )
 
 
 def refused_row(topic: str, used: int, reasons: Sequence[str]) -> Row:
     """Messages of a topic that cannot be used, with the last reason."""
     found = f"{len(reasons)} of {used + len(reasons)}: {reasons[-1]}" if reasons else "0"
-    return Row(f"unusable {topic}", found, "0", _verdict(bool(reasons) and not used, bool(reasons)), "the sensor")
+    return Row(
+        f"unusable {topic}",
+        found,
+        "0",
+        _verdict(bool(reasons) and not used, bool(reasons)),
+        "the sensor",
+    )
 
 
-def paired(scans: Sequence[tuple[int, Scan]], poses: Sequence[tuple[int, CameraPose]], matching: MatchingSettings) -> (
-    tuple[list[tuple[Scan, CameraPose]], Row]
-):
-    """Scans with the pose that the mapper would give them, and how many found one; stamps in nanoseconds."""
+def paired(
+    scans: Sequence[tuple[int, Scan]],
+    poses: Sequence[tuple[int, CameraPose]],
+    matching: MatchingSettings,
+) -> tuple[list[tuple[Scan, CameraPose]], Row]:
+    """Scans with the pose that the mapper would give them, and how many found one; stamps in
+    nanoseconds.
+    """
     track = matching.track(len(poses) + 1)
     for stamp, pose in poses:
         track.add(stamp, pose)
@@ -176,26 +231,39 @@ def paired(scans: Sequence[tuple[int, Scan]], poses: Sequence[tuple[int, CameraP
             found.append((scan, match))
     why = why or "no pose is as new as the scans"
     return found, Row(
-        "scans with a pose", f"{len(found)} of {len(scans)}", "all but the newest",
-        _verdict(not found, 2 * len(found) < len(scans)), why,
+        "scans with a pose",
+        f"{len(found)} of {len(scans)}",
+        "all but the newest",
+        _verdict(not found, 2 * len(found) < len(scans)),
+        why,
     )
 
 
-def hits_row(pairs: Sequence[tuple[Scan, CameraPose]], scene: Scene, measurement: MeasurementSettings) -> Row:
-    """Beams that end where the surface may be; without any an episode is impossible if the camera looks there."""
+def hits_row(
+    pairs: Sequence[tuple[Scan, CameraPose]], scene: Scene, measurement: MeasurementSettings
+) -> Row:
+    """Beams that end where the surface may be; without any an episode is impossible if the camera
+    looks there.
+    """
     hits = sum(len(scan_to_hits(scan, pose, scene, measurement).hits) for scan, pose in pairs)
     beams = sum(len(scan.ranges) for scan, _ in pairs)
     margin, (_, pose) = measurement.radius_margin, pairs[-1]
     ahead, left = pose.to_camera(0.0, 0.0)
-    looks = bool(scene.sensor.in_field(math.atan2(left, ahead))) and math.hypot(pose.x, pose.y) <= (
-        1.0 + _ON_CIRCLE
-    ) * scene.view_distance
+    looks = (
+        bool(scene.sensor.in_field(math.atan2(left, ahead)))
+        and math.hypot(pose.x, pose.y) <= (1.0 + _ON_CIRCLE) * scene.view_distance
+    )
     least, most = max(scene.radius_min - margin, 0.0), scene.radius_max + margin
     return Row(
-        "beams on the object", f"{hits} of {beams}", f"some between {least:g} and {most:g} m from the centre",
+        "beams on the object",
+        f"{hits} of {beams}",
+        f"some between {least:g} and {most:g} m from the centre",
         _verdict(looks and hits == 0, hits == 0),
-        "radius_min, radius_max, the object's centre, unit of the ranges, mount of the sensor" if looks
-        else "the sensor does not look at the object yet",
+        (
+            "radius_min, radius_max, the object's centre, unit of the ranges, mount of the sensor"
+            if looks
+            else "the sensor does not look at the object yet"
+        ),
     )
 
 
@@ -203,13 +271,16 @@ def hits_row(pairs: Sequence[tuple[Scan, CameraPose]], scene: Scene, measurement
 class System:
     """What was received of a running system in a while."""
 
-    #: stamp (nanoseconds), age at arrival (seconds), frame and content of each usable message of `scan`, `camera_pose`.
+    #: stamp (nanoseconds), age at arrival (seconds), frame and content of each usable message of
+    #: `scan`, `camera_pose`.
     scans: list[tuple[int, float, str, Scan]] = field(default_factory=list)
     poses: list[tuple[int, float, str, CameraPose]] = field(default_factory=list)
-    refused: dict[str, list[str]] = field(default_factory=dict)  #: why messages of a topic could not be used.
+    #: why messages of a topic could not be used.
+    refused: dict[str, list[str]] = field(default_factory=dict)
     publishers: dict[str, int] = field(default_factory=dict)  #: number of publishers by topic.
     subscribers: dict[str, int] = field(default_factory=dict)  #: number of subscribers by topic.
-    #: whether its last diagnostics were without a warning, and their message, by the name of the node.
+    #: whether its last diagnostics were without a warning, and their message, by the name of the
+    #: node.
     nodes: dict[str, tuple[bool, str]] = field(default_factory=dict)
     parameters: RunParameters | None = None  #: content of run_info; None if it has not come.
 
@@ -229,19 +300,39 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
     scene, arrival, session = settings(Scene), settings(ArrivalSettings), settings(SessionSettings)
     known = not settings(SearchSettings, "surface_mapper").unknown
     measurement = settings(MeasurementSettings, "surface_mapper")
-    mapper, by_tf = settings(SurfaceMapperParameters, "surface_mapper"), settings(PoseSettings).pose_source == "tf"
-    posing = "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
+    mapper, by_tf = (
+        settings(SurfaceMapperParameters, "surface_mapper"),
+        settings(PoseSettings).pose_source == "tf",
+    )
+    posing = (
+        "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
+    )
     rows = list[Row]()
     for name in given:
         good, said = system.nodes.get(name, (False, "not heard"))
         advice = "topics, services: it says what is missing"
         rows.append(Row(name, said, "without a warning", _verdict(False, not good), advice))
     rows += [
-        count_row(f"publishers of {SCAN}", system.publishers.get(SCAN, 0), 1, needed=True, advice="the sensor"),
-        count_row(f"publishers of {CAMERA_POSE}", system.publishers.get(CAMERA_POSE, 0), 1, needed=True, advice=posing),
         count_row(
-            f"subscribers of {GOAL_POSE}", system.subscribers.get(GOAL_POSE, 0), session.goal_subscribers,
-            needed=False, advice="mapper and robot; goal_subscribers says how many the planner waits for",
+            f"publishers of {SCAN}",
+            system.publishers.get(SCAN, 0),
+            1,
+            needed=True,
+            advice="the sensor",
+        ),
+        count_row(
+            f"publishers of {CAMERA_POSE}",
+            system.publishers.get(CAMERA_POSE, 0),
+            1,
+            needed=True,
+            advice=posing,
+        ),
+        count_row(
+            f"subscribers of {GOAL_POSE}",
+            system.subscribers.get(GOAL_POSE, 0),
+            session.goal_subscribers,
+            needed=False,
+            advice="mapper and robot; goal_subscribers says how many the planner waits for",
         ),
     ]
     if by_tf:
@@ -254,7 +345,9 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
     if all(given.values()):
         rows.append(noise_row(measurement.noise_std, settings(PlannerSettings).noise_std))
     poses = [(stamp, pose) for stamp, _, _, pose in system.poses]
-    rows += pose_rows([pose for _, pose in poses], scene, settings(ViewSpaceSettings), arrival, known=known)
+    rows += pose_rows(
+        [pose for _, pose in poses], scene, settings(ViewSpaceSettings), arrival, known=known
+    )
     if system.scans and poses:
         scans = [(stamp, scan) for stamp, _, _, scan in system.scans]
         pairs, row = paired(scans, poses, settings(MatchingSettings, "surface_mapper"))
@@ -264,18 +357,29 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
 
 
 def _message_rows(
-    topic: str, heard: Sequence[tuple[int, float, str, object]], system: System, frame: str, session: SessionSettings
+    topic: str,
+    heard: Sequence[tuple[int, float, str, object]],
+    system: System,
+    frame: str,
+    session: SessionSettings,
 ) -> list[Row]:
     """The checks of the messages of a topic, of which those `heard` could be used."""
     refused = system.refused.get(topic, [])
     rows = [refused_row(topic, len(heard), refused)] if heard or refused else []
     if heard:
-        rows += [frame_row(topic, [one[2] for one in heard], frame), age_row(topic, [one[1] for one in heard], session)]
+        rows += [
+            frame_row(topic, [one[2] for one in heard], frame),
+            age_row(topic, [one[1] for one in heard], session),
+        ]
     return rows
 
 
 def pose_rows(
-    poses: Sequence[CameraPose], scene: Scene, views: ViewSpaceSettings, arrival: ArrivalSettings, *,
+    poses: Sequence[CameraPose],
+    scene: Scene,
+    views: ViewSpaceSettings,
+    arrival: ArrivalSettings,
+    *,
     known: bool = True,
 ) -> list[Row]:
     """The checks that need the poses of the camera only; without any, those that need none.
@@ -289,7 +393,9 @@ def pose_rows(
 
 
 class PosesBeforeStart:
-    """The newest poses before the first goal, by which a start is judged; `now` is of any monotonic clock, seconds."""
+    """The newest poses before the first goal, by which a start is judged; `now` is of any monotonic
+    clock, seconds.
+    """
 
     def __init__(self) -> None:
         self._heard: deque[tuple[float, float, CameraPose]] = deque(maxlen=_MOST_POSES)
@@ -305,12 +411,24 @@ class PosesBeforeStart:
 
     def enough(self, now: float) -> bool:
         """Whether their spread can be judged, or no more have come in the time for it."""
-        return self.heard and (len(self._heard) >= _FEWEST_POSES or now - self._heard[0][0] >= _JUDGED)
+        return self.heard and (
+            len(self._heard) >= _FEWEST_POSES or now - self._heard[0][0] >= _JUDGED
+        )
 
     def rows(
-        self, scene: Scene, views: ViewSpaceSettings, arrival: ArrivalSettings, session: SessionSettings, *, known: bool
+        self,
+        scene: Scene,
+        views: ViewSpaceSettings,
+        arrival: ArrivalSettings,
+        session: SessionSettings,
+        *,
+        known: bool,
     ) -> list[Row]:
         """The checks of the newest poses; distances mean nothing unless the scene is `known`."""
         recent = [entry for entry in self._heard if self._heard[-1][0] - entry[0] < _JUDGED]
         rows = pose_rows([pose for _, _, pose in recent], scene, views, arrival, known=known)
-        return [*rows, age_row("camera_pose", [age for _, age, _ in recent], session)] if recent else rows
+        return (
+            [*rows, age_row("camera_pose", [age for _, age, _ in recent], session)]
+            if recent
+            else rows
+        )

@@ -38,9 +38,11 @@ class Column:
     name: str  #: its header in CSV, for programs.
     title: str  #: its header for people.
     digits: int = 3  #: decimals for people; without effect on texts and counts.
-    #: whether it holds means with intervals; in CSV these are three columns, `name`, `name_low` and `name_high`.
+    #: whether it holds means with intervals; in CSV these are three columns, `name`, `name_low` and
+    #: `name_high`.
     interval: bool = False
-    words: Mapping[str, str] = field(default_factory=dict)  #: replacements of some texts for people.
+    #: replacements of some texts for people.
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, quantity: Quantity, *, interval: bool = False) -> Column:
@@ -50,7 +52,9 @@ class Column:
     @property
     def names(self) -> list[str]:
         """Headers in CSV."""
-        return [f"{self.name}{end}" for end in ("", "_low", "_high")] if self.interval else [self.name]
+        return (
+            [f"{self.name}{end}" for end in ("", "_low", "_high")] if self.interval else [self.name]
+        )
 
     def values(self, cell: Cell) -> list[str | int | float | None]:
         """Values in CSV, one for each of `names`; None for what is not finite or not there."""
@@ -89,7 +93,9 @@ class Table:
         """Refuse rows that are shorter or longer than the header."""
         wrong = [row for row in self.rows if len(row) != len(self.columns)]
         if wrong:
-            raise ValueError(f"table {self.name}: a row has {len(wrong[0])} cells, must have {len(self.columns)}")
+            raise ValueError(
+                f"table {self.name}: a row has {len(wrong[0])} cells, must have {len(self.columns)}"
+            )
 
     def records(self) -> list[dict[str, Cell]]:
         """Rows by the names of their columns in CSV."""
@@ -106,7 +112,10 @@ class Table:
 
     def texts(self) -> list[list[str]]:
         """All rows as people read them."""
-        return [[column.text(cell) for column, cell in zip(self.columns, row, strict=True)] for row in self.rows]
+        return [
+            [column.text(cell) for column, cell in zip(self.columns, row, strict=True)]
+            for row in self.rows
+        ]
 
     def to_csv(self) -> str:
         """Every digit; an empty cell where there is no value."""
@@ -114,7 +123,11 @@ class Table:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow([name for column in self.columns for name in column.names])
         for row in self.rows:
-            values = [value for column, cell in zip(self.columns, row, strict=True) for value in column.values(cell)]
+            values = [
+                value
+                for column, cell in zip(self.columns, row, strict=True)
+                for value in column.values(cell)
+            ]
             writer.writerow(["" if value is None else value for value in values])
         return file.getvalue()
 
@@ -131,13 +144,21 @@ class Table:
         """Title, table with rounded numbers, note."""
         head = [column.title for column in self.columns]
         rule = ["---:" if self.is_number(index) else ":---" for index in range(len(head))]
-        lines = [_line(head, _markdown), _line(rule, str), *(_line(row, _markdown) for row in self.texts())]
+        lines = [
+            _line(head, _markdown),
+            _line(rule, str),
+            *(_line(row, _markdown) for row in self.texts()),
+        ]
         note = [_markdown(self.note), ""] if self.note else []
         return "\n".join([f"## {_markdown(self.title)}", "", *lines, "", *note])
 
 
 def table_of(
-    name: str, title: str, note: str, columns: Sequence[tuple[Column, Callable[[T], Cell]]], items: Iterable[T]
+    name: str,
+    title: str,
+    note: str,
+    columns: Sequence[tuple[Column, Callable[[T], Cell]]],
+    items: Iterable[T],
 ) -> Table:
     """Make a table with a row per item; each column comes with what it shows of an item."""
     rows = tuple(tuple(cell(item) for _, cell in columns) for item in items)
@@ -184,5 +205,7 @@ class Landscape:
 
     @property
     def choice(self) -> int:
-        """Index of the candidate that the objective prefers, the first of those that are equal up to rounding."""
+        """Index of the candidate that the objective prefers, the first of those that are equal up
+        to rounding.
+        """
         return int(np.argmax(self.value >= self.value.max() - _ROUNDING * abs(self.value.max())))

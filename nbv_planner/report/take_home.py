@@ -1,4 +1,6 @@
-"""What one takes home: the outline as CSV, GeoJSON and DXF, and the map as PGM with YAML; all lengths in metres."""
+"""What one takes home: the outline as CSV, GeoJSON and DXF, and the map as PGM with YAML; all
+lengths in metres.
+"""
 
 from __future__ import annotations
 
@@ -32,27 +34,38 @@ FREE, OCCUPIED, UNKNOWN = 0, 100, -1
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """The mean contour once around the centre, counter-clockwise, with its band; of n points each."""
+    """The mean contour once around the centre, counter-clockwise, with its band; of n points
+    each.
+    """
 
     angle: FloatArray  #: polar angle, shape (n,), radians.
     radius: FloatArray  #: mean radius, shape (n,), metres, not negative.
     lower: FloatArray  #: lower confidence bound of the radius, shape (n,), metres, not negative.
     upper: FloatArray  #: upper confidence bound of the radius, shape (n,), metres.
-    measured: BoolArray  #: whether beams have seen the surface there, shape (n,); else it is the prior's guess.
+    #: whether beams have seen the surface there, shape (n,); else it is the prior's guess.
+    measured: BoolArray
     frame: str = "object"  #: frame in which it is given.
     centre: tuple[float, float] = (0.0, 0.0)  #: about which the angles are, in that frame, metres.
-    accuracy: str = ""  #: half of the band with and without errors common to views, in words; empty if not known.
+    #: half of the band with and without errors common to views, in words; empty if not known.
+    accuracy: str = ""
 
     @classmethod
     def of(cls, belief: SurfaceBelief, scene: Scene, frame: str = "object") -> Outline:
         """The outline of a belief; seen is what :func:`seen_stretches` counts as seen."""
         part = once_around(belief)
-        mean, lower, upper = (np.maximum(values, 0.0)[part] for values in (belief.mean, belief.lower, belief.upper))
+        mean, lower, upper = (
+            np.maximum(values, 0.0)[part] for values in (belief.mean, belief.lower, belief.upper)
+        )
         seen = seen_stretches(belief, scene.pixel_size)[part]
         accuracy = ""
         if belief.common is not None and seen.any():
-            both, alone = (0.5 * float(np.median(one.width[part][seen])) for one in (belief, belief.by_noise))
-            accuracy = f"accurate to {both:.3g} m (median), {alone:.3g} m without what is common to all views"
+            both, alone = (
+                0.5 * float(np.median(one.width[part][seen])) for one in (belief, belief.by_noise)
+            )
+            accuracy = (
+                f"accurate to {both:.3g} m (median), {alone:.3g} m without what is common to all"
+                " views"
+            )
             accuracy += f"; {words}, which is corrected" if (words := belief.common.words) else ""
         return cls(belief.angle[part], mean, lower, upper, seen, frame, belief.centre, accuracy)
 
@@ -63,7 +76,9 @@ class Outline:
 
     @property
     def stretches(self) -> list[tuple[bool, IntArray]]:
-        """Runs of measured and of guessed points: which, and their indices up to the first point of the next run."""
+        """Runs of measured and of guessed points: which, and their indices up to the first point of
+        the next run.
+        """
         count = len(self.angle)
         begins = np.flatnonzero(self.measured != np.roll(self.measured, 1))
         if not len(begins):
@@ -89,15 +104,20 @@ class Outline:
         """Text with the columns x, y, lower, upper, measured, which `file:` objects read back."""
         rows = zip(self.points(self.radius), self.lower, self.upper, self.measured, strict=True)
         return (
-            f"# outline in the frame {self.frame}: x, y in metres; lower, upper: bounds of the radius in metres;\n"
-            "# measured: 1 where beams have seen the surface, 0 where the radius is a guess"
-            f"{'; ' if self.accuracy else ''}{self.accuracy}\n"
-            "x,y,lower,upper,measured\n"
-        ) + "".join(f"{x!r},{y!r},{low:.9g},{high:.9g},{seen:d}\n" for (x, y), low, high, seen in rows)
+            f"# outline in the frame {self.frame}: x, y in metres; lower, upper: bounds of the"
+            " radius in metres;\n# measured: 1 where beams have seen the surface, 0 where the"
+            " radius is a"
+            f" guess{'; ' if self.accuracy else ''}{self.accuracy}\nx,y,lower,upper,measured\n"
+            + "".join(
+                f"{x!r},{y!r},{low:.9g},{high:.9g},{seen:d}\n" for (x, y), low, high, seen in rows
+            )
+        )
 
     @property
     def geojson(self) -> str:
-        """Text with the polygons mean, lower and upper, and one line for each measured or guessed stretch."""
+        """Text with the polygons mean, lower and upper, and one line for each measured or guessed
+        stretch.
+        """
         rings = {"mean": self.radius, "lower": self.lower, "upper": self.upper}
         mean = self.points(self.radius)
         shapes: list[tuple[dict[str, object], str, object]] = [
@@ -110,34 +130,62 @@ class Outline:
         ]
         features = [
             {
-                "type": "Feature", "properties": {**known, "units": "m", "frame": self.frame},
+                "type": "Feature",
+                "properties": {**known, "units": "m", "frame": self.frame},
                 "geometry": {"type": kind, "coordinates": place},
-            } for known, kind, place in shapes
+            }
+            for known, kind, place in shapes
         ]
         accuracy = {"accuracy": self.accuracy} if self.accuracy else {}
         return json.dumps({"type": "FeatureCollection", **accuracy, "features": features}) + "\n"
 
     @property
     def dxf(self) -> str:
-        """Text of a drawing (R12): layers OUTLINE, LOWER, UPPER closed, MEASURED and GUESSED open; 1 unit is 1 m."""
+        """Text of a drawing (R12): layers OUTLINE, LOWER, UPPER closed, MEASURED and GUESSED open;
+        1 unit is 1 m.
+        """
         mean = self.points(self.radius)
-        lines = [("OUTLINE", 1, mean), ("LOWER", 1, self.points(self.lower)), ("UPPER", 1, self.points(self.upper))]
-        lines += [("MEASURED" if seen else "GUESSED", 0, [mean[i] for i in run]) for seen, run in self.stretches]
+        lines = [
+            ("OUTLINE", 1, mean),
+            ("LOWER", 1, self.points(self.lower)),
+            ("UPPER", 1, self.points(self.upper)),
+        ]
+        lines += [
+            ("MEASURED" if seen else "GUESSED", 0, [mean[i] for i in run])
+            for seen, run in self.stretches
+        ]
         codes: list[tuple[int, object]] = [
             (999, f"outline in the frame {self.frame}, metres"),
             *([(999, self.accuracy)] if self.accuracy else []),
-            (0, "SECTION"), (2, "HEADER"), (9, "$ACADVER"), (1, "AC1009"), (9, "$INSUNITS"), (70, 6), (0, "ENDSEC"),
-            (0, "SECTION"), (2, "ENTITIES"),
-        ]  # fmt: skip
+            (0, "SECTION"),
+            (2, "HEADER"),
+            (9, "$ACADVER"),
+            (1, "AC1009"),
+            (9, "$INSUNITS"),
+            (70, 6),
+            (0, "ENDSEC"),
+            (0, "SECTION"),
+            (2, "ENTITIES"),
+        ]
         for layer, closed, points in lines:
-            codes += [(0, "POLYLINE"), (8, layer), (66, 1), (70, closed), (10, 0.0), (20, 0.0), (30, 0.0)]
+            codes += [
+                (0, "POLYLINE"),
+                (8, layer),
+                (66, 1),
+                (70, closed),
+                (10, 0.0),
+                (20, 0.0),
+                (30, 0.0),
+            ]
             for x, y in points:
                 codes += [(0, "VERTEX"), (8, layer), (10, x), (20, y), (30, 0.0)]
             codes += [(0, "SEQEND"), (8, layer)]
         return "".join(f"{code}\n{value}\n" for code, value in [*codes, (0, "ENDSEC"), (0, "EOF")])
 
     def write(self, folder: Path) -> list[Path]:
-        """Write `outline.csv`, `outline.geojson` and `outline.dxf`, each atomically, and return their paths."""
+        """Write `outline.csv`, `outline.geojson` and `outline.dxf`, each atomically, and return
+        their paths.
+        """
         files = [folder / f"outline.{kind}" for kind in ("csv", "geojson", "dxf")]
         for file in files:
             write_whole(file, getattr(self, file.suffix[1:]))
@@ -150,7 +198,9 @@ _MOST_CELLS = 400
 
 @dataclass(frozen=True)
 class MapGrid:
-    """Square cells around the centre, up to the view circle, their side that of a world pixel unless too many."""
+    """Square cells around the centre, up to the view circle, their side that of a world pixel
+    unless too many.
+    """
 
     scene: Scene
     centre: tuple[float, float] = (0.0, 0.0)  #: in the frame of the map, metres.
@@ -173,13 +223,16 @@ class MapGrid:
 
     @cached_property
     def centres(self) -> tuple[FloatArray, FloatArray]:
-        """Coordinates x and y of the centres of the cells, shape (size, size), metres; rows by rising y."""
+        """Coordinates x and y of the centres of the cells, shape (size, size), metres; rows by
+        rising y.
+        """
         along = (np.arange(self.size) + 0.5) * self.resolution
         x, y = np.meshgrid(*(corner + along for corner in self.origin))
         return x, y
 
     def swept(self, rays: FreeRays, increment: float) -> BoolArray:
-        """Cells whose centre lies on the free stretch of a ray, or within half an `increment` (radians) beside it.
+        """Cells whose centre lies on the free stretch of a ray, or within half an `increment`
+        (radians) beside it.
 
         The rays are about the centre of the map.
         """
@@ -192,19 +245,29 @@ class MapGrid:
         order = np.argsort(own)
         known, length = own[order], rays.length[order]
         nearest = np.searchsorted(0.5 * (known[1:] + known[:-1]), bearing)
-        return np.asarray((np.abs(known[nearest] - bearing) <= 0.5 * increment) & (distance <= length[nearest]))
+        return np.asarray(
+            (np.abs(known[nearest] - bearing) <= 0.5 * increment) & (distance <= length[nearest])
+        )
 
     def occupancy(self, belief: SurfaceBelief, swept: BoolArray) -> NDArray[np.int8]:
-        """Values of the cells, shape (size, size): :data:`OCCUPIED`, :data:`FREE` or :data:`UNKNOWN`.
+        """Values of the cells, shape (size, size): :data:`OCCUPIED`, :data:`FREE` or
+        :data:`UNKNOWN`.
 
-        Occupied: the band of the surface where it has been seen, at least one cell thick. Free: `swept` by a beam and
-        not inside of what has been seen. Unknown: the inside, and what no beam has reached.
+        Occupied: the band of the surface where it has been seen, at least one cell thick. Free:
+        `swept` by a beam and not inside of what has been seen. Unknown: the inside, and what no
+        beam has reached.
         """
-        angle, radius = cartesian_to_polar(*(v - c for v, c in zip(self.centres, belief.centre, strict=True)))
+        angle, radius = cartesian_to_polar(
+            *(v - c for v, c in zip(self.centres, belief.centre, strict=True))
+        )
         at, half = CircleInterpolation.at(belief.angle, angle), self.resolution * math.sqrt(0.5)
         mean, lower, upper = (at(values) for values in (belief.mean, belief.lower, belief.upper))
         seen = at(seen_stretches(belief, self.scene.pixel_size).astype(float)) > 0.5
-        occupied = seen & (radius >= np.minimum(lower, mean - half)) & (radius <= np.maximum(upper, mean + half))
+        occupied = (
+            seen
+            & (radius >= np.minimum(lower, mean - half))
+            & (radius <= np.maximum(upper, mean + half))
+        )
         cells = np.full(radius.shape, UNKNOWN, dtype=np.int8)
         cells[swept & (~seen | (radius > mean))] = FREE
         cells[occupied] = OCCUPIED
@@ -213,15 +276,19 @@ class MapGrid:
     def write(self, folder: Path, cells: NDArray[np.int8]) -> list[Path]:
         """Write `map.yaml` and `map.pgm` as Nav2's map_server reads them, and return their paths.
 
-        Free cells are 254, occupied 0, unknown 205; with its usual `free_thresh` of 0.25 unknown ones would be free.
+        Free cells are 254, occupied 0, unknown 205; with its usual `free_thresh` of 0.25 unknown
+        ones would be free.
         """
         image = np.full(cells.shape, 205, dtype=np.uint8)
         image[cells == FREE], image[cells == OCCUPIED] = 254, 0
-        write_whole(folder / "map.pgm", b"P5\n%d %d\n255\n" % cells.shape[::-1] + image[::-1].tobytes())
+        write_whole(
+            folder / "map.pgm", b"P5\n%d %d\n255\n" % cells.shape[::-1] + image[::-1].tobytes()
+        )
         x, y = self.origin
-        write_whole(folder / "map.yaml", (
+        write_whole(
+            folder / "map.yaml",
             f"image: map.pgm\nmode: trinary\nresolution: {self.resolution:.9g}  # metres per cell\n"
             f"origin: [{x:.9g}, {y:.9g}, 0.0]  # metres, metres, radians; of the lower left cell\n"
-            "negate: 0\noccupied_thresh: 0.65\nfree_thresh: 0.196\n"
-        ))
+            "negate: 0\noccupied_thresh: 0.65\nfree_thresh: 0.196\n",
+        )
         return [folder / "map.yaml", folder / "map.pgm"]

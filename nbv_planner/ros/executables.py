@@ -1,4 +1,6 @@
-"""The executables of the nodes. ROS is imported late, so that a signal during start-up ends them cleanly."""
+"""The executables of the nodes. ROS is imported late, so that a signal during start-up ends them
+cleanly.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,11 @@ from nbv_planner.system import signals_end_process
 
 NODES = ("depth_camera", "surface_mapper", "nbv_planner")
 _CLASSES = {
-    "depth_camera": "DepthCamera", "surface_mapper": "SurfaceMapperNode", "nbv_planner": "NbvPlannerNode",
-    "turntable": "TurntableNode", "scan_maker": "ScanMakerNode",
+    "depth_camera": "DepthCamera",
+    "surface_mapper": "SurfaceMapperNode",
+    "nbv_planner": "NbvPlannerNode",
+    "turntable": "TurntableNode",
+    "scan_maker": "ScanMakerNode",
 }
 _HELP = """\
 {name} is a ROS 2 node of the package nbv_planner; it runs until Ctrl-C:
@@ -33,7 +38,10 @@ def _run(name: str) -> None:
         sys.stdout.write(_HELP.format(name=name))
         sys.exit(0)
     if words:
-        hint = f"{name} is a node and takes only --ros-args ... (see {name} --help); the command is nbv-planner"
+        hint = (
+            f"{name} is a node and takes only --ros-args ... (see {name} --help); the command is"
+            " nbv-planner"
+        )
         sys.stderr.write(f"{name}: error: unexpected argument {words[0]!r}; {hint}\n")
         sys.exit(2)
     _start(name)
@@ -51,14 +59,19 @@ def _start(name: str) -> None:
         sys.exit(0)
 
 
-depth_camera, surface_mapper, nbv_planner, turntable, scan_maker = (partial(_run, name) for name in _CLASSES)
+depth_camera, surface_mapper, nbv_planner, turntable, scan_maker = (
+    partial(_run, name) for name in _CLASSES
+)
 """Run the node of that name."""
 
 
 def main() -> None:
     """Run the node that the first argument names."""
     if len(sys.argv) < 2 or sys.argv[1] not in _CLASSES:
-        sys.exit(f"usage: python -m nbv_planner.ros.executables {{{','.join(_CLASSES)}}} [--ros-args ...]")
+        sys.exit(
+            f"usage: python -m nbv_planner.ros.executables {{{','.join(_CLASSES)}}} [--ros-args"
+            " ...]"
+        )
     _run(sys.argv.pop(1))
 
 

@@ -14,7 +14,13 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from launch.actions import DeclareLaunchArgument, ExecuteProcess, GroupAction, OpaqueFunction, Shutdown
+from launch.actions import (
+    DeclareLaunchArgument,
+    ExecuteProcess,
+    GroupAction,
+    OpaqueFunction,
+    Shutdown,
+)
 from launch.events.process import ProcessExited
 from launch.logging import get_logger
 from launch.substitutions import LaunchConfiguration, TextSubstitution
@@ -26,7 +32,13 @@ from rclpy.parameter_client import AsyncParameterClient
 
 from launch import LaunchContext, LaunchDescription
 from nbv_planner.episode.messages import RECORDED_TOPICS, full_name
-from nbv_planner.episode.parameter_files import Parameters, lay_over, load_parameters, shared_file, values_for
+from nbv_planner.episode.parameter_files import (
+    Parameters,
+    lay_over,
+    load_parameters,
+    shared_file,
+    values_for,
+)
 from nbv_planner.episode.parameters import STATE_FILES, PlannerSettings
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.files.located_yaml import dumped, read_located
@@ -54,46 +66,78 @@ def has_rosbag2() -> bool:
 
 
 def names_here(context: LaunchContext, namespace: str) -> tuple[str, list[Renaming]]:
-    """Full namespace of the nodes below that of an including launch, and the rules by which it renames topics."""
+    """Full namespace of the nodes below that of an including launch, and the rules by which it
+    renames topics.
+    """
     configurations = context.launch_configurations
     full = make_namespace_absolute(prefix_namespace(configurations.get("ros_namespace"), namespace))
     return full, list(configurations.get("ros_remaps", []))
 
 
 def record_process(
-    namespace: str, renamed: Sequence[Renaming], bag_path: str, subscribers: int, *, use_sim_time: bool
+    namespace: str,
+    renamed: Sequence[Renaming],
+    bag_path: str,
+    subscribers: int,
+    *,
+    use_sim_time: bool,
 ) -> ExecuteProcess:
-    """Record the topics of the nodes in `namespace`: by `ros2 bag`, or where that is missing by this package.
+    """Record the topics of the nodes in `namespace`: by `ros2 bag`, or where that is missing by
+    this package.
 
-    Their namespace is full, and their topics are `renamed`. Without `bag_path` the bag has date and time in its name.
-    The planner waits for so many `subscribers` when the recorder has ended.
+    Their namespace is full, and their topics are `renamed`. Without `bag_path` the bag has date and
+    time in its name. The planner waits for so many `subscribers` when the recorder has ended.
     """
     path = Path(bag_path or datetime.now().strftime("bag_%Y%m%d_%H%M%S"))
     planner = full_name("nbv_planner", namespace)
     on_exit = partial(_without_recorder, planner, subscribers, None if path.exists() else path)
     if not has_rosbag2():
         rules = [f"--remap={old}:={new}" for old, new in renamed]
-        command = [*python_command("nbv_planner.cli.main"), "bag", "record", "--namespace", namespace, *rules]
+        command = [
+            *python_command("nbv_planner.cli.main"),
+            "bag",
+            "record",
+            "--namespace",
+            namespace,
+            *rules,
+        ]
         return process("recorder", [*command, "--out", str(path)], on_exit=on_exit)
     names = "|".join(re.escape(topic.full_name(namespace, renamed)) for topic in RECORDED_TOPICS)
     # By a pattern: the option for lists of names has another form in each distribution.
     command = [
-        "ros2", "bag", "record", "--storage", "mcap", "--output", str(path), "--regex", f"^({names})$",
-        "--qos-profile-overrides-path", str(qos_overrides(namespace, renamed)),
+        "ros2",
+        "bag",
+        "record",
+        "--storage",
+        "mcap",
+        "--output",
+        str(path),
+        "--regex",
+        f"^({names})$",
+        "--qos-profile-overrides-path",
+        str(qos_overrides(namespace, renamed)),
     ]
-    return process("recorder", command + (["--use-sim-time"] if use_sim_time else []), on_exit=on_exit)
+    return process(
+        "recorder", command + (["--use-sim-time"] if use_sim_time else []), on_exit=on_exit
+    )
 
 
 def _without_recorder(
     planner: str, subscribers: int, bag: Path | None, event: ProcessExited, context: LaunchContext
 ) -> None:
-    """Log what is lost, make the launch fail at its end, and release a planner that still waits for the recorder."""
+    """Log what is lost, make the launch fail at its end, and release a planner that still waits for
+    the recorder.
+    """
     if context.is_shutdown:
         return
     kept = f"what came before is in {bag}" if bag and bag.exists() else "nothing has been recorded"
-    said = f"NOT RECORDED ANY MORE: the recorder has ended with exit code {event.returncode}; {kept}"
+    said = (
+        f"NOT RECORDED ANY MORE: the recorder has ended with exit code {event.returncode}; {kept}"
+    )
     get_logger(event.process_name).error(said)
-    context.asyncio_loop.call_exception_handler({"message": "This launch will end with exit code 1."})
+    context.asyncio_loop.call_exception_handler(
+        {"message": "This launch will end with exit code 1."}
+    )
     node = get_ros_node(context)
     client = AsyncParameterClient(node, planner)
     changes = [Parameter("recorder", value=""), Parameter("goal_subscribers", value=subscribers)]
@@ -113,20 +157,27 @@ def qos_overrides(namespace: str, renamed: Sequence[Renaming]) -> Path:
         ConfigFileError: the shipped file is not installed.
     """
     overrides = read_located(shared_file(_QOS_FILE))[1].plain()
-    here = {full_name(name.lstrip("/"), namespace, renamed): dict(qos) for name, qos in overrides.items()}
+    here = {
+        full_name(name.lstrip("/"), namespace, renamed): dict(qos)
+        for name, qos in overrides.items()
+    }
     return _written("record_qos_", here)
 
 
 def _written(prefix: str, content: Any) -> Path:
     """Write a file that is there as long as this process, for nodes that are restarted."""
-    with tempfile.NamedTemporaryFile("w", prefix=prefix, suffix=".yaml", delete=False, encoding="utf-8") as file:
+    with tempfile.NamedTemporaryFile(
+        "w", prefix=prefix, suffix=".yaml", delete=False, encoding="utf-8"
+    ) as file:
         file.write(dumped(content))
     atexit.register(Path(file.name).unlink, missing_ok=True)
     return Path(file.name)
 
 
 def planner_parameters(given: Mapping[str, str], node_name: str = "nbv_planner") -> dict[str, Any]:
-    """Parameters of the planner, or another node, in the files; none of a file with unknown content, left unread."""
+    """Parameters of the planner, or another node, in the files; none of a file with unknown
+    content, left unread.
+    """
     found: Parameters = {node_name: {}}
     for file in filter(None, (given["shipped"], given["params_file"])):
         with suppress(ConfigFileError):
@@ -142,9 +193,14 @@ def _given_values(given: Mapping[str, str], name: str) -> dict[str, Any]:
 
 
 def process(name: str, command: list[str], on_exit: object = None) -> ExecuteProcess:
-    """A command whose output is shown, and which has time to write its buffers when the launch ends."""
+    """A command whose output is shown, and which has time to write its buffers when the launch
+    ends.
+    """
     return ExecuteProcess(
-        cmd=[[TextSubstitution(text=part)] for part in command], name=name, output="screen", on_exit=on_exit,
+        cmd=[[TextSubstitution(text=part)] for part in command],
+        name=name,
+        output="screen",
+        on_exit=on_exit,
         sigterm_timeout=_PATIENCE,
     )
 
@@ -160,37 +216,68 @@ ARGUMENTS = {
     "use_sim_time": ("false", "Take the time from /clock (true, false)."),
     "log_level": ("info", "Least severity that is logged (debug, info, warn, error, fatal)."),
     "objective": (
-        "", f"Objective: {', '.join([*OBJECTIVES, EXPECTED, *OBJECTIVE_PLUGINS.names])} "
-        f"({', '.join(TRUTH_OBJECTIVES)} know the object: nbv-planner simulate only); of greedy where that planner has "
-        f"none{_FROM_FILE}."
+        "",
+        (
+            f"Objective: {', '.join([*OBJECTIVES, EXPECTED, *OBJECTIVE_PLUGINS.names])}"
+            f" ({', '.join(TRUTH_OBJECTIVES)} know the object: nbv-planner simulate only); of"
+            f" greedy where that planner has none{_FROM_FILE}."
+        ),
     ),
     "planner": ("", f"Planner: {', '.join(planner_names())}{_FROM_FILE}."),
-    "view_space": ("", f"Where the camera may stand: {', '.join(VIEW_SPACES)} (around the object, at distances from "
-                   f"annulus_min to annulus_max, looking past its centre too; the poses of view_file){_FROM_FILE}."),
-    "map": ("", f"Map of the ground (YAML of a map_server), which the robot keeps off{_FROM_FILE}."),
+    "view_space": (
+        "",
+        (
+            f"Where the camera may stand: {', '.join(VIEW_SPACES)} (around the object, at distances"
+            " from annulus_min to annulus_max, looking past its centre too; the poses of"
+            f" view_file){_FROM_FILE}."
+        ),
+    ),
+    "map": (
+        "",
+        f"Map of the ground (YAML of a map_server), which the robot keeps off{_FROM_FILE}.",
+    ),
     "room": ("", f"File of the walls and obstacles around the object{_FROM_FILE}."),
-    "radius_max": ("", f"Greatest radius of the object, m{_FROM_FILE}; lengths that are not there follow from it."),
+    "radius_max": (
+        "",
+        f"Greatest radius of the object, m{_FROM_FILE}; lengths that are not there follow from it.",
+    ),
     "view_distance": ("", f"Distance of the camera from the centre, m{_FROM_FILE}."),
     "noise_std": ("", f"Standard deviation of a range, m{_FROM_FILE}."),
     "max_views": ("", f"Number of views after which it ends{_FROM_FILE}."),
     "object": ("", f"True object, for example polygon:star or ellipse:a=6,b=4{_FROM_FILE}."),
     "seed": ("", f"Seed of the simulated sensor noise{_FROM_FILE}."),
-    "record": ("false", "Record a bag of everything from which the episode can be understood (true, false)."),
+    "record": (
+        "false",
+        "Record a bag of everything from which the episode can be understood (true, false).",
+    ),
     "bag_path": ("", "Folder of the bag that is recorded; empty: bag_<date>_<time>."),
     "exit_when_done": ("false", "End the launch when the planner is done (true, false)."),
     "respawn": ("false", "Restart a node that has failed or was killed (true, false)."),
     "state_folder": (
-        "", "Folder in which the nodes save their state, to resume it after a restart; empty: as in params_file."
+        "",
+        (
+            "Folder in which the nodes save their state, to resume it after a restart; empty: as in"
+            " params_file."
+        ),
     ),
-    "episode": ("", "Name of the episode that saved state must belong to; empty: a new one at each launch."),
+    "episode": (
+        "",
+        "Name of the episode that saved state must belong to; empty: a new one at each launch.",
+    ),
     "outline_folder": (
-        time.strftime("results/launch_%Y%m%d_%H%M%S"), "Folder for outline and map at the end, unless params_file "
-        "names one; empty: none."
+        time.strftime("results/launch_%Y%m%d_%H%M%S"),
+        "Folder for outline and map at the end, unless params_file names one; empty: none.",
     ),
-    "enclave": ("", "Enclave of SROS 2 that holds those of the nodes, for example /nbv_planner; empty: none."),
+    "enclave": (
+        "",
+        "Enclave of SROS 2 that holds those of the nodes, for example /nbv_planner; empty: none.",
+    ),
     "scan_source": (
-        "", f"What the sensor sends ({', '.join(SCAN_SOURCES)}): of all but laser_scan, scan_maker makes scans"
-        f"{_FROM_FILE}."
+        "",
+        (
+            f"What the sensor sends ({', '.join(SCAN_SOURCES)}): of all but laser_scan, scan_maker"
+            f" makes scans{_FROM_FILE}."
+        ),
     ),
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
 }
@@ -203,7 +290,13 @@ _OVERRIDES: dict[str, dict[str, type]] = {
     "depth_camera": {"object": str, "room": str, "seed": int, "noise_std": float, **_MAP, **_SCENE},
     "surface_mapper": {"noise_std": float, **_MAP, **_SCENE},
     "nbv_planner": {
-        "objective": str, "planner": str, "view_space": str, "max_views": int, "noise_std": float, **_MAP, **_SCENE,
+        "objective": str,
+        "planner": str,
+        "view_space": str,
+        "max_views": int,
+        "noise_std": float,
+        **_MAP,
+        **_SCENE,
     },
     "turntable": _SCENE,
     "scan_maker": {"scan_source": str, **_SCENE},
@@ -220,25 +313,39 @@ def declared(arguments: Mapping[str, tuple[str, str]]) -> list[DeclareLaunchArgu
 
 def parameter_file(config: str, more: str = "") -> dict[str, tuple[str, str]]:
     """The argument for the parameter file, by default `config` (a name below config/)."""
-    return {"params_file": (str(shared_file(f"config/{config}")), f"Parameter file (YAML) of the nodes{more}.")}
+    return {
+        "params_file": (
+            str(shared_file(f"config/{config}")),
+            f"Parameter file (YAML) of the nodes{more}.",
+        )
+    }
 
 
 def description(
-    config: str, nodes: Sequence[str], topics: Sequence[str] = (), *,
-    arguments: Mapping[str, tuple[str, str]] | None = None, beside: Sequence[Any] = (),
+    config: str,
+    nodes: Sequence[str],
+    topics: Sequence[str] = (),
+    *,
+    arguments: Mapping[str, tuple[str, str]] | None = None,
+    beside: Sequence[Any] = (),
 ) -> LaunchDescription:
-    """Describe a launch of `nodes`, and of scan_maker where asked for, with `<topic>_topic` for each of the `topics`.
+    """Describe a launch of `nodes`, and of scan_maker where asked for, with `<topic>_topic` for
+    each of the `topics`.
 
-    A given parameter file is laid over the shipped `config` (a name below config/). Further `arguments` have a default
-    and a description each; `beside` is what else is started.
+    A given parameter file is laid over the shipped `config` (a name below config/). Further
+    `arguments` have a default and a description each; `beside` is what else is started.
     """
     able = nodes if "depth_camera" in nodes else [*nodes, "scan_maker"]
     unused = {name for names in _OVERRIDES.values() for name in names}
     unused -= {name for node in able for name in _OVERRIDES.get(node, ())}
     used = {name: value for name, value in ARGUMENTS.items() if name not in unused}
-    named = {f"{topic.strip('/')}_topic": (topic, f"Name that the topic {topic} has here.") for topic in topics}
+    named = {
+        f"{topic.strip('/')}_topic": (topic, f"Name that the topic {topic} has here.")
+        for topic in topics
+    }
     renamed = [
-        SetRemap(src=topic, dst=LaunchConfiguration(name)) for name, topic in zip(named, topics, strict=True)
+        SetRemap(src=topic, dst=LaunchConfiguration(name))
+        for name, topic in zip(named, topics, strict=True)
     ]
     file = parameter_file(config, f"; what it does not name is as in the shipped {config}")
     start = OpaqueFunction(function=_nodes, args=[file["params_file"][0], list(nodes)])
@@ -253,7 +360,9 @@ def given_arguments(context: LaunchContext, more: Sequence[str] = ()) -> dict[st
         FileNotFoundError: the parameter file does not exist.
     """
     names = (*ARGUMENTS, "params_file", *more)
-    given = {name: LaunchConfiguration(name, default="").perform(context) for name in names} | {"shipped": ""}
+    given = {name: LaunchConfiguration(name, default="").perform(context) for name in names} | {
+        "shipped": ""
+    }
     if not Path(given["params_file"]).is_file():
         raise FileNotFoundError(f"params_file: {given['params_file']} is not a file")
     return given
@@ -262,23 +371,42 @@ def given_arguments(context: LaunchContext, more: Sequence[str] = ()) -> dict[st
 def _nodes(context: LaunchContext, shipped: str, names: Sequence[str]) -> list[ExecuteProcess]:
     given = {**given_arguments(context), "shipped": shipped}
     more = [rviz(given)] if is_true("rviz", given) else []
-    source = given["scan_source"] or _given_values(given, "scan_maker").get("scan_source", "laser_scan")
+    source = given["scan_source"] or _given_values(given, "scan_maker").get(
+        "scan_source", "laser_scan"
+    )
     if source != "laser_scan" and "depth_camera" not in names:
         more.append(node("scan_maker", given))
     if not is_true("record", given):
         return [*(node(name, given) for name in names), *more]
-    others = int(planner_parameters(given).get("goal_subscribers", SessionSettings().goal_subscribers))
-    names_of_topics, sim_time = names_here(context, given["namespace"]), is_true("use_sim_time", given)
+    others = int(
+        planner_parameters(given).get("goal_subscribers", SessionSettings().goal_subscribers)
+    )
+    names_of_topics, sim_time = (
+        names_here(context, given["namespace"]),
+        is_true("use_sim_time", given),
+    )
     recorder = record_process(*names_of_topics, given["bag_path"], others, use_sim_time=sim_time)
     # No message is lost, however long the recorder takes to start.
-    waits = {"goal_subscribers": others + 1, "recorder": "rosbag2_recorder" if has_rosbag2() else NAME}
-    return [recorder, *(node(name, given, waits if name == "nbv_planner" else None) for name in names), *more]
+    waits = {
+        "goal_subscribers": others + 1,
+        "recorder": "rosbag2_recorder" if has_rosbag2() else NAME,
+    }
+    return [
+        recorder,
+        *(node(name, given, waits if name == "nbv_planner" else None) for name in names),
+        *more,
+    ]
 
 
 def node(
-    name: str, given: dict[str, str], fixed: Mapping[str, Any] | None = None, remappings: Sequence[Any] = ()
+    name: str,
+    given: dict[str, str],
+    fixed: Mapping[str, Any] | None = None,
+    remappings: Sequence[Any] = (),
 ) -> Node:
-    """One node: shipped parameter file first, then the given one, the given arguments, and the fixed parameters."""
+    """One node: shipped parameter file first, then the given one, the given arguments, and the
+    fixed parameters.
+    """
     overrides: dict[str, Any] = {"use_sim_time": is_true("use_sim_time", given), **(fixed or {})}
     if given["state_folder"] and name in STATE_FILES:
         folder = Path(_whole(given["state_folder"]))
@@ -287,15 +415,25 @@ def node(
         overrides.update({parameter: str(folder / file), "episode": given["episode"] or _LAUNCHED})
     if name == "surface_mapper" and (folder_here := _outline_folder(given)):
         overrides["outline_folder"] = folder_here
-    typed = {key: _typed(key, given[key], kind) for key, kind in _OVERRIDES.get(name, {}).items() if given[key]}
-    typed = {_FILES.get(key, key): _whole(value) if key in _FILES else value for key, value in typed.items()}
+    typed = {
+        key: _typed(key, given[key], kind)
+        for key, kind in _OVERRIDES.get(name, {}).items()
+        if given[key]
+    }
+    typed = {
+        _FILES.get(key, key): _whole(value) if key in _FILES else value
+        for key, value in typed.items()
+    }
     chosen = {}
     if name == "nbv_planner":
         chosen["planner"] = planner_parameters(given).get("planner", PlannerSettings().planner)
-        typed |= named_choice({key: typed[key] for key in PLANNER_CHOICE if key in typed}, chosen["planner"])
+        typed |= named_choice(
+            {key: typed[key] for key in PLANNER_CHOICE if key in typed}, chosen["planner"]
+        )
     files = [given["params_file"]]
     if given["shipped"] not in ("", *files):
-        # Under `/**`: ROS goes by section before it goes by file, and any section of the given file is to win.
+        # Under `/**`: ROS goes by section before it goes by file, and any section of the given file
+        # is to win.
         base = {"/**": {"ros__parameters": {**values_for(given["shipped"], name), **chosen}}}
         files.insert(0, str(_written("shipped_", base)))
     overrides.update(typed)
@@ -305,12 +443,19 @@ def node(
     # That of a node is below the launch's, as the generated policy has it.
     enclave = ["--enclave", f"{given['enclave'].rstrip('/')}/{name}"] if given["enclave"] else []
     return Node(
-        package="nbv_planner", executable=name, name=name, namespace=given["namespace"], output="screen",
-        parameters=[*files, overrides], remappings=list(remappings),
+        package="nbv_planner",
+        executable=name,
+        name=name,
+        namespace=given["namespace"],
+        output="screen",
+        parameters=[*files, overrides],
+        remappings=list(remappings),
         arguments=["--ros-args", "--log-level", given["log_level"], *enclave],
         # Small factorisations are slower on several BLAS threads than on one.
         additional_env={"OPENBLAS_NUM_THREADS": "1"},
-        respawn=respawn, respawn_delay=_DELAY, on_exit=partial(_on_exit, ends, respawn),
+        respawn=respawn,
+        respawn_delay=_DELAY,
+        on_exit=partial(_on_exit, ends, respawn),
     )
 
 
@@ -328,7 +473,9 @@ def _typed(name: str, text: str, kind: type) -> Any:
 
 
 def _outline_folder(given: Mapping[str, str]) -> str:
-    """Where the mapper writes the outline: as the argument says, which by default leaves it to the files."""
+    """Where the mapper writes the outline: as the argument says, which by default leaves it to the
+    files.
+    """
     asked = given["outline_folder"]
     in_file = planner_parameters(given, "surface_mapper").get("outline_folder")
     left = asked == ARGUMENTS["outline_folder"][0] and in_file
@@ -336,16 +483,25 @@ def _outline_folder(given: Mapping[str, str]) -> str:
 
 
 def rviz(given: dict[str, str]) -> Node:
-    """RViz in the nodes' namespace: its topic names are relative. Closing it leaves the nodes running."""
+    """RViz in the nodes' namespace: its topic names are relative. Closing it leaves the nodes
+    running.
+    """
     return Node(
-        package="rviz2", executable="rviz2", name="rviz", namespace=given["namespace"], output="log",
+        package="rviz2",
+        executable="rviz2",
+        name="rviz",
+        namespace=given["namespace"],
+        output="log",
         parameters=[{"use_sim_time": is_true("use_sim_time", given)}],
         arguments=["--display-config", str(shared_file("rviz/nbv_planner.rviz"))],
-    )  # fmt: skip
+    )
 
 
-def _on_exit(ends: bool, respawn: bool, event: ProcessExited, context: LaunchContext) -> list[Shutdown]:
-    """After a node has ended: the launch `ends` with it, unless `respawn` restarts the node after a failure.
+def _on_exit(
+    ends: bool, respawn: bool, event: ProcessExited, context: LaunchContext
+) -> list[Shutdown]:
+    """After a node has ended: the launch `ends` with it, unless `respawn` restarts the node after a
+    failure.
 
     Raises:
         RuntimeError: the node has failed and is not restarted, or would fail again in the same way.

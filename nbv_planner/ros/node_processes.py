@@ -1,4 +1,6 @@
-"""The three nodes as separate processes on a separate domain, monitored to the end of an episode."""
+"""The three nodes as separate processes on a separate domain, monitored to the end of an
+episode.
+"""
 
 from __future__ import annotations
 
@@ -49,7 +51,8 @@ from nbv_planner.world.scene import Scene
 
 # RTPS: port = 7400 + 250 * domain + offset. Up to 101 the ports stay below Linux's ephemeral range.
 _DOMAINS = range(1, 102)
-# Two for each participant. A process numbers its own through all domains: the first one on a domain may be its fifth.
+# Two for each participant. A process numbers its own through all domains: the first one on a domain
+# may be its fifth.
 _PARTICIPANT_PORTS = range(10, 100)
 _PATIENCE = 5.0
 _reserved: deque[socket.socket] = deque()
@@ -61,14 +64,15 @@ _REFUSED = 2
 def free_domain_id() -> int:
     """Return a ROS domain id of which no participant is on this machine, as the ports tell.
 
-    Tried in random order, so that two simultaneous runs rarely choose the same. It stays reserved for this process
-    during its next few calls: starting nodes do not hold the ports yet.
+    Tried in random order, so that two simultaneous runs rarely choose the same. It stays reserved
+    for this process during its next few calls: starting nodes do not hold the ports yet.
 
     Raises:
         NbvPlannerError: all are taken.
     """
     for domain in random.SystemRandom().sample(_DOMAINS, len(_DOMAINS)):
-        # Reserved before its ports are tried: nodes of whoever has reserved it may be about to bind them.
+        # Reserved before its ports are tried: nodes of whoever has reserved it may be about to bind
+        # them.
         if not _reserve(domain):
             continue
         if all(_is_free(7400 + 250 * domain + offset) for offset in _PARTICIPANT_PORTS):
@@ -80,8 +84,12 @@ def free_domain_id() -> int:
 
 
 def _reserve(domain: int) -> bool:
-    """Reserve a name that only one process of this machine can hold, released with the process (Linux only)."""
-    holder = socket.socket(socket.AF_UNIX if sys.platform == "linux" else socket.AF_INET, socket.SOCK_DGRAM)
+    """Reserve a name that only one process of this machine can hold, released with the process
+    (Linux only).
+    """
+    holder = socket.socket(
+        socket.AF_UNIX if sys.platform == "linux" else socket.AF_INET, socket.SOCK_DGRAM
+    )
     try:
         if sys.platform == "linux":
             holder.bind(f"\0nbv_planner/ros_domain/{domain}")
@@ -102,7 +110,8 @@ def _is_free(port: int) -> bool:
 def isolated_environment(domain: int) -> dict[str, str]:
     """Return the whole environment with this machine's domain `domain` and discovery kept on it.
 
-    The wheels mark in the environment that the library path has been set up, so all of it is passed on.
+    The wheels mark in the environment that the library path has been set up, so all of it is passed
+    on.
     """
     return {
         **os.environ,
@@ -115,7 +124,9 @@ def isolated_environment(domain: int) -> dict[str, str]:
 
 
 def foreign_rclpy() -> str | None:
-    """Message if a sourced ROS installation takes precedence over the wheels of this environment; else None."""
+    """Message if a sourced ROS installation takes precedence over the wheels of this environment;
+    else None.
+    """
     import rclpy
 
     try:
@@ -132,13 +143,19 @@ class NodeProcesses:
     """The three nodes as child processes; a context manager that ends them."""
 
     def __init__(
-        self, parameter_file: Path, log_folder: Path, environment: Mapping[str, str], *,
-        respawn: bool = False, remappings: Mapping[str, Mapping[str, str]] | None = None,
+        self,
+        parameter_file: Path,
+        log_folder: Path,
+        environment: Mapping[str, str],
+        *,
+        respawn: bool = False,
+        remappings: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Store what to start: with one parameter file for all, and output in one file per node of the log folder.
+        """Store what to start: with one parameter file for all, and output in one file per node of
+        the log folder.
 
-        With `respawn`, :meth:`check` restarts a node that has failed or was killed. The remappings are topic names that
-        a node uses instead of its own, by node.
+        With `respawn`, :meth:`check` restarts a node that has failed or was killed. The remappings
+        are topic names that a node uses instead of its own, by node.
         """
         self._respawn, self._remappings = respawn, remappings or {}
         self._parameter_file = parameter_file
@@ -155,15 +172,28 @@ class NodeProcesses:
     def start(self, name: str) -> None:
         """Start one node."""
         command = [
-            *python_command("nbv_planner.ros.executables"), name, "--ros-args", "--params-file",
+            *python_command("nbv_planner.ros.executables"),
+            name,
+            "--ros-args",
+            "--params-file",
             str(self._parameter_file),
-            *(word for pair in self._remappings.get(name, {}).items() for word in ("-r", ":=".join(pair))),
+            *(
+                word
+                for pair in self._remappings.get(name, {}).items()
+                for word in ("-r", ":=".join(pair))
+            ),
         ]
         with self._log_path(name).open("ab") as log:
-            # A separate session: Ctrl-C reaches only the parent, which then ends the nodes in order.
+            # A separate session: Ctrl-C reaches only the parent, which then ends the nodes in
+            # order.
             self._processes[name] = subprocess.Popen(
-                command, env=self._environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
-                start_new_session=True, preexec_fn=_end_with_parent if sys.platform == "linux" else None,
+                command,
+                env=self._environment,
+                stdout=log,
+                stderr=log,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                preexec_fn=_end_with_parent if sys.platform == "linux" else None,
             )
 
     def __exit__(self, *_: object) -> None:
@@ -178,7 +208,8 @@ class NodeProcesses:
         """Check that all nodes still run; with `respawn`, restart those that have failed.
 
         Raises:
-            NbvPlannerError: one has ended and is not restarted; with its exit code and last line of output.
+            NbvPlannerError: one has ended and is not restarted; with its exit code and last line of
+                output.
         """
         for name, process in list(self._processes.items()):
             if process.poll() is None:
@@ -189,7 +220,9 @@ class NodeProcesses:
             else:
                 words = self._log_path(name).read_text(errors="replace").strip().splitlines()
                 last = words[-1] if words else "it printed nothing"
-                raise NbvPlannerError(f"node {name} ended with exit code {process.returncode}: {last}")
+                raise NbvPlannerError(
+                    f"node {name} ended with exit code {process.returncode}: {last}"
+                )
 
     def signal(self, name: str, kind: signal.Signals) -> None:
         """Send a signal to a node, if it runs."""
@@ -215,7 +248,9 @@ class NodeProcesses:
 
 
 def _end_with_parent() -> None:
-    """Ask Linux to end this child when its parent dies, so that a killed run leaves no nodes behind."""
+    """Ask Linux to end this child when its parent dies, so that a killed run leaves no nodes
+    behind.
+    """
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
 
@@ -227,7 +262,9 @@ class Audience(Protocol):
         """The nodes run, on ROS domain `domain`, with these process ids by name."""
 
     def took(self, step: Step, estimate: CoverageEstimate | None) -> None:
-        """A view has been taken; `estimate` is the coverage by the posterior shapes after it, if enabled."""
+        """A view has been taken; `estimate` is the coverage by the posterior shapes after it, if
+        enabled.
+        """
 
     def waits(self, words: str) -> None:
         """There has been silence for a while; `words` say after what."""
@@ -236,15 +273,20 @@ class Audience(Protocol):
 class EpisodeMonitor(EpisodeListener):
     """Subscribes to the nodes of one episode, and starts it once all of them are connected.
 
-    Discovery may take seconds. With the planner's `wait_for_start` set and :meth:`start_when_ready` called alternately
-    with spinning, no message of the episode is missed. Goals are not subscribed to: a planner that waits for their
-    subscribers waits for the camera.
+    Discovery may take seconds. With the planner's `wait_for_start` set and :meth:`start_when_ready`
+    called alternately with spinning, no message of the episode is missed. Goals are not subscribed
+    to: a planner that waits for their subscribers waits for the camera.
     """
 
     def __init__(
-        self, scene: Scene, measurement: MeasurementSettings, placed: tuple[float, float] = (0.0, 0.0)
+        self,
+        scene: Scene,
+        measurement: MeasurementSettings,
+        placed: tuple[float, float] = (0.0, 0.0),
     ) -> None:
-        super().__init__("episode_monitor", EpisodeLog(), qos.reliable, without=(GOAL_POSE, GROUND_TRUTH))
+        super().__init__(
+            "episode_monitor", EpisodeLog(), qos.reliable, without=(GOAL_POSE, GROUND_TRUTH)
+        )
         self._scene, self._measurement, self._placed = scene, measurement, placed
         self._round = 0
         self.steps: list[Step] = []  #: the steps that are complete so far, in order.
@@ -285,7 +327,9 @@ class EpisodeMonitor(EpisodeListener):
         return self.termination is not None and len(self.steps) >= self.views
 
     def tell(self, audience: Audience, views: int) -> None:
-        """Pass on each of the first `views` views that are complete once, with the estimate after it."""
+        """Pass on each of the first `views` views that are complete once, with the estimate after
+        it.
+        """
         for step in self.steps[self._passed_on : views]:
             self._passed_on += 1
             audience.took(step, self.estimates.get(self._passed_on))
@@ -294,14 +338,17 @@ class EpisodeMonitor(EpisodeListener):
         super()._on_message(topic, msg)
         if topic == STATUS and self.log.status is not None:
             self.estimates[self.views] = self.log.status.estimate
-        # The surface of a restarted mapper may have been replaced by the next one before discovery and is then never
+        # The surface of a restarted mapper may have been replaced by the next one before discovery
+        # and is then never
         # received: the next one is used instead.
         views = self.log.views
         for number, view in enumerate(views):
             if view.decision.goal_stamp in self._done:
                 continue
             belief = next((each.belief for each in views[number:] if each.belief is not None), None)
-            step = dataclasses.replace(view, belief=belief).step(self._scene, self._measurement, self._placed)
+            step = dataclasses.replace(view, belief=belief).step(
+                self._scene, self._measurement, self._placed
+            )
             if step is None:
                 return
             self._done.add(view.decision.goal_stamp)
@@ -311,7 +358,8 @@ class EpisodeMonitor(EpisodeListener):
             self.steps.append(step)
 
 
-# Silence of the planner after which its last status is shown, and after which the run is aborted, seconds.
+# Silence of the planner after which its last status is shown, and after which the run is aborted,
+# seconds.
 _TELL_AFTER = 3.0
 _GIVE_UP_AFTER = 120.0
 # The same once the planner is done: its messages stay available, but discovery may take seconds.
@@ -321,17 +369,26 @@ _LAST_WORDS = 1.2
 
 
 def run_episode(
-    config: EpisodeConfig, parameter_file: Path, log_folder: Path, audience: Audience, bag: BagWriter | None, *,
-    domain: int, respawn: bool, ended: Callable[[], bool],
+    config: EpisodeConfig,
+    parameter_file: Path,
+    log_folder: Path,
+    audience: Audience,
+    bag: BagWriter | None,
+    *,
+    domain: int,
+    respawn: bool,
+    ended: Callable[[], bool],
 ) -> Termination | None:
     """Start the nodes on a ROS `domain`, monitor the episode, and end them.
 
-    The parameter file has `wait_for_start` set: the episode starts when all nodes are connected, so that no message is
-    missed. The bag, if any, records all messages of the nodes; with `respawn` a node that fails or is killed is
-    restarted; `ended`, called five times a second, says whether to end before the planner does.
+    The parameter file has `wait_for_start` set: the episode starts when all nodes are connected, so
+    that no message is missed. The bag, if any, records all messages of the nodes; with `respawn` a
+    node that fails or is killed is restarted; `ended`, called five times a second, says whether to
+    end before the planner does.
 
     Returns:
-        Why the planner ended; FAILED if a node ended before it or messages stopped; None if `ended`.
+        Why the planner ended; FAILED if a node ended before it or messages stopped; None if
+        `ended`.
     """
     environment = isolated_environment(domain)
     os.environ.update(environment)
@@ -358,7 +415,10 @@ def _spin(executor: SingleThreadedExecutor, seconds: float) -> None:
 
 
 def _follow(
-    monitor: EpisodeMonitor, executor: SingleThreadedExecutor, nodes: NodeProcesses, audience: Audience,
+    monitor: EpisodeMonitor,
+    executor: SingleThreadedExecutor,
+    nodes: NodeProcesses,
+    audience: Audience,
     ended: Callable[[], bool],
 ) -> Termination | None:
     """Pass on the views until the planner is done, a node ends, or messages stop."""
@@ -387,4 +447,5 @@ def _follow(
                 return Termination(TerminationReason.FAILED, {}, str(error))
         return monitor.termination
     finally:
-        monitor.tell(audience, len(monitor.steps))  # including those that the planner has not reported
+        # including those that the planner has not reported
+        monitor.tell(audience, len(monitor.steps))

@@ -1,6 +1,8 @@
-"""Events of a planner's episode: inputs, the tick of a clock, answers, what the operator asks, what the robot reports.
+"""Events of a planner's episode: inputs, the tick of a clock, answers, what the operator asks, what
+the robot reports.
 
-Each is a function of the core, and of the time now, nanoseconds; it returns what is to be sent, or said.
+Each is a function of the core, and of the time now, nanoseconds; it returns what is to be sent, or
+said.
 """
 
 from __future__ import annotations
@@ -16,14 +18,18 @@ from nbv_planner.session.state import Goal, SurfaceOrigin, Target
 from nbv_planner.surface.seam import Believed
 
 
-def take_surface(core: PlannerCore, belief: Believed, stamp: int, origin: SurfaceOrigin | None = None) -> int:
-    """Process a belief whose newest scan is from `stamp` (nanoseconds); returns the number of views that are lost.
+def take_surface(
+    core: PlannerCore, belief: Believed, stamp: int, origin: SurfaceOrigin | None = None
+) -> int:
+    """Process a belief whose newest scan is from `stamp` (nanoseconds); returns the number of views
+    that are lost.
 
-    A belief that is older than those of views that have counted, and depends on fewer measurements, comes from a
-    mapper that has lost these views. They no longer count and may be taken again.
+    A belief that is older than those of views that have counted, and depends on fewer measurements,
+    comes from a mapper that has lost these views. They no longer count and may be taken again.
 
     Raises:
-        InputRejectedError: `other_prior` or `other_grid`: the episode has begun with another `origin`; names both.
+        InputRejectedError: `other_prior` or `other_grid`: the episode has begun with another
+            `origin`; names both.
     """
     episode = core.episode
     if origin is not None:
@@ -46,12 +52,17 @@ def take_surface(core: PlannerCore, belief: Believed, stamp: int, origin: Surfac
 
 
 def clock_went_back(core: PlannerCore, before: int, now: int) -> Goal | None:
-    """Continue with a clock that has jumped back from `before` to `now` (ns); returns the goal to publish again.
+    """Continue with a clock that has jumped back from `before` to `now` (ns); returns the goal to
+    publish again.
 
-    Received inputs are stamped as of now; the present goal gets a new stamp, since scans older than it never count.
+    Received inputs are stamped as of now; the present goal gets a new stamp, since scans older than
+    it never count.
     """
     inputs = core.inputs
-    inputs.belief_stamp, inputs.pose_stamp = min(inputs.belief_stamp, now), min(inputs.pose_stamp, now)
+    inputs.belief_stamp, inputs.pose_stamp = (
+        min(inputs.belief_stamp, now),
+        min(inputs.pose_stamp, now),
+    )
     core.note(facts.ClockWentBack(before, now))
     core.arrival.aim(core.episode, inputs.pose_stamp)
     core.arrival.rest, core.waiting_since = None, None
@@ -73,7 +84,8 @@ def update(core: PlannerCore, now: int) -> Target | None:
 def advance(core: PlannerCore, now: int) -> Target | None:
     """Proceed as far as the inputs allow without deciding.
 
-    Returns the present target if it is to be sent again, after `goal_timeout`, or the home view; else None.
+    Returns the present target if it is to be sent again, after `goal_timeout`, or the home view;
+    else None.
     """
     if stood := core.arrival.look(core.episode, core.inputs):
         core.note(stood)
@@ -116,7 +128,9 @@ def question(core: PlannerCore, now: int) -> Question | EndQuestion | None:
     return targets.ask(core, now)
 
 
-def answer(core: PlannerCore, question: Question | EndQuestion, found: Answer | Verdict, now: int) -> Goal | None:
+def answer(
+    core: PlannerCore, question: Question | EndQuestion, found: Answer | Verdict, now: int
+) -> Goal | None:
     """Process an answer: set the next goal, and return it, or end.
 
     An answer to an outdated question (paused, stopped or reset in between) changes nothing.
@@ -127,7 +141,11 @@ def answer(core: PlannerCore, question: Question | EndQuestion, found: Answer | 
         if core.episode.unjudged:
             home = found.ended is not None and targets.goes_home(core, found.ended)
             ended, ending = (None, found.ended) if home else (found.ended, None)
-            core.note(facts.Judged(found.coverage, found.doubt, found.estimate, ended, ending, found.withheld))
+            core.note(
+                facts.Judged(
+                    found.coverage, found.doubt, found.estimate, ended, ending, found.withheld
+                )
+            )
         return None
     assert isinstance(question, Question)
     if found.decision is None or found.ended:
@@ -151,7 +169,9 @@ def start(core: PlannerCore, now: int) -> str:
 
 
 def withdraw_start(core: PlannerCore, detail: str) -> None:
-    """Wait for another start, since the checks that follow the first poses forbid this one: `detail` says why."""
+    """Wait for another start, since the checks that follow the first poses forbid this one:
+    `detail` says why.
+    """
     core.note(facts.StartWithdrawn(detail))
 
 
@@ -163,20 +183,28 @@ def pause(core: PlannerCore, paused: bool, now: int) -> None:
 
 
 def stop(core: PlannerCore) -> None:
-    """End the episode for the reason STOPPED, unless it has ended already; during the return home, where it is."""
+    """End the episode for the reason STOPPED, unless it has ended already; during the return home,
+    where it is.
+    """
     detail = "stopped by the operator"
     if core.episode.ending is not None:
         targets.end_home(core, f"{detail} during the return to the home view")
-    targets.end(core, Termination(TerminationReason.STOPPED, {"views": float(len(core.episode.visited))}, detail))
+    targets.end(
+        core,
+        Termination(TerminationReason.STOPPED, {"views": float(len(core.episode.visited))}, detail),
+    )
 
 
 def fail(core: PlannerCore, detail: str) -> None:
-    """End the episode for the reason FAILED, unless it has ended already; `detail` states what went wrong."""
+    """End the episode for the reason FAILED, unless it has ended already; `detail` states what went
+    wrong.
+    """
     targets.end(core, Termination(TerminationReason.FAILED, {}, detail))
 
 
 def skip(core: PlannerCore, now: int) -> str:
-    """Give up the goal under way, for `unreachable_duration`, or the return home; returns what happened, in words.
+    """Give up the goal under way, for `unreachable_duration`, or the return home; returns what
+    happened, in words.
 
     Raises:
         ValueError: no goal is under way.
@@ -185,7 +213,10 @@ def skip(core: PlannerCore, now: int) -> str:
     if episode.goal is not None:
         view = episode.goal.pose
         core.note(facts.Skipped(targets.left_out(core, view, now, missed=False)))
-        return f"skipped the view at {view.about(core.planner.views.centre).words(core.planner.circle, 6)}"
+        return (
+            "skipped the view at"
+            f" {view.about(core.planner.views.centre).words(core.planner.circle, 6)}"
+        )
     if episode.termination is not None or episode.ending is None:
         raise ValueError("no goal is under way")
     targets.end_home(core, "the return home was skipped")
@@ -200,7 +231,9 @@ def on_the_way(core: PlannerCore, stamp: int) -> bool:
 
 
 def failed(core: PlannerCore, stamp: int, now: int) -> Target | None:
-    """The robot gave up the target named `stamp`, as if `goal_timeout` had passed; returned if sent again."""
+    """The robot gave up the target named `stamp`, as if `goal_timeout` had passed; returned if sent
+    again.
+    """
     if not on_the_way(core, stamp):
         return None
     if core.episode.paused:

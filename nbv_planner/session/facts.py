@@ -1,4 +1,6 @@
-"""What can happen in an episode of the planner: the state is changed by nothing else, and the journal is their list."""
+"""What can happen in an episode of the planner: the state is changed by nothing else, and the
+journal is their list.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class Begun:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Forget all else."""
-        return EpisodeState(self.started, legs=self.legs, found=self.found, origin=self.origin, listed=self.listed)
+        return EpisodeState(
+            self.started, legs=self.legs, found=self.found, origin=self.origin, listed=self.listed
+        )
 
 
 @dataclass(frozen=True)
@@ -99,9 +103,11 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """The next view was chosen, in a round of the regret ledger, if any, after a `leg`, if one was driven.
+    """The next view was chosen, in a round of the regret ledger, if any, after a `leg`, if one was
+    driven.
 
-    With a `reach` its goal is moved to where a camera stands that never quite arrives, up to so far away.
+    With a `reach` its goal is moved to where a camera stands that never quite arrives, up to so far
+    away.
     """
 
     goal: Goal
@@ -113,12 +119,26 @@ class Decided:
         """Send the camera there."""
         now, played = self.goal.stamp, self.round
         if played is not None and not 0.0 <= played.taken <= played.best < math.inf:
-            raise ValueError(f"round: taken {played.taken} must be between 0 and best {played.best}")
+            raise ValueError(
+                f"round: taken {played.taken} must be between 0 and best {played.best}"
+            )
         legs = state.legs if self.leg is None else (*state.legs, self.leg)[-MOST_LEGS:]
-        near, reach, moves = ((), self.reach, state.moves + 1) if self.reach else (state.near, state.reach, 0)
+        near, reach, moves = (
+            ((), self.reach, state.moves + 1) if self.reach else (state.near, state.reach, 0)
+        )
         return replace(
-            state, goal=self.goal, legs=legs, rounds=(*state.rounds[: len(state.visited)], self.round),
-            sent=now, tries=0, again=False, arrived=False, away=now - 1, near=near, reach=reach, moves=moves,
+            state,
+            goal=self.goal,
+            legs=legs,
+            rounds=(*state.rounds[: len(state.visited)], self.round),
+            sent=now,
+            tries=0,
+            again=False,
+            arrived=False,
+            away=now - 1,
+            near=near,
+            reach=reach,
+            moves=moves,
         )
 
 
@@ -130,7 +150,9 @@ class SentHome:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Wait for its arrival."""
-        return replace(state, home=self.home, sent=self.home.stamp, tries=0, again=False, arrived=False)
+        return replace(
+            state, home=self.home, sent=self.home.stamp, tries=0, again=False, arrived=False
+        )
 
 
 @dataclass(frozen=True)
@@ -157,7 +179,9 @@ class Kept:
 
 @dataclass(frozen=True)
 class Stood:
-    """The camera has arrived at its target or left it; the last pose that was not there is of the time `away`."""
+    """The camera has arrived at its target or left it; the last pose that was not there is of the
+    time `away`.
+    """
 
     arrived: bool
     away: int
@@ -224,7 +248,9 @@ class Approached:
 
 @dataclass(frozen=True)
 class Counted:
-    """The view of the goal counts, with the surface of the time `stamp`, which has so many `hits`."""
+    """The view of the goal counts, with the surface of the time `stamp`, which has so many
+    `hits`.
+    """
 
     stamp: int
     hits: int
@@ -239,10 +265,11 @@ class Counted:
 
 @dataclass(frozen=True)
 class Judged:
-    """The newest view was judged: coverage, whether its checks forbid a success, and what the shapes estimate.
+    """The newest view was judged: coverage, whether its checks forbid a success, and what the
+    shapes estimate.
 
-    The `termination`, or the `ending` before the return home, is that of the episode if it ends with this view; a
-    success that is `withheld` is its end if no other view can be taken.
+    The `termination`, or the `ending` before the return home, is that of the episode if it ends
+    with this view; a success that is `withheld` is its end if no other view can be taken.
     """
 
     coverage: float
@@ -256,7 +283,9 @@ class Judged:
         """Keep the judgement."""
         history, doubts = (*state.history, self.coverage), (*state.doubts, self.doubt)
         known = replace(state, history=history, doubts=doubts, estimate=self.estimate)
-        return replace(known, termination=self.termination, ending=self.ending, withheld=self.withheld)
+        return replace(
+            known, termination=self.termination, ending=self.ending, withheld=self.withheld
+        )
 
 
 @dataclass(frozen=True)
@@ -273,8 +302,15 @@ class Lost:
             raise ValueError(f"{self.views} views are lost, of {len(state.visited)}")
         rounds = (*state.rounds[:left], *state.rounds[len(state.visited) :])
         return replace(
-            state, visited=state.visited[:left], counted=state.counted[:left], history=state.history[:left],
-            doubts=state.doubts[:left], rounds=rounds, estimate=None, withheld=None, hits=self.hits,
+            state,
+            visited=state.visited[:left],
+            counted=state.counted[:left],
+            history=state.history[:left],
+            doubts=state.doubts[:left],
+            rounds=rounds,
+            estimate=None,
+            withheld=None,
+            hits=self.hits,
             lost_views=state.lost_views + self.views,
         )
 
@@ -342,10 +378,15 @@ class ClockWentBack:
     now: int
 
     def change(self, state: EpisodeState) -> EpisodeState:
-        """All that is timed goes on; the goal has a new stamp, since scans older than it never count."""
+        """All that is timed goes on; the goal has a new stamp, since scans older than it never
+        count.
+        """
         now, jump = self.now, self.now - self.before
         later = replace(
-            state, home=None, sent=now, counted=tuple(min(stamp, now) for stamp in state.counted),
+            state,
+            home=None,
+            sent=now,
+            counted=tuple(min(stamp, now) for stamp in state.counted),
             began=None if state.began is None else state.began + jump,
             left_out=tuple((pose, until + jump * 1e-9) for pose, until in state.left_out),
         )
@@ -355,12 +396,35 @@ class ClockWentBack:
 
 
 FACTS: Mapping[str, type] = {
-    cls.__name__: cls for cls in (
-        Begun, Listed, Started, StartWithdrawn, Paused, Asked, Decided, SentHome, SentAgain, Kept, Stood, Missed,
-        Skipped, Barred, Withdrawn, Approached, Counted, Judged, Lost, Returning, Ended, Found, Sourced, Heard,
+    cls.__name__: cls
+    for cls in (
+        Begun,
+        Listed,
+        Started,
+        StartWithdrawn,
+        Paused,
+        Asked,
+        Decided,
+        SentHome,
+        SentAgain,
+        Kept,
+        Stood,
+        Missed,
+        Skipped,
+        Barred,
+        Withdrawn,
+        Approached,
+        Counted,
+        Judged,
+        Lost,
+        Returning,
+        Ended,
+        Found,
+        Sourced,
+        Heard,
         ClockWentBack,
     )
-}  # fmt: skip
+}
 """All facts by name."""
 
 
@@ -373,7 +437,8 @@ def from_records(records: Iterable[Any]) -> tuple[EpisodeState, int]:
     """The state after the facts of a journal, and when the last one was noted, nanoseconds.
 
     Raises:
-        StateFileError: `content`: these are no facts of an episode; names the first one that is none.
+        StateFileError: `content`: these are no facts of an episode; names the first one that is
+            none.
     """
     state, at = EpisodeState(), 0
     for number, record in enumerate(records, start=1):
@@ -395,6 +460,10 @@ def from_records(records: Iterable[Any]) -> tuple[EpisodeState, int]:
 
 def _check_poses(state: EpisodeState) -> None:
     target = state.target
-    poses = [*state.visited[-1:], *(pose for pose, _ in state.left_out), *([] if target is None else [target.pose])]
+    poses = [
+        *state.visited[-1:],
+        *(pose for pose, _ in state.left_out),
+        *([] if target is None else [target.pose]),
+    ]
     if not all(math.isfinite(pose.x + pose.y + pose.yaw) for pose in poses):
         raise ValueError("a pose in it is not finite")

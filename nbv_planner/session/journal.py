@@ -1,10 +1,11 @@
 r"""Journal of a node: the facts of its episode in an append-only file, one JSON text a line.
 
-The first line is the header: format, version, kind, episode, the settings that the facts depend on, and the versions of
-what wrote it. Each line is ``{"sum": "<16 hex>", "fact": ...}``; the sum of line i over its bytes b_i is
-``s_i = blake2b(s_{i-1} + b_i)``, so that a line that is changed, missing or moved is detected. What follows from a fact
-may be published once :meth:`Journal.append` has returned: the line is on the disk then (`fsync`). A process or machine
-that dies meanwhile leaves a torn last line, without its end, which is left out when the file is read.
+The first line is the header: format, version, kind, episode, the settings that the facts depend on,
+and the versions of what wrote it. Each line is ``{"sum": "<16 hex>", "fact": ...}``; the sum of
+line i over its bytes b_i is ``s_i = blake2b(s_{i-1} + b_i)``, so that a line that is changed,
+missing or moved is detected. What follows from a fact may be published once :meth:`Journal.append`
+has returned: the line is on the disk then (`fsync`). A process or machine that dies meanwhile
+leaves a torn last line, without its end, which is left out when the file is read.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ _LINE = b'{"sum": "%s", "fact": %s}\n'
 _BEFORE, _BETWEEN = len(b'{"sum": "'), len(b'", "fact": ')
 _VERSION_1 = b"PK"  # an NPZ archive
 _OLD_WORDS = (
-    f"it has version 1, this package reads version {VERSION}: end the episode with the release that began it, or move "
-    "the file away to begin anew"
+    f"it has version 1, this package reads version {VERSION}: end the episode with the release that"
+    " began it, or move the file away to begin anew"
 )
 Settings = Mapping[str, Mapping[str, Any]]
 
@@ -48,7 +49,9 @@ Settings = Mapping[str, Mapping[str, Any]]
 class Journal:
     """The journal in one file; may be used from several threads."""
 
-    def __init__(self, path: str | Path, kind: str, settings: Settings | None = None, episode: str = "") -> None:
+    def __init__(
+        self, path: str | Path, kind: str, settings: Settings | None = None, episode: str = ""
+    ) -> None:
         """Name the file without touching it.
 
         Args:
@@ -70,8 +73,9 @@ class Journal:
         """Read the facts, without changing the file; :meth:`append` then goes on behind them.
 
         Raises:
-            StateFileError: `missing`, `unreadable`, `damaged`, `version`, `content`, `kind`, `episode` or `settings`;
-                the message names the file, what was found and what was expected.
+            StateFileError: `missing`, `unreadable`, `damaged`, `version`, `content`, `kind`,
+                `episode` or `settings`; the message names the file, what was found and what was
+                expected.
         """
         try:
             content = read_regular(self.path, _LARGEST)
@@ -82,7 +86,9 @@ class Journal:
                 raise StateFileError("version", f"{old}: {_OLD_WORDS}") from error
             raise StateFileError("missing", f"{self.path} does not exist") from error
         except OSError as error:
-            raise StateFileError("unreadable", f"cannot read {self.path}: {error.strerror or error}") from error
+            raise StateFileError(
+                "unreadable", f"cannot read {self.path}: {error.strerror or error}"
+            ) from error
         except StateFileError as error:
             raise StateFileError(error.reason, f"{self.path}: {error}") from error
         with self._lock:
@@ -91,7 +97,8 @@ class Journal:
         return facts
 
     def begin(self, facts: Iterable[Any] = ()) -> None:
-        """Write a new file, or one compacted to these `facts`, in place of the present one: all of it or nothing.
+        """Write a new file, or one compacted to these `facts`, in place of the present one: all of
+        it or nothing.
 
         Raises:
             StateFileError: `not_written`, with why; an earlier file is as it was.
@@ -113,7 +120,8 @@ class Journal:
             self._sum, self._size, self._waiting, self._torn = total, len(lines), [], False
 
     def append(self, facts: Sequence[Any]) -> None:
-        """Write `facts` behind the others; the first ones of a journal that was not read begin a file.
+        """Write `facts` behind the others; the first ones of a journal that was not read begin a
+        file.
 
         Those that cannot be written are kept, and written before the next ones.
 
@@ -134,10 +142,17 @@ class Journal:
                     _flushed(file, lines)
             except OSError as error:
                 raise self._not_written(error) from error
-            self._sum, self._size, self._waiting, self._torn = total, self._size + len(lines), [], False
+            self._sum, self._size, self._waiting, self._torn = (
+                total,
+                self._size + len(lines),
+                [],
+                False,
+            )
 
     def _go_to_end(self, file: BinaryIO) -> None:
-        """Go behind the last whole line, and drop what is behind it: a line torn by a crash or a full disk."""
+        """Go behind the last whole line, and drop what is behind it: a line torn by a crash or a
+        full disk.
+        """
         check_regular(os.fstat(file.fileno()).st_mode)
         more = file.seek(0, os.SEEK_END) - self._size
         if more < 0 or (more > 0 and not self._torn):
@@ -150,18 +165,24 @@ class Journal:
         if header["kind"] != kind:
             raise StateFileError("kind", f"it holds a {cut(header['kind'])}, expected a {kind}")
         if episode and not any_episode and header["episode"] != episode:
-            raise StateFileError("episode", f"it belongs to episode {shown(header['episode'])}, this is {episode!r}")
+            raise StateFileError(
+                "episode", f"it belongs to episode {shown(header['episode'])}, this is {episode!r}"
+            )
         for group, values in settings.items():  # type: ignore[attr-defined]
             known = header["settings"].get(group, {})
             for name in sorted({*values, *known}):
                 if known.get(name) != values.get(name):
                     found, own = shown(known.get(name)), shown(values.get(name))
-                    raise StateFileError("settings", f"it was made with {cut(name)} = {found}, this node has {own}")
+                    raise StateFileError(
+                        "settings", f"it was made with {cut(name)} = {found}, this node has {own}"
+                    )
 
     def _check_size(self, size: int) -> None:
         if size > _LARGEST:
             sizes = f"{size / 1e6:.0f} MB, of which at most {_LARGEST / 1e6:.0f} are read"
-            raise StateFileError("not_written", f"cannot write {self.path}: the journal has {sizes}")
+            raise StateFileError(
+                "not_written", f"cannot write {self.path}: the journal has {sizes}"
+            )
 
     def _not_written(self, error: OSError) -> StateFileError:
         return StateFileError("not_written", f"cannot write {self.path}: {error.strerror or error}")
@@ -209,11 +230,16 @@ def _parsed(content: bytes) -> tuple[dict[str, Any], list[Any], int, bytes]:
         text = line[_BEFORE + 2 * _DIGEST + _BETWEEN : -1]
         total = _sum_of(total, text)
         if line + b"\n" != _LINE % (total.hex().encode(), text):
-            raise StateFileError("damaged", f"the checksum of line {number} does not fit: it is damaged, or no journal")
+            raise StateFileError(
+                "damaged",
+                f"the checksum of line {number} does not fit: it is damaged, or no journal",
+            )
         try:
             facts.append(json.loads(text))
         except (ValueError, RecursionError) as error:
-            raise StateFileError("content", f"line {number} is no fact: {cut(reason(error))}") from error
+            raise StateFileError(
+                "content", f"line {number} is no fact: {cut(reason(error))}"
+            ) from error
     if not facts:
         raise StateFileError("damaged", "it has no whole line: it is cut off, or no journal")
     return _header_of(facts[0]), facts[1:], sum(len(line) + 1 for line in lines), total
@@ -222,27 +248,38 @@ def _parsed(content: bytes) -> tuple[dict[str, Any], list[Any], int, bytes]:
 def _header_of(header: Any) -> dict[str, Any]:
     found = header if isinstance(header, dict) else {}
     if found.get("format") != FORMAT:
-        raise StateFileError("content", f"its format is {shown(found.get('format'))}, expected {FORMAT!r}")
+        raise StateFileError(
+            "content", f"its format is {shown(found.get('format'))}, expected {FORMAT!r}"
+        )
     if found.get("version") != VERSION:
         version = shown(found.get("version"))
-        raise StateFileError("version", f"it has version {version}, this package reads version {VERSION}")
+        raise StateFileError(
+            "version", f"it has version {version}, this package reads version {VERSION}"
+        )
     for name, kind in (("kind", str), ("settings", dict), ("episode", str)):
         if not isinstance(found.get(name), kind):
-            raise StateFileError("content", f"{name}: {shown(found.get(name))} must be a {kind.__name__}")
+            raise StateFileError(
+                "content", f"{name}: {shown(found.get(name))} must be a {kind.__name__}"
+            )
     if any(not isinstance(group, dict) for group in found["settings"].values()):
-        raise StateFileError("content", f"settings: {shown(found['settings'])} must be a dict of dicts")
+        raise StateFileError(
+            "content", f"settings: {shown(found['settings'])} must be a dict of dicts"
+        )
     return found
 
 
 def to_plain(value: Any) -> Any:
     """A value of a fact as JSON holds it, to the last bit; :func:`from_plain` is the inverse.
 
-    Dataclasses become a dict of their fields, enumerations their value, tuples lists, arrays their bytes. NaN is null.
+    Dataclasses become a dict of their fields, enumerations their value, tuples lists, arrays their
+    bytes. NaN is null.
     """
     if isinstance(value, enum.Enum):
         return value.value
     if dataclasses.is_dataclass(value):
-        return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {
+            field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)
+        }
     if isinstance(value, np.ndarray):
         little = np.ascontiguousarray(value).astype(value.dtype.newbyteorder("<"), copy=False)
         text = base64.b64encode(little.tobytes()).decode()
@@ -259,7 +296,8 @@ def to_plain(value: Any) -> Any:
 
 
 def from_plain(kind: Any, value: Any, name: str = "fact") -> Any:
-    """The value of a type (`kind`) that :func:`to_plain` described; `name` is that of its place, for messages.
+    """The value of a type (`kind`) that :func:`to_plain` described; `name` is that of its place,
+    for messages.
 
     Raises:
         StateFileError: `content`: it is none; names the place, what is there and what may be.
@@ -275,15 +313,20 @@ def from_plain(kind: Any, value: Any, name: str = "fact") -> Any:
         if origin in (tuple, list):
             return _sequence(origin, parts, value, name)
         if origin in (dict, Mapping, typing.get_origin(Mapping[str, Any])):
-            return {str(key): from_plain(parts[1], one, f"{name}.{key}") for key, one in value.items()}
+            return {
+                str(key): from_plain(parts[1], one, f"{name}.{key}") for key, one in value.items()
+            }
         if origin is np.ndarray:
             return _array(value)
         if isinstance(kind, type) and issubclass(kind, enum.Enum):
             return kind(value)
     except StateFileError:
         raise
-    except Exception as error:  # whatever values of other types and constructors that check theirs lead to
-        raise StateFileError("content", f"{name}: {shown(value)} is none ({cut(reason(error))})") from error
+    # whatever values of other types and constructors that check theirs lead to
+    except Exception as error:
+        raise StateFileError(
+            "content", f"{name}: {shown(value)} is none ({cut(reason(error))})"
+        ) from error
     return _scalar(kind, value, name)
 
 
@@ -297,7 +340,10 @@ def _instance(cls: Any, value: Any, name: str) -> Any:
     if not isinstance(value, dict) or value.keys() != {field.name for field in fields}:
         wanted = ", ".join(field.name for field in fields)
         raise StateFileError("content", f"{name}: {shown(value)} must have the fields {wanted}")
-    found = {field.name: from_plain(hints[field.name], value[field.name], f"{name}.{field.name}") for field in fields}
+    found = {
+        field.name: from_plain(hints[field.name], value[field.name], f"{name}.{field.name}")
+        for field in fields
+    }
     instance = cls(**{field.name: found[field.name] for field in fields if field.init})
     for field in fields:
         if not field.init:
@@ -311,14 +357,19 @@ def _sequence(origin: type, parts: tuple[Any, ...], value: Any, name: str) -> An
     kinds = parts if origin is tuple and parts[-1] is not ... else (parts[0],) * len(value)
     if len(kinds) != len(value):
         raise StateFileError("content", f"{name}: {shown(value)} must have {len(kinds)} values")
-    return origin(from_plain(kind, one, f"{name}[{i}]") for i, (kind, one) in enumerate(zip(kinds, value, strict=True)))
+    return origin(
+        from_plain(kind, one, f"{name}[{i}]")
+        for i, (kind, one) in enumerate(zip(kinds, value, strict=True))
+    )
 
 
 def _array(value: Any) -> Any:
     dtype = np.dtype(value["dtype"])
     if dtype.kind not in "biuf":
         raise ValueError("no numbers")
-    flat = np.frombuffer(base64.b64decode(value["base64"], validate=True), dtype=dtype.newbyteorder("<"))
+    flat = np.frombuffer(
+        base64.b64decode(value["base64"], validate=True), dtype=dtype.newbyteorder("<")
+    )
     return flat.astype(dtype).reshape(value["shape"])
 
 

@@ -14,13 +14,17 @@ from nbv_planner.surface.seam import Believed
 
 
 class World(Protocol):
-    """What is outside of the planner: a clock, a camera that goes where it is sent, and a mapper of its scans."""
+    """What is outside of the planner: a clock, a camera that goes where it is sent, and a mapper of
+    its scans.
+    """
 
     def now(self) -> int:
         """Time, nanoseconds; later with each call by more than one."""
 
     def scan(self, goal: Goal) -> Sequence[MatchedScan]:
-        """Go to a goal and look there, and on the way; each scan with its pose in the object frame."""
+        """Go to a goal and look there, and on the way; each scan with its pose in the object
+        frame.
+        """
 
     def map(self, scans: Sequence[MatchedScan]) -> Believed:
         """The belief with these scans, too."""
@@ -31,8 +35,12 @@ def decided(question: Question | EndQuestion) -> Answer | Verdict:
     return question.decide()
 
 
-def views(core: PlannerCore, world: World, choose: Callable[[Any], Answer | Verdict] = decided) -> Iterator[Goal]:
-    """Take view after view until the episode ends; yields the goal of each once the view is judged."""
+def views(
+    core: PlannerCore, world: World, choose: Callable[[Any], Answer | Verdict] = decided
+) -> Iterator[Goal]:
+    """Take view after view until the episode ends; yields the goal of each once the view is
+    judged.
+    """
     goal: Goal | None = None
     while (question := events.question(core, world.now())) is not None:
         chosen = events.answer(core, question, choose(question), world.now())  # decision

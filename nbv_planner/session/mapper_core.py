@@ -1,4 +1,6 @@
-"""The mapper's side of an episode without ROS: scans, poses and goals in, surfaces, drops and words out."""
+"""The mapper's side of an episode without ROS: scans, poses and goals in, surfaces, drops and words
+out.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +41,16 @@ class MapperSetup:
     measurement: MeasurementSettings
     search: SearchSettings
     queue_size: int  #: scans that may wait for an update.
-    given: frozenset[str]  #: names of the values that were given, which no header of a scan replaces.
+    #: names of the values that were given, which no header of a scan replaces.
+    given: frozenset[str]
     prior: Any  #: settings of the model's prior, for the scene as declared.
     build: Callable[[], ViewMapping]  #: gives a mapping without a scan.
 
 
 @dataclass(frozen=True)
 class Words:
-    """Something to be logged: with a `reason` it may come often, and each reason is said at intervals.
+    """Something to be logged: with a `reason` it may come often, and each reason is said at
+    intervals.
 
     A `number` of things were dropped for that reason.
     """
@@ -74,18 +78,27 @@ class Update:
         """
         mapper = self.known.mapper
         return SurfaceInfo.about(
-            self.belief, stamp=self.known.progress.stamp, prior=rescaled(setup.prior, setup.scene, self.scene),
-            sensor=SurfaceInfo.sensor_of(self.job.scene), declared=setup.measurement.noise,
-            noise_factor=mapper.checks.noise_factor, scene=mapper.found, mount=mount,
+            self.belief,
+            stamp=self.known.progress.stamp,
+            prior=rescaled(setup.prior, setup.scene, self.scene),
+            sensor=SurfaceInfo.sensor_of(self.job.scene),
+            declared=setup.measurement.noise,
+            noise_factor=mapper.checks.noise_factor,
+            scene=mapper.found,
+            mount=mount,
         )
 
     def records(self) -> tuple[list[dict[str, Any]], bool]:
-        """What the journal has to hold of it, and whether that takes the place of all that is in it."""
+        """What the journal has to hold of it, and whether that takes the place of all that is in
+        it.
+        """
         job, known = self.job, self.known
         if not job.scans:
             return [progress_record(known.progress)], known.batches == 0
         through = tuple(job.before.mapper.checks.through)
-        record = batch_record(Batch(job.scene, job.scans, known.progress, known.mapper.found, through))
+        record = batch_record(
+            Batch(job.scene, job.scans, known.progress, known.mapper.found, through)
+        )
         if job.before.long:
             return [map_record(job.before), record], True
         return [record], job.before.batches == 0
@@ -99,12 +112,15 @@ class Update:
 
 @dataclass(frozen=True, eq=False)
 class MapJob:
-    """An update that is due, with everything that it depends on: it may be made in another thread."""
+    """An update that is due, with everything that it depends on: it may be made in another
+    thread.
+    """
 
     before: SurfaceMap  #: what is known before it, and stays so.
     progress: Progress  #: that of before, with the stamp, goal and headers of now.
     scene: Scene  #: gives the sensor.
-    scans: tuple[MatchedScan, ...]  #: those of a view are mapped at once; none to have the present belief.
+    #: those of a view are mapped at once; none to have the present belief.
+    scans: tuple[MatchedScan, ...]
     episode: object  #: identifies the map; a result for another one is discarded.
 
     def __call__(self) -> Update:
@@ -119,7 +135,9 @@ class MapJob:
         mapped = mapper.add(self.scans, progress.newest_view)
         belief = mapper.belief()
         progress = dataclasses.replace(
-            progress, views=progress.views + mapped.views, scans=progress.scans + len(self.scans),
+            progress,
+            views=progress.views + mapped.views,
+            scans=progress.scans + len(self.scans),
             newest_view=max((match.view for match in self.scans), default=progress.newest_view),
         )
         batches = 1 if before.long else before.batches + 1
@@ -127,7 +145,9 @@ class MapJob:
         return Update(self, known, belief, mapped, 1e3 * (time.perf_counter() - started))
 
     def alike(self, measurement: MeasurementSettings) -> object:
-        """Key of updates of equal duration, one scan more in the same model in linear time; None if it is none."""
+        """Key of updates of equal duration, one scan more in the same model in linear time; None if
+        it is none.
+        """
         if len(self.scans) != 1:
             return None
         information = len(self.scans[0].scan.ranges) / measurement.noise_std**2
@@ -137,20 +157,23 @@ class MapJob:
 class MapperCore:
     """Which scans count, when they are mapped, and what has been learned from them.
 
-    A caller passes in what it receives, then has the :meth:`job` that is due made, one at a time, and passes the result
-    to :meth:`take`. Scans that come meanwhile are mapped together in the next one, so that a surface never lags by more
-    than two; when more than `queue_size` wait the oldest are dropped and counted.
+    A caller passes in what it receives, then has the :meth:`job` that is due made, one at a time,
+    and passes the result to :meth:`take`. Scans that come meanwhile are mapped together in the next
+    one, so that a surface never lags by more than two; when more than `queue_size` wait the oldest
+    are dropped and counted.
 
-    The prior is due as soon as a first scan has found its pose: a planner that sees a surface knows that the mapper's
-    inputs are alive. The stamp of a surface is the time of the newest scan in it, so that of a prior is 0: any other
-    time might come after a goal that the planner still waits at, which would take the prior for the view.
+    The prior is due as soon as a first scan has found its pose: a planner that sees a surface knows
+    that the mapper's inputs are alive. The stamp of a surface is the time of the newest scan in it,
+    so that of a prior is 0: any other time might come after a goal that the planner still waits at,
+    which would take the prior for the view.
     """
 
     def __init__(self, setup: MapperSetup, matcher: ScanMatcher) -> None:
         """Start without a scan."""
         self.setup = setup
         self.matcher = matcher
-        self.scene = setup.scene  #: as declared, with the sensor of the headers so far where none was given.
+        #: as declared, with the sensor of the headers so far where none was given.
+        self.scene = setup.scene
         self.headers = SensorHeaders()  #: of all scans so far.
         self.words: deque[Words] = deque()  #: for the caller to take out.
         self.drops: Counter[str] = Counter()  #: number of beams left out, by reason.
@@ -193,7 +216,8 @@ class MapperCore:
         self._due = True
 
     def scan(self, stamp: int, scan: Scan, frame: str) -> list[MatchedScan]:
-        """Receive a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those whose poses are known now.
+        """Receive a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those whose
+        poses are known now.
 
         What it says of the sensor holds from the next update on.
         """
@@ -251,24 +275,35 @@ class MapperCore:
         self.updates += 1
         found = update.known.mapper.found
         if found and found.views and not (before and before.views and found.same_as(before)):
-            self.words.append(Words(f"{found.words}; found by {found.views} scans, all mapped about it"))
+            self.words.append(
+                Words(f"{found.words}; found by {found.views} scans, all mapped about it")
+            )
         return True
 
     def _count_beams(self, update: Update) -> None:
-        """Count the skipped beams, and warn of returns where the object cannot be; missing returns are normal."""
+        """Count the skipped beams, and warn of returns where the object cannot be; missing returns
+        are normal.
+        """
         mapped = update.mapped
         self.drops.update({f"beam.{reason}": number for reason, number in mapped.dropped.items()})
         if inside := mapped.dropped.get("inside_bounds", 0):
             least = self.scene.radius_min - self.setup.measurement.radius_margin
             self._warn("beam.inside_bounds", f"{inside} beams end within {least:g} m of the centre")
         if mapped.unlike:
-            words = f"{mapped.unlike} scans of a view are not averaged with the others: their beams are elsewhere"
+            words = (
+                f"{mapped.unlike} scans of a view are not averaged with the others: their beams are"
+                " elsewhere"
+            )
             self._warn("scan.unlike", words)
         if update.job.scans and not len(mapped.hits):
-            counts = ", ".join(f"{number} {reason}" for reason, number in sorted(mapped.dropped.items()))
+            counts = ", ".join(
+                f"{number} {reason}" for reason, number in sorted(mapped.dropped.items())
+            )
             self._warn("beam", f"no beam has met the surface; left out: {counts or 'none'}")
         if update.known.mapper.found and (beside := mapped.dropped.get("background", 0)):
-            words = f"{beside} beams end on something else than the object nearest to the given point"
+            words = (
+                f"{beside} beams end on something else than the object nearest to the given point"
+            )
             self._warn("beam.background", words)
 
     def _warn(self, reason: str, text: str) -> None:
@@ -278,20 +313,28 @@ class MapperCore:
         """Take what was not given of the sensor from the headers of all scans so far."""
         before, self.headers = self.headers, self.headers.after(scan)
         if self.headers.changing and not before.changing:
-            self.words.append(Words(
-                f"the headers of the scans change from one to the next, now {SensorHeader.of(scan).words}: the widest "
-                "values count; give field_of_view, range_min and range_max if they are known", True,
-            ))
+            self.words.append(
+                Words(
+                    "the headers of the scans change from one to the next, now"
+                    f" {SensorHeader.of(scan).words}: the widest values count; give field_of_view,"
+                    " range_min and range_max if they are known",
+                    True,
+                )
+            )
         first = before.newest is None
         unknown = self._use_headers() if first or self.headers.widest.differs(before.widest) else ()
         if first:
             if missing := ", ".join(f"{name} {getattr(self.scene, name):g}" for name in unknown):
                 self.words.append(Words(f"the scans do not say, so it stays: {missing}"))
             apart = scan.angle_increment * (self.scene.view_distance - self.scene.radius_min)
-            self.words.append(Words(f"{len(scan.ranges)} beams, up to {apart:.3g} m apart on the object"))
+            self.words.append(
+                Words(f"{len(scan.ranges)} beams, up to {apart:.3g} m apart on the object")
+            )
 
     def _use_headers(self) -> Sequence[str]:
-        """Use what the headers say and was not given, from the next update on; returns what they do not say."""
+        """Use what the headers say and was not given, from the next update on; returns what they do
+        not say.
+        """
         search, scene = self.setup.search, self.scene
         outer = at_found(scene, first_guess(search, scene)) if search.unknown else scene
         found, unknown = self.headers.widest.in_scene(outer)

@@ -1,4 +1,6 @@
-"""The planner's side of an episode as a state machine without ROS, and what it watches while the camera drives."""
+"""The planner's side of an episode as a state machine without ROS, and what it watches while the
+camera drives.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,16 @@ from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene
 
-# Seconds beyond settle_time for which a robot that never quite arrives must have been near its goal.
+# Seconds beyond settle_time for which a robot that never quite arrives must have been near its
+# goal.
 _REST = 2.0
 
 
 @dataclass(frozen=True)
 class Rest:
-    """Where the camera stood when it was sent to the goal number `goal`, from 1, with that `stamp`; nanoseconds."""
+    """Where the camera stood when it was sent to the goal number `goal`, from 1, with that `stamp`;
+    nanoseconds.
+    """
 
     goal: int
     stamp: int
@@ -34,13 +39,16 @@ class Rest:
 
 
 class Arrival:
-    """Judges by each pose whether the camera is at its target; an arrival is lost with the first one that is not."""
+    """Judges by each pose whether the camera is at its target; an arrival is lost with the first
+    one that is not.
+    """
 
     def __init__(self, settings: ArrivalSettings) -> None:
         self.settings = settings  #: tolerances and times.
         self.since: int | None = None  #: stamp from which on it has been within the tolerances.
         self.vain = 0  #: number of goals given up in a row without any sign of the camera.
-        self.rest: Rest | None = None  #: since when the pose has not changed; None if it has since the last goal.
+        #: since when the pose has not changed; None if it has since the last goal.
+        self.rest: Rest | None = None
         self._away = 0
         self._seen, self._apart = 0, math.nan
         self._near_since: int | None = None
@@ -55,7 +63,9 @@ class Arrival:
         self._near_since = None
 
     def set_out(self, episode: EpisodeState, pose: CameraPose | None) -> None:
-        """Take note of where the camera stands when it is sent to a goal, unless it has not moved since another one."""
+        """Take note of where the camera stands when it is sent to a goal, unless it has not moved
+        since another one.
+        """
         if self.rest is None and pose is not None and episode.goal is not None:
             self.rest = Rest(episode.goals, episode.goal.stamp, pose)
 
@@ -64,7 +74,9 @@ class Arrival:
         self.rest, self.vain = None, 0
 
     def look(self, episode: EpisodeState, inputs: Inputs) -> Stood | None:
-        """Judge the newest pose; returns an arrival or its loss. In a pause the camera may only be driven away."""
+        """Judge the newest pose; returns an arrival or its loss. In a pause the camera may only be
+        driven away.
+        """
         target, pose, stamp = episode.target, inputs.pose, inputs.pose_stamp
         if pose is None:
             return None
@@ -86,25 +98,42 @@ class Arrival:
             return None
         self.since = stamp if self.since is None else self.since
         settled = (stamp - self.since) * 1e-9 >= self.settings.settle_time
-        return Stood(True, self._away) if settled and not episode.arrived and self._stands(stamp) else None
+        return (
+            Stood(True, self._away)
+            if settled and not episode.arrived and self._stands(stamp)
+            else None
+        )
 
     def _stands(self, stamp: int) -> bool:
-        """Whether the camera stands still, as far as that counts; it need not from then on, while it is at its goal."""
-        return not self.settings.must_stand or self.settings.stands(self._track.during(stamp - SPEED_TIME, stamp))
+        """Whether the camera stands still, as far as that counts; it need not from then on, while
+        it is at its goal.
+        """
+        return not self.settings.must_stand or self.settings.stands(
+            self._track.during(stamp - SPEED_TIME, stamp)
+        )
 
     def scanned(self, episode: EpisodeState, stamp: int) -> bool:
         """Whether a scan of the time `stamp` was taken while the camera stood at its goal.
 
-        Judged by the last pose before the arrival (or the goal's own stamp), not by the first one after it: the mapper
-        may have taken a scan before the first pose seen here.
+        Judged by the last pose before the arrival (or the goal's own stamp), not by the first one
+        after it: the mapper may have taken a scan before the first pose seen here.
         """
-        here = (episode.arrived and stamp > self._away) or any(one < stamp < other for one, other in self._stood)
+        here = (episode.arrived and stamp > self._away) or any(
+            one < stamp < other for one, other in self._stood
+        )
         return episode.goal is not None and here
 
     def behind(self, episode: EpisodeState, inputs: Inputs) -> float:
-        """Seconds by which the newest pose, received since the target was given, is of a time before it; else NaN."""
+        """Seconds by which the newest pose, received since the target was given, is of a time
+        before it; else NaN.
+        """
         target, stamp = episode.target, inputs.pose_stamp
-        if target is None or inputs.pose is None or stamp == self._pose_before or stamp >= target.stamp:
+        if (
+            target is None
+            or inputs.pose is None
+            or stamp == self._pose_before
+            or stamp >= target.stamp
+        ):
             return math.nan
         return (target.stamp - stamp) * 1e-9
 
@@ -115,32 +144,53 @@ class Arrival:
         pose = inputs.pose if inputs.pose_stamp >= target.stamp else None
         behind, goal = self.behind(episode, inputs), target.pose
         if pose is None:
-            return Miss(target.stamp, math.nan, math.nan, self.settings, episode.tries, retries, behind)
+            return Miss(
+                target.stamp, math.nan, math.nan, self.settings, episode.tries, retries, behind
+            )
         x, y, cos, sin = pose.x - goal.x, pose.y - goal.y, math.cos(goal.yaw), math.sin(goal.yaw)
         return Miss(
-            target.stamp, *offset(pose, goal), self.settings, episode.tries, retries, behind,
-            cos * x + sin * y, cos * y - sin * x, goal.yaw, self._apart,
+            target.stamp,
+            *offset(pose, goal),
+            self.settings,
+            episode.tries,
+            retries,
+            behind,
+            cos * x + sin * y,
+            cos * y - sin * x,
+            goal.yaw,
+            self._apart,
         )
 
     def rests(self, episode: EpisodeState, pose_stamp: int) -> bool:
-        """Whether the camera has been as near to its goal as this robot gets for as long as it must stand there."""
+        """Whether the camera has been as near to its goal as this robot gets for as long as it must
+        stand there.
+        """
         if episode.reach is None or self._near_since is None:
             return False
         return (pose_stamp - self._near_since) * 1e-9 >= self.settings.settle_time + _REST
 
     def _watch_near(self, episode: EpisodeState, pose: CameraPose, stamp: int) -> None:
-        """Note since when the camera has been as near to its goal as this robot gets, and how often its poses come."""
+        """Note since when the camera has been as near to its goal as this robot gets, and how often
+        its poses come.
+        """
         if stamp > self._seen > 0:
             self._apart = (stamp - self._seen) * 1e-9
         self._seen = stamp
         if episode.goal is None or episode.reach is None:
             self._near_since = None
             return
-        near = all(one <= most for one, most in zip(offset(pose, episode.goal.pose), episode.reach, strict=True))
-        self._near_since = (self._near_since or stamp) if near and stamp >= episode.goal.stamp else None
+        near = all(
+            one <= most
+            for one, most in zip(offset(pose, episode.goal.pose), episode.reach, strict=True)
+        )
+        self._near_since = (
+            (self._near_since or stamp) if near and stamp >= episode.goal.stamp else None
+        )
 
     def standstill(self, episode: EpisodeState) -> str:
-        """Since which goal the pose has not changed, in words; empty unless a goal was missed since."""
+        """Since which goal the pose has not changed, in words; empty unless a goal was missed
+        since.
+        """
         rest, miss = self.rest, episode.last_miss
         if rest is None or miss is None or miss.stamp < rest.stamp:
             return ""
@@ -165,19 +215,30 @@ class LegWatch:
             self.leg = self._came = None
 
     def arrived(self, goal_stamp: int, since: int | None, tries: int) -> None:
-        """Measure the travel to the view of a goal, which counts; one that was sent again was disturbed."""
-        if self.leg is not None and since is not None and not tries and self.leg.length + self.leg.turn:
+        """Measure the travel to the view of a goal, which counts; one that was sent again was
+        disturbed.
+        """
+        if (
+            self.leg is not None
+            and since is not None
+            and not tries
+            and self.leg.length + self.leg.turn
+        ):
             self.leg = dataclasses.replace(self.leg, travel=(since - goal_stamp) * 1e-9)
             self._came = since
 
     def driven(self, views: ViewSpace, last: Poses, now: int) -> Leg | None:
-        """The leg that ends with the decision at `now`, after the view `last`; None if it was disturbed."""
+        """The leg that ends with the decision at `now`, after the view `last`; None if it was
+        disturbed.
+        """
         if self.leg is None or self._came is None:
             return None
         own = float(views.extras(last)[1][0])
         return dataclasses.replace(self.leg, dwell=max(0.0, (now - self._came) * 1e-9 - own))
 
-    def set_out(self, views: ViewSpace, start: CameraPose | None, view: CameraPose, pace: TimeSettings) -> None:
+    def set_out(
+        self, views: ViewSpace, start: CameraPose | None, view: CameraPose, pace: TimeSettings
+    ) -> None:
         """Begin a leg."""
         self.start, self.leg, self._came, end = start, None, None, Poses.of([view])
         if start is not None:
@@ -186,22 +247,29 @@ class LegWatch:
 
 
 class PlannerCore:
-    """One episode after another: feed :attr:`inputs` in, call :func:`~.events.update`, publish what it returns.
+    """One episode after another: feed :attr:`inputs` in, call :func:`~.events.update`, publish what
+    it returns.
 
-    A caller that must not block calls :func:`~.events.advance`, has each :func:`~.events.question` decided elsewhere
-    and passes in the :func:`~.events.answer`; `update` is the three at once. Whether the camera has arrived is judged
-    by its poses alone, by each of them again: an arrival is lost with the first pose outside the tolerances, and may be
-    regained until `goal_timeout`. A scan from before it was lost still counts when its surface comes later.
+    A caller that must not block calls :func:`~.events.advance`, has each :func:`~.events.question`
+    decided elsewhere and passes in the :func:`~.events.answer`; `update` is the three at once.
+    Whether the camera has arrived is judged by its poses alone, by each of them again: an arrival
+    is lost with the first pose outside the tolerances, and may be regained until `goal_timeout`. A
+    scan from before it was lost still counts when its surface comes later.
 
-    The episode changes by facts only. Whoever keeps a journal writes the `facts` to it before publishing what follows
-    from them, and passes the state that they lead to to :meth:`resume`. All events are in
-    :mod:`nbv_planner.session.events`.
+    The episode changes by facts only. Whoever keeps a journal writes the `facts` to it before
+    publishing what follows from them, and passes the state that they lead to to :meth:`resume`. All
+    events are in :mod:`nbv_planner.session.events`.
 
-    Times are integers in nanoseconds of one clock, passed in by the caller. Poses are in the object frame.
+    Times are integers in nanoseconds of one clock, passed in by the caller. Poses are in the object
+    frame.
     """
 
     def __init__(
-        self, planner: Planner, monitor: TerminationMonitor, arrival: ArrivalSettings, settings: SessionSettings
+        self,
+        planner: Planner,
+        monitor: TerminationMonitor,
+        arrival: ArrivalSettings,
+        settings: SessionSettings,
     ) -> None:
         self.planner = planner  #: decides.
         self.monitor = monitor  #: ends the episode.
@@ -211,14 +279,18 @@ class PlannerCore:
         self.facts: list[facts.Fact] = []  #: what has happened since they were taken out of here.
         self.arrival = Arrival(arrival)  #: watches the camera.
         self.drive = LegWatch()  #: measures its legs.
-        self.unchecked = False  #: whether the start came before the poses by which it is to be checked.
-        self.judged: tuple[Believed, Ground | None] | None = None  #: by what the goal has been judged.
+        #: whether the start came before the poses by which it is to be checked.
+        self.unchecked = False
+        #: by what the goal has been judged.
+        self.judged: tuple[Believed, Ground | None] | None = None
         self.token = object()  #: names what questions are about.
         self.waiting_since: int | None = None
         self.begin()
 
     def begin(self) -> None:
-        """Begin a new episode; inputs are kept, and a surface that the last one had refused becomes one of them."""
+        """Begin a new episode; inputs are kept, and a surface that the last one had refused becomes
+        one of them.
+        """
         known, started = self.episode, not self.settings.wait_for_start
         self.note(facts.Begun(started, known.legs, known.found, known.origin, known.listed))
         refused, self.inputs.refused = self.inputs.refused, None
@@ -248,15 +320,23 @@ class PlannerCore:
         if self.episode.left_out is not before.left_out:
             self._leave_out()
 
-    def use(self, planner: Planner, monitor: TerminationMonitor, *, new_views: bool = False) -> None:
-        """Replace planner and monitor; what is known about views is kept unless there are others."""
+    def use(
+        self, planner: Planner, monitor: TerminationMonitor, *, new_views: bool = False
+    ) -> None:
+        """Replace planner and monitor; what is known about views is kept unless there are
+        others.
+        """
         planner.views.ground = planner.views.ground or self.planner.views.ground
         planner.views = planner.views if new_views else self.planner.views
         self.planner, self.monitor = planner, monitor
         self._leave_out()
 
-    def refer(self, found: FoundScene | None, planner: Planner, monitor: TerminationMonitor) -> None:
-        """Continue about another centre, with `planner` and `monitor` of the scene that was found."""
+    def refer(
+        self, found: FoundScene | None, planner: Planner, monitor: TerminationMonitor
+    ) -> None:
+        """Continue about another centre, with `planner` and `monitor` of the scene that was
+        found.
+        """
         known = self.episode.found
         if found is None or known is None or not found.same_as(known):
             self.token = object()  # a decision under way is about the old centre
@@ -289,13 +369,17 @@ class PlannerCore:
         inputs = self.inputs
         unheard = inputs.unheard(self.settings.goal_subscribers)
         present = {
-            "surface": inputs.belief is not None, "camera_pose": inputs.pose is not None, "map": inputs.mapped,
+            "surface": inputs.belief is not None,
+            "camera_pose": inputs.pose is not None,
+            "map": inputs.mapped,
             "goal_pose": not unheard or bool(self.episode.visited),
         }
         return [topic for topic, arrived in present.items() if not arrived]
 
     def overdue(self, now: int) -> float | None:
-        """Seconds for which the awaited input has been missing, once that is longer than `input_timeout`."""
+        """Seconds for which the awaited input has been missing, once that is longer than
+        `input_timeout`.
+        """
         if self.waiting_since is None or self.state not in (State.WAITING, State.MEASURING):
             return None
         seconds = (now - self.waiting_since) * 1e-9

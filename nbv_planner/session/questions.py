@@ -1,4 +1,6 @@
-"""What goes into a planner's episode and comes out: settings, inputs, and the questions for a worker with answers."""
+"""What goes into a planner's episode and comes out: settings, inputs, and the questions for a
+worker with answers.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,8 @@ PLANNING | checks failed | StartWithdrawn | WAITING
 PLANNING | clock went back | ClockWentBack | PLANNING
 PLANNING | error | Ended | DONE
 MOVING | surface | Lost | MOVING
-MOVING | tick | Approached, Counted, Decided, Ended, Missed, Returning, SentAgain, SentHome, Stood, Withdrawn | \
+MOVING | tick | Approached, Counted, Decided, Ended, Missed, Returning, SentAgain, SentHome, \
+Stood, Withdrawn | \
 PLANNING, MOVING, MEASURING, DONE
 MOVING | start | Paused, Started | MOVING
 MOVING | pause | Paused | PAUSED
@@ -66,7 +69,8 @@ MOVING | robot was taken | Paused | MOVING, PAUSED
 MOVING | clock went back | ClockWentBack | MOVING
 MOVING | error | Ended | DONE
 MEASURING | surface | Lost | MEASURING
-MEASURING | tick | Approached, Counted, Ended, Missed, Returning, SentAgain, Stood | PLANNING, MOVING, MEASURING, DONE
+MEASURING | tick | Approached, Counted, Ended, Missed, Returning, SentAgain, Stood | \
+PLANNING, MOVING, MEASURING, DONE
 MEASURING | start | Paused, Started | MEASURING
 MEASURING | pause | Paused | PAUSED
 MEASURING | resume | Paused | MEASURING
@@ -92,7 +96,8 @@ DONE | resume | Paused | DONE
 DONE | reset | Begun | WAITING, PLANNING
 DONE | clock went back | ClockWentBack | DONE
 """
-"""What may follow an event in a state: facts, and the states that they lead to; all else changes none.
+"""What may follow an event in a state: facts, and the states that they lead to; all else changes
+none.
 
 Facts about inputs alone (`Asked`, `Barred`, `Found`, `Heard`, `Listed`, `Sourced`) are left out.
 """
@@ -100,46 +105,77 @@ Facts about inputs alone (`Asked`, `Barred`, `Found`, `Heard`, `Listed`, `Source
 
 @dataclass(frozen=True)
 class SessionSettings(Settings):
-    """When the planner starts, how long it waits, how often it retries, and whether it returns home."""
+    """When the planner starts, how long it waits, how often it retries, and whether it returns
+    home.
+    """
 
-    wait_for_start: bool = setting(True, "Wait for ~/start; else start, and drive, as soon as the inputs have arrived.")
+    wait_for_start: bool = setting(
+        True, "Wait for ~/start; else start, and drive, as soon as the inputs have arrived."
+    )
     goal_timeout: float = setting(60.0, "Time to reach a goal.", unit="s", gt=0.0, read_only=False)
-    goal_retries: int = setting(1, "How often a goal that was not reached is sent again.", ge=0, read_only=False)
+    goal_retries: int = setting(
+        1, "How often a goal that was not reached is sent again.", ge=0, read_only=False
+    )
     still_goals: int = setting(
-        5, "FAILED: number of goals in a row not reached within goal_timeout while the pose does not change, or has "
-        "stamps of another clock; 0 switches it off.", ge=0, read_only=False,
+        5,
+        "FAILED: number of goals in a row not reached within goal_timeout while the pose does not"
+        " change, or has stamps of another clock; 0 switches it off.",
+        ge=0,
+        read_only=False,
     )
     near_miss: str = setting(
-        "end", "What follows after three goals in a row missed by about the same small amount, up to four times the "
-        "tolerances, besides a message with the remedy: say (nothing), take (goals are moved to where the robot "
-        "stops), end (NO_REACHABLE_VIEW).", choices=("say", "take", "end"), read_only=False,
+        "end",
+        "What follows after three goals in a row missed by about the same small amount, up to four"
+        " times the tolerances, besides a message with the remedy: say (nothing), take (goals are"
+        " moved to where the robot stops), end (NO_REACHABLE_VIEW).",
+        choices=("say", "take", "end"),
+        read_only=False,
     )
     unreachable_duration: float = setting(
-        300.0, "Time for which a view that was not reached, and its neighbours, are left out.", unit="s", gt=0.0,
+        300.0,
+        "Time for which a view that was not reached, and its neighbours, are left out.",
+        unit="s",
+        gt=0.0,
         read_only=False,
     )
     input_timeout: float = setting(
-        5.0, "Time without an awaited input after which the status names it.", unit="s", gt=0.0, read_only=False
+        5.0,
+        "Time without an awaited input after which the status names it.",
+        unit="s",
+        gt=0.0,
+        read_only=False,
     )
     goal_subscribers: int = setting(
-        2, "Number of subscribers of goal_pose to wait for before the first goal: mapper and robot.", ge=0,
+        2,
+        "Number of subscribers of goal_pose to wait for before the first goal: mapper and robot.",
+        ge=0,
         read_only=False,
     )
     recorder: str = setting(
-        "", "Node that must listen to scan, camera_pose, surface and goal_pose before the first goal; empty: none.",
+        "",
+        "Node that must listen to scan, camera_pose, surface and goal_pose before the first goal;"
+        " empty: none.",
         read_only=False,
     )
     learn_speeds: bool = setting(
-        False, "Let tour count with the speeds and the dwell time of the legs that the robot has driven; linear_speed, "
-        "turn_speed and dwell_time count as one leg more.", read_only=False,
+        False,
+        "Let tour count with the speeds and the dwell time of the legs that the robot has driven;"
+        " linear_speed, turn_speed and dwell_time count as one leg more.",
+        read_only=False,
     )
-    return_home: bool = setting(False, "Send the camera to home_angle before the episode ends, unless it is stopped.")
-    home_angle: float = setting(0.0, "View angle of the home view.", unit="rad", ge=-2 * math.pi, le=2 * math.pi)
+    return_home: bool = setting(
+        False, "Send the camera to home_angle before the episode ends, unless it is stopped."
+    )
+    home_angle: float = setting(
+        0.0, "View angle of the home view.", unit="rad", ge=-2 * math.pi, le=2 * math.pi
+    )
 
 
 @dataclass
 class Inputs:
-    """Newest inputs received so far; stamps are in nanoseconds, that of the belief is the time of its newest scan."""
+    """Newest inputs received so far; stamps are in nanoseconds, that of the belief is the time of
+    its newest scan.
+    """
 
     belief: Believed | None = None
     belief_stamp: int = 0
@@ -148,9 +184,10 @@ class Inputs:
     mapped: bool = True  #: whether the map of the ground is known, if one is awaited.
     subscribers: int = 0  #: number of subscribers of the goals.
     hearers: str = "mapper and robot"  #: the expected subscribers, in words.
-    unrecorded: tuple[str, ...] = ()  #: full names of the topics to which the awaited recorder has not subscribed yet.
-    #: newest surface of another origin, with its stamp, its origin and why it was refused; None if one of the
-    #: episode's own has arrived since.
+    #: full names of the topics to which the awaited recorder has not subscribed yet.
+    unrecorded: tuple[str, ...] = ()
+    #: newest surface of another origin, with its stamp, its origin and why it was refused; None if
+    #: one of the episode's own has arrived since.
     refused: tuple[Believed, int, SurfaceOrigin, str] | None = None
 
     def unheard(self, wanted: int) -> bool:
@@ -162,8 +199,9 @@ class Inputs:
 class Question:
     """A decision that is due, with everything it depends on: it may be made in another thread.
 
-    Planner and monitor are copies that later settings do not change. The stamp of the newest scan in the belief and the
-    time `now` are in nanoseconds; where the camera is may not be known; `episode` identifies the episode.
+    Planner and monitor are copies that later settings do not change. The stamp of the newest scan
+    in the belief and the time `now` are in nanoseconds; where the camera is may not be known;
+    `episode` identifies the episode.
     """
 
     planner: Planner
@@ -179,7 +217,10 @@ class Question:
         """Make the decision, and judge whether the episode ends instead."""
         started = time.perf_counter()
         decision = self.planner.decide(
-            self.belief, current_view=self.current_view, visited=self.visited, now=self.now * 1e-9,
+            self.belief,
+            current_view=self.current_view,
+            visited=self.visited,
+            now=self.now * 1e-9,
             overlapping=self.monitor.in_doubt,
         )
         milliseconds, ended = 1e3 * (time.perf_counter() - started), None
@@ -194,7 +235,9 @@ class Question:
         estimate = self.monitor.estimate
         return {
             **self._band_figures(),
-            "coverage_estimate": self.monitor.coverage(self.belief) if estimate is None else estimate.mean,
+            "coverage_estimate": (
+                self.monitor.coverage(self.belief) if estimate is None else estimate.mean
+            ),
         }
 
     def _band_figures(self) -> dict[str, float]:
@@ -205,19 +248,25 @@ class Question:
         return {"band_width_mean": float((upper - lower).mean()), "narrow_fraction": narrow}
 
     def rank(self, views: Poses) -> Ranking:
-        """Rank any `views` by the planner's objective less the cost of travel, the best that may be chosen first."""
+        """Rank any `views` by the planner's objective less the cost of travel, the best that may be
+        chosen first.
+        """
         planner = self.planner
         utilities, costs = planner.evaluate(
             self.belief, views, current_view=self.current_view, visited=self.visited
         )
-        excluded = planner.views.excluded(self.now * 1e-9, self.visited, planner.settings.revisit_radius, views)
+        excluded = planner.views.excluded(
+            self.now * 1e-9, self.visited, planner.settings.revisit_radius, views
+        )
         order = np.lexsort((costs - utilities, excluded != 0))
         return Ranking(views.chosen(order), utilities[order], costs[order], excluded[order])
 
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
-    """Views in the order of their rank, with utility, cost of travel, and why they may not be chosen, shape (V,)."""
+    """Views in the order of their rank, with utility, cost of travel, and why they may not be
+    chosen, shape (V,).
+    """
 
     views: Poses
     utilities: FloatArray
@@ -227,7 +276,8 @@ class Ranking:
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The decision, None if no candidate may be chosen, the `milliseconds` it took, and why the episode ends instead.
+    """The decision, None if no candidate may be chosen, the `milliseconds` it took, and why the
+    episode ends instead.
 
     The `figures` describe the surface it was made from.
     """
@@ -240,7 +290,8 @@ class Answer:
 
 @dataclass(frozen=True, eq=False)
 class EndQuestion:
-    """Whether the episode ends with the newest view, `elapsed` seconds after its start: may be judged elsewhere, too.
+    """Whether the episode ends with the newest view, `elapsed` seconds after its start: may be
+    judged elsewhere, too.
 
     The monitor is a copy that knows the views judged before; `taken` are all, and `farthest` gives
     the angle about the centre, radians, from them to the farthest view that may be chosen.
@@ -262,12 +313,15 @@ class EndQuestion:
         """Judge it."""
         monitor = self.monitor
         ended = monitor.after_view(self.belief, self.elapsed, self.taken, self.farthest)
-        return Verdict(monitor.history[-1], monitor.in_doubt, monitor.estimate, ended, monitor.withheld)
+        return Verdict(
+            monitor.history[-1], monitor.in_doubt, monitor.estimate, ended, monitor.withheld
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """Coverage after a view, whether checks forbid a success, what the shapes estimate, and why the episode ends.
+    """Coverage after a view, whether checks forbid a success, what the shapes estimate, and why the
+    episode ends.
 
     A success that is `withheld` holds if no view can be taken that could contradict it.
     """
@@ -282,9 +336,9 @@ class Verdict:
 class GoalReminder:
     """Decides when to republish a goal to its subscribers.
 
-    Goals are not latched, since an outdated goal must not move a camera. So a mapper or a camera that has been
-    restarted knows no goal until the planner, which still waits for the view, repeats it. Its stamp stays the same, so
-    that for subscribers that know it, it is no new view.
+    Goals are not latched, since an outdated goal must not move a camera. So a mapper or a camera
+    that has been restarted knows no goal until the planner, which still waits for the view, repeats
+    it. Its stamp stays the same, so that for subscribers that know it, it is no new view.
     """
 
     def __init__(self) -> None:
@@ -292,11 +346,15 @@ class GoalReminder:
         self._goal: int | None = None
         self._sent_at = 0
 
-    def due(self, goal: int | None, subscribers: int, waits_too_long: bool, now: int, period: int) -> bool:
-        """Whether to republish the goal under way, given by its stamp or None; to be called periodically.
+    def due(
+        self, goal: int | None, subscribers: int, waits_too_long: bool, now: int, period: int
+    ) -> bool:
+        """Whether to republish the goal under way, given by its stamp or None; to be called
+        periodically.
 
-        That is when it has a new one of the `subscribers`, or the reaction to it `waits_too_long` and the `period` (as
-        `now` in nanoseconds) since the last repetition to the same subscribers has passed.
+        That is when it has a new one of the `subscribers`, or the reaction to it `waits_too_long`
+        and the `period` (as `now` in nanoseconds) since the last repetition to the same subscribers
+        has passed.
         """
         joined = subscribers > self._subscribers
         self._subscribers = subscribers

@@ -20,15 +20,20 @@ from nbv_planner.world.scene import FoundScene
 NEAR = 4.0
 """Tolerances within which a miss is a near one."""
 ROW = 3
-"""Near misses in a row, by about the same amount and not of one goal alone, that are no accident."""
+"""Near misses in a row, by about the same amount and not of one goal alone, that are no
+accident.
+"""
 _KEPT = 10
-# Difference of two headings, radians, from which on an offset in the frame of the camera tells of its mount.
+# Difference of two headings, radians, from which on an offset in the frame of the camera tells of
+# its mount.
 _TURNED = 0.5
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """Pose that the camera has been sent to, in the object frame, and the time, nanoseconds, which names the target."""
+    """Pose that the camera has been sent to, in the object frame, and the time, nanoseconds, which
+    names the target.
+    """
 
     pose: CameraPose
     stamp: int
@@ -36,10 +41,12 @@ class Target:
 
 @dataclass(frozen=True, eq=False)
 class Goal(Target):
-    """A view that the camera has been sent to, as number `round`, from 1; why, and how long that decision took.
+    """A view that the camera has been sent to, as number `round`, from 1; why, and how long that
+    decision took.
 
-    The decision is as the planner made it, about the centre believed then. It was made from a surface whose newest scan
-    is of the time `belief_stamp`, nanoseconds; `figures` are what was published with it, by name.
+    The decision is as the planner made it, about the centre believed then. It was made from a
+    surface whose newest scan is of the time `belief_stamp`, nanoseconds; `figures` are what was
+    published with it, by name.
     """
 
     decision: Decision
@@ -51,13 +58,15 @@ class Goal(Target):
 
 @dataclass(frozen=True)
 class Miss:
-    """By how much the camera missed the target named `stamp` when its time had passed or the robot gave up.
+    """By how much the camera missed the target named `stamp` when its time had passed or the robot
+    gave up.
 
-    The distance from the last pose to the target is in metres, the difference of their headings (`turn`) in radians;
-    both are NaN if there is no pose of a time since. It had been sent again `tries` of at most `retries` times before.
-    Poses that were received since and are all of a time before are `behind` the target by so many seconds, else NaN.
-    Seen from the target the last pose is so far `ahead`, along its line of sight, and to the `left`, metres; the two
-    newest poses are so many seconds `apart`. `heading` is that of the target, radians.
+    The distance from the last pose to the target is in metres, the difference of their headings
+    (`turn`) in radians; both are NaN if there is no pose of a time since. It had been sent again
+    `tries` of at most `retries` times before. Poses that were received since and are all of a time
+    before are `behind` the target by so many seconds, else NaN. Seen from the target the last pose
+    is so far `ahead`, along its line of sight, and to the `left`, metres; the two newest poses are
+    so many seconds `apart`. `heading` is that of the target, radians.
     """
 
     stamp: int
@@ -75,13 +84,19 @@ class Miss:
     @property
     def within(self) -> bool:
         """Whether the last pose was within the tolerances."""
-        return self.distance <= self.arrival.position_tolerance and self.turn <= self.arrival.heading_tolerance
+        return (
+            self.distance <= self.arrival.position_tolerance
+            and self.turn <= self.arrival.heading_tolerance
+        )
 
     @property
     def near(self) -> bool:
         """Whether it was within a few times the tolerances."""
         allowed = self.arrival
-        near = self.distance <= NEAR * allowed.position_tolerance and self.turn <= NEAR * allowed.heading_tolerance
+        near = (
+            self.distance <= NEAR * allowed.position_tolerance
+            and self.turn <= NEAR * allowed.heading_tolerance
+        )
         return near and math.isnan(self.behind)
 
     def like(self, other: Miss) -> bool:
@@ -95,7 +110,10 @@ class Miss:
 
     def __str__(self) -> str:
         """One sentence with all numbers."""
-        again, given_up = f"retry {self.tries + 1} of {self.retries}", f"given up after {self.retries} retries"
+        again, given_up = (
+            f"retry {self.tries + 1} of {self.retries}",
+            f"given up after {self.retries} retries",
+        )
         return f"not reached: {self._offset()}, {again if self.tries < self.retries else given_up}"
 
     def figures(self) -> dict[str, float]:
@@ -112,8 +130,8 @@ class Miss:
         if self.within:
             return f"within the tolerances for less than {allowed.settle_time:g} s (settle_time)"
         return (
-            f"{self.off} off, "
-            f"tolerance {allowed.position_tolerance:g} m / {_short(math.degrees(allowed.heading_tolerance))}°"
+            f"{self.off} off, tolerance {allowed.position_tolerance:g} m /"
+            f" {_short(math.degrees(allowed.heading_tolerance))}°"
         )
 
     @property
@@ -123,10 +141,12 @@ class Miss:
 
 
 def behind_words(seconds: float) -> str:
-    """Message that poses arrive whose stamps are so many seconds before the goal that was given before them."""
+    """Message that poses arrive whose stamps are so many seconds before the goal that was given
+    before them.
+    """
     return (
-        f"poses come, but stamped {seconds:.0f} s before the goal: their clock has stepped back, or is not that of the "
-        "planner"
+        f"poses come, but stamped {seconds:.0f} s before the goal: their clock has stepped back, or"
+        " is not that of the planner"
     )
 
 
@@ -144,25 +164,38 @@ def in_a_row(misses: tuple[Miss, ...]) -> tuple[Miss, ...]:
 
 
 def reach_of(misses: tuple[Miss, ...]) -> tuple[float, float]:
-    """Tolerances that would have accepted all `misses`: metres, radians; no less than those there are."""
+    """Tolerances that would have accepted all `misses`: metres, radians; no less than those there
+    are.
+    """
     allowed = misses[-1].arrival
     distance, turn = max(miss.distance for miss in misses), max(miss.turn for miss in misses)
-    return _accepting(distance, allowed.position_tolerance), _accepting(turn, allowed.heading_tolerance)
+    return _accepting(distance, allowed.position_tolerance), _accepting(
+        turn, allowed.heading_tolerance
+    )
 
 
 def remedy(misses: tuple[Miss, ...]) -> str:
-    """What would help against :data:`ROW` near misses in a row, in words; empty before there are as many."""
+    """What would help against :data:`ROW` near misses in a row, in words; empty before there are as
+    many.
+    """
     if len(misses) < ROW or len({miss.stamp for miss in misses}) < 2:
         return ""
     last, (distance, turn) = misses[-1], reach_of(misses)
     said = f"goals were missed {len(misses)} times in a row by about the same"
     if last.within:
         return f"{said}: the camera is there, but {_unsettled(last)}"
-    named = {"position_tolerance": (last.distance, distance), "heading_tolerance": (last.turn, turn)}
-    raised = [f"{name}: {new:g}" for name, (off, new) in named.items() if off > getattr(last.arrival, name)]
+    named = {
+        "position_tolerance": (last.distance, distance),
+        "heading_tolerance": (last.turn, turn),
+    }
+    raised = [
+        f"{name}: {new:g}"
+        for name, (off, new) in named.items()
+        if off > getattr(last.arrival, name)
+    ]
     return (
-        f"{said}, {last.off}: {', '.join(raised)}, of planner and mapper, would accept what this robot reaches"
-        f"{_mounted(misses)}"
+        f"{said}, {last.off}: {', '.join(raised)}, of planner and mapper, would accept what this"
+        f" robot reaches{_mounted(misses)}"
     )
 
 
@@ -170,35 +203,52 @@ def reach_words(reach: tuple[float, float] | None) -> str:
     """That goals are moved to a robot that never quite arrives; empty if they are not."""
     if reach is None:
         return ""
-    return f"goals are moved to where the robot stops, up to {reach[0]:g} m / {_short(math.degrees(reach[1]))}° off"
+    return (
+        f"goals are moved to where the robot stops, up to {reach[0]:g} m /"
+        f" {_short(math.degrees(reach[1]))}° off"
+    )
 
 
 def _unsettled(miss: Miss) -> str:
     settings = miss.arrival
     if miss.apart > max(SPEED_TIME * 1e-9, settings.settle_time):
         return (
-            f"its poses come {_short(miss.apart)} s apart, too rarely to see it stand: have them sent more often, or "
-            f"raise settle_time ({settings.settle_time:g} s) to that, or set max_speed and max_turn_rate to 0"
+            f"its poses come {_short(miss.apart)} s apart, too rarely to see it stand: have them"
+            f" sent more often, or raise settle_time ({settings.settle_time:g} s) to that, or set"
+            " max_speed and max_turn_rate to 0"
         )
-    return f"not for settle_time ({settings.settle_time:g} s), or not at rest (max_speed, max_turn_rate)"
+    return (
+        f"not for settle_time ({settings.settle_time:g} s), or not at rest (max_speed,"
+        " max_turn_rate)"
+    )
 
 
 def _mounted(misses: tuple[Miss, ...]) -> str:
-    """That the camera is off by the same vector of its own frame at different headings, as with a wrong mount."""
+    """That the camera is off by the same vector of its own frame at different headings, as with a
+    wrong mount.
+    """
     last = misses[-1]
     turned = any(math.cos(miss.heading - last.heading) < math.cos(_TURNED) for miss in misses)
     apart = max(math.hypot(miss.ahead - last.ahead, miss.left - last.left) for miss in misses)
-    if not turned or apart > 0.3 * last.distance or last.distance <= last.arrival.position_tolerance:
+    if (
+        not turned
+        or apart > 0.3 * last.distance
+        or last.distance <= last.arrival.position_tolerance
+    ):
         return ""
-    ahead, left = (_short(one if abs(one) > 0.05 * last.distance else 0.0) for one in (last.ahead, last.left))
+    ahead, left = (
+        _short(one if abs(one) > 0.05 * last.distance else 0.0) for one in (last.ahead, last.left)
+    )
     return (
-        f"; in its own frame the camera is always {ahead} m ahead and {left} m to the left: check mount_x, mount_y, "
-        "mount_yaw"
+        f"; in its own frame the camera is always {ahead} m ahead and {left} m to the left: check"
+        " mount_x, mount_y, mount_yaw"
     )
 
 
 def _accepting(off: float, tolerance: float) -> float:
-    """The tolerance; where that is too small, a quarter more than what it was off, rounded up to one digit."""
+    """The tolerance; where that is too small, a quarter more than what it was off, rounded up to
+    one digit.
+    """
     if off <= tolerance:
         return tolerance
     wanted = 1.25 * off
@@ -208,20 +258,30 @@ def _accepting(off: float, tolerance: float) -> float:
 
 @dataclass(frozen=True)
 class SurfaceOrigin:
-    """What the surfaces of an episode have in common: frame, number of grid angles, settings of the prior, if given."""
+    """What the surfaces of an episode have in common: frame, number of grid angles, settings of the
+    prior, if given.
+    """
 
     frame: str
     size: int
     prior: Mapping[str, Any] | None
 
     def refusal_of(self, other: SurfaceOrigin) -> tuple[str, str]:
-        """Reason for refusing a surface of another origin, and the words for it with both values."""
+        """Reason for refusing a surface of another origin, and the words for it with both
+        values.
+        """
         mine: Mapping[str, Any] = vars(self)
         its: Mapping[str, Any] = vars(other)
-        reason = "other_prior" if (self.frame, self.size) == (other.frame, other.size) else "other_grid"
+        reason = (
+            "other_prior" if (self.frame, self.size) == (other.frame, other.size) else "other_grid"
+        )
         if self.prior and other.prior and reason == "other_prior":
             mine, its = self.prior, other.prior
-        differing = [f"{name} {its[name]} (the episode's: {mine[name]})" for name in mine if mine[name] != its[name]]
+        differing = [
+            f"{name} {its[name]} (the episode's: {mine[name]})"
+            for name in mine
+            if mine[name] != its[name]
+        ]
         return reason, f"a surface was refused: it has {', '.join(differing)}"
 
 
@@ -248,28 +308,41 @@ class EpisodeState:
     visited: tuple[CameraPose, ...] = ()  #: the views taken.
     counted: tuple[int, ...] = ()  #: stamp of the surface with which each of them counted.
     hits: int = 0  #: measurements in the surface with which the last one counted.
-    history: tuple[float, ...] = ()  #: estimated coverage after each view; the newest one may be due.
-    doubts: tuple[bool, ...] = ()  #: after which of these it would have been a success but for the checks.
-    estimate: CoverageEstimate | None = None  #: coverage by the posterior shapes after the last view, if it is judged.
-    withheld: Termination | None = None  #: a success after the last view that waits for one that may contradict it.
-    rounds: tuple[Round | None, ...] = ()  #: rounds of the regret ledger: of each view taken, and of the goal.
-    legs: tuple[Leg, ...] = ()  #: legs that the robot has driven undisturbed, in this episode and before it.
+    #: estimated coverage after each view; the newest one may be due.
+    history: tuple[float, ...] = ()
+    #: after which of these it would have been a success but for the checks.
+    doubts: tuple[bool, ...] = ()
+    #: coverage by the posterior shapes after the last view, if it is judged.
+    estimate: CoverageEstimate | None = None
+    #: a success after the last view that waits for one that may contradict it.
+    withheld: Termination | None = None
+    #: rounds of the regret ledger: of each view taken, and of the goal.
+    rounds: tuple[Round | None, ...] = ()
+    #: legs that the robot has driven undisturbed, in this episode and before it.
+    legs: tuple[Leg, ...] = ()
     left_out: tuple[LeftOut, ...] = ()  #: candidates that are left out for a while.
-    heard: tuple[tuple[Scan, CameraPose], ...] = ()  #: scans that counted, for a planner with a map of its own.
+    #: scans that counted, for a planner with a map of its own.
+    heard: tuple[tuple[Scan, CameraPose], ...] = ()
     moves: int = 0  #: number of times that the goal has been moved there.
     termination: Termination | None = None  #: why it ended.
     ending: Termination | None = None  #: why it is about to end, once the camera is home.
     last_miss: Miss | None = None  #: by how much the last missed target was missed.
-    near: tuple[Miss, ...] = ()  #: near misses in a row by about the same amount since the last view counted.
-    reach: tuple[float, float] | None = None  #: offset, metres and radians, up to which a goal is moved to the camera.
+    #: near misses in a row by about the same amount since the last view counted.
+    near: tuple[Miss, ...] = ()
+    #: offset, metres and radians, up to which a goal is moved to the camera.
+    reach: tuple[float, float] | None = None
     lost_views: int = 0  #: number of views that had counted and that the mapper has lost.
     skipped_views: int = 0  #: number of goals that were skipped on request.
     unreached_views: int = 0  #: number of goals that were given up because they were not reached.
-    withdrawn_views: int = 0  #: number of goals withdrawn because the camera must not go there any more.
+    #: number of goals withdrawn because the camera must not go there any more.
+    withdrawn_views: int = 0
     withdrawal: str = ""  #: which one was withdrawn last, and why.
-    approaches: int = 0  #: number of goals at which an object in an unknown place has not been seen yet.
-    found: FoundScene | None = None  #: where the object was found; None where it is about the origin.
-    origin: SurfaceOrigin | None = None  #: where its surfaces come from; None before the first, or if not given.
+    #: number of goals at which an object in an unknown place has not been seen yet.
+    approaches: int = 0
+    #: where the object was found; None where it is about the origin.
+    found: FoundScene | None = None
+    #: where its surfaces come from; None before the first, or if not given.
+    origin: SurfaceOrigin | None = None
     #: candidates by name of the parameter that lists them, where they are listed.
     listed: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
@@ -281,7 +354,13 @@ class EpisodeState:
     @property
     def goals(self) -> int:
         """Number of goals so far."""
-        ended = self.lost_views + self.unreached_views + self.skipped_views + self.withdrawn_views + self.approaches
+        ended = (
+            self.lost_views
+            + self.unreached_views
+            + self.skipped_views
+            + self.withdrawn_views
+            + self.approaches
+        )
         return len(self.visited) + ended + (self.goal is not None)
 
     @property

@@ -1,9 +1,11 @@
-"""The surface map of an episode: the batches of scans that it was made of, as its journal keeps them.
+"""The surface map of an episode: the batches of scans that it was made of, as its journal keeps
+them.
 
-A batch holds the scans that were mapped together and all that the result depends on besides the map before it, so that
-a restarted mapper gets the same map to the last bit. Where scans are mapped on the way, too, they become too many, and
-where the window of the robust fit has let go of some, each takes a fit: then the map before the newest batch takes the
-place of all batches before that, see :attr:`SurfaceMap.long`.
+A batch holds the scans that were mapped together and all that the result depends on besides the map
+before it, so that a restarted mapper gets the same map to the last bit. Where scans are mapped on
+the way, too, they become too many, and where the window of the robust fit has let go of some, each
+takes a fit: then the map before the newest batch takes the place of all batches before that, see
+:attr:`SurfaceMap.long`.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from nbv_planner.world.scene import FoundScene, Scene
 KIND = "surface map"
 """What the journal is about."""
 COMPACTED = 100
-"""Batches behind which the journal is compacted: more than views of an episode, few enough for a fast restart."""
+"""Batches behind which the journal is compacted: more than views of an episode, few enough for a
+fast restart.
+"""
 COMPACTED_FITS = 8
 """The same where each batch takes a fit, of some 0.2 s."""
 
@@ -38,7 +42,8 @@ class Progress:
     #: goals and scans returned, see :meth:`ScanMatcher.state`; every scan returned is in the model.
     matching: dict[str, Any]
     stamp: int = 0  #: time of the newest scan in the model, nanoseconds; 0 before the first.
-    newest_view: int = -1  #: number of the newest view of which the model holds a scan; -1 before the first.
+    #: number of the newest view of which the model holds a scan; -1 before the first.
+    newest_view: int = -1
     views: int = 0  #: number of views in the model.
     scans: int = 0  #: number of scans in the model.
     sensor: SensorHeader = field(default_factory=SensorHeader)  #: what all headers so far say.
@@ -46,7 +51,9 @@ class Progress:
     def __post_init__(self) -> None:
         check_state(self.matching)
         if min(self.stamp, self.newest_view + 1, self.views, self.scans) < 0:
-            raise StateFileError("content", f"{self.stamp}, {self.newest_view}, {self.views}, {self.scans}: none < 0")
+            raise StateFileError(
+                "content", f"{self.stamp}, {self.newest_view}, {self.views}, {self.scans}: none < 0"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +67,24 @@ class SurfaceMap:
 
     @property
     def long(self) -> bool:
-        """Whether a restart would map so many batches that the journal is to hold the map instead."""
+        """Whether a restart would map so many batches that the journal is to hold the map
+        instead.
+        """
         return self.batches >= (COMPACTED if self.mapper.model.refits_all else COMPACTED_FITS)
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Scans that were mapped together, with all that their result depends on besides the map before."""
+    """Scans that were mapped together, with all that their result depends on besides the map
+    before.
+    """
 
     scene: Scene  #: gave the sensor.
     scans: tuple[MatchedScan, ...]
     progress: Progress  #: after them.
     found: FoundScene | None  #: scene after them, where it was searched.
-    through: tuple[float, ...]  #: what the checks remember of each view before, as it was judged then.
+    #: what the checks remember of each view before, as it was judged then.
+    through: tuple[float, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,14 +114,18 @@ def map_record(known: SurfaceMap) -> dict[str, Any]:
     return {"map": to_plain(_Whole(known.progress, mapper.state(), mapper.found, scans))}
 
 
-def map_from_records(records: Iterable[Mapping[str, Any]], blank: ViewMapping, matching: dict[str, Any]) -> SurfaceMap:
-    """The map that the records of a journal give; fills `blank`, a mapping of the same settings without a scan.
+def map_from_records(
+    records: Iterable[Mapping[str, Any]], blank: ViewMapping, matching: dict[str, Any]
+) -> SurfaceMap:
+    """The map that the records of a journal give; fills `blank`, a mapping of the same settings
+    without a scan.
 
-    Only the last batch is judged: the belief, and what depends on all scans together, are computed once. Before the
-    first batch the matcher has the state `matching`.
+    Only the last batch is judged: the belief, and what depends on all scans together, are computed
+    once. Before the first batch the matcher has the state `matching`.
 
     Raises:
-        StateFileError: `content`: a record is none, or a value is impossible, or the surface that follows.
+        StateFileError: `content`: a record is none, or a value is impossible, or the surface that
+            follows.
         MeasurementError: an array is impossible.
     """
     progress, before, batches = Progress(matching), -1, list[Batch]()

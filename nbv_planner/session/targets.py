@@ -1,4 +1,6 @@
-"""Where the camera goes: the next view, the target under way until it counts, is missed or withdrawn, and home."""
+"""Where the camera goes: the next view, the target under way until it counts, is missed or
+withdrawn, and home.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,16 @@ from nbv_planner.planning.view_space import excluded_numbers, excluded_words
 from nbv_planner.session import facts
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, Question, State
-from nbv_planner.session.state import Goal, LeftOut, Miss, Target, in_a_row, reach_of, reach_words, remedy
+from nbv_planner.session.state import (
+    Goal,
+    LeftOut,
+    Miss,
+    Target,
+    in_a_row,
+    reach_of,
+    reach_words,
+    remedy,
+)
 from nbv_planner.surface.seam import Believed
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import centre_of
@@ -49,7 +60,14 @@ def ask(core: PlannerCore, now: int) -> Question:
     if planner.ledger is not None:
         planner.ledger.restore(visited, core.episode.rounds[: len(visited)])
     return Question(
-        planner, informed(core), inputs.belief, inputs.belief_stamp, current, visited, now, core.token
+        planner,
+        informed(core),
+        inputs.belief,
+        inputs.belief_stamp,
+        current,
+        visited,
+        now,
+        core.token,
     )
 
 
@@ -78,12 +96,17 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
     if core.drive.leg is not None:
         figures["predicted_seconds"] = core.drive.leg.predicted
     if core.settings.learn_speeds:
-        figures |= {field.name: getattr(planner.settings, field.name) for field in dataclasses.fields(TimeSettings)}
+        figures |= {
+            field.name: getattr(planner.settings, field.name)
+            for field in dataclasses.fields(TimeSettings)
+        }
     if core.episode.found is not None:
         figures["centre_x"], figures["centre_y"] = centre_of(core.episode.found)
     number, stamp = len(visited) + 1, question.belief_stamp
     # What was asked for the answer alone is not published.
-    published = decision if decision.promised is None else dataclasses.replace(decision, promised=None)
+    published = (
+        decision if decision.promised is None else dataclasses.replace(decision, promised=None)
+    )
     goal = Goal(view, now, published, number, answer.milliseconds, stamp, figures)
     played = None if planner.ledger is None else planner.ledger.rounds([*visited, view])[-1]
     core.note(facts.Decided(goal, played, leg))
@@ -92,20 +115,29 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
 
 
 def no_path(core: PlannerCore, question: Question, view: CameraPose, now: int) -> None:
-    """The robot has no path to the view of an answer, which has not been given: leave it out as one not reached."""
+    """The robot has no path to the view of an answer, which has not been given: leave it out as one
+    not reached.
+    """
     if core.state is State.PLANNING and question.episode is core.token:
         core.note(facts.Barred(left_out(core, view, now, missed=True)))
 
 
 def left_out(
-    core: PlannerCore, view: CameraPose, now: int, *, missed: bool, halt: CameraPose | None = None,
+    core: PlannerCore,
+    view: CameraPose,
+    now: int,
+    *,
+    missed: bool,
+    halt: CameraPose | None = None,
     start: CameraPose | None = None,
 ) -> tuple[LeftOut, ...]:
     """All candidates that are left out once a view was `missed`, or skipped."""
     views, seconds = copy.copy(core.planner.views), now * 1e-9
     until = seconds + core.settings.unreachable_duration
     if missed:
-        views.mark_missed(view, start, halt, core.arrival.settings.position_tolerance, seconds, until)
+        views.mark_missed(
+            view, start, halt, core.arrival.settings.position_tolerance, seconds, until
+        )
     else:
         views.mark_unreachable(view, until)
     return tuple((views.candidates[index], end) for index, end in views.unreachable.items())
@@ -114,7 +146,9 @@ def left_out(
 def no_view(core: PlannerCore, question: Question) -> Termination:
     """Explain why no candidate may be chosen."""
     planner, episode = question.planner, core.episode
-    excluded = planner.views.excluded(question.now * 1e-9, question.visited, planner.settings.revisit_radius)
+    excluded = planner.views.excluded(
+        question.now * 1e-9, question.visited, planner.settings.revisit_radius
+    )
     figures = {name: float(number) for name, number in excluded_numbers(excluded).items()}
     detail = f"no candidate view may be chosen: {excluded_words(excluded)}"
     if blamed := planner.views.blame():
@@ -126,7 +160,8 @@ def no_view(core: PlannerCore, question: Question) -> Termination:
 
 
 def withdraw_barred(core: PlannerCore) -> None:
-    """Withdraw the goal that the camera is going to if belief or ground have changed so that it must not go there.
+    """Withdraw the goal that the camera is going to if belief or ground have changed so that it
+    must not go there.
 
     A camera that has arrived stays for its view.
     """
@@ -136,18 +171,24 @@ def withdraw_barred(core: PlannerCore) -> None:
     views = core.planner.views
     core.planner.believe(belief, core.inputs.pose)
     judged, core.judged = core.judged, (belief, views.ground)
-    if judged is not None and all(one is other for one, other in zip(judged, core.judged, strict=True)):
+    if judged is not None and all(
+        one is other for one, other in zip(judged, core.judged, strict=True)
+    ):
         return
     (reasons,) = views.off_ground(Poses.of([goal.pose]))
     if reasons:
-        core.note(facts.Withdrawn(
-            f"withdrew the view at x {goal.pose.x:.4g} m, y {goal.pose.y:.4g} m: it is now "
-            f"{excluded_words(np.array([reasons]))[2:]}"
-        ))
+        core.note(
+            facts.Withdrawn(
+                f"withdrew the view at x {goal.pose.x:.4g} m, y {goal.pose.y:.4g} m: it is now "
+                f"{excluded_words(np.array([reasons]))[2:]}"
+            )
+        )
 
 
 def move(core: PlannerCore, now: int) -> Target | None:
-    """Set out for home, or wait for the arrival; send the target again, or give it up, after the timeout."""
+    """Set out for home, or wait for the arrival; send the target again, or give it up, after the
+    timeout.
+    """
     episode = core.episode
     if episode.target is None:
         home = Target(core.planner.views.at_angle(core.settings.home_angle), now)
@@ -167,13 +208,17 @@ def move(core: PlannerCore, now: int) -> Target | None:
 
 
 def try_again(core: PlannerCore, now: int, *, reported: bool = False) -> Target | None:
-    """Send the target again, or give it up after the last retry; `reported`: the robot has said so itself."""
+    """Send the target again, or give it up after the last retry; `reported`: the robot has said so
+    itself.
+    """
     episode, retries = core.episode, core.settings.goal_retries
     miss = core.arrival.miss(episode, core.inputs, retries)
     again = episode.tries < retries
     if again:
         core.note(facts.SentAgain(now, episode.tries + 1, miss))
-    if episode.goal is not None and _never_arrives(core, miss, in_a_row((*episode.near, miss)), now):
+    if episode.goal is not None and _never_arrives(
+        core, miss, in_a_row((*episode.near, miss)), now
+    ):
         return core.episode.goal
     if again:
         return episode.target
@@ -185,7 +230,9 @@ def try_again(core: PlannerCore, now: int, *, reported: bool = False) -> Target 
 
 
 def _never_arrives(core: PlannerCore, miss: Miss, near: tuple[Miss, ...], now: int) -> bool:
-    """End the episode, or move its goal, after so many misses by about the same; whether that was done."""
+    """End the episode, or move its goal, after so many misses by about the same; whether that was
+    done.
+    """
     said, what = remedy(near), core.settings.near_miss
     if not said or what == "say" or (what == "take" and miss.within):
         return False
@@ -194,17 +241,25 @@ def _never_arrives(core: PlannerCore, miss: Miss, near: tuple[Miss, ...], now: i
         return True
     distance, turn = reach_of(near)
     figures = {**miss.figures(), "position_reach": distance, "heading_reach": turn}
-    end(core, Termination(TerminationReason.NO_REACHABLE_VIEW, figures, f"{said}; the last one {miss}"))
+    end(
+        core,
+        Termination(TerminationReason.NO_REACHABLE_VIEW, figures, f"{said}; the last one {miss}"),
+    )
     return True
 
 
 def _move_goal(core: PlannerCore, now: int, reach: tuple[float, float]) -> Goal | None:
-    """Move the goal to where the camera stands: it arrives, and its scans count; end if it leaves that again, too."""
+    """Move the goal to where the camera stands: it arrives, and its scans count; end if it leaves
+    that again, too.
+    """
     goal, pose, episode = core.episode.goal, core.inputs.pose, core.episode
     assert goal is not None
     assert pose is not None
     if episode.moves >= _MOST_MOVES:
-        words = f"{reach_words(reach)}, and the robot leaves them again: raise position_tolerance, heading_tolerance"
+        words = (
+            f"{reach_words(reach)}, and the robot leaves them again: raise position_tolerance,"
+            " heading_tolerance"
+        )
         end(core, Termination(TerminationReason.NO_REACHABLE_VIEW, {}, words))
         return None
     core.drive.disturb()
@@ -214,7 +269,8 @@ def _move_goal(core: PlannerCore, now: int, reach: tuple[float, float]) -> Goal 
 
 
 def _give_up(core: PlannerCore, goal: Goal, miss: Miss, now: int, *, reported: bool) -> Goal | None:
-    """Leave out a goal that was missed, or send it anew where stamps of another clock tell nothing of its view.
+    """Leave out a goal that was missed, or send it anew where stamps of another clock tell nothing
+    of its view.
 
     The episode ends once the camera has shown no sign of being driven for so many goals.
     """
@@ -232,7 +288,9 @@ def _give_up(core: PlannerCore, goal: Goal, miss: Miss, now: int, *, reported: b
     if other_clock:
         core.note(facts.SentAgain(now, 0, miss))
         return goal
-    missed = left_out(core, goal.pose, now, missed=True, halt=core.inputs.pose, start=core.drive.start)
+    missed = left_out(
+        core, goal.pose, now, missed=True, halt=core.inputs.pose, start=core.drive.start
+    )
     core.note(facts.Missed(miss, missed))
     return None
 

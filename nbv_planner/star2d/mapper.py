@@ -1,4 +1,6 @@
-"""Measurements of the radius, and the mapper: conditions a Gaussian process on them and returns the belief."""
+"""Measurements of the radius, and the mapper: conditions a Gaussian process on them and returns the
+belief.
+"""
 
 from __future__ import annotations
 
@@ -49,26 +51,44 @@ from nbv_planner.world.scan import FreeRays
 class MapperSettings(Settings):
     """Grid, prior mean and band of the surface mapper."""
 
-    prior_mean: float = setting(5.0, "Prior mean of the radius.", unit="m", gt=0.0, scale="mean radius")
-    grid_size: int = setting(1000, "Number of grid angles of the surface belief.", ge=16, le=100_000)
+    prior_mean: float = setting(
+        5.0, "Prior mean of the radius.", unit="m", gt=0.0, scale="mean radius"
+    )
+    grid_size: int = setting(
+        1000, "Number of grid angles of the surface belief.", ge=16, le=100_000
+    )
     solver: str = setting(
-        "auto", "Posterior: dense Cholesky of all measurements; auto: in linear time and bounded memory; or grid: each "
-        "measurement moved to the nearest grid angle, faster on coarse grids.",
+        "auto",
+        "Posterior: dense Cholesky of all measurements; auto: in linear time and bounded memory; or"
+        " grid: each measurement moved to the nearest grid angle, faster on coarse grids.",
         choices=("auto", "dense", "grid"),
     )
     confidence_scale: float = setting(
-        2.0, "fixed: half-width of the confidence band in standard deviations (square root of β).", gt=0.0, le=100.0
+        2.0,
+        "fixed: half-width of the confidence band in standard deviations (square root of β).",
+        gt=0.0,
+        le=100.0,
     )
     confidence: str = setting(
-        "fixed", "Confidence band: fixed, or schedule: widened with the number of views as the regret bounds need it.",
+        "fixed",
+        "Confidence band: fixed, or schedule: widened with the number of views as the regret bounds"
+        " need it.",
         choices=("fixed", "schedule"),
     )
-    delta: float = setting(0.05, "schedule: probability with which the band may fail in any round.", gt=0.0, lt=1.0)
+    delta: float = setting(
+        0.05, "schedule: probability with which the band may fail in any round.", gt=0.0, lt=1.0
+    )
     schedule_a: float = setting(
-        530.0, "schedule: factor a of P(steepest slope > L) <= a exp(-(L/b)²) under the prior.", gt=0.0
+        530.0,
+        "schedule: factor a of P(steepest slope > L) <= a exp(-(L/b)²) under the prior.",
+        gt=0.0,
     )
     schedule_b: float = setting(
-        26.0, "schedule: scale b of it; both fit the default kernel.", unit="m/rad", gt=0.0, scale="span"
+        26.0,
+        "schedule: scale b of it; both fit the default kernel.",
+        unit="m/rad",
+        gt=0.0,
+        scale="span",
     )
 
     def __post_init__(self) -> None:
@@ -76,7 +96,8 @@ class MapperSettings(Settings):
         self.half_width(np.zeros(1), 1)
 
     def half_width(self, std: FloatArray, t: int) -> FloatArray:
-        """Half-width of the confidence band in round `t` (from 1) at the standard deviations `std`, metres.
+        """Half-width of the confidence band in round `t` (from 1) at the standard deviations `std`,
+        metres.
 
         Raises:
             SettingError: the schedule has no positive β.
@@ -92,21 +113,24 @@ _ZEROS: Any = None  # as many as there are measurements
 
 @dataclass(frozen=True, eq=False)
 class Measurements:
-    """Surface measurements: polar angle, radius, and the standard deviation of the radius at that angle.
+    """Surface measurements: polar angle, radius, and the standard deviation of the radius at that
+    angle.
 
     Raises:
-        MeasurementError: sizes differ, a value is not finite, or a standard deviation is not positive.
+        MeasurementError: sizes differ, a value is not finite, or a standard deviation is not
+            positive.
     """
 
     angle: FloatArray  #: shape (n,), radians, wrapped to [0, 2π) on construction.
     radius: FloatArray  #: shape (n,), metres.
     std: FloatArray  #: shape (n,), metres, positive.
-    #: angle from the outward radial direction to the direction of the beam, shape (n,), radians; 0 (the default) where
-    #: it is not known or does not matter.
+    #: angle from the outward radial direction to the direction of the beam, shape (n,), radians; 0
+    #: (the default) where it is not known or does not matter.
     tilt: FloatArray = _ZEROS
-    distance: FloatArray = _ZEROS  #: range from the camera, shape (n,), metres; 0 (the default) where it is not known.
-    #: covariance of the hit's displacement by errors of the camera's pose, shape (n, 3), metres²: radial, radial with
-    #: tangential, tangential; 0 by default.
+    #: range from the camera, shape (n,), metres; 0 (the default) where it is not known.
+    distance: FloatArray = _ZEROS
+    #: covariance of the hit's displacement by errors of the camera's pose, shape (n, 3), metres²:
+    #: radial, radial with tangential, tangential; 0 by default.
     spread: FloatArray = _ZEROS
 
     def __post_init__(self) -> None:
@@ -115,7 +139,9 @@ class Measurements:
             given = getattr(self, name)
             values = np.zeros(count) if given is _ZEROS else np.asarray(given, dtype=float).ravel()
             object.__setattr__(self, name, values)
-        spread = np.zeros((count, 3)) if self.spread is _ZEROS else np.asarray(self.spread, dtype=float)
+        spread = (
+            np.zeros((count, 3)) if self.spread is _ZEROS else np.asarray(self.spread, dtype=float)
+        )
         object.__setattr__(self, "spread", spread.reshape(-1, 3))
         columns = [getattr(self, name) for name in _COLUMNS]
         sizes = list(map(len, columns))
@@ -125,9 +151,13 @@ class Measurements:
         if not np.isfinite(rows).all():
             bad, column = np.argwhere(~np.isfinite(rows))[0]
             name = _COLUMNS[min(column, len(_COLUMNS) - 1)]
-            raise MeasurementError(f"measurement {bad}: {name} is {rows[bad, column]}, must be finite")
+            raise MeasurementError(
+                f"measurement {bad}: {name} is {rows[bad, column]}, must be finite"
+            )
         if count and self.std.min() <= 0.0:
-            raise MeasurementError(f"measurement {self.std.argmin()}: std is {self.std.min()}, must be > 0")
+            raise MeasurementError(
+                f"measurement {self.std.argmin()}: std is {self.std.min()}, must be > 0"
+            )
         object.__setattr__(self, "angle", wrap_angle(self.angle))
 
     def __len__(self) -> int:
@@ -155,21 +185,25 @@ class Measurements:
         return np.stack(polar_to_cartesian(self.angle, self.radius), axis=1)
 
     def pose_variance(self, slope: FloatArray) -> FloatArray:
-        r"""Variance of the radius at fixed angle that comes from errors of the camera's pose, shape (n,), metres².
+        r"""Variance of the radius at fixed angle that comes from errors of the camera's pose, shape
+        (n,), metres².
 
-        A hit displaced by (u, v) radially and tangentially departs from a surface of relative slope s by
-        :math:`u - s v`, so the variance is :math:`c_{uu} - 2 s c_{uv} + s^2 c_{vv}`; s has shape (n,), 1/rad.
+        A hit displaced by (u, v) radially and tangentially departs from a surface of relative slope
+        s by :math:`u - s v`, so the variance is :math:`c_{uu} - 2 s c_{uv} + s^2 c_{vv}`; s has
+        shape (n,), 1/rad.
         """
         radial, mixed, tangential = self.spread.T
         return np.asarray(np.maximum(radial - 2.0 * slope * mixed + slope**2 * tangential, 0.0))
 
     def radial_std(self, slope: FloatArray) -> FloatArray:
-        r"""Deviation of the radius at fixed angle, (n,), metres, from that of the range and the `slope`, (n,), 1/rad.
+        r"""Deviation of the radius at fixed angle, (n,), metres, from that of the range and the
+        `slope`, (n,), 1/rad.
 
         A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
-        :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope :math:`s = f'/f` by
-        :math:`δ(\cosγ - s\sinγ)`. The standard deviation becomes :math:`σ\,\max(1, |\cosγ - s\sinγ|)`: never less
-        than that of the range; to its square that of the camera's pose is added (:meth:`pose_variance`).
+        :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope
+        :math:`s = f'/f` by :math:`δ(\cosγ - s\sinγ)`. The standard deviation becomes
+        :math:`σ\,\max(1, |\cosγ - s\sinγ|)`: never less than that of the range; to its square that
+        of the camera's pose is added (:meth:`pose_variance`).
         """
         std = self.std * np.maximum(np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt)), 1.0)
         return np.sqrt(std**2 + self.pose_variance(slope)) if self.spread.any() else std
@@ -183,27 +217,35 @@ def polar(hits: Hits, centre: tuple[float, float] = (0.0, 0.0)) -> Measurements:
     cos, sin = np.cos(angle), np.sin(angle)
     axes = np.stack([cos, sin, -sin, cos], axis=1).reshape(-1, 2, 2)  # radial and tangential
     spread = axes @ hits.spread @ axes.swapaxes(1, 2)
-    return Measurements(angle, radius, hits.sigma, tilt, np.hypot(*beam.T), spread[:, (0, 0, 1), (0, 1, 1)])
+    return Measurements(
+        angle, radius, hits.sigma, tilt, np.hypot(*beam.T), spread[:, (0, 0, 1), (0, 1, 1)]
+    )
 
 
 class SurfaceMapper:
     """Condition a Gaussian process over the polar angle on surface measurements.
 
-    Unless the solver is set to `dense`, time and memory of an update do not grow with the number of measurements:
-    beyond some thousand distinct angles, neighbouring ones are merged (:class:`CondensedMeasurements`).
+    Unless the solver is set to `dense`, time and memory of an update do not grow with the number of
+    measurements: beyond some thousand distinct angles, neighbouring ones are merged
+    (:class:`CondensedMeasurements`).
     """
 
-    def __init__(self, kernel: Kernel, settings: MapperSettings, *, grid: FloatArray | None = None) -> None:
+    def __init__(
+        self, kernel: Kernel, settings: MapperSettings, *, grid: FloatArray | None = None
+    ) -> None:
         """Start from the prior.
 
         Args:
             kernel: covariance function of the radius.
             settings: grid size, prior mean and band.
-            grid: grid to use instead of the uniform one (the thesis protocol's counts 2π as well as 0).
+            grid: grid to use instead of the uniform one (the thesis protocol's counts 2π as well as
+                0).
         """
         self._kernel = kernel
         self._settings = settings
-        self._grid = uniform_grid(settings.grid_size) if grid is None else np.asarray(grid, dtype=float)
+        self._grid = (
+            uniform_grid(settings.grid_size) if grid is None else np.asarray(grid, dtype=float)
+        )
         if len(self._grid) < 2:
             raise SettingError("grid: needs at least 2 angles")
         self.reset()
@@ -215,7 +257,8 @@ class SurfaceMapper:
 
     @property
     def measurements(self) -> Measurements:
-        """Measurements conditioned on: each one, repeats and (if condensed) neighbours merged to their mean.
+        """Measurements conditioned on: each one, repeats and (if condensed) neighbours merged to
+        their mean.
 
         Their noise is that of the radius at their angle; the directions of the beams are not kept.
         """
@@ -233,16 +276,21 @@ class SurfaceMapper:
 
     def reset(self) -> None:
         """Forget all measurements."""
-        self._posterior = posterior_on(self._grid, self._kernel, self._settings.prior_mean, self._settings.solver)
+        self._posterior = posterior_on(
+            self._grid, self._kernel, self._settings.prior_mean, self._settings.solver
+        )
         self._trusted = self._posterior
         self._views = 0
         self._hits: NDArray[np.integer[Any]] = np.zeros(len(self._grid), dtype=np.uint32)
         self._evidence = Evidence.none(self._grid)
-        #: solution of the newest belief, `fast`, `condensed`, `grid` or `dense`; before the first one the setting.
+        #: solution of the newest belief, `fast`, `condensed`, `grid` or `dense`; before the first
+        #: one the setting.
         self.solver = self._settings.solver
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that the mapper holds, as arrays by name; :meth:`restore` gives the same belief bit for bit."""
+        """Everything that the mapper holds, as arrays by name; :meth:`restore` gives the same
+        belief bit for bit.
+        """
         own = {"hits": self._hits, "views": np.array(self._views), "evidence": self._evidence.rows}
         return {**posterior_state(self._posterior), **own}
 
@@ -257,7 +305,9 @@ class SurfaceMapper:
         posterior = posterior_from_state(blank._posterior, state)
         hits = saved_array(state, "hits", len(self._grid), dtype=np.uint32)
         views = saved_array(state, "views", dtype=np.integer, least=0)
-        self._evidence = evidence_from_rows(saved_array(state, "evidence", 4, len(self._grid), finite=False))
+        self._evidence = evidence_from_rows(
+            saved_array(state, "evidence", 4, len(self._grid), finite=False)
+        )
         self._posterior, self._trusted = posterior, trusted(posterior, self._grid)
         self._hits, self._views, self.solver = hits, int(views), self._settings.solver
 
@@ -271,21 +321,35 @@ class SurfaceMapper:
         return self._views + 1
 
     def take(
-        self, hits: Hits, free: Iterable[FreeRays] = (), *, same_view: bool = False, last: bool = True
+        self,
+        hits: Hits,
+        free: Iterable[FreeRays] = (),
+        *,
+        same_view: bool = False,
+        last: bool = True,
     ) -> None:
         """Add hits and free space, see :class:`~nbv_planner.surface.seam.SurfaceModel`."""
-        self.add(polar(hits), same_view=same_view, free=[PolarRays.of(rays) for rays in free], last=last)
+        self.add(
+            polar(hits), same_view=same_view, free=[PolarRays.of(rays) for rays in free], last=last
+        )
 
     def add(
-        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[PolarRays] = (), last: bool = True
+        self,
+        measurements: Measurements,
+        *,
+        same_view: bool = False,
+        free: Iterable[PolarRays] = (),
+        last: bool = True,
     ) -> None:
         """Condition on more measurements.
 
-        Each call counts as one view, also without any measurement, unless they are of the `same_view` as the last.
-        Free space is kept as evidence; the Gaussian belief does not use it.
+        Each call counts as one view, also without any measurement, unless they are of the
+        `same_view` as the last. Free space is kept as evidence; the Gaussian belief does not use
+        it.
 
-        Where the tilt of the beams is known, the noise of each radius is widened by the slope of the surface, as the
-        belief with these measurements sees it (:meth:`Measurements.radial_std`). That takes a second posterior mean.
+        Where the tilt of the beams is known, the noise of each radius is widened by the slope of
+        the surface, as the belief with these measurements sees it
+        (:meth:`Measurements.radial_std`). That takes a second posterior mean.
         """
         angle, radius, std = measurements.angle, measurements.radius, measurements.std
         at_hits = CircleInterpolation.at(self._grid, angle)
@@ -306,7 +370,9 @@ class SurfaceMapper:
         return True
 
     def stays_fast(self, information: float) -> bool:
-        """Whether an update takes linear time that adds at most `information`, the sum of 1/σ² (1/m²)."""
+        """Whether an update takes linear time that adds at most `information`, the sum of 1/σ²
+        (1/m²).
+        """
         return stays_fast(self._posterior, information)
 
     def belief(self) -> SurfaceBelief:
@@ -315,26 +381,39 @@ class SurfaceMapper:
         mean, std = self._trusted.mean_and_std()
         half = self._settings.half_width(std, self.round)
         return SurfaceBelief(
-            angle=self._grid, mean=mean, std=std, lower=mean - half, upper=mean + half, hits=self._hits,
+            angle=self._grid,
+            mean=mean,
+            std=std,
+            lower=mean - half,
+            upper=mean + half,
+            hits=self._hits,
             evidence=self._evidence,
         )
 
     def sample(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Draw `count` joint samples of the radius on the grid from the posterior, shape (count, M), metres."""
+        """Draw `count` joint samples of the radius on the grid from the posterior, shape (count,
+        M), metres.
+        """
         return self.sample_from(rng.standard_normal((count, self.normals_per_sample)))
 
     def sample_from(self, normals: FloatArray) -> FloatArray:
-        """Joint samples, shape (count, M), metres, from given standard normals, shape (count, normals_per_sample).
+        """Joint samples, shape (count, M), metres, from given standard normals, shape (count,
+        normals_per_sample).
 
-        The same normals give samples that move with the posterior (common random numbers), as long as the solver
-        stays the same kind. Samples are linear in the normals; none (zeros) give the posterior mean.
+        The same normals give samples that move with the posterior (common random numbers), as long
+        as the solver stays the same kind. Samples are linear in the normals; none (zeros) give the
+        posterior mean.
         """
         return self._trusted.sample(np.asarray(normals, dtype=float))
 
-    def log_likelihood(self, kernel: Kernel | None = None, *, prior_mean: float | None = None) -> float:
-        """Log marginal likelihood of everything measured so far, to compare kernels and prior means (metres).
+    def log_likelihood(
+        self, kernel: Kernel | None = None, *, prior_mean: float | None = None
+    ) -> float:
+        """Log marginal likelihood of everything measured so far, to compare kernels and prior means
+        (metres).
 
-        It takes linear time for the Matérn kernels. Condensed, it is an approximation (for ν = 1/2 a poor one).
+        It takes linear time for the Matérn kernels. Condensed, it is an approximation (for ν = 1/2
+        a poor one).
         """
         mean = self._settings.prior_mean if prior_mean is None else prior_mean
         return log_likelihood_of(self._posterior, kernel or self._kernel, mean)
@@ -342,9 +421,10 @@ class SurfaceMapper:
     def _met(self, measurements: Measurements, at_hits: CircleInterpolation) -> FloatArray:
         r"""Angle at which each beam meets the mean contour, to first order, shape (n,), radians.
 
-        Noise along a slanting beam moves its hit along the surface too, so that the outermost hits of a view seem
-        to have seen more of it. The step s along a beam at the tilt t to the contour of the relative slope q is
-        :math:`s\,(\cos t - q \sin t) = μ - r`, cut off at three standard deviations.
+        Noise along a slanting beam moves its hit along the surface too, so that the outermost hits
+        of a view seem to have seen more of it. The step s along a beam at the tilt t to the contour
+        of the relative slope q is :math:`s\,(\cos t - q \sin t) = μ - r`, cut off at three standard
+        deviations.
         """
         tilt, radius = measurements.tilt, np.maximum(measurements.radius, 1e-9)
         if not tilt.any():
@@ -358,4 +438,6 @@ class SurfaceMapper:
 
     def _new_hits(self, angle: FloatArray) -> NDArray[np.integer[Any]]:
         """Count the measurements nearest to each grid angle."""
-        return np.bincount(nearest_cell(self._grid, angle), minlength=len(self._grid)).astype(np.uint32)
+        return np.bincount(nearest_cell(self._grid, angle), minlength=len(self._grid)).astype(
+            np.uint32
+        )

@@ -1,4 +1,6 @@
-"""Does the world fit the model? Checks of what mapper and planner assume, from the scans and the belief alone."""
+"""Does the world fit the model? Checks of what mapper and planner assume, from the scans and the
+belief alone.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,22 @@ from nbv_planner.geometry import TWO_PI, angle_difference, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, once_around
 from nbv_planner.star2d.common_errors import AccuracySettings, corrected
-from nbv_planner.star2d.overlap import IN_A_ROW, Outline, Residuals, ViewData, displacement_scores, in_rows
+from nbv_planner.star2d.overlap import (
+    IN_A_ROW,
+    Outline,
+    Residuals,
+    ViewData,
+    displacement_scores,
+    in_rows,
+)
 from nbv_planner.surface.checks import Check, CheckSettings, Level
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan, SensorModel
 from nbv_planner.world.scene import Scene
 
-# Places along a beam, in parts of its free length, and how many standard deviations of the range count as inside.
+# Places along a beam, in parts of its free length, and how many standard deviations of the range
+# count as inside.
 _PLACES = np.linspace(0.4, 1.0, 10)
 _SURELY = 3.0
 
@@ -31,17 +41,22 @@ _SURELY = 3.0
 def through_parts(views: Sequence[ViewData], outline: Outline) -> list[float]:
     """Part of the beams of each view that pass through what should be inside."""
     number = [view.rays.shape[1] for view in views]
-    std = np.repeat([np.median(view.hits[2]) if view.hits.shape[1] else 0.0 for view in views], number)
+    std = np.repeat(
+        [np.median(view.hits[2]) if view.hits.shape[1] else 0.0 for view in views], number
+    )
     at_x, at_y = np.repeat([view.pose[:2] for view in views], number, axis=0).T
     direction, length = np.concatenate([view.rays for view in views], axis=1)
     way = length * _PLACES[:, np.newaxis]
-    depth = outline.depth(at_x + way * np.cos(direction), at_y + way * np.sin(direction)).max(axis=0)
+    depth = outline.depth(at_x + way * np.cos(direction), at_y + way * np.sin(direction)).max(
+        axis=0
+    )
     parts = np.split(depth > _SURELY * std, np.cumsum(number)[:-1])
     return [float(in_rows(part, IN_A_ROW).mean()) if len(part) else 0.0 for part in parts]
 
 
 def noise_ratio(scan: Scan, noise: RangeNoise) -> tuple[int, float]:
-    r"""Noise of the ranges relative to the declared one, and from how many triples of neighbouring beams.
+    r"""Noise of the ranges relative to the declared one, and from how many triples of neighbouring
+    beams.
 
     The second difference of three ranges of a smooth surface has the variance 6σ². Its median, over
     :math:`0.6745\sqrt6\,σ`, is little changed by edges and outliers.
@@ -53,8 +68,8 @@ def noise_ratio(scan: Scan, noise: RangeNoise) -> tuple[int, float]:
     return len(second), float(np.median(second)) / (0.6745 * math.sqrt(6.0)) if len(second) else 1.0
 
 
-# A surface goes on from one beam to the next if their ranges differ by at most this many standard deviations, beside
-# what a surface of this slope may rise.
+# A surface goes on from one beam to the next if their ranges differ by at most this many standard
+# deviations, beside what a surface of this slope may rise.
 _STEP, _SLOPE = 6.0, 4.0
 
 
@@ -76,23 +91,28 @@ def beyond_bounds(scan: Scan, pose: CameraPose, scene: Scene, noise: RangeNoise)
 
 
 def covered_parts(scan: Scan, scene: Scene) -> tuple[float, float]:
-    """Parts of the declared field of view and of the declared range that the valid beams of a scan cover.
+    """Parts of the declared field of view and of the declared range that the valid beams of a scan
+    cover.
 
-    A beam that something too close covers is not valid; one of 0 is no return for some drivers, and may be.
+    A beam that something too close covers is not valid; one of 0 is no return for some drivers, and
+    may be.
     """
     sensor, beam, ranges = scene.sensor, scan.angle_increment, np.asarray(scan.ranges, dtype=float)
     valid = angle_difference(scan.bearings[(ranges >= scan.range_min) | (ranges == 0.0)], 0.0)
     valid = valid[(valid > sensor.bearing_min - beam) & (valid < sensor.bearing_max + beam)]
     if len(valid) == 0:
         return 0.0, 0.0
-    width = min(valid.max() + beam, sensor.bearing_max) - max(valid.min() - beam, sensor.bearing_min)
+    width = min(valid.max() + beam, sensor.bearing_max) - max(
+        valid.min() - beam, sensor.bearing_min
+    )
     declared = sensor.bearing_max - sensor.bearing_min
     return min(max(float(width) / declared, 0.0), 1.0), min(scan.range_max / sensor.range_max, 1.0)
 
 
 # Poses whose beams are compared anew with each new one, itself among them.
 _NEAREST = 3
-# How far the noise found from one triple of beams may be off, in units of the declared one; it falls as 1/√n.
+# How far the noise found from one triple of beams may be off, in units of the declared one; it
+# falls as 1/√n.
 _UNSURE = 4.0
 # The noise counts from this part of a pixel on.
 _LEAST_NOISE = 0.05
@@ -107,7 +127,12 @@ _ELSEWHERE = 1e-3
 # Poses whose widest scan tells what the sensor sees now: one may look past all surfaces.
 _NOW = 3
 # What is kept of a view, see :class:`~.overlap.ViewData`, and its shape.
-_VIEW_SHAPES: dict[str, tuple[int | None, ...]] = {"pose": (3,), "hits": (3, None), "rays": (2, None), "rate": (3,)}
+_VIEW_SHAPES: dict[str, tuple[int | None, ...]] = {
+    "pose": (3,),
+    "hits": (3, None),
+    "rays": (2, None),
+    "rate": (3,),
+}
 _COUNTERS = ("frozen", "constant", "blind", "beyond", "lowest", "highest")
 
 
@@ -120,8 +145,13 @@ class ModelChecks:
     """Collects what the checks need, view by view, and judges it."""
 
     def __init__(
-        self, scene: Scene, declared: RangeNoise, settings: CheckSettings,
-        accuracy: AccuracySettings | None = None, *, robust: bool = False,
+        self,
+        scene: Scene,
+        declared: RangeNoise,
+        settings: CheckSettings,
+        accuracy: AccuracySettings | None = None,
+        *,
+        robust: bool = False,
     ) -> None:
         """Start without a view; `robust` says that the mapper finds outliers itself."""
         self.settings = settings  #: limits.
@@ -143,7 +173,11 @@ class ModelChecks:
     def copy(self) -> ModelChecks:
         """An independent copy."""
         twin = copy(self)
-        twin._views, twin.through, twin._counts = self._views.copy(), self.through.copy(), self._counts.copy()
+        twin._views, twin.through, twin._counts = (
+            self._views.copy(),
+            self.through.copy(),
+            self._counts.copy(),
+        )
         twin._sights = self._sights.copy()
         return twin
 
@@ -159,22 +193,28 @@ class ModelChecks:
 
     @property
     def noise_factor(self) -> float:
-        """By what the declared noise is to be multiplied: more than 1 where it is surely larger than declared."""
+        """By what the declared noise is to be multiplied: more than 1 where it is surely larger
+        than declared.
+        """
         if not (self.settings.checks and self.settings.adapt_noise and self.noise > 1.0):
             return 1.0
         return 1.0 if self._noise_check().level is Level.GOOD else self.noise
 
     @property
     def noise_shown(self) -> float:
-        """Noise of the checks relative to that of the mapper: less than 1 where the scans show that it is smaller.
+        """Noise of the checks relative to that of the mapper: less than 1 where the scans show that
+        it is smaller.
 
-        The contour of the mapper is as smooth as its noise asks for, so the checks do not go below a part of that.
+        The contour of the mapper is as smooth as its noise asks for, so the checks do not go below
+        a part of that.
         """
         smaller = self.noise < 1.0 and self._noise_check().level is Level.NOTED
         return max(self.noise, _LEAST_PART) if smaller else 1.0
 
     def _noise_check(self) -> Check:
-        """Whether the noise surely differs from the declared one, where that matters: larger, or smaller."""
+        """Whether the noise surely differs from the declared one, where that matters: larger, or
+        smaller.
+        """
         limit, unsure = self.settings.noise_limit, _UNSURE / math.sqrt(max(self._triples, 1))
         if self.noise < 1.0 < limit:
             limit, surely = 1.0 / limit, self.noise < 1.0 / limit - unsure
@@ -192,33 +232,51 @@ class ModelChecks:
         number, ratio = noise_ratio(scan, self._declared)
         self._triples, self._excess = self._triples + number, self._excess + number * ratio
         self._see(scan, new_view=new_view)
-        counts["beyond"] = max(counts["beyond"], beyond_bounds(scan, pose, self.scene, self._declared))
-        counts["lowest"], counts["highest"] = min(counts["lowest"], pose.height), max(counts["highest"], pose.height)
+        counts["beyond"] = max(
+            counts["beyond"], beyond_bounds(scan, pose, self.scene, self._declared)
+        )
+        counts["lowest"], counts["highest"] = (
+            min(counts["lowest"], pose.height),
+            max(counts["highest"], pose.height),
+        )
         finite = ranges[np.isfinite(ranges)]
         if new_view:
             counts["constant"] += len(finite) > IN_A_ROW and bool(np.ptp(finite) == 0.0)
             # Without any noise a symmetric object looks the same from several sides.
-            noisy = number > 0 and ratio * self._declared_std > _ELSEWHERE * float(np.median(finite))
-            counts["frozen"] += noisy and self._moved(pose) and np.array_equal(ranges, self._last, equal_nan=True)
+            noisy = number > 0 and ratio * self._declared_std > _ELSEWHERE * float(
+                np.median(finite)
+            )
+            counts["frozen"] += (
+                noisy and self._moved(pose) and np.array_equal(ranges, self._last, equal_nan=True)
+            )
             counts["blind"] = 0.0 if len(finite) else counts["blind"] + 1.0
         self._last = ranges
 
     def _see(self, scan: Scan, *, new_view: bool) -> None:
-        """Note the field of view (radians) and the range (metres) of a view: those of its widest scan."""
+        """Note the field of view (radians) and the range (metres) of a view: those of its widest
+        scan.
+        """
         whole, parts = _sight_of(self.scene.sensor), covered_parts(scan, self.scene)
         before = (0.0, 0.0) if new_view or not self._sights else self._sights.pop()
-        field, far = (max(old, part * all_of_it) for old, part, all_of_it in zip(before, parts, whole, strict=True))
+        field, far = (
+            max(old, part * all_of_it)
+            for old, part, all_of_it in zip(before, parts, whole, strict=True)
+        )
         self._sights.append((field, far))
 
     def _lacking(self) -> tuple[float, float]:
         """Parts of the declared field of view and range that the newest views lack.
 
-        A range that differs from view to view is none of the sensor: then the farthest of all views counts.
+        A range that differs from view to view is none of the sensor: then the farthest of all views
+        counts.
         """
         fields, ranges = np.array(self._sights).reshape(-1, 2).T
         now = ranges[-_NOW:] if np.allclose(ranges[-_NOW:], ranges[-1], rtol=_HEADER) else ranges
         found = (part.max(initial=0.0) for part in (fields[-_NOW:], now))
-        field, far = (1.0 - part / whole for part, whole in zip(found, _sight_of(self.scene.sensor), strict=True))
+        field, far = (
+            1.0 - part / whole
+            for part, whole in zip(found, _sight_of(self.scene.sensor), strict=True)
+        )
         return max(field, 0.0), max(far, 0.0)
 
     def _moved(self, pose: CameraPose) -> bool:
@@ -228,7 +286,9 @@ class ModelChecks:
         return way > _ELSEWHERE or abs(math.remainder(pose.yaw - yaw, TWO_PI)) > _ELSEWHERE
 
     def mapped(self, pose: CameraPose, hits: Hits, free: FreeRays, rate: Sequence[float]) -> None:
-        """Take what a new view measured, after it was mapped; the pose changed at a `rate` (:attr:`ViewData.rate`)."""
+        """Take what a new view measured, after it was mapped; the pose changed at a `rate`
+        (:attr:`ViewData.rate`).
+        """
         if self.settings.checks or self.accuracy.accuracy:
             self._views.append(ViewData.of(pose, hits, free, rate))
 
@@ -240,23 +300,30 @@ class ModelChecks:
         return tuple(check for check in results if check.limit > 0.0)
 
     def judged(self, belief: SurfaceBelief) -> SurfaceBelief:
-        """The `belief` with what the views say of errors common to all of them, and with the results.
+        """The `belief` with what the views say of errors common to all of them, and with the
+        results.
 
         See :func:`~nbv_planner.star2d.common_errors.corrected`.
         """
-        belief = corrected(belief, self._views, self.noise_factor * self._declared_std, self.accuracy)
+        belief = corrected(
+            belief, self._views, self.noise_factor * self._declared_std, self.accuracy
+        )
         return dataclasses.replace(belief, checks=self.judge(belief))
 
     def _accuracy_check(self, common: CommonErrors | None) -> Check:
-        """Whether an error common to all views was found, and how it compares with what was declared.
+        """Whether an error common to all views was found, and how it compares with what was
+        declared.
 
-        It is not tested while a hit may be off by more than the limit, within a standard deviation of what was found.
+        It is not tested while a hit may be off by more than the limit, within a standard deviation
+        of what was found.
         """
         limit = self.settings.accuracy_limit
         if common is None:
             sought = self.accuracy.accuracy and self.accuracy.prior.any()
             return Check("accuracy", math.nan, limit, Level.UNTESTED if sought else Level.GOOD)
-        worst = float((np.abs(common.shown[0]) / np.maximum(common.prior, 1e-12) * common.found).max())
+        worst = float(
+            (np.abs(common.shown[0]) / np.maximum(common.prior, 1e-12) * common.found).max()
+        )
         value, std = common.alone
         likely = (np.abs(value) + std)[:2]  # of a hit, which is what the band is about
         if worst <= limit and likely.max() > limit * common.prior[:2].max():
@@ -267,14 +334,17 @@ class ModelChecks:
     def _pass_through(self, outline: Outline) -> float:
         """Greatest part of a view's beams that pass through the inside.
 
-        Judged anew of new views, of those that stood nearest to the newest one, and of the one with the most.
+        Judged anew of new views, of those that stood nearest to the newest one, and of the one with
+        the most.
         """
         views, known = self._views, len(self.through)
         place = np.stack([view.pose[:2] for view in views])
         again = set(np.argsort(np.hypot(*(place - place[-1]).T), kind="stable")[:_NEAREST].tolist())
         again |= {*range(known, len(views)), *([int(np.argmax(self.through))] if known else [])}
         self.through += [0.0] * (len(views) - known)
-        for number, part in zip(again, through_parts([views[number] for number in again], outline), strict=True):
+        for number, part in zip(
+            again, through_parts([views[number] for number in again], outline), strict=True
+        ):
             self.through[number] = part
         return max(self.through)
 
@@ -285,7 +355,9 @@ class ModelChecks:
         residuals = Residuals.of(self._views, outline)
         off = residuals.outliers()
         overlap, bias = displacement_scores(residuals, outline, std, self.noise_shown)
-        height = max(abs(counts["highest"]), abs(counts["lowest"]), counts["highest"] - counts["lowest"])
+        height = max(
+            abs(counts["highest"]), abs(counts["lowest"]), counts["highest"] - counts["lowest"]
+        )
         field, far = self._lacking()
         other = Level.NOTED if limits.sensor_mismatch == "adapt" else Level.FAILED
         return [
@@ -293,25 +365,31 @@ class ModelChecks:
             _check("range", far, _LACKING, other),
             _check("alive", counts["frozen"] + counts["constant"] + counts["blind"], 1.0),
             self._noise_check(),
-            _check("outliers", off, limits.outlier_limit, Level.NOTED if self._robust else Level.FAILED),
+            _check(
+                "outliers", off, limits.outlier_limit, Level.NOTED if self._robust else Level.FAILED
+            ),
             _check("overlap", overlap, limits.overlap_limit),
             _check("bias", bias, limits.bias_limit),
             _check("star_shape", self._pass_through(outline), limits.star_limit),
             _check("bounds", counts["beyond"], 2.0 * IN_A_ROW),
             _check("centre", _centroid_offset(belief), limits.centre_limit, Level.NOTED),
             _check("plane", height / self.scene.view_distance, limits.height_limit),
-        ]  # fmt: skip
+        ]
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that is kept, as arrays by name; those of a view are numbered."""
         kept = {
             f"check_{name}_{number}": getattr(view, name)
-            for number, view in enumerate(self._views) for name in _VIEW_SHAPES
+            for number, view in enumerate(self._views)
+            for name in _VIEW_SHAPES
         }
         counts = np.array([self._triples, self._excess, *self._counts.values()])
         return {
-            **kept, "check_through": np.array(self.through), "check_sights": np.array(self._sights).reshape(-1, 2),
-            "check_counts": counts, "check_last": self._last,
+            **kept,
+            "check_through": np.array(self.through),
+            "check_sights": np.array(self._sights).reshape(-1, 2),
+            "check_counts": counts,
+            "check_last": self._last,
         }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -320,30 +398,44 @@ class ModelChecks:
         Raises:
             MeasurementError: it is no such state; nothing is changed.
         """
-        sights, through = saved_array(state, "check_sights", None, 2), saved_array(state, "check_through", None)
+        sights, through = (
+            saved_array(state, "check_sights", None, 2),
+            saved_array(state, "check_through", None),
+        )
         counts = saved_array(state, "check_counts", 2 + len(_COUNTERS), finite=False)
         views = [
-            ViewData(*(saved_array(state, f"check_{name}_{n}", *shape) for name, shape in _VIEW_SHAPES.items()))
+            ViewData(
+                *(
+                    saved_array(state, f"check_{name}_{n}", *shape)
+                    for name, shape in _VIEW_SHAPES.items()
+                )
+            )
             for n in range(len(sights))
         ]
         if len(through) > len(views):
             raise MeasurementError(f"checks: {len(views)} views, {len(through)} judged")
         self.reset()
-        self.through, self._sights = through.tolist(), [(field, far) for field, far in sights.tolist()]
+        self.through, self._sights = (
+            through.tolist(),
+            [(field, far) for field, far in sights.tolist()],
+        )
         self._views, self._triples, self._excess = views, int(counts[0]), float(counts[1])
         self._counts = dict(zip(_COUNTERS, counts[2:].tolist(), strict=True))
         self._last = state.get("check_last", self._last)
 
 
 def _check(name: str, score: float, limit: float, level: Level = Level.FAILED) -> Check:
-    """The check with the level that follows if its score is above its limit; without a score it has not been made."""
+    """The check with the level that follows if its score is above its limit; without a score it has
+    not been made.
+    """
     if math.isnan(score):
         return Check(name, score, limit, Level.UNTESTED)
     return Check(name, score, limit, level if score > limit else Level.GOOD)
 
 
-# A contour of so many angles, which noise leaves smooth, is seen whole from a point if it turns back by less than this
-# part of a turn; that of convex objects beside their centre does so by 0.05 at most, that of an L or a T by 0.2 to 1.5.
+# A contour of so many angles, which noise leaves smooth, is seen whole from a point if it turns
+# back by less than this part of a turn; that of convex objects beside their centre does so by 0.05
+# at most, that of an L or a T by 0.2 to 1.5.
 _SMOOTH, _TURNED_BACK = 50, 0.1
 
 
@@ -352,7 +444,8 @@ def _centroid_offset(belief: SurfaceBelief) -> float:
 
     .. math:: \int \frac{r^3}{3} (\cosφ, \sinφ) dφ \big/ \int \frac{r^2}{2} dφ
 
-    It is 0 where the contour is not seen whole from the centroid, as of an L, whose right centre is in its corner.
+    It is 0 where the contour is not seen whole from the centroid, as of an L, whose right centre is
+    in its corner.
     """
     once = once_around(belief)
     angle, radius = belief.angle[once], np.maximum(belief.mean[once], 0.0)

@@ -27,7 +27,9 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def beam_rows(beams: Beams) -> FloatArray:
-    """Beams as rows: angle, radius, std, tilt, distance, three of the spread, scan and view, shape (10, n)."""
+    """Beams as rows: angle, radius, std, tilt, distance, three of the spread, scan and view, shape
+    (10, n).
+    """
     *columns, spread = dataclasses.astuple(beams.hits)
     return np.vstack([*columns, spread.T, beams.scan, beams.view])
 
@@ -45,7 +47,9 @@ def beams_from(rows: FloatArray) -> Beams:
 
 
 def ray_rows(rays: Mapping[int, PolarRays]) -> FloatArray:
-    """Free rays as rows: scan, view angle and distance of the camera, bearing, length, of a hit; shape (6, n)."""
+    """Free rays as rows: scan, view angle and distance of the camera, bearing, length, of a hit;
+    shape (6, n).
+    """
     parts = [np.empty((6, 0))]
     for scan, one in rays.items():
         columns = (scan, one.camera_angle, one.distance, one.bearing, one.length, one.of_hit)
@@ -62,7 +66,9 @@ def rays_from(rows: FloatArray, beams: Beams) -> dict[int, PolarRays]:
     found = {}
     for scan in np.unique(rows[0]):
         _, view, distance, bearing, length, of_hit = rows[:, rows[0] == scan]
-        found[int(scan)] = PolarRays(float(view[0]), float(distance[0]), bearing, length, of_hit > 0.5)
+        found[int(scan)] = PolarRays(
+            float(view[0]), float(distance[0]), bearing, length, of_hit > 0.5
+        )
         if (length < 0.0).any() or found[int(scan)].hits != int((beams.scan == scan).sum()):
             raise MeasurementError(f"rays: those of scan {int(scan)} do not fit its beams")
     return found
@@ -85,13 +91,19 @@ _DOUBTED = 0.5
 class RobustMapper(SurfaceMapper):
     """Condition a Gaussian process on measurements some of which may be wrong.
 
-    The newest measurements, `window` at most, are kept with their beams and refitted with every update
-    (:func:`nbv_planner.star2d.robust_fit.fit`); older ones stay in the belief with the weight that they had. So
-    memory and time stay bounded, and an outlier is permanent only once it has left the window.
+    The newest measurements, `window` at most, are kept with their beams and refitted with every
+    update (:func:`nbv_planner.star2d.robust_fit.fit`); older ones stay in the belief with the
+    weight that they had. So memory and time stay bounded, and an outlier is permanent only once it
+    has left the window.
     """
 
     def __init__(
-        self, kernel: Kernel, settings: MapperSettings, robust: RobustSettings, *, grid: FloatArray | None = None
+        self,
+        kernel: Kernel,
+        settings: MapperSettings,
+        robust: RobustSettings,
+        *,
+        grid: FloatArray | None = None,
     ) -> None:
         self._robust = robust
         super().__init__(kernel, settings, grid=grid)
@@ -99,7 +111,9 @@ class RobustMapper(SurfaceMapper):
     def reset(self) -> None:
         """Forget all measurements."""
         super().reset()
-        self._base = _Base(self._posterior, self._hits, self._evidence, np.full(len(self._grid), np.inf))
+        self._base = _Base(
+            self._posterior, self._hits, self._evidence, np.full(len(self._grid), np.inf)
+        )
         self.beams = Beams.none()  #: the measurements that are refitted.
         self._rays, self._scans = dict[int, PolarRays](), 0
         self.last_fit: RobustFit | None = None
@@ -112,12 +126,23 @@ class RobustMapper(SurfaceMapper):
     @property
     def doubted(self) -> BoolArray:
         """Which of :attr:`beams` count as outliers now, shape (n,)."""
-        return np.zeros(0, dtype=bool) if self.last_fit is None else np.asarray(self.last_fit.weight < _DOUBTED)
+        return (
+            np.zeros(0, dtype=bool)
+            if self.last_fit is None
+            else np.asarray(self.last_fit.weight < _DOUBTED)
+        )
 
     def add(
-        self, measurements: Measurements, *, same_view: bool = False, free: Iterable[PolarRays] = (), last: bool = True
+        self,
+        measurements: Measurements,
+        *,
+        same_view: bool = False,
+        free: Iterable[PolarRays] = (),
+        last: bool = True,
     ) -> None:
-        """Add measurements and fit, unless they are not the last and the window holds them; see the base class."""
+        """Add measurements and fit, unless they are not the last and the window holds them; see the
+        base class.
+        """
         self._views += not same_view
         rays = list(free)
         sizes = [one.hits for one in rays]
@@ -131,13 +156,21 @@ class RobustMapper(SurfaceMapper):
             self._fit()
 
     def belief(self) -> SurfaceBelief:
-        """Posterior given all measurements so far, inside what is known to be free if the settings require it."""
+        """Posterior given all measurements so far, inside what is known to be free if the settings
+        require it.
+        """
         belief = super().belief()
-        return bounded(belief, self._passed(self._scans)) if self._robust.free_space_bound else belief
+        return (
+            bounded(belief, self._passed(self._scans)) if self._robust.free_space_bound else belief
+        )
 
     def _passed(self, last: int) -> FloatArray:
-        """Least radius at which a beam passed that met nothing, in the scans up to `last`, shape (M,), metres."""
-        bounds = [rays.misses.bound(self._grid) for scan, rays in self._rays.items() if scan <= last]
+        """Least radius at which a beam passed that met nothing, in the scans up to `last`, shape
+        (M,), metres.
+        """
+        bounds = [
+            rays.misses.bound(self._grid) for scan, rays in self._rays.items() if scan <= last
+        ]
         return np.asarray(np.min([self._base.passed, *bounds], axis=0))
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -145,10 +178,21 @@ class RobustMapper(SurfaceMapper):
         fitted, rows = self.last_fit, np.empty((6, 0))
         if fitted is not None:
             rows = np.stack([*dataclasses.astuple(fitted.data), fitted.weight])
-        kept, base = {
-            "beams": beam_rows(self.beams), "rays": ray_rows(self._rays), "scans": np.array(self._scans), "fit": rows,
-            "base_hits": self._base.hits, "base_evidence": self._base.evidence.rows, "base_passed": self._base.passed,
-        }, {f"base_{name}": values for name, values in posterior_state(self._base.posterior).items()}
+        kept, base = (
+            {
+                "beams": beam_rows(self.beams),
+                "rays": ray_rows(self._rays),
+                "scans": np.array(self._scans),
+                "fit": rows,
+                "base_hits": self._base.hits,
+                "base_evidence": self._base.evidence.rows,
+                "base_passed": self._base.passed,
+            },
+            {
+                f"base_{name}": values
+                for name, values in posterior_state(self._base.posterior).items()
+            },
+        )
         return {**super().state(), **base, **kept}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
@@ -159,7 +203,11 @@ class RobustMapper(SurfaceMapper):
         beams = beams_from(saved_array(state, "beams", 10, None))
         rays = rays_from(saved_array(state, "rays", 6, None), beams)
         scans = int(saved_array(state, "scans", dtype=np.integer, least=0))
-        base = {name.removeprefix("base_"): values for name, values in state.items() if name.startswith("base_")}
+        base = {
+            name.removeprefix("base_"): values
+            for name, values in state.items()
+            if name.startswith("base_")
+        }
         posterior = posterior_from_state(blank._base.posterior, base)
         evidence = evidence_from_rows(saved_array(base, "evidence", 4, size, finite=False))
         hits = saved_array(base, "hits", size, dtype=np.uint32)
@@ -167,11 +215,15 @@ class RobustMapper(SurfaceMapper):
         *columns, weight = saved_array(state, "fit", 6, len(beams))
         data = Linearised(*columns)
         if (data.std <= 0.0).any() or (weight < 0.0).any():
-            raise MeasurementError("fit: a standard deviation is not positive, or a weight negative")
+            raise MeasurementError(
+                "fit: a standard deviation is not positive, or a weight negative"
+            )
         super().restore(state)
         self.beams, self._rays, self._scans = beams, rays, scans
         self._base = _Base(posterior, hits, evidence, passed)
-        self.last_fit = RobustFit(self._posterior, self._trusted, data, weight) if len(beams) else None
+        self.last_fit = (
+            RobustFit(self._posterior, self._trusted, data, weight) if len(beams) else None
+        )
 
     def _fit(self) -> None:
         """Fit the newest measurements, and move those beyond the window to the base."""
@@ -195,7 +247,9 @@ class RobustMapper(SurfaceMapper):
         self.beams, self.last_fit = self.beams.chosen(~old), self.last_fit.chosen(~old)
 
     def _with(self, chosen: BoolArray) -> tuple[NDArray[np.integer[Any]], Evidence]:
-        """Hits and evidence of the base measurements, and of the `chosen` ones among those that are kept."""
+        """Hits and evidence of the base measurements, and of the `chosen` ones among those that are
+        kept.
+        """
         hits, evidence = self._base.hits, self._base.evidence
         doubted, scans = self.doubted, self.beams.scan
         if self.last_fit is not None:
@@ -206,21 +260,29 @@ class RobustMapper(SurfaceMapper):
         last = int(scans[chosen][-1]) if chosen.any() else self._scans
         for scan, rays in self._rays.items():
             if scan <= last:
-                evidence = evidence.bounded(rays.without_hits(doubted[scans == scan]).bound(self._grid))
+                evidence = evidence.bounded(
+                    rays.without_hits(doubted[scans == scan]).bound(self._grid)
+                )
         return hits, evidence
 
 
 def bounded(belief: SurfaceBelief, free: FloatArray) -> SurfaceBelief:
-    """Lower the upper bound, and with it the mean, to where a beam has passed: `free`, shape (M,), metres.
+    """Lower the upper bound, and with it the mean, to where a beam has passed: `free`, shape (M,),
+    metres.
 
-    Where that is below the lower bound the two contradict each other, and the belief, based on more beams, is kept.
+    Where that is below the lower bound the two contradict each other, and the belief, based on more
+    beams, is kept.
     """
     upper = np.where(free >= belief.lower, np.minimum(belief.upper, free), belief.upper)
     return dataclasses.replace(belief, upper=upper, mean=np.minimum(belief.mean, upper))
 
 
 def mapper_for(
-    kernel: Kernel, settings: MapperSettings, robust: RobustSettings, *, grid: FloatArray | None = None
+    kernel: Kernel,
+    settings: MapperSettings,
+    robust: RobustSettings,
+    *,
+    grid: FloatArray | None = None,
 ) -> SurfaceMapper:
     """Build the mapper that the settings select."""
     if robust.robust:

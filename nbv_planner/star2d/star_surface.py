@@ -1,4 +1,6 @@
-"""The radius over the polar angle as a member behind the seam: see :mod:`nbv_planner.surface.seam`."""
+"""The radius over the polar angle as a member behind the seam: see
+:mod:`nbv_planner.surface.seam`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,13 @@ from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMappe
 from nbv_planner.star2d.rays import PolarRays
 from nbv_planner.star2d.shapes.completeness import covered_cells, near_part
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
-from nbv_planner.star2d.shapes.sampler import Prior, Shapes, ShapeSampler, ShapeSettings, evidence_of
+from nbv_planner.star2d.shapes.sampler import (
+    Prior,
+    Shapes,
+    ShapeSampler,
+    ShapeSettings,
+    evidence_of,
+)
 from nbv_planner.star2d.shapes.shape_coverage import (
     REACH_HIDDEN,
     REACH_SEEN,
@@ -40,14 +48,16 @@ class StarHypotheses(Hypotheses):
     """Shapes on a grid of polar angles about their centre."""
 
     shapes: Shapes
-    #: of surface points: part met where no view taken would see the element, shape (S, M); None: as anywhere.
+    #: of surface points: part met where no view taken would see the element, shape (S, M); None: as
+    #: anywhere.
     hidden: FloatArray | None = None
 
     def doubted(self, met: BoolArray) -> FloatArray:
-        """See :class:`~nbv_planner.surface.seam.Hypotheses`; of surface points several views doubt as one does.
+        """See :class:`~nbv_planner.surface.seam.Hypotheses`; of surface points several views doubt
+        as one does.
 
-        A measurement lies further away where the views taken would see the shape than where they would not, as noise
-        moves it aside.
+        A measurement lies further away where the views taken would see the shape than where they
+        would not, as noise moves it aside.
         """
         if self.hidden is None:
             return super().doubted(met)
@@ -73,7 +83,9 @@ class StarSurface:
     @cached_property
     def by_noise(self) -> StarSurface:
         """The surface as if no error was common to views."""
-        return self if self.belief.common is None else StarSurface(self.belief.by_noise, self.reader)
+        return (
+            self if self.belief.common is None else StarSurface(self.belief.by_noise, self.reader)
+        )
 
     @property
     def count(self) -> int:
@@ -105,11 +117,15 @@ class StarSurface:
         """Poses in a frame with the same axes whose origin is the centre of the radii."""
         return poses.relative_to(*self.belief.centre)
 
-    def adding(self, hits: Hits, free: Iterable[FreeRays] = (), *, same_view: bool = False) -> StarSurface:
+    def adding(
+        self, hits: Hits, free: Iterable[FreeRays] = (), *, same_view: bool = False
+    ) -> StarSurface:
         """The surface with more hits: the evidence and they condition the prior again."""
         belief = self.belief
         mapper = SurfaceMapper(
-            self.reader.prior.kernel, MapperSettings(prior_mean=self.reader.prior.mean), grid=belief.angle
+            self.reader.prior.kernel,
+            MapperSettings(prior_mean=self.reader.prior.mean),
+            grid=belief.angle,
         )
         before = evidence_of(belief)
         mapper.add(Measurements(*before.measured))
@@ -117,11 +133,19 @@ class StarSurface:
         mapper.add(polar(hits, belief.centre), same_view=same_view, free=rays)
         found = mapper.belief()
         assert found.evidence is not None
-        return StarSurface(dataclasses.replace(
-            belief, mean=found.mean, std=found.std, lower=found.lower, upper=found.upper,
-            hits=belief.hits + found.hits - np.minimum(found.hits, np.isfinite(before.std)),
-            evidence=found.evidence.bounded(before.free), common=None,
-        ), self.reader)
+        return StarSurface(
+            dataclasses.replace(
+                belief,
+                mean=found.mean,
+                std=found.std,
+                lower=found.lower,
+                upper=found.upper,
+                hits=belief.hits + found.hits - np.minimum(found.hits, np.isfinite(before.std)),
+                evidence=found.evidence.bounded(before.free),
+                common=None,
+            ),
+            self.reader,
+        )
 
     def hypotheses(self, aim: CoverageTarget, count: int, seed: int) -> StarHypotheses:
         """Draw shapes from the evidence.
@@ -134,8 +158,9 @@ class StarSurface:
     def met(self, shapes: Shapes, aim: CoverageTarget) -> StarHypotheses:
         """Shapes (S, M) with what of them the evidence has met.
 
-        With a resolution that is what lies within it of the measured surface, but not in a gap of it: shapes cross gaps
-        smoothly, and what is hidden there may be long. Sizes are numbers of surface points, or of pixel sides.
+        With a resolution that is what lies within it of the measured surface, but not in a gap of
+        it: shapes cross gaps smoothly, and what is hidden there may be long. Sizes are numbers of
+        surface points, or of pixel sides.
 
         Raises:
             SettingError: the belief carries no evidence.
@@ -150,8 +175,14 @@ class StarSurface:
         return self._elements(shapes, size, seen, hidden)
 
     def outline(self) -> tuple[StarHypotheses, FloatArray]:
-        """The mean contour within the bounds, its surface points, what of it has been seen, and its deviation."""
-        scene, belief, angle = self.reader.scene, self.belief, uniform_grid(self.reader.settings.shape_grid)
+        """The mean contour within the bounds, its surface points, what of it has been seen, and its
+        deviation.
+        """
+        scene, belief, angle = (
+            self.reader.scene,
+            self.belief,
+            uniform_grid(self.reader.settings.shape_grid),
+        )
         radius = np.clip(belief.interpolate(belief.mean, angle), scene.radius_min, scene.radius_max)
         mean = Shapes(angle, radius[None])
         seen = 1.0 - unseen_fraction(belief, angle, scene.pixel_size)[None]
@@ -167,10 +198,16 @@ class StarSurface:
         along = np.roll(points, -1, axis=1) - np.roll(points, 1, axis=1)
         normals = np.stack([along[..., 1], -along[..., 0]], axis=-1)
         normals /= np.linalg.norm(normals, axis=-1, keepdims=True)
-        return StarHypotheses(points + np.array(self.belief.centre), normals, size, seen, shapes, hidden)
+        return StarHypotheses(
+            points + np.array(self.belief.centre), normals, size, seen, shapes, hidden
+        )
 
-    def visible(self, hypotheses: Any, poses: Poses, scene: Scene, ground: Ground | None = None) -> BoolArray:
-        """Which grid angles of which of its shapes each pose sees, see :func:`.shape_visibility.visible_cells`."""
+    def visible(
+        self, hypotheses: Any, poses: Poses, scene: Scene, ground: Ground | None = None
+    ) -> BoolArray:
+        """Which grid angles of which of its shapes each pose sees, see
+        :func:`.shape_visibility.visible_cells`.
+        """
         if ground is not None and any(self.belief.centre):
             ground = ground.seen_from(*self.belief.centre)
         return visible_cells(hypotheses.shapes, self.about_centre(poses), scene, ground)
@@ -178,7 +215,9 @@ class StarSurface:
 
 @dataclass(frozen=True, eq=False)
 class StarReader:
-    """Reads a belief as a surface, see :data:`nbv_planner.surface.seam.Reader`; it keeps the newest one."""
+    """Reads a belief as a surface, see :data:`nbv_planner.surface.seam.Reader`; it keeps the newest
+    one.
+    """
 
     scene: Scene  #: bounds of the radius and pixel.
     prior: Prior = field(default_factory=Prior)  #: of the mapper.
@@ -219,5 +258,7 @@ def star2d(surface: Any, user: str) -> StarSurface:
         SettingError: it is of another one; names the `user`.
     """
     if not isinstance(surface, StarSurface):
-        raise SettingError(f"{user}: needs the radius over the polar angle (star2d), not {type(surface).__name__}")
+        raise SettingError(
+            f"{user}: needs the radius over the polar angle (star2d), not {type(surface).__name__}"
+        )
     return surface

@@ -1,4 +1,6 @@
-"""Results of the checks of what mapper and planner assume: what each is about, what follows from it, and its limits."""
+"""Results of the checks of what mapper and planner assume: what each is about, what follows from
+it, and its limits.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from nbv_planner.world.scan import RangeNoise
 
 
 class Level(enum.IntEnum):
-    """What a check says: nothing, something to know, that no success can be vouched for, or that it has no data yet."""
+    """What a check says: nothing, something to know, that no success can be vouched for, or that it
+    has no data yet.
+    """
 
     GOOD = 0
     NOTED = 1
@@ -36,39 +40,82 @@ class Kind:
 
 
 KINDS = (
-    Kind("field_of_view", "the field of view is the declared one",
-         "the newest scans lack {score:.0%} of the declared field of view",
-         "check what stands before the sensor and its driver, or set field_of_view to what the scans say"),
-    Kind("range", "the range is the declared one",
-         "the newest scans lack {score:.0%} of the declared range",
-         "check the driver's mode, or set range_max to what the scans say"),
-    Kind("alive", "the sensor is alive", "{score:.0f} scans repeat another view's, hold one range only, or no return",
-         "check the driver and what stands before the lens"),
-    Kind("noise", "the noise is the declared one", "the ranges scatter {score:.1f} times as much as declared",
-         "write that into the parameter file"),
-    Kind("outliers", "few returns are outliers", "{score:.1%} of the returns lie off the surface (limit {limit:.1%})",
-         "set robust: true, or clean the lens"),
-    Kind("overlap", "the views fit together",
-         "views do not fit together: displaced by {score:.1f} standard deviations (limit {limit:.1f})",
-         "check the poses (drift, time stamps, a mirrored scan) and whether the object has moved"),
-    Kind("bias", "no displacement is common to the views",
-         "all views are displaced alike, by {score:.1f} standard deviations (limit {limit:.1f})",
-         "calibrate where the sensor sits on its carrier"),
-    Kind("star_shape", "each direction has one surface",
-         "{score:.0%} of the beams of a view pass through what should be inside (limit {limit:.0%})",
-         "move the declared centre; an object that is not star-shaped cannot be mapped"),
-    Kind("bounds", "the object lies inside the radius bounds",
-         "{score:.0f} returns of a view continue the surface beyond radius_min or radius_max",
-         "widen radius_min and radius_max, or correct the centre"),
-    Kind("centre", "the object lies around its centre",
-         "its centroid is {score:.0%} of its mean radius off the declared centre (limit {limit:.0%})",
-         "correct the origin of object_frame"),
-    Kind("plane", "the camera moves in the plane of the object",
-         "the camera is off that plane, or changes its height, by {score:.0%} of the view distance (limit {limit:.0%})",
-         "put the origin of object_frame at the height of the scans, and keep the camera there"),
-    Kind("accuracy", "the views share no error beyond what is declared",
-         "{detail}: {score:.1f} times what is declared (limit {limit:.1f})",
-         "calibrate the sensor and its mount, or raise range_offset_std and mount_std"),
+    Kind(
+        "field_of_view",
+        "the field of view is the declared one",
+        "the newest scans lack {score:.0%} of the declared field of view",
+        "check what stands before the sensor and its driver, or set field_of_view to what the"
+        " scans say",
+    ),
+    Kind(
+        "range",
+        "the range is the declared one",
+        "the newest scans lack {score:.0%} of the declared range",
+        "check the driver's mode, or set range_max to what the scans say",
+    ),
+    Kind(
+        "alive",
+        "the sensor is alive",
+        "{score:.0f} scans repeat another view's, hold one range only, or no return",
+        "check the driver and what stands before the lens",
+    ),
+    Kind(
+        "noise",
+        "the noise is the declared one",
+        "the ranges scatter {score:.1f} times as much as declared",
+        "write that into the parameter file",
+    ),
+    Kind(
+        "outliers",
+        "few returns are outliers",
+        "{score:.1%} of the returns lie off the surface (limit {limit:.1%})",
+        "set robust: true, or clean the lens",
+    ),
+    Kind(
+        "overlap",
+        "the views fit together",
+        "views do not fit together: displaced by {score:.1f} standard deviations (limit"
+        " {limit:.1f})",
+        "check the poses (drift, time stamps, a mirrored scan) and whether the object has moved",
+    ),
+    Kind(
+        "bias",
+        "no displacement is common to the views",
+        "all views are displaced alike, by {score:.1f} standard deviations (limit {limit:.1f})",
+        "calibrate where the sensor sits on its carrier",
+    ),
+    Kind(
+        "star_shape",
+        "each direction has one surface",
+        "{score:.0%} of the beams of a view pass through what should be inside (limit {limit:.0%})",
+        "move the declared centre; an object that is not star-shaped cannot be mapped",
+    ),
+    Kind(
+        "bounds",
+        "the object lies inside the radius bounds",
+        "{score:.0f} returns of a view continue the surface beyond radius_min or radius_max",
+        "widen radius_min and radius_max, or correct the centre",
+    ),
+    Kind(
+        "centre",
+        "the object lies around its centre",
+        "its centroid is {score:.0%} of its mean radius off the declared centre (limit"
+        " {limit:.0%})",
+        "correct the origin of object_frame",
+    ),
+    Kind(
+        "plane",
+        "the camera moves in the plane of the object",
+        "the camera is off that plane, or changes its height, by {score:.0%} of the view distance"
+        " (limit {limit:.0%})",
+        "put the origin of object_frame at the height of the scans, and keep the camera there",
+    ),
+    Kind(
+        "accuracy",
+        "the views share no error beyond what is declared",
+        "{detail}: {score:.1f} times what is declared (limit {limit:.1f})",
+        "calibrate the sensor and its mount, or raise range_offset_std and mount_std",
+    ),
 )
 """All kinds of checks, in the order in which they are shown and transmitted."""
 _KIND = {kind.name: kind for kind in KINDS}
@@ -86,7 +133,9 @@ class Check:
 
     @property
     def words(self) -> str:
-        """One sentence: what holds, what does not and what can be done, or that there is not enough data yet."""
+        """One sentence: what holds, what does not and what can be done, or that there is not enough
+        data yet.
+        """
         kind = _KIND[self.name]
         if self.level is Level.GOOD:
             return kind.title
@@ -96,7 +145,9 @@ class Check:
 
 
 def told(check: Check, declared: RangeNoise) -> str:
-    """Words of a check, and where the noise differs from the `declared` one, the lines for the parameter file."""
+    """Words of a check, and where the noise differs from the `declared` one, the lines for the
+    parameter file.
+    """
     if check.name != "noise" or not check.level.speaks:
         return check.words
     found = declared.scaled(check.score)
@@ -108,8 +159,9 @@ def told(check: Check, declared: RangeNoise) -> str:
 
 ALL_AROUND = 6
 """Number of views from which on a displacement common to all of them is sought."""
-# A success needs more than that nothing was found: that views could have contradicted each other. From how many on it
-# is forbidden without that; an error common to all views stays in the band as declared, however many cannot tell it.
+# A success needs more than that nothing was found: that views could have contradicted each other.
+# From how many on it is forbidden without that; an error common to all views stays in the band as
+# declared, however many cannot tell it.
 _NEEDED = {"overlap": 0, "bias": ALL_AROUND, "accuracy": math.inf}
 
 
@@ -119,18 +171,28 @@ def failed(checks: Sequence[Check]) -> tuple[Check, ...]:
 
 
 def untested(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Those that could have contradicted a success if there were data: of overlap, bias, accuracy."""
-    return tuple(check for check in checks if check.level is Level.UNTESTED and check.name in _NEEDED)
+    """Those that could have contradicted a success if there were data: of overlap, bias,
+    accuracy.
+    """
+    return tuple(
+        check for check in checks if check.level is Level.UNTESTED and check.name in _NEEDED
+    )
 
 
 def forbidding(checks: Sequence[Check], views: int) -> tuple[Check, ...]:
-    """Those that forbid a success after a number of `views`: the failed ones, and those it should have made."""
+    """Those that forbid a success after a number of `views`: the failed ones, and those it should
+    have made.
+    """
     return (*failed(checks), *(check for check in untested(checks) if views >= _NEEDED[check.name]))
 
 
 def noise_factor(checks: Sequence[Check]) -> float:
-    """By what the mapper multiplies the declared noise: what was found where it is larger and adapted to, else 1."""
-    found = (check.score for check in checks if check.name == "noise" and check.level is Level.NOTED)
+    """By what the mapper multiplies the declared noise: what was found where it is larger and
+    adapted to, else 1.
+    """
+    found = (
+        check.score for check in checks if check.name == "noise" and check.level is Level.NOTED
+    )
     return max([1.0, *found])
 
 
@@ -138,31 +200,51 @@ def noise_factor(checks: Sequence[Check]) -> float:
 class CheckSettings(Settings):
     """Limits of the checks; a limit of 0 switches a check off."""
 
-    checks: bool = setting(True, "Check the assumptions by the scans; a success is only claimed while they hold.")
+    checks: bool = setting(
+        True, "Check the assumptions by the scans; a success is only claimed while they hold."
+    )
     adapt_noise: bool = setting(
-        True, "Use the noise found in the scans where it is larger than declared; else no success is claimed then."
+        True,
+        "Use the noise found in the scans where it is larger than declared; else no success is"
+        " claimed then.",
     )
     sensor_mismatch: str = setting(
-        "adapt", "A sensor that sees less than declared: adapt (warn, and judge by the scans), or refuse a success.",
+        "adapt",
+        "A sensor that sees less than declared: adapt (warn, and judge by the scans), or refuse a"
+        " success.",
         choices=("adapt", "refuse"),
     )
     noise_limit: float = setting(
-        1.3, "Ratio of the noise found to the declared one, or of the declared to it, above which it differs.", ge=0.0
+        1.3,
+        "Ratio of the noise found to the declared one, or of the declared to it, above which it"
+        " differs.",
+        ge=0.0,
     )
-    outlier_limit: float = setting(0.025, "Part of the returns that may lie off the surface, alone.", ge=0.0, le=1.0)
+    outlier_limit: float = setting(
+        0.025, "Part of the returns that may lie off the surface, alone.", ge=0.0, le=1.0
+    )
     overlap_limit: float = setting(
         3.6, "Displacement of some views against the others, in its standard deviations.", ge=0.0
     )
-    bias_limit: float = setting(3.5, "Displacement common to all views, in its standard deviations.", ge=0.0)
+    bias_limit: float = setting(
+        3.5, "Displacement common to all views, in its standard deviations.", ge=0.0
+    )
     accuracy_limit: float = setting(
-        1.5, "An error common to all views that is found, in standard deviations that are declared of it.", ge=0.0
+        1.5,
+        "An error common to all views that is found, in standard deviations that are declared"
+        " of it.",
+        ge=0.0,
     )
     star_limit: float = setting(
         0.06, "Part of a view's beams that may pass through what should be inside.", ge=0.0, le=1.0
     )
     centre_limit: float = setting(
-        0.7, "Distance of the centroid from the centre, in mean radii, above which it is noted.", ge=0.0
+        0.7,
+        "Distance of the centroid from the centre, in mean radii, above which it is noted.",
+        ge=0.0,
     )
     height_limit: float = setting(
-        0.15, "Part of the view distance by which the camera may be off the plane, or change its height.", ge=0.0
+        0.15,
+        "Part of the view distance by which the camera may be off the plane, or change its height.",
+        ge=0.0,
     )

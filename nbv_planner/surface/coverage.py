@@ -1,4 +1,6 @@
-"""What is to be covered of a surface, how much there is, and what views would add: of any form, in any dimension."""
+"""What is to be covered of a surface, how much there is, and what views would add: of any form, in
+any dimension.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +16,8 @@ from nbv_planner.settings import Settings, setting
 from nbv_planner.surface.checks import Check, noise_factor
 from nbv_planner.world.scan import RangeNoise
 
-# Points are counted in parts of this size: sums of whole parts are exact in single precision, in whatever order a
-# linear algebra library adds them, so that decisions do not depend on it.
+# Points are counted in parts of this size: sums of whole parts are exact in single precision, in
+# whatever order a linear algebra library adds them, so that decisions do not depend on it.
 _PART = 2.0**-8
 _NOISELESS = RangeNoise(0.0, 0.0)
 
@@ -26,26 +28,39 @@ class TargetSettings(Settings):
 
     shapes: int = setting(32, "EMC, rollout: number of posterior shapes.", ge=1, le=10_000)
     target: str = setting(
-        "completeness", "EMC, rollout, OSM, COVERED: what is to be covered: surface points, or the outline within "
-        "completeness_tau of the measured surface.", choices=("points", "completeness"),
+        "completeness",
+        "EMC, rollout, OSM, COVERED: what is to be covered: surface points, or the outline within "
+        "completeness_tau of the measured surface.",
+        choices=("points", "completeness"),
     )
     completeness_tau: float = setting(
-        0.3, "Resolution of the completeness; if not given, noise_std + pixel_size.", unit="m", gt=0.0,
+        0.3,
+        "Resolution of the completeness; if not given, noise_std + pixel_size.",
+        unit="m",
+        gt=0.0,
         scale="view_distance",
     )
     noise_std: float = setting(
-        0.2, "Standard deviation of a range measurement, as surface_mapper has it: completeness_tau follows from it.",
-        unit="m", ge=0.0, scale="view_distance",
+        0.2,
+        "Standard deviation of a range measurement, as surface_mapper has it: completeness_tau"
+        " follows from it.",
+        unit="m",
+        ge=0.0,
+        scale="view_distance",
     )
     noise_std_per_metre: float = setting(
         0.0, "Part of that which grows with range, as surface_mapper has it.", unit="m/m", ge=0.0
     )
     seen_std: float = setting(
-        0.0, "U, EMC, rollout, tour: greatest standard deviation of a range at which a look fixes the surface; what is "
-        "seen worse does not count as seen by the next view. 0: any.", unit="m", ge=0.0,
+        0.0,
+        "U, EMC, rollout, tour: greatest standard deviation of a range at which a look fixes the"
+        " surface; what is seen worse does not count as seen by the next view. 0: any.",
+        unit="m",
+        ge=0.0,
     )
     point_density: str = setting(
-        "crossings", "target points: what counts as points: crossings of pixel edges, or length of the contour.",
+        "crossings",
+        "target points: what counts as points: crossings of pixel edges, or length of the contour.",
         choices=("crossings", "length"),
     )
     target_coverage: float = setting(
@@ -60,12 +75,16 @@ class TargetSettings(Settings):
 
 @dataclass(frozen=True)
 class CoverageTarget:
-    """What is to be covered: surface points of the `density`, or with `tau` > 0 (metres) the outline within it."""
+    """What is to be covered: surface points of the `density`, or with `tau` > 0 (metres) the
+    outline within it.
+    """
 
-    density: str = "crossings"  #: see :func:`nbv_planner.star2d.shapes.shape_coverage.surface_density`.
+    #: see :func:`nbv_planner.star2d.shapes.shape_coverage.surface_density`.
+    density: str = "crossings"
     tau: float = 0.0  #: resolution, metres; 0 for surface points.
     noise: RangeNoise = _NOISELESS  #: of the sensor, as declared.
-    seen_std: float = 0.0  #: greatest standard deviation of a range that fixes the surface, metres; 0: any.
+    #: greatest standard deviation of a range that fixes the surface, metres; 0: any.
+    seen_std: float = 0.0
 
     @classmethod
     def of(cls, settings: TargetSettings) -> CoverageTarget:
@@ -78,8 +97,8 @@ class CoverageTarget:
     def as_found(self, pixel_size: float, checks: Sequence[Check]) -> CoverageTarget:
         """This one with the noise that the mapper has found, where it is larger than declared.
 
-        A resolution of `noise_std` + `pixel_size` (metres), which follows from the noise, grows with it; another one
-        was asked for.
+        A resolution of `noise_std` + `pixel_size` (metres), which follows from the noise, grows
+        with it; another one was asked for.
         """
         factor = noise_factor(checks)
         if factor == 1.0:
@@ -96,7 +115,11 @@ class CoverageTarget:
     @property
     def words(self) -> str:
         """What is to be covered, in words."""
-        return f"the outline within {self.tau:g} m of the measured surface" if self.tau else "the surface points"
+        return (
+            f"the outline within {self.tau:g} m of the measured surface"
+            if self.tau
+            else "the surface points"
+        )
 
 
 POINTS = CoverageTarget()
@@ -110,20 +133,32 @@ class CoverageEstimate:
     mean: float  #: mean over the shapes, or the median where it is calibrated, in [0, 1].
     lower: float  #: lower bound of its interval.
     upper: float  #: upper bound.
-    #: that it is at least the target: part of the shapes, or of the tuning episodes in which such a claim held.
+    #: that it is at least the target: part of the shapes, or of the tuning episodes in which such a
+    #: claim held.
     probability: float
     level: float = 0.95  #: probability of the interval.
-    tau: float = 0.0  #: resolution of the completeness that it is about, metres; 0 for surface points.
+    #: resolution of the completeness that it is about, metres; 0 for surface points.
+    tau: float = 0.0
 
     @classmethod
-    def by_hypotheses(cls, covered: FloatArray, required: float, delta: float, tau: float) -> CoverageEstimate:
-        """By the part of each hypothesis that is `covered`, shape (S,), where `required` is asked for.
+    def by_hypotheses(
+        cls, covered: FloatArray, required: float, delta: float, tau: float
+    ) -> CoverageEstimate:
+        """By the part of each hypothesis that is `covered`, shape (S,), where `required` is asked
+        for.
 
         The probability `delta` is left outside of the interval, half of it on either side.
         """
         lower, upper = np.quantile(covered, [0.5 * delta, 1.0 - 0.5 * delta])
         enough = covered >= min(required, 1.0 - 1e-9)
-        return cls(float(covered.mean()), float(lower), float(upper), float(enough.mean()), 1.0 - delta, tau)
+        return cls(
+            float(covered.mean()),
+            float(lower),
+            float(upper),
+            float(enough.mean()),
+            1.0 - delta,
+            tau,
+        )
 
     @property
     def target(self) -> CoverageTarget:
@@ -133,23 +168,31 @@ class CoverageEstimate:
     @property
     def words(self) -> str:
         """The estimate with its interval, and the level of that."""
-        return f"{self.mean:.1%} ({self.level:.0%}: {100 * self.lower:.0f} to {100 * self.upper:.0f})"
+        return (
+            f"{self.mean:.1%} ({self.level:.0%}: {100 * self.lower:.0f} to {100 * self.upper:.0f})"
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class ShapeCoverage:
     """What is to be seen of S shapes of M elements each from V views."""
 
-    visible: FloatArray  #: 1 where a view sees an element of a shape, else 0; shape (S, V, M), single precision.
-    #: surface points at each element that were not seen so far, shape (S, M), single precision, in whole parts.
+    #: 1 where a view sees an element of a shape, else 0; shape (S, V, M), single precision.
+    visible: FloatArray
+    #: surface points at each element that were not seen so far, shape (S, M), single precision, in
+    #: whole parts.
     unseen: FloatArray
     points: FloatArray  #: all surface points of each shape, shape (S,), in whole parts.
 
     @classmethod
-    def left(cls, points: FloatArray, seen: FloatArray, visible: BoolArray, repeats: BoolArray) -> ShapeCoverage:
-        """What is left of the `points`, shape (S, M), of which the parts `seen` are; V views see them as `visible`.
+    def left(
+        cls, points: FloatArray, seen: FloatArray, visible: BoolArray, repeats: BoolArray
+    ) -> ShapeCoverage:
+        """What is left of the `points`, shape (S, M), of which the parts `seen` are; V views see
+        them as `visible`.
 
-        Those that are `repeats`, shape (V,), of views taken add nothing: beams that did not come would not come again.
+        Those that are `repeats`, shape (V,), of views taken add nothing: beams that did not come
+        would not come again.
         """
         points = np.rint(points / _PART)
         unseen = np.rint(points * (1.0 - seen))
@@ -157,7 +200,9 @@ class ShapeCoverage:
         visible = visible[:, :, left]
         visible[:, repeats] = False
         return cls(
-            visible.astype(np.float32), (_PART * unseen[:, left]).astype(np.float32), _PART * points.sum(axis=1)
+            visible.astype(np.float32),
+            (_PART * unseen[:, left]).astype(np.float32),
+            _PART * points.sum(axis=1),
         )
 
     def gains(self) -> FloatArray:
@@ -176,10 +221,13 @@ class PointSet:
     """Points of a curve or surface, each of which stands for a part of it."""
 
     points: FloatArray  #: in the object frame, shape (N, D), metres.
-    length: FloatArray  #: of the part that each stands for, or its area; only ratios count, shape (N,).
+    #: of the part that each stands for, or its area; only ratios count, shape (N,).
+    length: FloatArray
 
     def distance_from(self, other: PointSet) -> FloatArray:
-        """Distance of each point from the nearest one of the other set, shape (N,), metres; inf if that is empty."""
+        """Distance of each point from the nearest one of the other set, shape (N,), metres; inf if
+        that is empty.
+        """
         return np.asarray(cKDTree(other.points).query(self.points)[0])
 
     def part(self, which: BoolArray) -> float:

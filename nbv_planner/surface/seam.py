@@ -1,7 +1,9 @@
-"""The seam: what planning, sessions and judges know of a surface, whatever its topology and dimension D, 2 or 3.
+"""The seam: what planning, sessions and judges know of a surface, whatever its topology and
+dimension D, 2 or 3.
 
-A member, such as :mod:`nbv_planner.star2d`, says what a mapper publishes (:class:`Believed`), and reads from it what
-the object may be (:class:`Surface`). Two notions are enough: what a pose makes *visible*, and what evidence has *seen*.
+A member, such as :mod:`nbv_planner.star2d`, says what a mapper publishes (:class:`Believed`), and
+reads from it what the object may be (:class:`Surface`). Two notions are enough: what a pose makes
+*visible*, and what evidence has *seen*.
 """
 
 from __future__ import annotations
@@ -24,8 +26,8 @@ from nbv_planner.world.scan import FreeRays, RangeNoise, SensorModel
 from nbv_planner.world.scene import Scene
 
 DOUBT = 0.5
-"""Part of what a view taken should have met, without a measurement there, that is left to be seen: as likely as not,
-the hypothesis is wrong."""
+"""Part of what a view taken should have met, without a measurement there, that is left to be seen:
+as likely as not, the hypothesis is wrong."""
 
 
 _COLUMNS = ("points", "sigma", "origin", "view", "spread")
@@ -34,13 +36,16 @@ _ZEROS: Any = None  # as many as there are hits
 
 @dataclass(frozen=True, eq=False)
 class Hits:
-    """Places where beams met the surface, in the object frame, metres: the table of measurements between rooms."""
+    """Places where beams met the surface, in the object frame, metres: the table of measurements
+    between rooms.
+    """
 
     points: FloatArray  #: shape (n, D).
     sigma: FloatArray  #: standard deviation of the range, shape (n,), positive.
     origin: FloatArray  #: where the camera stood, shape (n, D).
     view: IntArray  #: number of the view, shape (n,).
-    #: covariance of the point's displacement by errors of the camera's pose, shape (n, D, D), metres²; 0 by default.
+    #: covariance of the point's displacement by errors of the camera's pose, shape (n, D, D),
+    #: metres²; 0 by default.
     spread: FloatArray = _ZEROS
 
     def __post_init__(self) -> None:
@@ -53,7 +58,12 @@ class Hits:
     @classmethod
     def none(cls, dimension: int = 2) -> Hits:
         """No hit."""
-        return cls(np.empty((0, dimension)), np.empty(0), np.empty((0, dimension)), np.empty(0, dtype=np.intp))
+        return cls(
+            np.empty((0, dimension)),
+            np.empty(0),
+            np.empty((0, dimension)),
+            np.empty(0, dtype=np.intp),
+        )
 
     @classmethod
     def together(cls, parts: Sequence[Hits]) -> Hits:
@@ -67,13 +77,19 @@ class Hits:
         return Hits(*(getattr(self, name)[which] for name in _COLUMNS))
 
     def moved(self, *way: float) -> Hits:
-        """The same in a frame with the same axes, in which their origin is at `way` (D numbers), metres."""
-        return replace(self, points=self.points + way, origin=self.origin + way) if any(way) else self
+        """The same in a frame with the same axes, in which their origin is at `way` (D numbers),
+        metres.
+        """
+        return (
+            replace(self, points=self.points + way, origin=self.origin + way) if any(way) else self
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class Hypotheses:
-    """Elements of the surface of S objects that there may be, M each, in the object frame; all as likely."""
+    """Elements of the surface of S objects that there may be, M each, in the object frame; all as
+    likely.
+    """
 
     points: FloatArray  #: middle of each element, shape (S, M, D), metres.
     normals: FloatArray  #: outward unit normal, shape (S, M, D).
@@ -81,21 +97,29 @@ class Hypotheses:
     seen: FloatArray  #: part of each that evidence has met, shape (S, M).
 
     def doubted(self, met: BoolArray) -> FloatArray:
-        """Part of each element that counts as seen if T views taken should have `met` it, shape (S, T, M): (S, M).
+        """Part of each element that counts as seen if T views taken should have `met` it, shape (S,
+        T, M): (S, M).
 
         Each of them takes half of what it should have met and no measurement shows.
         """
         return np.asarray(1.0 - (1.0 - self.seen) * DOUBT ** met.sum(axis=1))
 
     def reached(self, visible: BoolArray, tau: float) -> BoolArray:
-        """Which elements lie within `tau` (metres) of one that is `visible` to a view, shape (S, V, M)."""
+        """Which elements lie within `tau` (metres) of one that is `visible` to a view, shape (S, V,
+        M).
+        """
         near = (neighbours(points, tau) for points in self.points)
-        found = [(one @ seen.T.astype(np.float32)).T > 0.0 for one, seen in zip(near, visible, strict=True)]
+        found = [
+            (one @ seen.T.astype(np.float32)).T > 0.0
+            for one, seen in zip(near, visible, strict=True)
+        ]
         return np.stack(found)
 
 
 def neighbours(points: FloatArray, tau: float) -> csr_matrix:
-    """1 where two of the points, shape (n, D), are within `tau`, metres, itself included; shape (n, n)."""
+    """1 where two of the points, shape (n, D), are within `tau`, metres, itself included; shape (n,
+    n).
+    """
     pairs = cKDTree(points).query_pairs(tau, output_type="ndarray")
     itself = np.arange(len(points))
     rows, columns = (np.concatenate([itself, *pair]) for pair in (pairs.T, pairs.T[::-1]))
@@ -115,28 +139,40 @@ class Believed(Protocol):
 
     @property
     def count(self) -> int:
-        """Number of measurements that it depends on: fewer than before where a mapper has lost some."""
+        """Number of measurements that it depends on: fewer than before where a mapper has lost
+        some.
+        """
 
     def measured(self, tolerance: float) -> float:
-        """Estimated part of the surface, in [0, 1], that was measured as narrowly as a `tolerance`, metres."""
+        """Estimated part of the surface, in [0, 1], that was measured as narrowly as a `tolerance`,
+        metres.
+        """
 
     def keep_off(self, ground: Ground, most: float) -> Ground:
-        """The ground with what the object may occupy on it, `most` metres from its origin at most."""
+        """The ground with what the object may occupy on it, `most` metres from its origin at
+        most.
+        """
 
 
 @runtime_checkable
 class Banded(Protocol):
-    """A belief that bounds the radius over the polar angle, for the closed forms of the thesis and BAND_NARROW."""
+    """A belief that bounds the radius over the polar angle, for the closed forms of the thesis and
+    BAND_NARROW.
+    """
 
     def band(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Polar angle, radians, lower and upper bound of the radius, metres, shape (M,) each."""
 
     def narrow_part(self, tolerance: float) -> float:
-        """Part of the circle on which measurements made the band narrower than the `tolerance`, metres."""
+        """Part of the circle on which measurements made the band narrower than the `tolerance`,
+        metres.
+        """
 
 
 class Surface(Believed, Protocol):
-    """What the object may be, as far as is known. Immutable; poses and points are in the object frame."""
+    """What the object may be, as far as is known. Immutable; poses and points are in the object
+    frame.
+    """
 
     @property
     def by_noise(self) -> Surface:
@@ -146,18 +182,25 @@ class Surface(Believed, Protocol):
     def drawable(self) -> bool:
         """Whether there is evidence to draw hypotheses from."""
 
-    def adding(self, hits: Hits, free: Iterable[FreeRays] = (), *, same_view: bool = False) -> Surface:
-        """The surface with more measurements and free space, of one view more unless they are of the `same_view`."""
+    def adding(
+        self, hits: Hits, free: Iterable[FreeRays] = (), *, same_view: bool = False
+    ) -> Surface:
+        """The surface with more measurements and free space, of one view more unless they are of
+        the `same_view`.
+        """
 
     def hypotheses(self, aim: CoverageTarget, count: int, seed: int) -> Hypotheses:
-        """Draw `count` hypotheses, whose `size` and `seen` are by what is to be covered; the same for the same `seed`.
+        """Draw `count` hypotheses, whose `size` and `seen` are by what is to be covered; the same
+        for the same `seed`.
 
         Raises:
             SettingError: there is no evidence.
         """
 
     def outline(self) -> tuple[Hypotheses, FloatArray]:
-        """The surface as it is most likely (S = 1), and the standard deviation of each element, shape (M,), metres."""
+        """The surface as it is most likely (S = 1), and the standard deviation of each element,
+        shape (M,), metres.
+        """
 
     def visible(
         self, hypotheses: Hypotheses, poses: Poses, scene: Scene, ground: Ground | None = None
@@ -188,13 +231,22 @@ class SurfaceModel(Protocol):
 
     @property
     def points(self) -> FloatArray:
-        """Where what the belief depends on is, for display, shape (n, D), metres; repeats may be merged."""
+        """Where what the belief depends on is, for display, shape (n, D), metres; repeats may be
+        merged.
+        """
 
     @property
     def refits_all(self) -> bool:
         """Whether an update depends on the measurements alone, and on no fit before it."""
 
-    def take(self, hits: Hits, free: Iterable[FreeRays] = (), *, same_view: bool = False, last: bool = True) -> None:
+    def take(
+        self,
+        hits: Hits,
+        free: Iterable[FreeRays] = (),
+        *,
+        same_view: bool = False,
+        last: bool = True,
+    ) -> None:
         """Add hits and free space; one more view, unless they are of the `same_view` as the last.
 
         What depends on all of them together may be left to the `last` of several calls.
@@ -204,7 +256,9 @@ class SurfaceModel(Protocol):
         """The :class:`Mapped` given everything so far; it never changes afterwards."""
 
     def stays_fast(self, information: float) -> bool:
-        """Whether an update takes linear time that adds at most `information`, the sum of 1/σ² (1/m²)."""
+        """Whether an update takes linear time that adds at most `information`, the sum of 1/σ²
+        (1/m²).
+        """
 
     def copy(self) -> SurfaceModel:
         """An independent copy."""
@@ -216,7 +270,8 @@ class SurfaceModel(Protocol):
         """Everything that the model holds, as arrays by name."""
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the :meth:`state` of another model of the same settings: the same belief, bit for bit.
+        """Restore the :meth:`state` of another model of the same settings: the same belief, bit for
+        bit.
 
         Raises:
             MeasurementError: it is no such state; nothing is changed.
@@ -236,23 +291,34 @@ class Certificate(Protocol):
 
     @property
     def calibrated(self) -> bool:
-        """Whether its probability is a part of recorded episodes, in place of a part of hypotheses."""
+        """Whether its probability is a part of recorded episodes, in place of a part of
+        hypotheses.
+        """
 
-    def estimate(self, believed: Any, taken: Poses, delta: float, margin: float = 0.0) -> CoverageEstimate:
+    def estimate(
+        self, believed: Any, taken: Poses, delta: float, margin: float = 0.0
+    ) -> CoverageEstimate:
         """Estimate the coverage of what a mapper has published, after the views `taken` (T,).
 
-        `delta` is the probability left outside of the interval, `margin` the coverage required beyond the target.
+        `delta` is the probability left outside of the interval, `margin` the coverage required
+        beyond the target.
         """
 
 
 def coverage_of(
-    surface: Surface, drawn: Hypotheses, aim: CoverageTarget, taken: Poses, views: Poses, scene: Scene,
+    surface: Surface,
+    drawn: Hypotheses,
+    aim: CoverageTarget,
+    taken: Poses,
+    views: Poses,
+    scene: Scene,
     ground: Ground | None = None,
 ) -> ShapeCoverage:
-    """What is to be seen of hypotheses from `views` (V,) once those `taken` (T,) have been, past a `ground`.
+    """What is to be seen of hypotheses from `views` (V,) once those `taken` (T,) have been, past a
+    `ground`.
 
-    With a resolution a view covers what lies within it of what it sees, and nothing is fixed by a look whose noise is
-    above `seen_std`. A view that was taken adds nothing when it is repeated.
+    With a resolution a view covers what lies within it of what it sees, and nothing is fixed by a
+    look whose noise is above `seen_std`. A view that was taken adds nothing when it is repeated.
     """
     visible, met = (surface.visible(drawn, poses, scene, ground) for poses in (views, taken))
     if aim.seen_std:
@@ -262,14 +328,19 @@ def coverage_of(
     return ShapeCoverage.left(drawn.size, drawn.doubted(met), visible, views.repeat(taken))
 
 
-def fixed(drawn: Hypotheses, views: Poses, sensor: SensorModel, noise: RangeNoise, most: float) -> BoolArray:
-    r"""Which element of which hypothesis each view fixes: where :math:`σ(d, γ) \le σ_{most}`, shape (S, V, M).
+def fixed(
+    drawn: Hypotheses, views: Poses, sensor: SensorModel, noise: RangeNoise, most: float
+) -> BoolArray:
+    r"""Which element of which hypothesis each view fixes: where :math:`σ(d, γ) \le σ_{most}`, shape
+    (S, V, M).
 
     σ is that of the sensor at the range d and the angle γ between the beam and the normal.
     """
     places, stand = np.unique(views.position, axis=0, return_inverse=True)
     beams = places[:, None] - drawn.points[:, None]
     distance = np.linalg.norm(beams, axis=-1)
-    cosine = (beams * drawn.normals[:, None]).sum(axis=-1) / np.maximum(distance, np.finfo(float).tiny)
+    cosine = (beams * drawn.normals[:, None]).sum(axis=-1) / np.maximum(
+        distance, np.finfo(float).tiny
+    )
     incidence = np.arccos(np.clip(cosine, -1.0, 1.0))
     return np.asarray(sensor.range_std(noise, distance, incidence) <= most)[:, stand.reshape(-1)]

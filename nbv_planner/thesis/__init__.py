@@ -1,4 +1,6 @@
-"""What the thesis is about alone: objectives on the band, two phases, regret; they ask for star2d and the circle."""
+"""What the thesis is about alone: objectives on the band, two phases, regret; they ask for star2d
+and the circle.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,16 @@ from nbv_planner.thesis.pixels import ConfidenceSimpleNumber, IntersectionOcclus
 OBJECTIVES: dict[str, type[BandObjective]] = {
     cls.info.id: cls
     for cls in (
-        IntersectionOcclusionAware, Intersection, Confidence, ConfidenceSimple, ConfidenceSimpleNumber,
-        ConfidenceSimplePolar, ConfidenceSimpleWeighted, Uncertainty, UncertaintyPolar, ObservedConfidenceLower,
+        IntersectionOcclusionAware,
+        Intersection,
+        Confidence,
+        ConfidenceSimple,
+        ConfidenceSimpleNumber,
+        ConfidenceSimplePolar,
+        ConfidenceSimpleWeighted,
+        Uncertainty,
+        UncertaintyPolar,
+        ObservedConfidenceLower,
         ObservedConfidenceUpper,
     )
 }
@@ -36,6 +46,12 @@ KNOWING = {cls.info.id: cls for cls in (ObservedSurface, ObservedSurfaceMarginal
 """Classes of the objectives that know the object, by id."""
 
 __all__ = [
-    "KNOWING", "OBJECTIVES", "BandObjective", "HybridPlanner", "TrueOutline", "TrueSurface", "TwoPhasePlanner",
+    "KNOWING",
+    "OBJECTIVES",
+    "BandObjective",
+    "HybridPlanner",
+    "TrueOutline",
+    "TrueSurface",
+    "TwoPhasePlanner",
     "Uncertainty",
 ]

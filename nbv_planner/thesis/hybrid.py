@@ -1,4 +1,6 @@
-"""Planners of the thesis's kind: two phases (ch. 5.3), and the rollout as long as the regret bound of U can be kept."""
+"""Planners of the thesis's kind: two phases (ch. 5.3), and the rollout as long as the regret bound
+of U can be kept.
+"""
 
 from __future__ import annotations
 
@@ -24,17 +26,24 @@ from nbv_planner.world.scene import Scene
 
 
 class TwoPhasePlanner(Planner):
-    r"""Maximise an area objective, then a second one inside the maximiser's interval (def. twophase-algorithm).
+    r"""Maximise an area objective, then a second one inside the maximiser's interval (def.
+    twophase-algorithm).
 
     .. math:: \arg\max_{θ \in C \cap Φ_S(θ^{(1)})} F^{(2)}(θ) - λ\,c(θ), \quad
         θ^{(1)} = \arg\max_{θ\in C} F^{(1)}(θ) - λ\,c(θ)
 
-    Both maxima are taken over the feasible candidates, so the second is never empty: it holds :math:`θ^{(1)}`.
-    With `refine` the view may leave the interval by half the distance of two candidates.
+    Both maxima are taken over the feasible candidates, so the second is never empty: it holds
+    :math:`θ^{(1)}`. With `refine` the view may leave the interval by half the distance of two
+    candidates.
     """
 
     def __init__(
-        self, phase_one: Objective, objective: Objective, scene: Scene, views: ViewSpace, settings: DecisionSettings,
+        self,
+        phase_one: Objective,
+        objective: Objective,
+        scene: Scene,
+        views: ViewSpace,
+        settings: DecisionSettings,
         reader: Reader = lambda surface: surface,
     ) -> None:
         super().__init__(objective, scene, views, settings, reader)
@@ -50,22 +59,24 @@ class TwoPhasePlanner(Planner):
 
 
 class HybridPlanner(RolloutPlanner):
-    r"""Follow the rollout, unless it falls behind the bound of U; then take the view of U (docs, theory).
+    r"""Follow the rollout, unless it falls behind the bound of U; then take the view of U (docs,
+    theory).
 
-    With :math:`U_t = \max_θ F_u(θ|θ_{1:t-1})`, an upper bound of what any view adds, the view θ of the rollout is
-    taken if
+    With :math:`U_t = \max_θ F_u(θ|θ_{1:t-1})`, an upper bound of what any view adds, the view θ of
+    the rollout is taken if
 
-    .. math:: \sum_{s \le t} U_s \le κ \Bigl(\sum_{s<t} F_u(θ_s|θ_{1:s-1}) + F_u(θ|θ_{1:t-1})\Bigr) + M_t/ρ
+    .. math:: \sum_{s \le t} U_s \le κ \Bigl(\sum_{s<t} F_u(θ_s|θ_{1:s-1})
+        + F_u(θ|θ_{1:t-1})\Bigr) + M_t/ρ
 
-    and else the maximiser of :math:`F_u`, for which the left side grows by no more than the right one. κ is
-    `hybrid_factor`, ρ `hybrid_share`, and :math:`M_t` the number of surface points seen so far
-    (:func:`measured_points`). So
+    and else the maximiser of :math:`F_u`, for which the left side grows by no more than the right
+    one. κ is `hybrid_factor`, ρ `hybrid_share`, and :math:`M_t` the number of surface points seen
+    so far (:func:`measured_points`). So
 
     .. math:: R_{ind}(T) \le κ \sum_{t \le T} F_u(θ_t|θ_{1:t-1}) + (1/ρ - 1)|S|,
 
-    whose sum the thesis bounds for whatever views are taken. A round of which nothing is known (the planner was
-    restarted without its state, or the view was chosen elsewhere) counts with the greatest bound that any can have and
-    with the value 0.
+    whose sum the thesis bounds for whatever views are taken. A round of which nothing is known (the
+    planner was restarted without its state, or the view was chosen elsewhere) counts with the
+    greatest bound that any can have and with the value 0.
 
     The utilities reported are those of the rollout, EMC, also where U decides.
     """
@@ -73,7 +84,12 @@ class HybridPlanner(RolloutPlanner):
     refinable = False
 
     def __init__(
-        self, objective: Objective, scene: Scene, views: ViewSpace, settings: DecisionSettings, reader: Reader
+        self,
+        objective: Objective,
+        scene: Scene,
+        views: ViewSpace,
+        settings: DecisionSettings,
+        reader: Reader,
     ) -> None:
         super().__init__(objective, scene, views, settings, reader)
         self._shapes = star_reader(reader, "planner hybrid").settings
@@ -82,17 +98,23 @@ class HybridPlanner(RolloutPlanner):
 
     def _entered(self, visited: Sequence[CameraPose], decision: Decision) -> Decision:
         """Enter the round, and record which rule chose."""
-        taken = self._bounds[np.flatnonzero(decision.candidates.view_angle == decision.view_angle)[0]]
+        taken = self._bounds[
+            np.flatnonzero(decision.candidates.view_angle == decision.view_angle)[0]
+        ]
         self._ledger.enter(visited, decision.view, Round(float(self._bounds.max()), float(taken)))
         forced = decision.decided_by != self.settings.label
         return decision if forced else dataclasses.replace(decision, decided_by=self._decided_by)
 
     def _rank(self, options: Options) -> FloatArray:
         belief = star2d(options.situation.surface, "planner hybrid").belief
-        self._bounds = Uncertainty.values(belief, options.situation.scene, self.views.candidates.view_angle)
+        self._bounds = Uncertainty.values(
+            belief, options.situation.scene, self.views.candidates.view_angle
+        )
         ranks = super()._rank(options)
         proposed = self._first_best(np.where(options.feasible, ranks, -np.inf))
-        follows = self._affords(options, Round(float(self._bounds.max()), float(self._bounds[proposed])))
+        follows = self._affords(
+            options, Round(float(self._bounds.max()), float(self._bounds[proposed]))
+        )
         self._decided_by = "rollout" if follows else Uncertainty.info.id
         return ranks if follows else self._bounds - options.costs
 
@@ -107,17 +129,22 @@ class HybridPlanner(RolloutPlanner):
 
 
 def measured_points(belief: SurfaceBelief, scene: Scene, settings: ShapeSettings) -> float:
-    """Number of surface points seen so far, from the measurements alone, rather too few than too many.
+    """Number of surface points seen so far, from the measurements alone, rather too few than too
+    many.
 
-    The contour may be counted where it only jumps from what is seen before a gap to what is seen behind. Where surface
-    points themselves are measured, no more can have been seen than there are grid angles with a measurement.
+    The contour may be counted where it only jumps from what is seen before a gap to what is seen
+    behind. Where surface points themselves are measured, no more can have been seen than there are
+    grid angles with a measurement.
     """
-    points = seen_points(belief, uniform_grid(settings.shape_grid), scene.pixel_size, settings.point_density)
+    points = seen_points(
+        belief, uniform_grid(settings.shape_grid), scene.pixel_size, settings.point_density
+    )
     return min(points, float(np.count_nonzero(belief.hits)))
 
 
 def most_points(scene: Scene) -> float:
-    r"""Upper bound of what any view adds: :math:`h^{-2}\,\tfrac12|Φ_S|(d_{max}^2 - d_{min}^2)`, with no knowledge.
+    r"""Upper bound of what any view adds: :math:`h^{-2}\,\tfrac12|Φ_S|(d_{max}^2 - d_{min}^2)`,
+    with no knowledge.
 
     It is the bound U for a band from the least to the greatest radius that an object may have.
     """

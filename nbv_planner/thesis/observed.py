@@ -1,4 +1,6 @@
-"""Objectives that count what would be seen of the band's edges (OCL, OCU), or of the true object (OS, OSM)."""
+"""Objectives that count what would be seen of the band's edges (OCL, OCU), or of the true object
+(OS, OSM).
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,8 @@ class ObservedConfidenceLower(BandObjective):
 class ObservedConfidenceUpper(BandObjective):
     """OCU: number of points of the upper bound, one per world pixel, that are observed from θ.
 
-    Meant by the thesis as a lower bound of what a view reveals; neither it nor OCL is a bound in every case.
+    Meant by the thesis as a lower bound of what a view reveals; neither it nor OCL is a bound in
+    every case.
     """
 
     info = OBJECTIVE_INFO["OCU"]
@@ -45,8 +48,12 @@ class ObservedConfidenceUpper(BandObjective):
         return _observed_points(belief.angle, belief.upper, scene, views)
 
 
-def _observed_points(angle: FloatArray, radius: FloatArray, scene: Scene, views: Poses | FloatArray) -> FloatArray:
-    """Count the points of a contour on the grid, one per world pixel, that each view observes, shape (V,)."""
+def _observed_points(
+    angle: FloatArray, radius: FloatArray, scene: Scene, views: Poses | FloatArray
+) -> FloatArray:
+    """Count the points of a contour on the grid, one per world pixel, that each view observes,
+    shape (V,).
+    """
     points = discretise(angle, radius, scene.pixel_size)
     return np.asarray(observe(angle[points], radius[points], views, scene).sum(axis=1), dtype=float)
 
@@ -71,7 +78,9 @@ class TrueSurface:
 
 
 class TrueOutline(TrueSurface):
-    """Points at equal distances along the true outline; a view covers those within `tau`, metres, of one it sees."""
+    """Points at equal distances along the true outline; a view covers those within `tau`, metres,
+    of one it sees.
+    """
 
     def __init__(self, angle: FloatArray, radius: FloatArray, tau: float) -> None:
         super().__init__(angle, radius)
@@ -84,7 +93,9 @@ class TrueOutline(TrueSurface):
 
     def observed(self, views: Poses | FloatArray, scene: Scene) -> BoolArray:
         """Which points each view covers, shape (V, P)."""
-        return np.asarray((self._near @ super().observed(views, scene).T.astype(np.float32)).T > 0.0)
+        return np.asarray(
+            (self._near @ super().observed(views, scene).T.astype(np.float32)).T > 0.0
+        )
 
 
 class ObservedSurface:

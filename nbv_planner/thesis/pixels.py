@@ -35,7 +35,9 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class WorldPixels:
-    """Centres of world pixels by rising polar `angle` in [0, 2π), radians, with their `radius`, metres; (N,) each."""
+    """Centres of world pixels by rising polar `angle` in [0, 2π), radians, with their `radius`,
+    metres; (N,) each.
+    """
 
     angle: FloatArray
     radius: FloatArray
@@ -57,13 +59,17 @@ def world_pixels(reach: float, pixel_size: float) -> WorldPixels:
 
 
 def pixels_in_band(belief: SurfaceBelief, reach: float, pixel_size: float) -> IntArray:
-    r"""Indices of the :func:`world_pixels` with :math:`l(φ) \le r \le u(φ)`, the bounds interpolated linearly, rising.
+    r"""Indices of the :func:`world_pixels` with :math:`l(φ) \le r \le u(φ)`, the bounds
+    interpolated linearly, rising.
 
     Only those near the band are tested.
     """
     grid = belief.angle.tobytes()
     near = _by_radius(reach, pixel_size, grid).between(belief.lower, belief.upper)
-    pixels, at_pixels = world_pixels(reach, pixel_size), _interpolation(reach, pixel_size, grid).chosen(near)
+    pixels, at_pixels = (
+        world_pixels(reach, pixel_size),
+        _interpolation(reach, pixel_size, grid).chosen(near),
+    )
     radius = pixels.radius.take(near)
     inside = (at_pixels(belief.lower) <= radius) & (radius <= at_pixels(belief.upper))
     return np.sort(near[inside])
@@ -77,10 +83,12 @@ def _interpolation(reach: float, pixel_size: float, grid: bytes) -> CircleInterp
 
 @dataclass(frozen=True, eq=False)
 class _ByRadius:
-    """World pixels by the stretch between two grid angles that they lie in, and there by rising radius.
+    """World pixels by the stretch between two grid angles that they lie in, and there by rising
+    radius.
 
-    The K stretches with pixels begin at the grid angles `before` and end at `after`, shape (K,). The N pixels are in
-    the order of the `key`: radius plus `span`, more than any radius, times the number of the stretch, metres.
+    The K stretches with pixels begin at the grid angles `before` and end at `after`, shape (K,).
+    The N pixels are in the order of the `key`: radius plus `span`, more than any radius, times the
+    number of the stretch, metres.
     """
 
     before: IntArray
@@ -90,7 +98,8 @@ class _ByRadius:
     span: float
 
     def between(self, lower: FloatArray, upper: FloatArray) -> IntArray:
-        """Pixels of each stretch from the least of `lower` to the greatest of `upper` at its ends, (M,) each, metres.
+        """Pixels of each stretch from the least of `lower` to the greatest of `upper` at its ends,
+        (M,) each, metres.
 
         All that lie between the two interpolated are among them, whatever rounding does.
         """
@@ -98,7 +107,8 @@ class _ByRadius:
         end = np.maximum(upper.take(self.before), upper.take(self.after)) + _ROUNDING
         stretch = self.span * np.arange(len(self.before))
         first, behind = (
-            np.searchsorted(self.key, stretch + np.clip(radius, -1.0, self.span - 2.0)) for radius in (begin, end)
+            np.searchsorted(self.key, stretch + np.clip(radius, -1.0, self.span - 2.0))
+            for radius in (begin, end)
         )
         return self.pixel.take(ranges(first, np.maximum(behind - first, 0)))
 
@@ -106,7 +116,10 @@ class _ByRadius:
 @lru_cache(maxsize=2)
 def _by_radius(reach: float, pixel_size: float, grid: bytes) -> _ByRadius:
     """Order the pixels; the bytes of the grid are part of the cache key."""
-    at_pixels, radius = _interpolation(reach, pixel_size, grid), world_pixels(reach, pixel_size).radius
+    at_pixels, radius = (
+        _interpolation(reach, pixel_size, grid),
+        world_pixels(reach, pixel_size).radius,
+    )
     begins = np.diff(at_pixels.before, prepend=-1) != 0
     stretch, span = np.cumsum(begins) - 1, reach + 3.0
     key = radius + span * stretch
@@ -115,7 +128,9 @@ def _by_radius(reach: float, pixel_size: float, grid: bytes) -> _ByRadius:
 
 
 def ranges(first: IntArray, number: IntArray) -> IntArray:
-    """Indices `first`, `first` + 1, ... of each of some ranges, `number` of each, one range behind the other."""
+    """Indices `first`, `first` + 1, ... of each of some ranges, `number` of each, one range behind
+    the other.
+    """
     start = np.cumsum(number) - number
     return np.asarray(np.arange(number.sum()) + np.repeat(first - start, number))
 
@@ -123,7 +138,8 @@ def ranges(first: IntArray, number: IntArray) -> IntArray:
 def cone_reach(scene: Scene) -> float:
     r"""Greatest distance from the origin within the cone of any view, metres.
 
-    That of the camera or of the far corners, :math:`\sqrt{d_{cam}^2 + d_{DOF}^2 - 2 d_{cam} d_{DOF}\cos(α_{FOV}/2)}`.
+    That of the camera or of the far corners,
+    :math:`\sqrt{d_{cam}^2 + d_{DOF}^2 - 2 d_{cam} d_{DOF}\cos(α_{FOV}/2)}`.
     """
     d, far = scene.view_distance, scene.sensor.range_max
     corner = math.sqrt(d * d + far * far - 2.0 * d * far * math.cos(scene.half_field))
@@ -131,8 +147,11 @@ def cone_reach(scene: Scene) -> float:
 
 
 BEARING_SPAN = 10.0
-"""Wider than any difference of two bearings: keeps the bearings of different views apart on one axis."""
-# (view, pixel) pairs of a part of the views; and how many pairs at most, 24 bytes each, are kept for the next decision.
+"""Wider than any difference of two bearings: keeps the bearings of different views apart on one
+axis.
+"""
+# (view, pixel) pairs of a part of the views; and how many pairs at most, 24 bytes each, are kept
+# for the next decision.
 _BLOCK_PAIRS = 1 << 16
 _MOST_KEPT = 1 << 21
 _SLACK = 1e-6  # metres
@@ -140,9 +159,12 @@ _SLACK = 1e-6  # metres
 
 @dataclass(frozen=True, eq=False)
 class ConePixels:
-    """Pixels in the cones of v views in one flat list, by view and within a view by rising bearing."""
+    """Pixels in the cones of v views in one flat list, by view and within a view by rising
+    bearing.
+    """
 
-    key: FloatArray  #: bearing plus :data:`BEARING_SPAN` times the number of the view, rising, shape (N,), radians.
+    #: bearing plus :data:`BEARING_SPAN` times the number of the view, rising, shape (N,), radians.
+    key: FloatArray
     distance: FloatArray  #: range from the view, shape (N,), metres.
     edges: IntArray  #: where in the list each view begins, and the end, shape (v + 1,).
 
@@ -167,11 +189,14 @@ def _pairs_of_view(scene: Scene) -> float:
     return scene.half_field * (scene.sensor.range_max / scene.pixel_size) ** 2
 
 
-def band_in_cones(scene: Scene, views: FloatArray, band: IntArray) -> Iterator[tuple[slice, ConePixels]]:
-    """Parts of `views`, shape (V,), radians, each with those world pixels in its cones that are among `band`.
+def band_in_cones(
+    scene: Scene, views: FloatArray, band: IntArray
+) -> Iterator[tuple[slice, ConePixels]]:
+    """Parts of `views`, shape (V,), radians, each with those world pixels in its cones that are
+    among `band`.
 
-    These are indices of pixels within :func:`cone_reach`, shape (P,). The cones of many views or of many pixels are not
-    kept: they are recomputed each time, among the pixels of the band.
+    These are indices of pixels within :func:`cone_reach`, shape (P,). The cones of many views or of
+    many pixels are not kept: they are recomputed each time, among the pixels of the band.
     """
     rows = views_in_part(scene)
     kept = 0 < len(views) * _pairs_of_view(scene) <= _MOST_KEPT
@@ -203,19 +228,28 @@ class _AllInCones:
         chosen[self.place.take(ranges(first, self.first.take(band + 1) - first))] = True
         kept = np.flatnonzero(chosen)
         return ConePixels(
-            self.pixels.key.take(kept), self.pixels.distance.take(kept), np.searchsorted(kept, self.pixels.edges)
+            self.pixels.key.take(kept),
+            self.pixels.distance.take(kept),
+            np.searchsorted(kept, self.pixels.edges),
         )
 
 
 # Two: those of the candidates are needed in turn with those between two candidates.
 @lru_cache(maxsize=2)
 def _all_in_cones(scene: Scene, views: bytes, rows: int) -> _AllInCones:
-    """Pixels of the whole world in the cones of `views`, in parts of `rows`; the bytes are part of the cache key."""
+    """Pixels of the whole world in the cones of `views`, in parts of `rows`; the bytes are part of
+    the cache key.
+    """
     angles, world = np.frombuffer(views), world_pixels(cone_reach(scene), scene.pixel_size)
-    parts = [_in_cones(scene, angles[start : start + rows], world) for start in range(0, len(angles), rows)]
+    parts = [
+        _in_cones(scene, angles[start : start + rows], world)
+        for start in range(0, len(angles), rows)
+    ]
     key, distance, pixel = (
         np.concatenate(column)
-        for column in zip(*((found.key, found.distance, index) for found, index in parts), strict=True)
+        for column in zip(
+            *((found.key, found.distance, index) for found, index in parts), strict=True
+        )
     )
     counts = np.concatenate([np.diff(found.edges) for found, _ in parts])
     place = np.argsort(pixel, kind="stable")
@@ -241,18 +275,21 @@ def _in_cone(
     near = np.abs(aside) <= np.tan(scene.half_field) * ahead + _SLACK
     # A wider choice first, since the exact bearing and distance of a pixel take longer.
     chosen = np.flatnonzero(near & (ahead**2 + aside**2 <= (scene.sensor.range_max + _SLACK) ** 2))
-    bearing, distance = world_to_camera(pixels.angle[chosen], pixels.radius[chosen], view, scene.view_distance)
+    bearing, distance = world_to_camera(
+        pixels.angle[chosen], pixels.radius[chosen], view, scene.view_distance
+    )
     inside = np.flatnonzero(scene.in_cone(bearing, distance))
     inside = inside[np.argsort(bearing[inside], kind="stable")]
     return bearing[inside], distance[inside], chosen[inside]
 
 
 class IntersectionOcclusionAware(BandObjective):
-    """IOA: number of world pixels inside the cone, not hidden behind the lower bound, and inside the band.
+    """IOA: number of world pixels inside the cone, not hidden behind the lower bound, and inside
+    the band.
 
-    A pixel is hidden if its bearing lies within the bearings of all points of the discretised lower bound, and its
-    range is not smaller than that of the points seen, interpolated linearly at its bearing; beyond the outermost point
-    seen its range holds on (thesis eq. objective-ioa).
+    A pixel is hidden if its bearing lies within the bearings of all points of the discretised lower
+    bound, and its range is not smaller than that of the points seen, interpolated linearly at its
+    bearing; beyond the outermost point seen its range holds on (thesis eq. objective-ioa).
     """
 
     info = OBJECTIVE_INFO["IOA"]
@@ -268,11 +305,14 @@ class IntersectionOcclusionAware(BandObjective):
         return values
 
 
-def _corners(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
-    """Corners of the line that hides pixels from each view: its number, bearing (radians) and distance, shape (N,).
+def _corners(
+    belief: SurfaceBelief, scene: Scene, views: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Corners of the line that hides pixels from each view: its number, bearing (radians) and
+    distance, shape (N,).
 
-    They are the seen points of the discretised lower bound, whatever the range, and one at either end of the bearings
-    of all its points; by view and within a view by rising bearing.
+    They are the seen points of the discretised lower bound, whatever the range, and one at either
+    end of the bearings of all its points; by view and within a view by rising bearing.
     """
     points = discretise(belief.angle, belief.lower, scene.pixel_size)
     angle, radius = belief.angle[points], belief.lower[points]
@@ -304,11 +344,12 @@ def _with(values: NDArray[Any], places: IntArray, added: ArrayLike) -> NDArray[A
 
 @dataclass(frozen=True, eq=False)
 class _Pieces:
-    """Straight pieces between the :func:`_corners` of consecutive views, each from its key to that of the next one.
+    """Straight pieces between the :func:`_corners` of consecutive views, each from its key to that
+    of the next one.
 
-    Behind the last corner of a view a piece at infinity begins. Each of the N begins at a `key` as in
-    :class:`ConePixels`, rising within a part, with the range `distance` (metres), which grows by the `slope` (m/rad);
-    views rise.
+    Behind the last corner of a view a piece at infinity begins. Each of the N begins at a `key` as
+    in :class:`ConePixels`, rising within a part, with the range `distance` (metres), which grows by
+    the `slope` (m/rad); views rise.
     """
 
     view: IntArray
@@ -322,13 +363,16 @@ class _Pieces:
         view, bearing, distance = _corners(belief, scene, views)
         key = view % views_in_part(scene) * BEARING_SPAN + bearing
         last = np.flatnonzero(np.diff(view, append=-1))
-        with np.errstate(divide="ignore", invalid="ignore"):  # points at one bearing: a piece without length
+        # points at one bearing: a piece without length
+        with np.errstate(divide="ignore", invalid="ignore"):
             slope = np.diff(distance, append=0.0) / np.diff(key, append=np.inf)
         slope[last] = 0.0
         added = last + 1 + np.arange(len(last))
         return cls(
-            _with(view, added, view[last]), _with(key, added, np.nextafter(key[last], np.inf)),
-            _with(distance, added, np.inf), _with(slope, added, 0.0),
+            _with(view, added, view[last]),
+            _with(key, added, np.nextafter(key[last], np.inf)),
+            _with(distance, added, np.inf),
+            _with(slope, added, 0.0),
         )
 
     def part(self, part: slice) -> _Pieces:
@@ -348,7 +392,8 @@ class _Pieces:
 
 
 class ConfidenceSimpleNumber(BandObjective):
-    r"""CSN: number of world pixel centres with :math:`φ \in Φ_S(θ)` and :math:`l(φ) \le r \le u(φ)`.
+    r"""CSN: number of world pixel centres with :math:`φ \in Φ_S(θ)` and
+    :math:`l(φ) \le r \le u(φ)`.
 
     The bounds are interpolated linearly on the grid; the world ends at the view circle.
     """
@@ -360,9 +405,13 @@ class ConfidenceSimpleNumber(BandObjective):
         """Value per candidate view, in pixels."""
         band = pixels_in_band(belief, scene.view_distance, scene.pixel_size)
         # Two turns on one axis, so that an interval across 0 is one stretch.
-        band = np.append(band, band + len(world_pixels(scene.view_distance, scene.pixel_size).angle))
+        band = np.append(
+            band, band + len(world_pixels(scene.view_distance, scene.pixel_size).angle)
+        )
         windows = _pixels_on_intervals(scene, views.tobytes())
-        return np.asarray(np.searchsorted(band, windows.last) - np.searchsorted(band, windows.first), dtype=float)
+        return np.asarray(
+            np.searchsorted(band, windows.last) - np.searchsorted(band, windows.first), dtype=float
+        )
 
 
 @lru_cache(maxsize=4)

@@ -1,4 +1,6 @@
-"""The protocol of the thesis's runs: the surface points in view, without noise, until a view shows nothing new."""
+"""The protocol of the thesis's runs: the surface points in view, without noise, until a view shows
+nothing new.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,12 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
 from nbv_planner.planning.planners import Decision, DecisionSettings, Planner
 from nbv_planner.planning.termination import Termination, TerminationReason
-from nbv_planner.planning.view_space import CircleViewSpace, ViewSpace, ViewSpaceSettings, view_space_for
+from nbv_planner.planning.view_space import (
+    CircleViewSpace,
+    ViewSpace,
+    ViewSpaceSettings,
+    view_space_for,
+)
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.mapper import Measurements, SurfaceMapper
 from nbv_planner.star2d.rays import PolarRays, unseen_beyond
@@ -27,11 +34,19 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import WorldSettings
 from nbv_planner.world.visibility import observe
 
-PUBLISHED_FIRST_CANDIDATE = {"CSW": 0, "IOA": 47, "I": 1, "U": 15, "UP": 15, "CS-U": 26, "CSN-U": 26}
+PUBLISHED_FIRST_CANDIDATE = {
+    "CSW": 0,
+    "IOA": 47,
+    "I": 1,
+    "U": 15,
+    "UP": 15,
+    "CS-U": 26,
+    "CSN-U": 26,
+}
 """First views of the thesis's published runs by label: its flat prior makes rounding decide them.
 
-They are indices among the 100 candidates of these runs. Its CS-U counts the pixels of phase 1 (CSN-U); the closed
-form starts at the same view to be comparable.
+They are indices among the 100 candidates of these runs. Its CS-U counts the pixels of phase 1
+(CSN-U); the closed form starts at the same view to be comparable.
 """
 _VIEWS, _GRID = 100, 1000
 # Variance, m², that the published runs had added to that of each measurement.
@@ -39,18 +54,26 @@ _JITTER = 1e-8
 Settings = TypeVar("Settings", bound=DecisionSettings)
 
 
-def check(ground: GroundSettings, world: WorldSettings, scans_per_view: int, *, unknown: bool) -> None:
+def check(
+    ground: GroundSettings, world: WorldSettings, scans_per_view: int, *, unknown: bool
+) -> None:
     """Refuse what the protocol has not.
 
     Raises:
         SettingError: it is given; names the parameters.
     """
     if ground.given:
-        raise SettingError("ground_map, no_go_polygons, robot_radius: the thesis protocol has no robot")
+        raise SettingError(
+            "ground_map, no_go_polygons, robot_radius: the thesis protocol has no robot"
+        )
     if scans_per_view > 1:
-        raise SettingError("scans_per_view: the thesis protocol observes the surface points, not scans; must be 1")
+        raise SettingError(
+            "scans_per_view: the thesis protocol observes the surface points, not scans; must be 1"
+        )
     if unknown or world != WorldSettings():
-        raise SettingError("scene, object_x, object_y, other_radius: the thesis protocol knows the scene")
+        raise SettingError(
+            "scene, object_x, object_y, other_radius: the thesis protocol knows the scene"
+        )
 
 
 def grid() -> FloatArray:
@@ -73,9 +96,11 @@ def candidates(views: ViewSpaceSettings, scene: Scene) -> ViewSpace:
 def planner_settings(
     settings: Settings, views: ViewSpaceSettings, tie_tolerance: float, *, draws_shapes: bool
 ) -> Settings:
-    """Settings as in the thesis: points, no cost of travel, revisits allowed, published first view unless set.
+    """Settings as in the thesis: points, no cost of travel, revisits allowed, published first view
+    unless set.
 
-    With another number of candidates than the published one the planner chooses its first view itself.
+    With another number of candidates than the published one the planner chooses its first view
+    itself.
 
     Raises:
         SettingError: looks on the way are asked for.
@@ -86,8 +111,13 @@ def planner_settings(
     if first < 0 and published(views):
         first = PUBLISHED_FIRST_CANDIDATE.get(settings.label, -1)
     return dataclasses.replace(
-        settings, target="points", first_candidate=first, tie_tolerance=tie_tolerance, travel_weight=0.0,
-        revisit_radius=0.0, refine=settings.refine and draws_shapes,
+        settings,
+        target="points",
+        first_candidate=first,
+        tie_tolerance=tie_tolerance,
+        travel_weight=0.0,
+        revisit_radius=0.0,
+        refine=settings.refine and draws_shapes,
     )
 
 
@@ -117,24 +147,41 @@ class Observation:
 
 
 def map_radii(
-    mapper: SurfaceMapper, angle: FloatArray, radius: FloatArray, std: float, view: CameraPose,
+    mapper: SurfaceMapper,
+    angle: FloatArray,
+    radius: FloatArray,
+    std: float,
+    view: CameraPose,
     free: Sequence[PolarRays] = (),
 ) -> Hits:
-    """Map radii at polar angles, shape (n,), of a view, all with the deviation `std` (metres); returns them as hits."""
+    """Map radii at polar angles, shape (n,), of a view, all with the deviation `std` (metres);
+    returns them as hits.
+    """
     data = Measurements(angle, radius, np.full(len(angle), std))
     mapper.add(data, free=free)
     number = len(data)
-    return Hits(data.points, data.std, np.tile((view.x, view.y), (number, 1)), np.zeros(number, dtype=np.intp))
+    return Hits(
+        data.points,
+        data.std,
+        np.tile((view.x, view.y), (number, 1)),
+        np.zeros(number, dtype=np.intp),
+    )
 
 
 def observations(
-    planner: Planner, mapper: SurfaceMapper, points: SurfacePoints, scene: Scene, noise_std: float, observer: Observer,
+    planner: Planner,
+    mapper: SurfaceMapper,
+    points: SurfacePoints,
+    scene: Scene,
+    noise_std: float,
+    observer: Observer,
     visited: Callable[[], Sequence[CameraPose]],
 ) -> Generator[Observation, None, Termination]:
-    """Take view after view until all surface points have been seen, or the next view would show no new one.
+    """Take view after view until all surface points have been seen, or the next view would show no
+    new one.
 
-    The mapper takes the noise `noise_std`, metres, for that of the observed points; `visited` gives the views so far.
-    Returns why it has ended.
+    The mapper takes the noise `noise_std`, metres, for that of the observed points; `visited` gives
+    the views so far. Returns why it has ended.
     """
     noise_std, belief = math.sqrt(noise_std**2 + _JITTER), mapper.belief()
     while not observer.seen.all():
@@ -148,7 +195,8 @@ def observations(
         milliseconds = 1e3 * (time.process_time() - started)
         if not observer.new_points(decision.view).any():
             return Termination(
-                TerminationReason.NO_NEW_POINTS, {"coverage": observer.coverage},
+                TerminationReason.NO_NEW_POINTS,
+                {"coverage": observer.coverage},
                 "the next view would see no new surface point",
             )
         seen = observe(points.angle, points.radius, Poses.of([decision.view]), scene)[0]
@@ -157,4 +205,6 @@ def observations(
         hits = map_radii(mapper, angle, radius, noise_std, decision.view, free)
         belief = mapper.belief()
         yield Observation(decision, hits, belief, milliseconds)
-    return Termination(TerminationReason.COMPLETE, {"coverage": 1.0}, "every surface point has been seen")
+    return Termination(
+        TerminationReason.COMPLETE, {"coverage": 1.0}, "every surface point has been seen"
+    )

@@ -1,4 +1,6 @@
-"""Regret: what is proved about it (thesis, ch. 6), with capacity and T0 of theorem 4.1; the ledger of an episode."""
+"""Regret: what is proved about it (thesis, ch. 6), with capacity and T0 of theorem 4.1; the ledger
+of an episode.
+"""
 
 from __future__ import annotations
 
@@ -32,17 +34,24 @@ class CapacityConstants:
     noise_var: float  #: :math:`σ_ε^2/σ_f^2`.
 
     def bound(self, rounds: float) -> float:
-        r"""Bound :math:`C_4 T^{1/(2ν+1)} L^{2ν/(2ν+1)} + L` with :math:`L = \log(1 + T/σ_ε^2)`, nats."""
+        r"""Bound :math:`C_4 T^{1/(2ν+1)} L^{2ν/(2ν+1)} + L` with :math:`L = \log(1 + T/σ_ε^2)`,
+        nats.
+        """
         logarithm = math.log1p(rounds / self.noise_var)
-        return float(self.c_4 * rounds ** (1.0 / self.power) * logarithm ** (1.0 - 1.0 / self.power) + logarithm)
+        return float(
+            self.c_4 * rounds ** (1.0 / self.power) * logarithm ** (1.0 - 1.0 / self.power)
+            + logarithm
+        )
 
 
 def capacity_constants(kernel: PeriodicMatern, noise_std: float) -> CapacityConstants:
-    r"""Constants under which the bound of lemma 2-6 is proved, for measurements of σ_ε = `noise_std` (metres).
+    r"""Constants under which the bound of lemma 2-6 is proved, for measurements of σ_ε =
+    `noise_std` (metres).
 
-    With the spectrum of the kernel, :math:`S(m) = C_1(2ν/l^2 + m^2)^{-(ν+1/2)}` (:func:`fourier_coefficients`). The
-    eigenfunctions for the uniform probability on the circle are 1, √2 cos mφ and √2 sin mφ, squares at most 2, so each
-    S(m) counts twice; in falling order the j-th eigenvalue is at most :math:`S((j-1)/2)`, hence
+    With the spectrum of the kernel, :math:`S(m) = C_1(2ν/l^2 + m^2)^{-(ν+1/2)}`
+    (:func:`fourier_coefficients`). The eigenfunctions for the uniform probability on the circle are
+    1, √2 cos mφ and √2 sin mφ, squares at most 2, so each S(m) counts twice; in falling order the
+    j-th eigenvalue is at most :math:`S((j-1)/2)`, hence
 
     .. math:: C_2 = 2 \cdot 4^{ν+1/2} C_1, \qquad C_3 = C_2 \Bigl(1 + \frac{l^2}{8ν}\Bigr)^{ν+1/2}.
     """
@@ -56,8 +65,9 @@ def printed_capacity_constants(kernel: PeriodicMatern, noise_std: float) -> Capa
         S(m) = C_1\Bigl(\frac{2ν}{l^2} + \bigl(\tfrac{m}{2π}\bigr)^2\Bigr)^{-(ν+1/2)}, \qquad
         C_2 = 2 C_1 (4π^2)^{ν+1/2}, \qquad C_3 = C_2\Bigl(1 + \frac{l^2}{8π^2ν}\Bigr)^{ν+1/2}
 
-    with :math:`C_1` such that this series sums to k(0). It is the spectrum of a kernel with length scale l/2π, and the
-    sines are not counted, so this is not what the proof gives for `kernel` (for l = 0.2 rad it is the larger bound).
+    with :math:`C_1` such that this series sums to k(0). It is the spectrum of a kernel with length
+    scale l/2π, and the sines are not counted, so this is not what the proof gives for `kernel` (for
+    l = 0.2 rad it is the larger bound).
 
     Raises:
         SettingError: the length scale is too short, below 2π/1000.
@@ -65,8 +75,11 @@ def printed_capacity_constants(kernel: PeriodicMatern, noise_std: float) -> Capa
     return _constants(kernel, noise_std, kernel.length_scale / TWO_PI, 4.0 * math.pi**2)
 
 
-def _constants(kernel: PeriodicMatern, noise_std: float, length_scale: float, base: float) -> CapacityConstants:
-    r"""Constants with :math:`C_2 = 2 b^{ν+1/2} C_1, C_3 = C_2 (1 + l^2/(2bν))^{ν+1/2}`, where b is the `base`.
+def _constants(
+    kernel: PeriodicMatern, noise_std: float, length_scale: float, base: float
+) -> CapacityConstants:
+    r"""Constants with :math:`C_2 = 2 b^{ν+1/2} C_1, C_3 = C_2 (1 + l^2/(2bν))^{ν+1/2}`, where b is
+    the `base`.
 
     :math:`C_1` is that of the spectrum of this `length_scale`, radians, whatever the kernel's l is.
     """
@@ -81,31 +94,37 @@ def _constants(kernel: PeriodicMatern, noise_std: float, length_scale: float, ba
 
 @dataclass(frozen=True)
 class RegretBound:
-    r"""Bound :math:`R(T) < R_{ind}(T) \le \sum_t F_u(θ_t|θ_{1:t-1}) \le C_1'\sqrt{T β_T γ_T} + C_2'`.
+    r"""Bound :math:`R(T) < R_{ind}(T) \le \sum_t F_u(θ_t|θ_{1:t-1}) \le C_1'\sqrt{T β_T γ_T} +
+    C_2'`.
 
-    The last step holds for any views if each is measured at its line of sight (lemma 2-5b) and the band is that of the
-    schedule; the one before needs :math:`F(θ^*_t|\cdot) \le F_u(θ_t|\cdot)`. C₁' and C₂' are in surface points (for UP
-    per metre of radius).
+    The last step holds for any views if each is measured at its line of sight (lemma 2-5b) and the
+    band is that of the schedule; the one before needs :math:`F(θ^*_t|\cdot) \le F_u(θ_t|\cdot)`.
+    C₁' and C₂' are in surface points (for UP per metre of radius).
     """
 
     c_1: float
     c_2: float
 
     def at(self, rounds: int, beta: float, capacity: float) -> float:
-        """Evaluate the bound after T = `rounds` views with β_T = `beta` and γ_T = `capacity` (nats)."""
+        """Evaluate the bound after T = `rounds` views with β_T = `beta` and γ_T = `capacity`
+        (nats).
+        """
         return self.c_1 * math.sqrt(rounds * beta * capacity) + self.c_2
 
 
-def regret_bound(scene: Scene, variance: float, noise_std: float, *, polar: bool = False) -> RegretBound:
+def regret_bound(
+    scene: Scene, variance: float, noise_std: float, *, polar: bool = False
+) -> RegretBound:
     r"""Bound for U and CS-U (and for UP with `polar`, where the step to the regret is missing).
 
     .. math::
         C_1' = \frac{2 d_{max}|Φ_S|}{h^2}\sqrt{\frac{3\,k(0)}{\log(1 + k(0)/σ_ε^2)}}, \qquad
         C_2' = \frac{d_{max}|Φ_S|}{h^2}\,\frac{π^2}{\sqrt3}
 
-    without :math:`d_{max}` if `polar`, for the prior variance k(0) = `variance` (m²) and σ_ε = `noise_std` (metres).
-    The thesis has k(0) = 1. It prints :math:`π/\sqrt3` in C₂', from :math:`\sum 1/t^2 = π/6`; the series is
-    :math:`π^2/6`. The mean is taken to be at most :math:`d_{max}`.
+    without :math:`d_{max}` if `polar`, for the prior variance k(0) = `variance` (m²) and σ_ε =
+    `noise_std` (metres). The thesis has k(0) = 1. It prints :math:`π/\sqrt3` in C₂', from
+    :math:`\sum 1/t^2 = π/6`; the series is :math:`π^2/6`. The mean is taken to be at most
+    :math:`d_{max}`.
     """
     scale = _scale(scene, polar)
     c_1 = 2.0 * scale * math.sqrt(3.0 * variance / math.log1p(variance / noise_std**2))
@@ -113,7 +132,8 @@ def regret_bound(scene: Scene, variance: float, noise_std: float, *, polar: bool
 
 
 def printed_regret_bound(scene: Scene, noise_std: float, *, polar: bool = False) -> RegretBound:
-    r"""Bound as printed: k(0) = 1 and :math:`C_2' = (d_{max}|Φ_S|/h^2)\,π/\sqrt3`; its C₂' is not what the proof gives.
+    r"""Bound as printed: k(0) = 1 and :math:`C_2' = (d_{max}|Φ_S|/h^2)\,π/\sqrt3`; its C₂' is not
+    what the proof gives.
 
     Arguments as in :func:`regret_bound`.
     """
@@ -130,24 +150,33 @@ def _scale(scene: Scene, polar: bool) -> float:
 def near_optimal_by(
     scene: Scene, kernel: Kernel, mapper: MapperSettings, noise_std: float, epsilon: float
 ) -> int | None:
-    r"""Round :math:`T_0(ε, δ)` by which U and CS-U make a near-optimal decision (thesis, theorem 4.1).
+    r"""Round :math:`T_0(ε, δ)` by which U and CS-U make a near-optimal decision (thesis, theorem
+    4.1).
 
-    With probability at least 1 − δ (`delta` of the mapper) some round :math:`T \le T_0` has a simple regret
-    :math:`r(T) < ε`, the `epsilon` in surface points. Its proof takes the least of the r(t) for at most their mean, so
-    that one round is enough for which
+    With probability at least 1 − δ (`delta` of the mapper) some round :math:`T \le T_0` has a
+    simple regret :math:`r(T) < ε`, the `epsilon` in surface points. Its proof takes the least of
+    the r(t) for at most their mean, so that one round is enough for which
 
     .. math:: C_1' \sqrt{T β_T γ_T} + C_2' < ε\,T,
 
-    with :math:`γ_T` bounded by lemma 2-6; :math:`T_0` is the smallest, as far as the left side over T falls in T.
-    The views are assumed to be measured with σ_ε = `noise_std`, metres.
+    with :math:`γ_T` bounded by lemma 2-6; :math:`T_0` is the smallest, as far as the left side over
+    T falls in T. The views are assumed to be measured with σ_ε = `noise_std`, metres.
 
     Returns:
-        None where the bound is not proved: another kernel than the summed Matérn of ν >= 3/2, no noise, or another band
-        than that of the schedule.
+        None where the bound is not proved: another kernel than the summed Matérn of ν >= 3/2, no
+        noise, or another band than that of the schedule.
     """
-    if not isinstance(kernel, PeriodicMatern) or kernel.order < 1 or mapper.confidence != "schedule" or not noise_std:
+    if (
+        not isinstance(kernel, PeriodicMatern)
+        or kernel.order < 1
+        or mapper.confidence != "schedule"
+        or not noise_std
+    ):
         return None
-    bound, capacity = regret_bound(scene, kernel.variance, noise_std), capacity_constants(kernel, noise_std)
+    bound, capacity = (
+        regret_bound(scene, kernel.variance, noise_std),
+        capacity_constants(kernel, noise_std),
+    )
 
     def enough(rounds: int) -> bool:
         beta = scheduled_beta(rounds, mapper.delta, mapper.schedule_a, mapper.schedule_b)
@@ -171,8 +200,8 @@ _KEPT = 10_000
 class Round:
     r"""A round by the bound :math:`F_u`, in surface points.
 
-    Its greatest value over all candidates, `best` :math:`U_t = \max_θ F_u(θ|θ_{1:t-1})`, and its value at the view
-    `taken`, :math:`F_u(θ_t|θ_{1:t-1})`.
+    Its greatest value over all candidates, `best` :math:`U_t = \max_θ F_u(θ|θ_{1:t-1})`, and its
+    value at the view `taken`, :math:`F_u(θ_t|θ_{1:t-1})`.
     """
 
     best: float
@@ -182,9 +211,9 @@ class Round:
 class RegretLedger:
     """Rounds by the views that led to them, so that a query for a decision changes nothing.
 
-    A round is looked up by all views up to and with its own, so a view that was proposed and not taken, or belongs
-    to another episode that went differently, is never counted. Copies of a planner share it; it may be used from
-    several threads.
+    A round is looked up by all views up to and with its own, so a view that was proposed and not
+    taken, or belongs to another episode that went differently, is never counted. Copies of a
+    planner share it; it may be used from several threads.
     """
 
     def __init__(self) -> None:
@@ -192,7 +221,9 @@ class RegretLedger:
         self._lock = Lock()
 
     def enter(self, visited: Iterable[CameraPose], view: CameraPose, entry: Round) -> None:
-        """Store the round in which `view` was chosen after the views `visited`; the newest entry counts."""
+        """Store the round in which `view` was chosen after the views `visited`; the newest entry
+        counts.
+        """
         *_, place = _places([*visited, view])
         with self._lock:
             self._rounds.pop(place, None)
@@ -201,16 +232,22 @@ class RegretLedger:
                 del self._rounds[next(iter(self._rounds))]
 
     def total(self, visited: Iterable[CameraPose], unknown: Round) -> Round:
-        """Sums over the rounds in which the views `visited` were taken; each that is not known counts as `unknown`."""
+        """Sums over the rounds in which the views `visited` were taken; each that is not known
+        counts as `unknown`.
+        """
         rounds = [entry or unknown for entry in self.rounds(visited)]
         return Round(sum(entry.best for entry in rounds), sum(entry.taken for entry in rounds))
 
     def rounds(self, views: Iterable[CameraPose]) -> list[Round | None]:
-        """What is known of the rounds in which `views` were chosen one after the other, None where nothing is."""
+        """What is known of the rounds in which `views` were chosen one after the other, None where
+        nothing is.
+        """
         return [self._rounds.get(place) for place in _places(views)]
 
     def restore(self, views: Iterable[CameraPose], rounds: Sequence[Round | None]) -> None:
-        """Take over the :meth:`rounds` of another ledger for the same `views`: this one then gives the same sums."""
+        """Take over the :meth:`rounds` of another ledger for the same `views`: this one then gives
+        the same sums.
+        """
         with self._lock:
             for place, entry in zip(_places(views), rounds, strict=True):
                 self._rounds.pop(place, None)

@@ -1,1 +1,3 @@
-"""Running episodes from outside: the live log with its page, and the environment of an agent that learns."""
+"""Running episodes from outside: the live log with its page, and the environment of an agent that
+learns.
+"""

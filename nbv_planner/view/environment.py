@@ -1,6 +1,8 @@
-"""Episodes as a Gymnasium environment: an agent chooses the views; docs/how_to/gymnasium.md describes it.
+"""Episodes as a Gymnasium environment: an agent chooses the views; docs/how_to/gymnasium.md
+describes it.
 
-It registers `nbv_planner/Circle-v0` when it is imported; world, sensor and mapper are those of the simulation.
+It registers `nbv_planner/Circle-v0` when it is imported; world, sensor and mapper are those of the
+simulation.
 """
 
 from __future__ import annotations
@@ -18,7 +20,13 @@ from nbv_planner.episode.judge import EpisodeJudge, PointErrors, StarTruth
 from nbv_planner.episode.parameters import GROUPS, EpisodeConfig, configure
 from nbv_planner.episode.records import FULL_ENOUGH, Step
 from nbv_planner.episode.wiring import deciders, planner_core, scan_mapping, view_space
-from nbv_planner.errors import DependencyError, SettingError, UnknownNameError, analysis_needed, remedy
+from nbv_planner.errors import (
+    DependencyError,
+    SettingError,
+    UnknownNameError,
+    analysis_needed,
+    remedy,
+)
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.object_search import ViewMapping
@@ -44,12 +52,18 @@ try:
     import gymnasium
     from gymnasium import spaces
 except ImportError as missing:
-    raise DependencyError(f"cannot import {missing.name}: an environment needs it ({remedy('gym')})") from missing
+    raise DependencyError(
+        f"cannot import {missing.name}: an environment needs it ({remedy('gym')})"
+    ) from missing
 
 REWARDS = ("points", "completeness", "time")
-"""What a step is rewarded with: surface points or part of the outline that are new, or minus the seconds it takes."""
+"""What a step is rewarded with: surface points or part of the outline that are new, or minus the
+seconds it takes.
+"""
 DEFAULTS = {"robust": False, "checks": False, "accuracy": False, "grid_size": 360, "solver": "grid"}
-"""Settings of the environment that differ from those of the package: the mapper in closed form, and nothing beside."""
+"""Settings of the environment that differ from those of the package: the mapper in closed form, and
+nothing beside.
+"""
 # Objects whose scans are kept, the 100 of a set and some more: 5 MB each once seen from 100 views.
 _KEPT = 128
 Observation = dict[str, Any]
@@ -69,9 +83,14 @@ class _Target:
         """Prepare the object of a configuration; environments of one process share it."""
         scene, planner = config.scene, config.planner
         shape = parse_object(config.object, scene)
-        points, space = surface_points(shape, scene.pixel_size), view_space(config.views, scene, config.ground)
+        points, space = (
+            surface_points(shape, scene.pixel_size),
+            view_space(config.views, scene, config.ground),
+        )
         start = config.motion.start(scene.view_distance)
-        judge = EpisodeJudge(StarTruth(points, scene, shape), space, start, planner.completeness_tau, planner)
+        judge = EpisodeJudge(
+            StarTruth(points, scene, shape), space, start, planner.completeness_tau, planner
+        )
         camera = SimulatedCamera(shape, scene, config.sensor, config.world)
         return _Target(camera, judge, observe(points.angle, points.radius, space.candidates, scene))
 
@@ -93,9 +112,13 @@ class _Setup:
         views = view_space(config.views, config.scene, config.ground)
         plain = dataclasses.replace(config.planner, planner="greedy", objective="U")
         ends = dataclasses.replace(config.termination, certify=False)
-        planner, monitor = deciders(dataclasses.replace(config, planner=plain, termination=ends), views)
+        planner, monitor = deciders(
+            dataclasses.replace(config, planner=plain, termination=ends), views
+        )
         candidates, around = views.candidates, config.planner.revisit_radius
-        apart = np.array([views.apart(candidates, [candidates[i]], around) for i in range(len(candidates))])
+        apart = np.array(
+            [views.apart(candidates, [candidates[i]], around) for i in range(len(candidates))]
+        )
         return cls(config, planner, monitor, scan_mapping(config), views.excluded(0.0) == 0, apart)
 
 
@@ -107,7 +130,8 @@ class _Agent:
         self._setup, self._camera, self._mapping = setup, camera, setup.blank.copy()
         self._action, self._now = 0, 0
         self.belief: SurfaceBelief = self._mapping.belief()  #: the newest one.
-        self.taken = list[tuple[CameraPose, SurfaceBelief, Hits]]()  #: views, the belief after each, and its hits.
+        #: views, the belief after each, and its hits.
+        self.taken = list[tuple[CameraPose, SurfaceBelief, Hits]]()
         self._core = planner_core(setup.planner, setup.monitor)
         self._core.inputs.pose = start
         events.take_surface(self._core, self.belief, 0)
@@ -145,10 +169,21 @@ class _Agent:
             return Verdict(math.nan, False, None, None, None)
         candidates = question.planner.views.candidates
         nothing = np.zeros(len(candidates))
-        return Answer(Decision(
-            candidates[self._action], 0.0, 0.0, math.nan, math.nan, candidates, nothing, nothing,
-            nothing.astype(np.uint8), "agent",
-        ), 0.0)
+        return Answer(
+            Decision(
+                candidates[self._action],
+                0.0,
+                0.0,
+                math.nan,
+                math.nan,
+                candidates,
+                nothing,
+                nothing,
+                nothing.astype(np.uint8),
+                "agent",
+            ),
+            0.0,
+        )
 
 
 class _Episode:
@@ -172,7 +207,9 @@ class _Episode:
         seen = self.seen | self.target.visible[action]
         self.new, self.seen = int(seen.sum() - self.seen.sum()), seen
         pace = self.setup.config.planner
-        self.seconds += float(leg_time(self.setup.planner.views, before, Poses.of([self.at]), pace)[0])
+        self.seconds += float(
+            leg_time(self.setup.planner.views, before, Poses.of([self.at]), pace)[0]
+        )
         self.mask &= self.setup.apart[action]
 
     def completeness(self) -> float:
@@ -185,25 +222,34 @@ class _Episode:
 class CircleEnv(gymnasium.Env[Observation, np.int64]):
     """Choose views on the view circle until enough of the object has been seen.
 
-    An action is the index of one of N candidates. One that `info["action_mask"]` bars is a step of the episode that
-    takes nothing: belief, camera and what has been seen stay, the reward is 0, or minus the dwell time.
+    An action is the index of one of N candidates. One that `info["action_mask"]` bars is a step of
+    the episode that takes nothing: belief, camera and what has been seen stay, the reward is 0, or
+    minus the dwell time.
     """
 
-    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 1}  # noqa: RUF012 (as the base class has it)
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": 1}  # noqa: RUF012
 
     def __init__(
-        self, object: str | Sequence[str] = "polygon:star", reward: str = "points", target: float = FULL_ENOUGH,
-        utility: str = "", settings: Mapping[str, Any] | None = None, render_mode: str | None = None,
+        self,
+        object: str | Sequence[str] = "polygon:star",
+        reward: str = "points",
+        target: float = FULL_ENOUGH,
+        utility: str = "",
+        settings: Mapping[str, Any] | None = None,
+        render_mode: str | None = None,
     ) -> None:
         """Set up spaces and settings.
 
         Args:
-            object: text of an object, name of a set, or several texts, of which each episode draws one.
+            object: text of an object, name of a set, or several texts, of which each episode draws
+                one.
             reward: one of :data:`REWARDS`.
-            target: true coverage at which an episode terminates; with the reward `completeness`, true completeness.
-            utility: id of an objective in closed form whose value at each candidate is observed; empty: none.
-            settings: settings of an episode by name, as `--set` takes them; those left out are :data:`DEFAULTS` and
-                what follows from the others.
+            target: true coverage at which an episode terminates; with the reward `completeness`,
+                true completeness.
+            utility: id of an objective in closed form whose value at each candidate is observed;
+                empty: none.
+            settings: settings of an episode by name, as `--set` takes them; those left out are
+                :data:`DEFAULTS` and what follows from the others.
             render_mode: `ansi` or `rgb_array`.
 
         Raises:
@@ -217,7 +263,9 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             raise UnknownNameError("render_mode", str(render_mode), self.metadata["render_modes"])
         if not 0.0 < target <= 1.0:
             raise SettingError(f"target: {target} must be > 0 and <= 1")
-        self.objects = OBJECT_SETS.get(object, (object,)) if isinstance(object, str) else tuple(object)
+        self.objects = (
+            OBJECT_SETS.get(object, (object,)) if isinstance(object, str) else tuple(object)
+        )
         if not self.objects:
             raise SettingError("object: an empty list; must be one object or more")
         self.config = _config({**DEFAULTS, **(settings or {})})
@@ -225,10 +273,16 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         self._utility_of, self._setup = utility, _Setup.of(self.config)
         self._episode: _Episode | None = None
         self._reached = 0.0
-        # What lies behind the centre or beyond the view circle tells nothing: the object is inside of that.
-        band = spaces.Box(0.0, self.config.scene.view_distance, (self.config.mapper.grid_size,), np.float32)
+        # What lies behind the centre or beyond the view circle tells nothing: the object is inside
+        # of that.
+        band = spaces.Box(
+            0.0, self.config.scene.view_distance, (self.config.mapper.grid_size,), np.float32
+        )
         known: dict[str, spaces.Space[Any]] = {
-            "mean": band, "lower": band, "upper": band, "seen": spaces.Box(0.0, 1.0, band.shape, np.float32),
+            "mean": band,
+            "lower": band,
+            "upper": band,
+            "seen": spaces.Box(0.0, 1.0, band.shape, np.float32),
             "camera": spaces.Box(-1.0, 1.0, (2,), np.float32),
             "views": spaces.Box(0.0, self.max_views, (1,), np.float32),
         }
@@ -241,7 +295,8 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin an episode; `options` may name the `object` and the `noise_seed` of the sensor in place of draws.
+        """Begin an episode; `options` may name the `object` and the `noise_seed` of the sensor in
+        place of draws.
 
         Raises:
             NbvPlannerError: an option is not known, or the object is not allowed.
@@ -250,8 +305,14 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         given = options or {}
         for name in given.keys() - {"object", "noise_seed"}:
             raise UnknownNameError("option of reset", str(name), ("object", "noise_seed"))
-        drawn, noise = int(self.np_random.integers(len(self.objects))), int(self.np_random.integers(2**31))
-        object, noise = given.get("object", self.objects[drawn]), int(given.get("noise_seed", noise))
+        drawn, noise = (
+            int(self.np_random.integers(len(self.objects))),
+            int(self.np_random.integers(2**31)),
+        )
+        object, noise = (
+            given.get("object", self.objects[drawn]),
+            int(given.get("noise_seed", noise)),
+        )
         target = _Target.of(dataclasses.replace(self.config, object=object))
         self._episode = episode = _Episode(self._setup, target, object, noise)
         self._reached = self._part(episode)
@@ -309,7 +370,9 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         return self._begun("current_view").at
 
     def judged(self) -> EpisodeJudge:
-        """The episode so far, judged against the true object as in a simulation; for evaluation only."""
+        """The episode so far, judged against the true object as in a simulation; for evaluation
+        only.
+        """
         episode = self._begun("judged")
         blank, before = episode.target.judge, self._setup.blank.belief().as_transmitted()
         judge = EpisodeJudge(blank.truth, blank.space, blank.start, blank.tau, self.config.planner)
@@ -321,7 +384,9 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         return judge
 
     def render(self) -> Any:
-        """One line of the episode (`ansi`), or its picture, shape (height, width, 3) (`rgb_array`)."""
+        """One line of the episode (`ansi`), or its picture, shape (height, width, 3)
+        (`rgb_array`).
+        """
         episode = self._begun("render")
         where = f"{math.degrees(episode.at.polar[0]):.1f}°" if episode.at else ""
         seen = f"{episode.new} new points, {episode.seen.mean():.1%} seen"
@@ -334,11 +399,17 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             from nbv_planner.report.figures.style import own_style
         judge, truth = self.judged(), episode.target.judge.truth
         with own_style():
-            return pixels(draw_figure(episode_frames(judge.steps, judge.views, truth.shape, truth.scene, line)[-1]))
+            return pixels(
+                draw_figure(
+                    episode_frames(judge.steps, judge.views, truth.shape, truth.scene, line)[-1]
+                )
+            )
 
     def _part(self, episode: _Episode) -> float:
         """Part of the object that has been seen, or of its outline that has been measured."""
-        return episode.completeness() if self.reward == "completeness" else float(episode.seen.mean())
+        return (
+            episode.completeness() if self.reward == "completeness" else float(episode.seen.mean())
+        )
 
     def _utility(self, belief: SurfaceBelief) -> FloatArray:
         objective = OBJECTIVES[self._utility_of or "U"]
@@ -352,7 +423,8 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
                 for name in ("mean", "lower", "upper")
             },
             "seen": belief.hits > 0,
-            "camera": [math.sin(angle), math.cos(angle)], "views": [episode.steps],
+            "camera": [math.sin(angle), math.cos(angle)],
+            "views": [episode.steps],
         }
         if self._utility_of:
             known["utility"] = self._utility(self.belief)
@@ -362,9 +434,13 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         """The mask of the actions; all else is the truth, for evaluation only."""
         measured = {"completeness": self._reached} if self.reward == "completeness" else {}
         return {
-            "action_mask": episode.mask.astype(np.int8), "new_points": episode.new,
-            "coverage": float(episode.seen.mean()), "seconds": episode.seconds, "object": episode.object,
-            "noise_seed": episode.noise, **measured,
+            "action_mask": episode.mask.astype(np.int8),
+            "new_points": episode.new,
+            "coverage": float(episode.seen.mean()),
+            "seconds": episode.seconds,
+            "object": episode.object,
+            "noise_seed": episode.noise,
+            **measured,
         }
 
 
@@ -376,7 +452,9 @@ def _config(given: Mapping[str, Any]) -> EpisodeConfig:
     """
     refuse_unknown(given, GROUPS.values(), "settings")
     config = configure(**given)
-    check_proportions(config.scene, config.kernel, config.measurement, config.planner, config.termination)
+    check_proportions(
+        config.scene, config.kernel, config.measurement, config.planner, config.termination
+    )
     for refused, words in (
         (config.search.unknown, "scene: must be known"),
         (not config.views.on_circle, "view_space: must be circle, without view_poses"),

@@ -35,23 +35,40 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import WorldSettings
 from nbv_planner.world.visibility import observe
 
-# Most measured points shown; beyond it every second one is left out. Most scans kept separate; beyond it the older
-# half is merged.
+# Most measured points shown; beyond it every second one is left out. Most scans kept separate;
+# beyond it the older half is merged.
 _MOST_POINTS, _MOST_SCANS = 8000, 64
-SECTIONS = ("status", "scene", "belief", "truth", "hits", "camera", "decision", "coverage", "checks", "ground")
+SECTIONS = (
+    "status",
+    "scene",
+    "belief",
+    "truth",
+    "hits",
+    "camera",
+    "decision",
+    "coverage",
+    "checks",
+    "ground",
+)
 """Parts of a view that change independently."""
 _CHANGES: dict[str, tuple[str, ...]] = {
-    messages.STATUS: ("status", "decision", "coverage"), messages.ITERATION: ("decision", "coverage", "hits", "ground"),
-    messages.CANDIDATES: ("decision",), messages.SURFACE: ("belief", "hits", "checks", "ground"),
-    messages.GOAL_POSE: ("camera",), messages.GROUND: ("ground",),
-    messages.GROUND_TRUTH: ("truth", "coverage"), messages.RUN_INFO: ("status", "ground"),
+    messages.STATUS: ("status", "decision", "coverage"),
+    messages.ITERATION: ("decision", "coverage", "hits", "ground"),
+    messages.CANDIDATES: ("decision",),
+    messages.SURFACE: ("belief", "hits", "checks", "ground"),
+    messages.GOAL_POSE: ("camera",),
+    messages.GROUND: ("ground",),
+    messages.GROUND_TRUTH: ("truth", "coverage"),
+    messages.RUN_INFO: ("status", "ground"),
 }
 _AWAITED = {
     messages.STATUS: "nbv_planner/status (from nbv_planner)",
     messages.SURFACE: "surface (from surface_mapper, once its own inputs are alive)",
     messages.CAMERA_POSE: "camera_pose (from the camera or the robot)",
     messages.SCAN: "scan (from the camera)",
-    messages.RUN_INFO: "run_info (from nbv_planner; until then the geometry shown is the default one)",
+    messages.RUN_INFO: (
+        "run_info (from nbv_planner; until then the geometry shown is the default one)"
+    ),
 }
 
 
@@ -65,7 +82,8 @@ class LiveView:
     views: tuple[LoggedView, ...]  #: in order of rounds.
     belief: SurfaceBelief | None  #: the newest surface belief.
     truth: SurfacePoints | None  #: the true surface points, in a simulation.
-    earlier_hits: Hits  #: those of earlier views; those from before this page was opened are not known.
+    #: those of earlier views; those from before this page was opened are not known.
+    earlier_hits: Hits
     last_hits: Hits  #: those of the last view.
     pose: CameraPose | None  #: where the camera is.
     goal: CameraPose | None  #: where it was sent.
@@ -75,9 +93,11 @@ class LiveView:
 
 
 class LiveEpisode(EpisodeLog):
-    """A log that processes the messages of the nodes in one thread, and returns snapshots of it to any other.
+    """A log that processes the messages of the nodes in one thread, and returns snapshots of it to
+    any other.
 
-    Started late, it receives what is latched: the status, the decisions so far, the last surface and its candidates.
+    Started late, it receives what is latched: the status, the decisions so far, the last surface
+    and its candidates.
     """
 
     def __init__(self) -> None:
@@ -91,7 +111,12 @@ class LiveEpisode(EpisodeLog):
     def add(self, topic: str, value: Any, stamp: int = 0) -> None:
         """Process the content of a message, and wake the threads that wait for what it changes."""
         with self._changed:
-            scene, pose, hits, first = self.scene, self._pose_now, dict(self._hits), topic not in self.heard
+            scene, pose, hits, first = (
+                self.scene,
+                self._pose_now,
+                dict(self._hits),
+                topic not in self.heard,
+            )
             super().add(topic, value, stamp)
             self._received_at = time.monotonic()
             changed = {*_CHANGES.get(topic, ()), *(["status"] if first else [])}
@@ -102,14 +127,18 @@ class LiveEpisode(EpisodeLog):
             self._changed.notify_all()
 
     def _surface(self, belief: SurfaceBelief, stamp: int) -> None:
-        """Process a surface; one with fewer measurements than before comes from a mapper that has been reset."""
+        """Process a surface; one with fewer measurements than before comes from a mapper that has
+        been reset.
+        """
         if self.belief is not None and belief.hits.sum() < self.belief.hits.sum():
             self._hits.clear()
             self._unpaired.clear()
         super()._surface(belief, stamp)
 
     def _paired(self, scan: MatchedScan) -> None:
-        """Measure a scan; keep what is shown within bounds, spread over the surface and over time."""
+        """Measure a scan; keep what is shown within bounds, spread over the surface and over
+        time.
+        """
         super()._paired(scan)
         found = scan_to_hits(scan.scan, scan.pose, self.scene, self.measurement).hits
         self._hits[scan.stamp] = found
@@ -118,7 +147,10 @@ class LiveEpisode(EpisodeLog):
             joined = Hits.together([self._hits.pop(stamp) for stamp in older])
             self._hits = {max(older): joined, **self._hits}
         while sum(len(hits) for hits in self._hits.values()) > _MOST_POINTS:
-            self._hits = {stamp: hits.chosen(np.arange(len(hits)) % 2 == 1) for stamp, hits in self._hits.items()}
+            self._hits = {
+                stamp: hits.chosen(np.arange(len(hits)) % 2 == 1)
+                for stamp, hits in self._hits.items()
+            }
 
     @property
     def _pose_now(self) -> CameraPose | None:
@@ -126,7 +158,9 @@ class LiveEpisode(EpisodeLog):
 
     @property
     def _placed_truth(self) -> SurfacePoints | None:
-        """The true contour about the origin of the object frame, where the simulated object may not stand."""
+        """The true contour about the origin of the object frame, where the simulated object may not
+        stand.
+        """
         camera = self.parameters.nodes.get("depth_camera", {}) if self.parameters else {}
         x, y = from_mapping(WorldSettings, camera).placed
         if self.contour is None or x == y == 0.0:
@@ -144,7 +178,9 @@ class LiveEpisode(EpisodeLog):
         return self._ground[2]
 
     def _last_measured(self) -> int:
-        """Stamp of the newest decision whose view has been measured, nanoseconds; 0 if there is none."""
+        """Stamp of the newest decision whose view has been measured, nanoseconds; 0 if there is
+        none.
+        """
         view = self._view_at(max(self._hits, default=-1))
         return 0 if view is None else view.decision.goal_stamp
 
@@ -164,13 +200,25 @@ class LiveEpisode(EpisodeLog):
         with self._changed:
             last = self._last_measured()
             return LiveView(
-                title=self.parameters.title if self.parameters else "", scene=self.scene, status=self.status,
-                views=tuple(copy.copy(view) for view in self.views), belief=self.belief, truth=self._placed_truth,
-                earlier_hits=Hits.together([hits for stamp, hits in self._hits.items() if stamp < last]),
-                last_hits=Hits.together([hits for stamp, hits in self._hits.items() if stamp >= last]),
-                pose=self._pose_now, goal=self.camera(list(self.goals.values())[-1]) if self.goals else None,
-                waits_for=tuple(words for topic, words in _AWAITED.items() if topic not in self.heard),
-                ground=self._ground_now(), versions=dict(self._versions),
+                title=self.parameters.title if self.parameters else "",
+                scene=self.scene,
+                status=self.status,
+                views=tuple(copy.copy(view) for view in self.views),
+                belief=self.belief,
+                truth=self._placed_truth,
+                earlier_hits=Hits.together(
+                    [hits for stamp, hits in self._hits.items() if stamp < last]
+                ),
+                last_hits=Hits.together(
+                    [hits for stamp, hits in self._hits.items() if stamp >= last]
+                ),
+                pose=self._pose_now,
+                goal=self.camera(list(self.goals.values())[-1]) if self.goals else None,
+                waits_for=tuple(
+                    words for topic, words in _AWAITED.items() if topic not in self.heard
+                ),
+                ground=self._ground_now(),
+                versions=dict(self._versions),
             )
 
 
@@ -179,7 +227,9 @@ Series = list[tuple[int, float]]
 
 
 def estimated_coverage(view: LiveView) -> Series:
-    """Coverage as the planner estimates it: from each decision for the views before it, from the status for now."""
+    """Coverage as the planner estimates it: from each decision for the views before it, from the
+    status for now.
+    """
     known = {logged.decision.round - 1: logged.decision.coverage_estimate for logged in view.views}
     if view.status is not None:
         known[view.status.views] = view.status.coverage_estimate
@@ -187,7 +237,9 @@ def estimated_coverage(view: LiveView) -> Series:
 
 
 def target_of(view: LiveView) -> CoverageTarget:
-    """What the planner estimates: coverage of the surface points, or completeness at a resolution."""
+    """What the planner estimates: coverage of the surface points, or completeness at a
+    resolution.
+    """
     return view.status.estimate.target if view.status and view.status.estimate else POINTS
 
 
@@ -200,18 +252,29 @@ def target_words(view: LiveView) -> str:
 def taken_views(view: LiveView) -> Poses:
     """The views taken, in order; none unless all of them are known."""
     number, circle = 0 if view.status is None else view.status.views, view.scene.view_distance
-    views = [logged.decision.view(circle) for logged in view.views if logged.decision.round <= number]
+    views = [
+        logged.decision.view(circle) for logged in view.views if logged.decision.round <= number
+    ]
     return Poses.of(views if len(views) == number else [])
 
 
 def true_coverage(view: LiveView) -> Series:
-    """True coverage after the views so far, or completeness if that is estimated; empty where it is not known."""
+    """True coverage after the views so far, or completeness if that is estimated; empty where it is
+    not known.
+    """
     views, tau = taken_views(view), target_of(view).tau
     if view.truth is None or not len(views):
         return []
     if tau:
-        known = [(logged.decision.round, logged.belief) for logged in view.views[: len(views)] if logged.belief]
-        return [(0, 0.0), *((n, _completeness(belief, view.truth, view.scene, tau)) for n, belief in known)]
+        known = [
+            (logged.decision.round, logged.belief)
+            for logged in view.views[: len(views)]
+            if logged.belief
+        ]
+        return [
+            (0, 0.0),
+            *((n, _completeness(belief, view.truth, view.scene, tau)) for n, belief in known),
+        ]
     seen = observe(view.truth.angle, view.truth.radius, views, view.scene)
     fraction = np.logical_or.accumulate(seen, axis=0).mean(axis=1)
     return [(0, 0.0), *((number, float(value)) for number, value in enumerate(fraction, start=1))]
@@ -220,4 +283,6 @@ def true_coverage(view: LiveView) -> Series:
 @lru_cache(maxsize=64)
 def _completeness(belief: SurfaceBelief, truth: SurfacePoints, scene: Scene, tau: float) -> float:
     outline = SampledContour.of_polar(truth.angle, truth.radius, spacing=tau / SAMPLES)
-    return PointErrors.of(MeasuredContour.of(belief, scene.pixel_size, tau), outline, tau).completeness
+    return PointErrors.of(
+        MeasuredContour.of(belief, scene.pixel_size, tau), outline, tau
+    ).completeness

@@ -1,6 +1,8 @@
-"""Serves the live page: one page, its script and style, and the events. Nothing can be changed through it.
+"""Serves the live page: one page, its script and style, and the events. Nothing can be changed
+through it.
 
-The state of an episode is sent as plain data in server-sent events: each client receives the changes.
+The state of an episode is sent as plain data in server-sent events: each client receives the
+changes.
 """
 
 from __future__ import annotations
@@ -31,7 +33,14 @@ from nbv_planner.errors import SettingError, reason
 from nbv_planner.geometry import cartesian_to_polar, wrap_angle
 from nbv_planner.report import outlines
 from nbv_planner.surface.seam import Hits
-from nbv_planner.view.live import SECTIONS, LiveEpisode, LiveView, estimated_coverage, target_words, true_coverage
+from nbv_planner.view.live import (
+    SECTIONS,
+    LiveEpisode,
+    LiveView,
+    estimated_coverage,
+    target_words,
+    true_coverage,
+)
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, Poses
@@ -43,7 +52,9 @@ Data = dict[str, Any]
 
 
 def section(view: LiveView, name: str) -> Data | list[Data]:
-    """Content of one of :data:`nbv_planner.view.live.SECTIONS`; numbers that are not finite become None."""
+    """Content of one of :data:`nbv_planner.view.live.SECTIONS`; numbers that are not finite become
+    None.
+    """
     return _SECTIONS[name](view)
 
 
@@ -51,9 +62,14 @@ def _status(view: LiveView) -> Data:
     status = view.status or PlannerStatus("", "", 0)
     ended, estimate = status.termination, status.estimate
     return {
-        "title": view.title, "state": status.state, "message": status.message,
-        "reason": ended.reason.value if ended else "", "doubt": status.in_doubt,
-        "views": status.views, "elapsed": _number(status.elapsed), "estimate": _number(status.coverage_estimate),
+        "title": view.title,
+        "state": status.state,
+        "message": status.message,
+        "reason": ended.reason.value if ended else "",
+        "doubt": status.in_doubt,
+        "views": status.views,
+        "elapsed": _number(status.elapsed),
+        "estimate": _number(status.coverage_estimate),
         "interval": [estimate.lower, estimate.upper, estimate.level] if estimate else None,
         "target": target_words(view),
         "waits_for": list(view.waits_for),
@@ -87,19 +103,30 @@ def _decision(view: LiveView) -> Data:
         for decision, place in zip(decisions, places, strict=True)
     ]
     data: Data = {
-        "views": views, "taken": taken, "angle": [], "utility": [], "feasible": [], "places": [],
-        "cameras": [], "free": False,
+        "views": views,
+        "taken": taken,
+        "angle": [],
+        "utility": [],
+        "feasible": [],
+        "places": [],
+        "cameras": [],
+        "free": False,
     }
     if view.views:
         names = ("round", "utility", "runner_up", "margin", "milliseconds")
         data["chosen"] = {name: _number(getattr(decisions[-1], name)) for name in names}
-        data["chosen"] |= {"angle": places[-1].polar[0], "place": places[-1].words(view.scene.view_distance)}
+        data["chosen"] |= {
+            "angle": places[-1].polar[0],
+            "place": places[-1].words(view.scene.view_distance),
+        }
         data["choice"] = view.views[-1].choice
         values = view.views[-1].candidates
         if values is not None:
             known = values.views(view.scene.view_distance, decisions[-1].centre)
             angle, utility, feasible = outlines.by_angle(known, values.utility, values.feasible)
-            data.update(angle=_list(angle, 5), utility=_list(utility, None), feasible=feasible.tolist())
+            data.update(
+                angle=_list(angle, 5), utility=_list(utility, None), feasible=feasible.tolist()
+            )
             if outlines.are_free(known):
                 data.update(_free(view, known, values), free=True)
     return data
@@ -118,13 +145,20 @@ def _ways(view: LiveView, barred: GridGround | None) -> list[list[list[float | N
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:
-    """A PNG file of red, green, blue and opacity, shape (H, W, 4), for which Pillow need not be installed."""
+    """A PNG file of red, green, blue and opacity, shape (H, W, 4), for which Pillow need not be
+    installed.
+    """
+
     def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
 
     height, width, _ = pixels.shape
-    rows = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0))).tobytes()  # each begins with its filter, 0: none
-    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)  # eight bits of red, green, blue and opacity
+    # each begins with its filter, 0: none
+    rows = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0))).tobytes()
+    # eight bits of red, green, blue and opacity
+    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
     parts = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
     return b"\x89PNG\r\n\x1a\n" + parts
 
@@ -134,7 +168,9 @@ _CELLS = 400
 
 
 def _ground(view: LiveView) -> Data:
-    """The ways between the views, and where the robot must not be as a picture: corner, direction, side of a pixel."""
+    """The ways between the views, and where the robot must not be as a picture: corner, direction,
+    side of a pixel.
+    """
     barred = outlines.barred_ground(view.ground, view.belief, view.scene)
     if barred is None:
         return {"ways": _ways(view, None)}
@@ -142,8 +178,13 @@ def _ground(view: LiveView) -> Data:
     shades = np.rint(255.0 * outlines.ground_shades(barred)[::step, ::step]).astype(np.uint8)
     map = barred.map
     return {
-        "ways": _ways(view, barred), "png": base64.b64encode(_png(shades)).decode("ascii"),
-        "x": map.x, "y": map.y, "yaw": map.yaw, "width": shades.shape[1], "height": shades.shape[0],
+        "ways": _ways(view, barred),
+        "png": base64.b64encode(_png(shades)).decode("ascii"),
+        "x": map.x,
+        "y": map.y,
+        "yaw": map.yaw,
+        "width": shades.shape[1],
+        "height": shades.shape[0],
         "side": step * map.resolution,
     }
 
@@ -162,7 +203,8 @@ def _coverage(view: LiveView) -> Data:
     return {
         "estimate": [list(point) for point in estimated_coverage(view)],
         "true": [list(point) for point in true_coverage(view)],
-        "target": FULL_ENOUGH, "label": f"{target_words(view)} (%)",
+        "target": FULL_ENOUGH,
+        "label": f"{target_words(view)} (%)",
     }
 
 
@@ -189,15 +231,24 @@ def _number(value: float) -> float | None:
 
 def _list(values: ArrayLike, digits: int | None) -> list[float | None]:
     found: Iterable[float] = np.asarray(values, dtype=float).tolist()
-    rounded = found if digits is None else (round(value, digits) if math.isfinite(value) else value for value in found)
+    rounded = (
+        found
+        if digits is None
+        else (round(value, digits) if math.isfinite(value) else value for value in found)
+    )
     return [_number(value) for value in rounded]
 
 
 _SECTIONS: dict[str, Callable[[LiveView], Data | list[Data]]] = {
-    "status": _status, "scene": lambda view: {name: _number(value) for name, value in asdict(view.scene).items()},
-    "belief": _belief, "truth": lambda view: _dots(view.truth, 2 * _CURVE_POINTS),
+    "status": _status,
+    "scene": lambda view: {name: _number(value) for name, value in asdict(view.scene).items()},
+    "belief": _belief,
+    "truth": lambda view: _dots(view.truth, 2 * _CURVE_POINTS),
     "hits": lambda view: {"earlier": _hits(view.earlier_hits), "last": _hits(view.last_hits)},
-    "camera": _camera, "decision": _decision, "coverage": _coverage, "checks": _checks,
+    "camera": _camera,
+    "decision": _decision,
+    "coverage": _coverage,
+    "checks": _checks,
     "ground": _ground,
 }
 
@@ -205,8 +256,8 @@ _SECTIONS: dict[str, Callable[[LiveView], Data | list[Data]]] = {
 class Feed:
     """Makes events of a live episode for any number of clients.
 
-    The text of a section is made once per change and shared by all; only the newest text of each is kept, so memory
-    grows neither with time nor with slow clients: these skip outdated versions.
+    The text of a section is made once per change and shared by all; only the newest text of each is
+    kept, so memory grows neither with time nor with slow clients: these skip outdated versions.
     """
 
     def __init__(self, live: LiveEpisode) -> None:
@@ -216,7 +267,9 @@ class Feed:
         self._texts: dict[str, tuple[int, str]] = {}
 
     def event(self, known: Mapping[str, int]) -> tuple[bytes, Mapping[str, int]]:
-        """The sections that differ from the versions `known` as one event, and the versions it holds."""
+        """The sections that differ from the versions `known` as one event, and the versions it
+        holds.
+        """
         view = self.live.view()
         changed = [name for name in SECTIONS if view.versions[name] != known.get(name)]
         parts = ",".join(f'"{name}":{self._text(view, name)}' for name in changed)
@@ -236,7 +289,8 @@ class Feed:
             return text
 
 
-# Seconds: least time between events, greatest between keep-alives, and timeout of a client that does not read.
+# Seconds: least time between events, greatest between keep-alives, and timeout of a client that
+# does not read.
 _PERIOD, _ALIVE, _STUCK = 0.2, 2.0, 20.0
 # Simultaneous browsers; each needs a thread.
 _CLIENTS = 32
@@ -250,8 +304,10 @@ _HEADERS = {
     "Cache-Control": "no-store",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-    "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    ),
 }
 
 
@@ -267,7 +323,9 @@ class LiveServer(ThreadingHTTPServer):
     def __init__(self, live: LiveEpisode, host: str, port: int) -> None:
         """Bind to `host` and `port`; port 0 chooses a free one."""
         if not host:  # all interfaces, for sockets
-            raise SettingError("host: must be an address of this machine; 0.0.0.0 stands for all of them")
+            raise SettingError(
+                "host: must be an address of this machine; 0.0.0.0 stands for all of them"
+            )
         self.feed = Feed(live)
         self.ending = threading.Event()
         self.watched = threading.Event()  #: whether a page has been opened.
@@ -296,7 +354,9 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = _STUCK
 
     def handle_one_request(self) -> None:
-        """Answer a request; one whose head takes too long ends, even if a byte comes now and then."""
+        """Answer a request; one whose head takes too long ends, even if a byte comes now and
+        then.
+        """
         self._patience = threading.Timer(_STUCK, self._give_up)
         self._patience.daemon = True
         self._patience.start()
@@ -332,10 +392,11 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(HTTPStatus.NOT_FOUND, "text/plain", b"nothing here\n")
 
     def _is_asked_for_by_name(self) -> bool:
-        """Whether the request is for an address of this machine, not for a host name chosen by another site.
+        """Whether the request is for an address of this machine, not for a host name chosen by
+        another site.
 
-        A server bound to the loopback interface is reached by other pages only through a name of theirs that resolves
-        to it; a browser gives that name here.
+        A server bound to the loopback interface is reached by other pages only through a name of
+        theirs that resolves to it; a browser gives that name here.
         """
         if not str(self.server.server_address[0]).startswith("127."):
             return True
@@ -385,7 +446,9 @@ class _Handler(BaseHTTPRequestHandler):
 def serving(live: LiveEpisode, host: str, port: int) -> Iterator[LiveServer]:
     """Serve in separate threads, as :class:`LiveServer`."""
     with LiveServer(live, host, port) as server:
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True)
+        thread = threading.Thread(
+            target=server.serve_forever, kwargs={"poll_interval": 0.1}, daemon=True
+        )
         thread.start()
         try:
             yield server

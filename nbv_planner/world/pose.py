@@ -24,9 +24,11 @@ from nbv_planner.geometry import (
 )
 from nbv_planner.settings import Settings, setting
 
-# A covariance from another program may be negative in some direction by rounding, in parts of its trace.
+# A covariance from another program may be negative in some direction by rounding, in parts of its
+# trace.
 _ROUNDING = 1e-6
-# A pose of the view circle that has been in a message is off it by rounding only: metres, and radians.
+# A pose of the view circle that has been in a message is off it by rounding only: metres, and
+# radians.
 _ON_CIRCLE = 1e-9
 # Views that differ by less are the same: radians, and parts of the distance.
 _SAME = 1e-6
@@ -37,7 +39,8 @@ class PoseCovariance:
     """Covariance of the errors in x, y (metres, object frame) and yaw (radians).
 
     Raises:
-        InputRejectedError: reason `covariance`: a value is not finite, or there is no such covariance.
+        InputRejectedError: reason `covariance`: a value is not finite, or there is no such
+            covariance.
     """
 
     #: variances and covariance of x and y, m².
@@ -54,22 +57,32 @@ class PoseCovariance:
             raise InputRejectedError("covariance", f"the covariance holds {astuple(self)}")
         largest = max(abs(value) for value in astuple(self))
         if largest > 0.0 and np.linalg.eigvalsh(self.matrix / largest)[0] < -_ROUNDING:
-            raise InputRejectedError("covariance", f"{astuple(self)} is no covariance: negative in some direction")
+            raise InputRejectedError(
+                "covariance", f"{astuple(self)} is no covariance: negative in some direction"
+            )
 
     @property
     def matrix(self) -> FloatArray:
         """Covariance of (x, y, yaw), shape (3, 3)."""
         return np.array(
-            [[self.xx, self.xy, self.xyaw], [self.xy, self.yy, self.yyaw], [self.xyaw, self.yyaw, self.yawyaw]]
+            [
+                [self.xx, self.xy, self.xyaw],
+                [self.xy, self.yy, self.yyaw],
+                [self.xyaw, self.yyaw, self.yawyaw],
+            ]
         )
 
     def at_lever(self, x: float, y: float) -> PoseCovariance:
-        """Covariance of the pose of a point fixed to this body at (x, y), metres, in the axes of the object frame."""
+        """Covariance of the pose of a point fixed to this body at (x, y), metres, in the axes of
+        the object frame.
+        """
         move = np.array([[1.0, 0.0, -y], [0.0, 1.0, x], [0.0, 0.0, 1.0]])
         return self._of(move @ self.matrix @ move.T)
 
     def between(self, other: PoseCovariance, part: float) -> PoseCovariance:
-        """Covariance interpolated at the fraction `part` towards `other`: the mean, as if both had the same errors."""
+        """Covariance interpolated at the fraction `part` towards `other`: the mean, as if both had
+        the same errors.
+        """
         return self._of((1.0 - part) * self.matrix + part * other.matrix)
 
     @classmethod
@@ -78,11 +91,12 @@ class PoseCovariance:
         return cls(xx=xx, xy=xy, yy=yy, xyaw=xyaw, yyaw=yyaw, yawyaw=yawyaw)
 
     def hit_spread(self, beam: FloatArray) -> FloatArray:
-        r"""Covariance of the displacement of hits, shape (n, 2, 2), metres²: to first order :math:`J Σ J^\top`.
+        r"""Covariance of the displacement of hits, shape (n, 2, 2), metres²: to first order
+        :math:`J Σ J^\top`.
 
-        The end of a `beam` (x, y), shape (n, 2), metres, moves with the camera's errors :math:`(δ_x, δ_y, δ_ψ)` by
-        :math:`(δ_x - y\,δ_ψ, δ_y + x\,δ_ψ)`. The errors are common to all beams of a scan; that they are taken as
-        independent from then on is an approximation.
+        The end of a `beam` (x, y), shape (n, 2), metres, moves with the camera's errors
+        :math:`(δ_x, δ_y, δ_ψ)` by :math:`(δ_x - y\,δ_ψ, δ_y + x\,δ_ψ)`. The errors are common to
+        all beams of a scan; that they are taken as independent from then on is an approximation.
         """
         move = np.zeros((len(beam), 2, 3))
         move[:, 0, 0] = move[:, 1, 1] = 1.0
@@ -94,9 +108,9 @@ class PoseCovariance:
 class CameraPose:
     """Pose of the camera in the plane; its x axis is the line of sight.
 
-    The position is in metres, yaw the direction of the line of sight, radians, counter-clockwise from +x. The
-    covariance of the errors of the three is None if they are not known or do not matter. The height is that above the
-    plane of the object, metres.
+    The position is in metres, yaw the direction of the line of sight, radians, counter-clockwise
+    from +x. The covariance of the errors of the three is None if they are not known or do not
+    matter. The height is that above the plane of the object, metres.
     """
 
     x: float
@@ -106,18 +120,30 @@ class CameraPose:
     height: float = 0.0
     #: point about which view angle, distance and turn are, metres; it is no part of the pose.
     centre: tuple[float, float] = field(default=ORIGIN, compare=False)
-    #: view angle, distance and turn where the pose was given by them: the thesis's tables depend on their last digits.
-    _polar: tuple[float, float, float] | None = field(default=None, init=False, repr=False, compare=False)
+    #: view angle, distance and turn where the pose was given by them: the thesis's tables depend on
+    #: their last digits.
+    _polar: tuple[float, float, float] | None = field(
+        default=None, init=False, repr=False, compare=False
+    )
 
     @classmethod
     def from_polar(
-        cls, view_angle: float, distance: float, turn: float = 0.0, centre: tuple[float, float] = ORIGIN
+        cls,
+        view_angle: float,
+        distance: float,
+        turn: float = 0.0,
+        centre: tuple[float, float] = ORIGIN,
     ) -> CameraPose:
-        """The pose at a polar angle (radians) and distance (metres) of a `centre`, turned away by `turn`, radians.
+        """The pose at a polar angle (radians) and distance (metres) of a `centre`, turned away by
+        `turn`, radians.
 
-        The turn is that of the line of sight against the direction to the centre, counter-clockwise; 0 looks there.
+        The turn is that of the line of sight against the direction to the centre,
+        counter-clockwise; 0 looks there.
         """
-        x, y = centre[0] + distance * math.cos(view_angle), centre[1] + distance * math.sin(view_angle)
+        x, y = (
+            centre[0] + distance * math.cos(view_angle),
+            centre[1] + distance * math.sin(view_angle),
+        )
         pose = cls(x, y, float(wrap_angle(view_angle + math.pi + turn)), centre=centre)
         object.__setattr__(pose, "_polar", (float(view_angle), float(distance), float(turn)))
         return pose
@@ -136,7 +162,9 @@ class CameraPose:
 
     @property
     def view_angle(self) -> float:
-        """Polar angle of the position about the centre, in [0, 2π) unless the pose was given by another one."""
+        """Polar angle of the position about the centre, in [0, 2π) unless the pose was given by
+        another one.
+        """
         if self._polar is None:
             return float(wrap_angle(math.atan2(self.y - self.centre[1], self.x - self.centre[0])))
         return self._polar[0]
@@ -150,7 +178,9 @@ class CameraPose:
 
     @property
     def turn(self) -> float:
-        """Turn of the line of sight against the direction to the centre, counter-clockwise, radians."""
+        """Turn of the line of sight against the direction to the centre, counter-clockwise,
+        radians.
+        """
         if self._polar is None:
             return math.remainder(self.yaw - self.view_angle - math.pi, TWO_PI)
         return self._polar[2]
@@ -161,7 +191,9 @@ class CameraPose:
         return self.view_angle, self.distance, self.turn
 
     def off_circle(self, view_distance: float) -> dict[str, Any]:
-        """What besides the angle gives the view, `view_distance` and `view_turn`; nothing on the view circle."""
+        """What besides the angle gives the view, `view_distance` and `view_turn`; nothing on the
+        view circle.
+        """
         on_circle = max(abs(self.distance - view_distance), abs(self.turn)) <= _ON_CIRCLE
         return {} if on_circle else {"view_distance": self.distance, "view_turn": self.turn}
 
@@ -171,7 +203,9 @@ class CameraPose:
         return f"{self.view_angle:.{digits}f} rad{free if self.off_circle(view_distance) else ''}"
 
     def then(self, relative: CameraPose) -> CameraPose:
-        """Pose in the object frame of a body at `relative`, known exactly, in this pose's own frame."""
+        """Pose in the object frame of a body at `relative`, known exactly, in this pose's own
+        frame.
+        """
         cos, sin = math.cos(self.yaw), math.sin(self.yaw)
         ahead, aside = cos * relative.x - sin * relative.y, sin * relative.x + cos * relative.y
         covariance = None if self.covariance is None else self.covariance.at_lever(ahead, aside)
@@ -179,7 +213,9 @@ class CameraPose:
         return CameraPose(self.x + ahead, self.y + aside, yaw, covariance, height)
 
     def relative_to(self, x: float, y: float) -> CameraPose:
-        """This pose in a frame with the same axes whose origin, its centre there, is at (x, y), metres."""
+        """This pose in a frame with the same axes whose origin, its centre there, is at (x, y),
+        metres.
+        """
         moved = replace(self, x=self.x - x, y=self.y - y, centre=ORIGIN)
         object.__setattr__(moved, "_polar", self._polar if self.centre == (x, y) else None)
         return moved
@@ -198,7 +234,10 @@ class CameraPose:
 
     def to_world(self, bearing: ArrayLike, distance: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """World coordinates of points at `bearing` and range `distance`."""
-        direction, reach = self.yaw + np.asarray(bearing, dtype=float), np.asarray(distance, dtype=float)
+        direction, reach = (
+            self.yaw + np.asarray(bearing, dtype=float),
+            np.asarray(distance, dtype=float),
+        )
         return self.x + reach * np.cos(direction), self.y + reach * np.sin(direction)
 
 
@@ -207,16 +246,24 @@ class Poses:
     """Camera poses as arrays: where V cameras stand, and how they are turned, in D dimensions."""
 
     position: FloatArray  #: shape (V, D), metres.
-    rotation: FloatArray  #: shape (V, D, D); its columns are the axes of the camera, the first the line of sight.
-    #: view angle, distance and turn of each, shape (V, 3), where they were given by them; see :class:`CameraPose`.
+    #: shape (V, D, D); its columns are the axes of the camera, the first the line of sight.
+    rotation: FloatArray
+    #: view angle, distance and turn of each, shape (V, 3), where they were given by them; see
+    #: :class:`CameraPose`.
     _polar: FloatArray | None = None
     centre: tuple[float, float] = ORIGIN  #: about which they are, metres.
 
     @classmethod
     def from_polar(
-        cls, view_angle: FloatArray, distance: FloatArray, turn: FloatArray, centre: tuple[float, float] = ORIGIN
+        cls,
+        view_angle: FloatArray,
+        distance: FloatArray,
+        turn: FloatArray,
+        centre: tuple[float, float] = ORIGIN,
     ) -> Poses:
-        """The poses in the plane that :meth:`CameraPose.from_polar` gives, of arrays of shape (V,)."""
+        """The poses in the plane that :meth:`CameraPose.from_polar` gives, of arrays of shape
+        (V,).
+        """
         position = np.stack(polar_to_cartesian(view_angle, distance), axis=-1) + centre
         polar = np.stack([view_angle, distance, turn], axis=-1)
         return cls(position, _turned(view_angle + math.pi + turn), polar, centre)
@@ -227,7 +274,9 @@ class Poses:
     ) -> Poses:
         """Poses at `view_angles`, shape (V,), on a circle, that look at its centre."""
         angle = np.atleast_1d(np.asarray(view_angles, dtype=float))
-        return cls.from_polar(angle, np.full(len(angle), view_distance), np.zeros(len(angle)), centre)
+        return cls.from_polar(
+            angle, np.full(len(angle), view_distance), np.zeros(len(angle)), centre
+        )
 
     @classmethod
     def given(cls, views: ArrayLike | Poses, view_distance: float) -> Poses:
@@ -240,17 +289,23 @@ class Poses:
         centre = poses[0].centre if poses else ORIGIN
         polar = np.array([pose.about(centre).polar for pose in poses], dtype=float).reshape(-1, 3)
         position = np.array([(pose.x, pose.y) for pose in poses], dtype=float).reshape(-1, 2)
-        return cls(position, _turned(np.array([pose.yaw for pose in poses], dtype=float)), polar, centre)
+        return cls(
+            position, _turned(np.array([pose.yaw for pose in poses], dtype=float)), polar, centre
+        )
 
     def about(self, centre: tuple[float, float]) -> Poses:
         """The same poses, of which view angles, distances and turns are about another centre."""
         return self if centre == self.centre else Poses(self.position, self.rotation, centre=centre)
 
     def relative_to(self, x: float, y: float) -> Poses:
-        """These poses in a frame with the same axes whose origin, their centre there, is at (x, y), metres."""
+        """These poses in a frame with the same axes whose origin, their centre there, is at (x, y),
+        metres.
+        """
         if x == y == 0.0:
             return self.about(ORIGIN)
-        return Poses(self.position - (x, y), self.rotation, self._polar if self.centre == (x, y) else None)
+        return Poses(
+            self.position - (x, y), self.rotation, self._polar if self.centre == (x, y) else None
+        )
 
     def __len__(self) -> int:
         return len(self.position)
@@ -260,7 +315,9 @@ class Poses:
 
     def __getitem__(self, index: int) -> CameraPose:
         angle, distance, turn = self.polar[index].tolist()
-        return CameraPose.from_polar(angle, distance, turn, self.centre).placed(*self.position[index].tolist())
+        return CameraPose.from_polar(angle, distance, turn, self.centre).placed(
+            *self.position[index].tolist()
+        )
 
     @cached_property
     def polar(self) -> FloatArray:
@@ -297,7 +354,9 @@ class Poses:
         return Poses(self.position[which], self.rotation[which], self.polar[which], self.centre)
 
     def places(self) -> tuple[Poses, IntArray]:
-        """The P distinct positions, as poses that look at the centre, and the index of that of each pose, (V,)."""
+        """The P distinct positions, as poses that look at the centre, and the index of that of each
+        pose, (V,).
+        """
         stands, which = np.unique(self.polar[:, :2], axis=0, return_inverse=True)
         views = Poses.from_polar(stands[:, 0], stands[:, 1], np.zeros(len(stands)), self.centre)
         return views, which.reshape(-1)
@@ -306,7 +365,8 @@ class Poses:
         """These poses and then the `others`."""
         others = others.about(self.centre)
         position, rotation, polar = (
-            np.concatenate([getattr(one, name) for one in (self, others)]) for name in ("position", "rotation", "polar")
+            np.concatenate([getattr(one, name) for one in (self, others)])
+            for name in ("position", "rotation", "polar")
         )
         return Poses(position, rotation, polar, self.centre)
 
@@ -316,7 +376,9 @@ class Poses:
         return not (off | (np.abs(self.turn) > _ON_CIRCLE)).any()
 
     def repeat(self, taken: Poses, tolerance: float = _SAME) -> BoolArray:
-        """Which are the same as one of those `taken` within a tolerance (radians, part of the distance), shape (V,)."""
+        """Which are the same as one of those `taken` within a tolerance (radians, part of the
+        distance), shape (V,).
+        """
         taken = taken.about(self.centre)
         turned = np.abs(angle_difference(self.view_angle[:, None], taken.view_angle))
         headed = np.abs(angle_difference(self.turn[:, None], taken.turn))
@@ -333,37 +395,52 @@ def _turned(yaw: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class PoseSettings(Settings):
-    """Source of the camera's poses, and the camera's mount on the carrier whose poses and goals are exchanged.
+    """Source of the camera's poses, and the camera's mount on the carrier whose poses and goals are
+    exchanged.
 
-    With the mount (0, 0, 0) the poses and goals are those of the camera itself. A robot whose navigation knows the
-    pose of its base has the mount that its base sees: x ahead, y to the left.
+    With the mount (0, 0, 0) the poses and goals are those of the camera itself. A robot whose
+    navigation knows the pose of its base has the mount that its base sees: x ahead, y to the left.
 
     Raises:
         SettingError: a value is out of range, or there is a `base_frame` without `pose_source: tf`.
     """
 
     pose_source: str = setting(
-        "topic", "Where camera poses come from: the topic camera_pose, or transforms (tf2_ros).",
+        "topic",
+        "Where camera poses come from: the topic camera_pose, or transforms (tf2_ros).",
         choices=("topic", "tf"),
     )
     pose_type: str = setting(
-        "pose", "Message on camera_pose: pose (geometry_msgs/PoseStamped) or pose_with_covariance "
+        "pose",
+        "Message on camera_pose: pose (geometry_msgs/PoseStamped) or pose_with_covariance "
         "(geometry_msgs/PoseWithCovarianceStamped), whose covariance widens the noise of each hit.",
         choices=("pose", "pose_with_covariance"),
     )
     base_frame: str = setting(
-        "", "pose_source tf: frame of the carrier; the camera's mount on it is looked up, whatever mount_x, ... say."
+        "",
+        "pose_source tf: frame of the carrier; the camera's mount on it is looked up, whatever"
+        " mount_x, ... say.",
     )
-    mount_x: float = setting(0.0, "Position of the camera on its carrier, ahead.", unit="m", ge=-100.0, le=100.0)
-    mount_y: float = setting(0.0, "Position of the camera on its carrier, to the left.", unit="m", ge=-100.0, le=100.0)
+    mount_x: float = setting(
+        0.0, "Position of the camera on its carrier, ahead.", unit="m", ge=-100.0, le=100.0
+    )
+    mount_y: float = setting(
+        0.0, "Position of the camera on its carrier, to the left.", unit="m", ge=-100.0, le=100.0
+    )
     mount_yaw: float = setting(
-        0.0, "Line of sight on the carrier, counter-clockwise from ahead.", unit="rad", ge=-math.pi, le=math.pi
+        0.0,
+        "Line of sight on the carrier, counter-clockwise from ahead.",
+        unit="rad",
+        ge=-math.pi,
+        le=math.pi,
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.base_frame and self.pose_source != "tf":
-            raise SettingError(f"base_frame: {self.base_frame!r} is looked up with pose_source tf only")
+            raise SettingError(
+                f"base_frame: {self.base_frame!r} is looked up with pose_source tf only"
+            )
 
     @property
     def mount(self) -> CameraPose:

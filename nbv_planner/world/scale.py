@@ -1,8 +1,10 @@
-"""Scale of a scene: lengths that are not given follow from the bounds of the object and the view circle.
+"""Scale of a scene: lengths that are not given follow from the bounds of the object and the view
+circle.
 
-The defaults are those of the thesis's scene, in which the radius is between 2 and 8 m and the camera 10 m from the
-centre. In another one each default with a :attr:`nbv_planner.settings.Setting.scale` keeps its ratio to that length, so
-that an object of a few centimetres is reconstructed by the same views as one of many metres.
+The defaults are those of the thesis's scene, in which the radius is between 2 and 8 m and the
+camera 10 m from the centre. In another one each default with a
+:attr:`nbv_planner.settings.Setting.scale` keeps its ratio to that length, so that an object of a
+few centimetres is reconstructed by the same views as one of many metres.
 """
 
 from __future__ import annotations
@@ -30,13 +32,15 @@ def _length(name: str, scene: Mapping[str, float]) -> float:
 
 
 def scaled(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
-    r"""Values of those settings of `classes` that are in proportion to the scene and not among those `given`.
+    r"""Values of those settings of `classes` that are in proportion to the scene and not among
+    those `given`.
 
-    The value is :math:`v\,l/l_0` to twelve digits: its default v times the ratio of a length of the scene to the same
-    one of the default scene. Where `radius_min` and `view_distance` are not given, they follow from `radius_max`. With
-    a given `noise_std`, `radius_margin` is at least three times as large, and `range_offset_std` 0.4 of it;
-    `completeness_tau` is `noise_std` + `pixel_size`. Values `given` that are no positive numbers
-    are left to the checks of the settings.
+    The value is :math:`v\,l/l_0` to twelve digits: its default v times the ratio of a length of the
+    scene to the same one of the default scene. Where `radius_min` and `view_distance` are not
+    given, they follow from `radius_max`. With a given `noise_std`, `radius_margin` is at least
+    three times as large, and `range_offset_std` 0.4 of it; `completeness_tau` is `noise_std` +
+    `pixel_size`. Values `given` that are no positive numbers are left to the checks of the
+    settings.
     """
     scene = dict(_DEFAULTS)
     for name in (_ROOT, "radius_min", "view_distance"):
@@ -46,7 +50,9 @@ def scaled(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]:
             scene[name] = _times(_DEFAULTS[name], scene[_ROOT] / _DEFAULTS[_ROOT])
     derived = {
         name: _times(default, _length(meta.scale, scene) / _length(meta.scale, _DEFAULTS))
-        for cls in classes for name, default, meta in settings_of(cls) if meta.scale and name not in given
+        for cls in classes
+        for name, default, meta in settings_of(cls)
+        if meta.scale and name not in given
     }
     if "radius_margin" in derived and _is_length(given.get("noise_std")):
         derived["radius_margin"] = max(derived["radius_margin"], 3.0 * given["noise_std"])
@@ -65,7 +71,8 @@ def _is_length(value: Any) -> bool:
 
 # A header has single precision.
 _ROUNDING = 1e-5
-# Headers that differ from the one before, from which on they change from scan to scan: one change is another mode.
+# Headers that differ from the one before, from which on they change from scan to scan: one change
+# is another mode.
 _CHANGING = 3
 
 
@@ -73,7 +80,8 @@ _CHANGING = 3
 class SensorHeader:
     """What the headers of scans say of the sensor; 0 where they do not tell.
 
-    A whole turn without limits of the range tells no field of view: a cloud is laid out so, wherever its points are.
+    A whole turn without limits of the range tells no field of view: a cloud is laid out so,
+    wherever its points are.
     """
 
     field_of_view: float = 0.0  #: widest cone about the line of sight that the beams fill, radians.
@@ -83,15 +91,23 @@ class SensorHeader:
     @classmethod
     def of(cls, scan: Scan) -> SensorHeader:
         """What the header of one scan says: a range of 0 or `+inf` tells nothing."""
-        laid_out = scan.field_ahead == TWO_PI and (scan.range_min, scan.range_max) == (0.0, math.inf)
+        laid_out = scan.field_ahead == TWO_PI and (scan.range_min, scan.range_max) == (
+            0.0,
+            math.inf,
+        )
         far = 0.0 if scan.range_max == math.inf else scan.range_max
-        return cls(0.0 if laid_out or scan.field_ahead < LEAST_FIELD else scan.field_ahead, scan.range_min, far)
+        return cls(
+            0.0 if laid_out or scan.field_ahead < LEAST_FIELD else scan.field_ahead,
+            scan.range_min,
+            far,
+        )
 
     def with_other(self, other: SensorHeader) -> SensorHeader:
         """Of each number the one that sees more."""
         nearest = min(self.range_min or math.inf, other.range_min or math.inf)
         return SensorHeader(
-            max(self.field_of_view, other.field_of_view), 0.0 if nearest == math.inf else nearest,
+            max(self.field_of_view, other.field_of_view),
+            0.0 if nearest == math.inf else nearest,
             max(self.range_max, other.range_max),
         )
 
@@ -105,7 +121,8 @@ class SensorHeader:
         return ", ".join(f"{name} {value:.4g}" for name, value in asdict(self).items())
 
     def in_scene(self, scene: Scene) -> tuple[dict[str, float], tuple[str, ...]]:
-        r"""Those of `field_of_view`, `range_min` and `range_max` that differ from the scene's, and the names not told.
+        r"""Those of `field_of_view`, `range_min` and `range_max` that differ from the scene's, and
+        the names not told.
 
         What does not hold the object is no part of the sensor's cone: the field of view is at most
         :math:`2 \arcsin(r_{max} / d_{cam})`, the range :math:`d_{cam} + r_{max}`.
@@ -116,7 +133,8 @@ class SensorHeader:
         }
         found = {name: min(value, most.get(name, math.inf)) for name, value in asdict(self).items()}
         differ = {
-            name: float(f"{value:.6g}") for name, value in found.items()
+            name: float(f"{value:.6g}")
+            for name, value in found.items()
             if value > 0.0 and not _same(value, getattr(scene, name))
         }
         return differ, tuple(name for name, value in found.items() if value == 0.0)
@@ -135,9 +153,11 @@ class SensorHeaders:
     changes: int = 0  #: number of headers that differed from the one before.
 
     def after(self, scan: Scan) -> SensorHeaders:
-        """With the header of one more scan: it widens what is known of the sensor, and never narrows it.
+        """With the header of one more scan: it widens what is known of the sensor, and never
+        narrows it.
 
-        Some drivers state as `range_max` the largest range of that scan, or begin with a cropped field of view.
+        Some drivers state as `range_max` the largest range of that scan, or begin with a cropped
+        field of view.
         """
         header = SensorHeader.of(scan)
         changed = self.newest is not None and header.differs(self.newest)
@@ -150,23 +170,32 @@ class SensorHeaders:
 
 
 def rescaled(settings: T, before: Scene, now: Scene) -> T:
-    """Settings whose lengths in proportion to the object, of the scene `before`, are those of the scene `now`.
+    """Settings whose lengths in proportion to the object, of the scene `before`, are those of the
+    scene `now`.
 
-    What is in proportion to the view circle (ranges, their noise, tolerances of a pose) belongs to the sensor and the
-    robot, and stays.
+    What is in proportion to the view circle (ranges, their noise, tolerances of a pose) belongs to
+    the sensor and the robot, and stays.
     """
     old, new = ({name: getattr(scene, name) for name in _DEFAULTS} for scene in (before, now))
     values = {
-        name: _times(value_of(settings, name, default), _length(meta.scale, new) / _length(meta.scale, old))
-        for name, default, meta in settings_of(type(settings)) if meta.scale not in ("", "view_distance")
+        name: _times(
+            value_of(settings, name, default), _length(meta.scale, new) / _length(meta.scale, old)
+        )
+        for name, default, meta in settings_of(type(settings))
+        if meta.scale not in ("", "view_distance")
     }
     return changed(settings, values)
 
 
 def at_found(scene: Scene, found: FoundScene) -> Scene:
-    """The scene about the centre of what was found; its sensor is that of `scene`, its pixels are in proportion."""
+    """The scene about the centre of what was found; its sensor is that of `scene`, its pixels are
+    in proportion.
+    """
     return replace(
-        scene, radius_min=found.radius_min, radius_max=found.radius_max, view_distance=found.view_distance,
+        scene,
+        radius_min=found.radius_min,
+        radius_max=found.radius_max,
+        view_distance=found.view_distance,
         pixel_size=_times(scene.pixel_size, found.radius_max / scene.radius_max),
     )
 
@@ -174,14 +203,17 @@ def at_found(scene: Scene, found: FoundScene) -> Scene:
 def derived_words(
     derived: Mapping[str, Any], classes: Iterable[type], source: str = "not given, so derived"
 ) -> str:
-    """One line for a log: the values that were `derived` for settings of `classes`, with where they come from."""
+    """One line for a log: the values that were `derived` for settings of `classes`, with where they
+    come from.
+    """
     units = {name: meta.unit for cls in classes for name, _, meta in settings_of(cls)}
     words = (f"{name} {_plain(value)} {units[name]}".rstrip() for name, value in derived.items())
     return f"{source}: " + (", ".join(words) or "nothing")
 
 
 def adopted(settings: T, found: Mapping[str, Any], source: str) -> tuple[T, str]:
-    """The settings with what was `found` where it differs, and that in words for a log, empty where nothing does.
+    """The settings with what was `found` where it differs, and that in words for a log, empty where
+    nothing does.
 
     Raises:
         SettingError: it does not fit the others.

@@ -20,16 +20,18 @@ class FreeRays:
     origin: FloatArray  #: where the camera stood, shape (D,), metres.
     direction: FloatArray  #: unit vector of each ray, shape (B, D).
     length: FloatArray  #: free stretch from the camera on, shape (B,), metres, not negative.
-    of_hit: BoolArray  #: whether each ray is that of a hit, in the order of the hits of its scan, shape (B,).
+    #: whether each ray is that of a hit, in the order of the hits of its scan, shape (B,).
+    of_hit: BoolArray
 
 
 @dataclass(frozen=True, eq=False)
 class Scan:
-    """Ranges at equally spaced bearings (radians, metres), as a LaserScan carries them (REP 117: ±inf, NaN).
+    """Ranges at equally spaced bearings (radians, metres), as a LaserScan carries them (REP 117:
+    ±inf, NaN).
 
-    The step between beams is positive. Of the ranges, shape (B,), `+inf` is no return, `-inf` closer than the sensor
-    can measure, `NaN` invalid; `range_min` and `range_max` are the least and the greatest valid one, the latter `+inf`
-    where it is not known.
+    The step between beams is positive. Of the ranges, shape (B,), `+inf` is no return, `-inf`
+    closer than the sensor can measure, `NaN` invalid; `range_min` and `range_max` are the least and
+    the greatest valid one, the latter `+inf` where it is not known.
 
     Raises:
         InputRejectedError: no beams, or a header value that is not finite or not positive.
@@ -46,13 +48,21 @@ class Scan:
             raise InputRejectedError("empty", "the scan has no ranges")
         header = (self.angle_min, self.angle_increment, self.range_min, self.range_max)
         if not all(math.isfinite(value) for value in header[:3]) or math.isnan(self.range_max):
-            raise InputRejectedError("header_not_finite", f"angle_min, angle_increment, range limits are {header}")
+            raise InputRejectedError(
+                "header_not_finite", f"angle_min, angle_increment, range limits are {header}"
+            )
         if self.angle_increment <= 0.0:
-            raise InputRejectedError("increment", f"angle_increment is {self.angle_increment}, must be > 0")
+            raise InputRejectedError(
+                "increment", f"angle_increment is {self.angle_increment}, must be > 0"
+            )
         if (len(self.ranges) - 1) * self.angle_increment > 2.0 * math.pi * (1.0 + 1e-3):
-            raise InputRejectedError("increment", f"{len(self.ranges)} beams sweep more than a full turn")
+            raise InputRejectedError(
+                "increment", f"{len(self.ranges)} beams sweep more than a full turn"
+            )
         if not 0.0 <= self.range_min < self.range_max:
-            raise InputRejectedError("range_limits", f"range_min {self.range_min}, range_max {self.range_max}")
+            raise InputRejectedError(
+                "range_limits", f"range_min {self.range_min}, range_max {self.range_max}"
+            )
 
     @property
     def bearings(self) -> FloatArray:
@@ -61,7 +71,9 @@ class Scan:
 
     @property
     def field_ahead(self) -> float:
-        """Opening angle of the widest cone about the line of sight that the beams fill, radians; 0 if they miss it."""
+        """Opening angle of the widest cone about the line of sight that the beams fill, radians; 0
+        if they miss it.
+        """
         sweep = self.angle_increment * (len(self.ranges) - 1)
         if sweep + 1.5 * self.angle_increment >= TWO_PI:
             return TWO_PI
@@ -71,7 +83,9 @@ class Scan:
 
 @dataclass(frozen=True)
 class RangeNoise:
-    """Noise of a range d as it is measured or assumed: :math:`σ(d) = σ_0 + σ_1 d`; σ_0 is `noise_std`, metres."""
+    """Noise of a range d as it is measured or assumed: :math:`σ(d) = σ_0 + σ_1 d`; σ_0 is
+    `noise_std`, metres.
+    """
 
     noise_std: float
     noise_std_per_metre: float
@@ -88,7 +102,8 @@ class RangeNoise:
 class SensorModel(Protocol):
     """What a camera can see from where it stands, how noisy its ranges are, and what a miss means.
 
-    The objectives need the line of sight within the field of view, and no bearing in it beyond ±π/2.
+    The objectives need the line of sight within the field of view, and no bearing in it beyond
+    ±π/2.
     """
 
     @property
@@ -114,17 +129,22 @@ class SensorModel(Protocol):
     def in_field(self, bearing: ArrayLike) -> BoolArray:
         """Whether each bearing, radians, lies in the field of view."""
 
-    def range_std(self, noise: RangeNoise, distance: FloatArray, incidence: FloatArray) -> FloatArray:
-        """Standard deviation of ranges at each `distance`, metres, for the `noise` that somebody assumes.
+    def range_std(
+        self, noise: RangeNoise, distance: FloatArray, incidence: FloatArray
+    ) -> FloatArray:
+        """Standard deviation of ranges at each `distance`, metres, for the `noise` that somebody
+        assumes.
 
-        The incidence is the angle of each beam to the normal of the surface, radians; to the direction to the centre
-        where the surface is not known.
+        The incidence is the angle of each beam to the normal of the surface, radians; to the
+        direction to the centre where the surface is not known.
         """
 
 
 @dataclass(frozen=True)
 class ConeSensor:
-    """A field of view between two bearings, the same noise at any incidence; see :class:`SensorModel`."""
+    """A field of view between two bearings, the same noise at any incidence; see
+    :class:`SensorModel`.
+    """
 
     bearing_min: float
     bearing_max: float
@@ -143,6 +163,8 @@ class ConeSensor:
         bearing = np.asarray(bearing)
         return (self.bearing_min <= bearing) & (bearing <= self.bearing_max)
 
-    def range_std(self, noise: RangeNoise, distance: FloatArray, incidence: FloatArray) -> FloatArray:
+    def range_std(
+        self, noise: RangeNoise, distance: FloatArray, incidence: FloatArray
+    ) -> FloatArray:
         """Standard deviation of ranges, metres, whatever the incidence."""
         return noise.std(distance)

@@ -1,4 +1,6 @@
-"""The geometry that all parts share: object bounds, view circle, the camera's sensor, the world pixel."""
+"""The geometry that all parts share: object bounds, view circle, the camera's sensor, the world
+pixel.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +17,13 @@ from nbv_planner.geometry import BoolArray
 from nbv_planner.settings import Settings, setting, settings_of
 from nbv_planner.world.scan import ConeSensor, SensorModel
 
-# Metres, between which the greatest radius of an object lies; the circle around it may be ten times as large.
+# Metres, between which the greatest radius of an object lies; the circle around it may be ten times
+# as large.
 _LEAST, _MOST = 1e-5, 1e6
 LEAST_FIELD = 1e-4
 """Least opening angle of a camera, radians: a header that says less says nothing."""
-# Least side of a pixel, as a part of the greatest radius: a surface has some ten points for each of its inverse.
+# Least side of a pixel, as a part of the greatest radius: a surface has some ten points for each of
+# its inverse.
 _FINEST = 1e-4
 
 
@@ -28,58 +32,80 @@ class Scene(Settings):
     """Object bounds, view circle, cone of the camera and world pixel (defaults are the thesis's).
 
     Raises:
-        SettingError: a value is out of range, `radius_min >= radius_max`, or the view circle does not lie outside
-            the object's bound.
+        SettingError: a value is out of range, `radius_min >= radius_max`, or the view circle does
+            not lie outside the object's bound.
     """
 
-    #: whether the camera sees what its beams meet, or, as the thesis has it, along the surface up to the first point
-    #: that is out of range.
+    #: whether the camera sees what its beams meet, or, as the thesis has it, along the surface up
+    #: to the first point that is out of range.
     beams: ClassVar[bool] = False
 
-    radius_min: float = setting(2.0, "Least radius of the object.", unit="m", gt=0.0, scale="radius_max")
-    radius_max: float = setting(8.0, "Greatest radius of the object.", unit="m", ge=_LEAST, le=_MOST)
+    radius_min: float = setting(
+        2.0, "Least radius of the object.", unit="m", gt=0.0, scale="radius_max"
+    )
+    radius_max: float = setting(
+        8.0, "Greatest radius of the object.", unit="m", ge=_LEAST, le=_MOST
+    )
     view_distance: float = setting(
         10.0, "Radius of the view circle.", unit="m", ge=_LEAST, le=10.0 * _MOST, scale="radius_max"
     )
-    field_of_view: float = setting(math.radians(35.0), "Opening angle of the camera.", unit="rad", ge=LEAST_FIELD,
-                                   lt=math.pi)
+    field_of_view: float = setting(
+        math.radians(35.0), "Opening angle of the camera.", unit="rad", ge=LEAST_FIELD, lt=math.pi
+    )
     range_min: float = setting(
         0.05, "Least range that the camera measures.", unit="m", ge=0.0, scale="view_distance"
     )
     range_max: float = setting(
-        10.0, "Depth of field: greatest range that the camera measures.", unit="m", gt=0.0, scale="view_distance"
+        10.0,
+        "Depth of field: greatest range that the camera measures.",
+        unit="m",
+        gt=0.0,
+        scale="view_distance",
     )
-    pixel_size: float = setting(0.1, "Side of a world pixel.", unit="m", gt=0.0, le=_MOST, scale="radius_max")
+    pixel_size: float = setting(
+        0.1, "Side of a world pixel.", unit="m", gt=0.0, le=_MOST, scale="radius_max"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.radius_min >= self.radius_max:
-            raise SettingError(f"radius_min: {self.radius_min} must be < {self.radius_max} (radius_max)")
+            raise SettingError(
+                f"radius_min: {self.radius_min} must be < {self.radius_max} (radius_max)"
+            )
         if self.view_distance <= self.radius_max:
             raise SettingError(
                 f"view_distance: {self.view_distance} puts the camera inside the object's bound; "
                 f"must be > radius_max ({self.radius_max})"
             )
         if self.range_min >= self.range_max:
-            raise SettingError(f"range_min: {self.range_min} must be < {self.range_max} (range_max)")
+            raise SettingError(
+                f"range_min: {self.range_min} must be < {self.range_max} (range_max)"
+            )
         if self.pixel_size < _FINEST * self.radius_max:
             least = _FINEST * self.radius_max
-            raise SettingError(f"pixel_size: {self.pixel_size} is too fine for radius_max; must be >= {least:g} m")
+            raise SettingError(
+                f"pixel_size: {self.pixel_size} is too fine for radius_max; must be >= {least:g} m"
+            )
 
     @cached_property
     def sensor(self) -> SensorModel:
-        """What the camera sees, as planner and simulation take it; a scene with another sensor overrides this."""
+        """What the camera sees, as planner and simulation take it; a scene with another sensor
+        overrides this.
+        """
         half = 0.5 * self.field_of_view
         return ConeSensor(-half, half, self.range_min, self.range_max)
 
     @property
     def half_field(self) -> float:
-        """Half the opening angle of the least cone about the line of sight that holds the field of view, radians."""
+        """Half the opening angle of the least cone about the line of sight that holds the field of
+        view, radians.
+        """
         return max(self.sensor.bearing_max, -self.sensor.bearing_min)
 
     @property
     def simple_half_width(self) -> float:
-        r"""Half-width :math:`\Delta\varphi` of the simple interval :math:`\Phi_S`, radians (eq. sum-interval-simple).
+        r"""Half-width :math:`\Delta\varphi` of the simple interval :math:`\Phi_S`, radians (eq.
+        sum-interval-simple).
 
         .. math:: \operatorname{atan2}(d_{DOF}\sin(\alpha/2),\; d_{cam} - d_{DOF}\cos(\alpha/2))
         """
@@ -98,16 +124,19 @@ class BeamScene(Scene):
 
 
 AROUND = 1.25
-"""Least circle around an object that is being found, in its greatest radii, unless the sensor demands a closer one."""
+"""Least circle around an object that is being found, in its greatest radii, unless the sensor
+demands a closer one.
+"""
 
 
 @dataclass(frozen=True)
 class FoundScene:
-    """Where an object of unknown place and size is thought to be, and the circle from which to look at it.
+    """Where an object of unknown place and size is thought to be, and the circle from which to look
+    at it.
 
-    The centre is in the object frame, metres. The arc, counter-clockwise, is the part of the view circle on which views
-    are known to be safe; if it is empty (its ends are equal), that is the one view there. With a `turn` it is where the
-    camera stands.
+    The centre is in the object frame, metres. The arc, counter-clockwise, is the part of the view
+    circle on which views are known to be safe; if it is empty (its ends are equal), that is the one
+    view there. With a `turn` it is where the camera stands.
     """
 
     x: float
@@ -118,26 +147,31 @@ class FoundScene:
     arc_start: float = 0.0  #: radians, as arc_end.
     arc_end: float = 2.0 * math.pi
     views: int = 0  #: number of scans that have hit the object; 0 on the approach.
-    turn: float = 0.0  #: of the one view of an approach, against the direction to the given point, radians.
+    #: of the one view of an approach, against the direction to the given point, radians.
+    turn: float = 0.0
 
     def __post_init__(self) -> None:
         """Check the values.
 
         Raises:
-            SettingError: one is not finite or no length of any scene, or the object's bound is not inside of the
-                view circle.
+            SettingError: one is not finite or no length of any scene, or the object's bound is not
+                inside of the view circle.
         """
         numbers = astuple(self)
         inside = _LEAST < self.radius_min < self.radius_max < self.view_distance
-        if not all(abs(number) < 10.0 * _MOST for number in numbers) or not inside or self.views < 0:
+        if (
+            not all(abs(number) < 10.0 * _MOST for number in numbers)
+            or not inside
+            or self.views < 0
+        ):
             raise SettingError(f"no scene is found with the numbers {numbers}")
 
     @property
     def words(self) -> str:
         """What was found, for a log."""
         return (
-            f"the object is around x {self.x:.4g} m, y {self.y:.4g} m, radius {self.radius_min:.3g} to "
-            f"{self.radius_max:.3g} m; views from {self.view_distance:.4g} m"
+            f"the object is around x {self.x:.4g} m, y {self.y:.4g} m, radius {self.radius_min:.3g}"
+            f" to {self.radius_max:.3g} m; views from {self.view_distance:.4g} m"
         )
 
     def same_as(self, other: FoundScene) -> bool:
@@ -157,19 +191,25 @@ def centre_of(found: FoundScene | None) -> tuple[float, float]:
 
 # The bounds of a length, rounded to six digits as the message names them, may be given.
 _SLACK = 1e-5
-# Lengths that are 0 or in proportion to the object: factors of the mean radius, or of the span of the radius.
-# Ranges have single precision, so none is measured to less than 6e-8 of itself.
+# Lengths that are 0 or in proportion to the object: factors of the mean radius, or of the span of
+# the radius. Ranges have single precision, so none is measured to less than 6e-8 of itself.
 _PROPORTIONS = {
-    "band_tolerance": (0.0, 0.5, "mean radius"), "pixel_size": (0.0, 0.2, "mean radius"),
-    "noise_std": (1e-7, 0.5, "mean radius"), "radius_margin": (0.0, 1.0, "mean radius"),
-    "completeness_tau": (1e-4, 1.0, "mean radius"), "edge_length": (0.0, 1.0, "mean radius"),
-    "look_every": (1e-3, math.inf, "mean radius"), "kernel_std": (0.05, 1.0, "span of the radius"),
-    "prior_kernel_stds": (1e-4, 1e3, "span of the radius"), "prior_mean_std": (1e-4, 1e3, "span of the radius"),
+    "band_tolerance": (0.0, 0.5, "mean radius"),
+    "pixel_size": (0.0, 0.2, "mean radius"),
+    "noise_std": (1e-7, 0.5, "mean radius"),
+    "radius_margin": (0.0, 1.0, "mean radius"),
+    "completeness_tau": (1e-4, 1.0, "mean radius"),
+    "edge_length": (0.0, 1.0, "mean radius"),
+    "look_every": (1e-3, math.inf, "mean radius"),
+    "kernel_std": (0.05, 1.0, "span of the radius"),
+    "prior_kernel_stds": (1e-4, 1e3, "span of the radius"),
+    "prior_mean_std": (1e-4, 1e3, "span of the radius"),
 }
 
 
 def check_proportions(scene: Scene, *settings: object) -> None:
-    """Refuse lengths out of proportion to the bounds of the radius: most likely another unit, or a forgotten default.
+    """Refuse lengths out of proportion to the bounds of the radius: most likely another unit, or a
+    forgotten default.
 
     Raises:
         SettingError: names the first one, and what is allowed.
@@ -182,9 +222,12 @@ def check_proportions(scene: Scene, *settings: object) -> None:
                 continue
             least, most, of = _PROPORTIONS[name]
             for value in np.atleast_1d(getattr(holder, name)):
-                if value and not least * (1.0 - _SLACK) <= value / lengths[of] <= most * (1.0 + _SLACK):
+                if value and not least * (1.0 - _SLACK) <= value / lengths[of] <= most * (
+                    1.0 + _SLACK
+                ):
                     raise SettingError(
-                        f"{name}: {value:g} m is out of proportion to radius_min {low:g} m and radius_max {high:g} m; "
-                        f"must be {least * lengths[of]:g} to {most * lengths[of]:g} m, {least:g} to {most:g} of the "
-                        f"{of}" + (f"; not given, it follows from {meta.scale}" if meta.scale else "")
+                        f"{name}: {value:g} m is out of proportion to radius_min {low:g} m and"
+                        f" radius_max {high:g} m; must be {least * lengths[of]:g} to"
+                        f" {most * lengths[of]:g} m, {least:g} to {most:g} of the {of}"
+                        + (f"; not given, it follows from {meta.scale}" if meta.scale else "")
                     )

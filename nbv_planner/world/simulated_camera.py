@@ -45,26 +45,42 @@ _KEPT = 1024
 class SensorSettings(Settings):
     """Beams and noise of the simulated depth camera."""
 
-    num_beams: int = setting(121, "Number of beams over the field of view, both edges included.", ge=2, le=100_000)
+    num_beams: int = setting(
+        121, "Number of beams over the field of view, both edges included.", ge=2, le=100_000
+    )
     noise_std: float = setting(
         0.2, "Standard deviation of the range noise.", unit="m", ge=0.0, scale="view_distance"
     )
-    noise_std_per_metre: float = setting(0.0, "Part of the standard deviation that grows with range.",
-                                         unit="m/m", ge=0.0)
-    dropout_probability: float = setting(0.0, "Probability that a beam gives no valid range (NaN).", ge=0.0, le=1.0)
+    noise_std_per_metre: float = setting(
+        0.0, "Part of the standard deviation that grows with range.", unit="m/m", ge=0.0
+    )
+    dropout_probability: float = setting(
+        0.0, "Probability that a beam gives no valid range (NaN).", ge=0.0, le=1.0
+    )
     outlier_probability: float = setting(
         0.0, "Probability that a return is replaced by a uniformly random range.", ge=0.0, le=1.0
     )
     beam_width: float = setting(
-        0.0, "Opening angle of a beam, whose range is that of the nearest surface in it; 0: a line.", unit="rad",
-        ge=0.0, le=0.5,
+        0.0,
+        "Opening angle of a beam, whose range is that of the nearest surface in it; 0: a line.",
+        unit="rad",
+        ge=0.0,
+        le=0.5,
     )
     pose_bias_x: float = setting(
-        0.0, "Distance of the true sensor ahead of its reported pose, along the line of sight.", unit="m"
+        0.0,
+        "Distance of the true sensor ahead of its reported pose, along the line of sight.",
+        unit="m",
     )
-    pose_bias_y: float = setting(0.0, "Distance of the true sensor to the left of its reported pose.", unit="m")
+    pose_bias_y: float = setting(
+        0.0, "Distance of the true sensor to the left of its reported pose.", unit="m"
+    )
     pose_bias_yaw: float = setting(
-        0.0, "Angle of the true heading to the left of the reported one.", unit="rad", ge=-math.pi, le=math.pi
+        0.0,
+        "Angle of the true heading to the left of the reported one.",
+        unit="rad",
+        ge=-math.pi,
+        le=math.pi,
     )
     seed: int = setting(0, "Seed of the sensor noise.", ge=0, le=2**53)
 
@@ -78,18 +94,27 @@ class SensorSettings(Settings):
 class MotionSettings(Settings):
     """How the simulated camera moves and when it scans.
 
-    It starts between two of the default candidate views: were it at the first goal already, a scan taken just before
-    the goal reaches the camera could sometimes count for it, and the runs would differ.
+    It starts between two of the default candidate views: were it at the first goal already, a scan
+    taken just before the goal reaches the camera could sometimes count for it, and the runs would
+    differ.
     """
 
-    initial_view_angle: float = setting(0.0314, "View angle at which the camera starts.", unit="rad")
+    initial_view_angle: float = setting(
+        0.0314, "View angle at which the camera starts.", unit="rad"
+    )
     angular_speed: float = setting(
-        0.0, "Speed of the simulated camera along the view circle; 0 moves at once (planners expect linear_speed and "
-        "turn_speed of nbv_planner).", unit="rad/s", ge=0.0,
+        0.0,
+        "Speed of the simulated camera along the view circle; 0 moves at once (planners expect"
+        " linear_speed and turn_speed of nbv_planner).",
+        unit="rad/s",
+        ge=0.0,
     )
     drive_speed: float = setting(
-        0.0, "Speed of the simulated camera along straight lines and arcs around the object and what bars the ground, "
-        "in place of angular_speed; 0: not so.", unit="m/s", ge=0.0,
+        0.0,
+        "Speed of the simulated camera along straight lines and arcs around the object and what"
+        " bars the ground, in place of angular_speed; 0: not so.",
+        unit="m/s",
+        ge=0.0,
     )
     scan_rate: float = setting(10.0, "Scans per second.", unit="Hz", gt=0.0, le=1000.0)
 
@@ -102,13 +127,25 @@ class MotionSettings(Settings):
 class WorldSettings(Settings):
     """Where the simulated object stands, and what else does."""
 
-    object_x: float = setting(0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4)
-    object_y: float = setting(0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4)
-    other_x: float = setting(0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4)
-    other_y: float = setting(0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4)
-    other_radius: float = setting(0.0, "Radius of the other object; 0: there is none.", unit="m", ge=0.0, le=1e4)
+    object_x: float = setting(
+        0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4
+    )
+    object_y: float = setting(
+        0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4
+    )
+    other_x: float = setting(
+        0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4
+    )
+    other_y: float = setting(
+        0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4
+    )
+    other_radius: float = setting(
+        0.0, "Radius of the other object; 0: there is none.", unit="m", ge=0.0, le=1e4
+    )
     room_file: str = setting(
-        "", "YAML file of the room in object_frame: walls and obstacles that end beams; empty: none.", start_only=True
+        "",
+        "YAML file of the room in object_frame: walls and obstacles that end beams; empty: none.",
+        start_only=True,
     )
 
     @property
@@ -120,7 +157,8 @@ class WorldSettings(Settings):
         """Outlines of all but the simulated object, as seen from it.
 
         Raises:
-            ConfigFileError: the file of the room cannot be read, or holds something that is not allowed.
+            ConfigFileError: the file of the room cannot be read, or holds something that is not
+                allowed.
         """
         found = load_room(self.room_file) if self.room_file else []
         if self.other_radius > 0.0:
@@ -138,17 +176,21 @@ _FORMS = {"wall": 2, "polygon": 3, "circle": 0}
 
 
 def load_room(path: str | Path) -> list[Contour]:
-    """Read a room: under `room` a list of forms, each `wall` or `polygon` (a list of points x, y) or `circle`; metres.
+    """Read a room: under `room` a list of forms, each `wall` or `polygon` (a list of points x, y)
+    or `circle`; metres.
 
     A wall is the line through its points, a polygon is closed.
 
     Raises:
-        ConfigFileError: the file cannot be read or holds something that is not allowed; names the file and the line.
+        ConfigFileError: the file cannot be read or holds something that is not allowed; names the
+            file and the line.
     """
     content = read_located(path)[1].mapping()
     if list(content) != ["room"]:
         holds = shown(list(content))
-        raise ConfigFileError(f"{path}: must hold 'room:' with a list of {', '.join(_FORMS)}; holds {holds}")
+        raise ConfigFileError(
+            f"{path}: must hold 'room:' with a list of {', '.join(_FORMS)}; holds {holds}"
+        )
     return [_form(part.named("")) for part in content["room"].items()]
 
 
@@ -165,7 +207,12 @@ def _form(part: Located) -> Contour:
         points = np.array(form.plain(), dtype=float)
     except (TypeError, ValueError):
         points = np.empty(0)
-    if points.ndim != 2 or points.shape[1] != 2 or len(points) < _FORMS[name] or not np.isfinite(points).all():
+    if (
+        points.ndim != 2
+        or points.shape[1] != 2
+        or len(points) < _FORMS[name]
+        or not np.isfinite(points).all()
+    ):
         raise form.error(f"must be {_FORMS[name]} or more points [x, y] in metres")
     # A wall is a closed line, too: there and back again.
     return Contour(*(np.vstack([points, points[-2:0:-1]]) if name == "wall" else points).T.copy())
@@ -178,13 +225,18 @@ def sampled_contour(shape: PolarObject) -> Contour:
 
 
 class SimulatedCamera:
-    """Casts beams on a true object; the same seed, view and scan number give the same scan bit for bit.
+    """Casts beams on a true object; the same seed, view and scan number give the same scan bit for
+    bit.
 
     The `bearings` of the beams rise, shape (B,), radians.
     """
 
     def __init__(
-        self, shape: PolarObject | Contour, scene: Scene, settings: SensorSettings, world: WorldSettings | None = None
+        self,
+        shape: PolarObject | Contour,
+        scene: Scene,
+        settings: SensorSettings,
+        world: WorldSettings | None = None,
     ) -> None:
         """Sample the contour once; any closed one will do, also one that is not star-shaped."""
         self._world = world or WorldSettings()
@@ -197,18 +249,28 @@ class SimulatedCamera:
         self._settings = settings
         # In single precision, as a LaserScan carries them: the same scan with and without ROS.
         self._angle_min = float(np.float32(sensor.bearing_min))
-        self._increment = float(np.float32((sensor.bearing_max - sensor.bearing_min) / (settings.num_beams - 1)))
+        self._increment = float(
+            np.float32((sensor.bearing_max - sensor.bearing_min) / (settings.num_beams - 1))
+        )
         self._known: dict[CameraPose, tuple[FloatArray, FloatArray]] = {}
-        self.bearings: FloatArray = self._angle_min + self._increment * np.arange(settings.num_beams)
+        self.bearings: FloatArray = self._angle_min + self._increment * np.arange(
+            settings.num_beams
+        )
 
     def scan(self, pose: CameraPose, view_number: int, scan_number: int = 0) -> Scan:
-        """Take a scan at the reported `pose`; the number of the goal (`view_number`) and of the scan give the noise."""
+        """Take a scan at the reported `pose`; the number of the goal (`view_number`) and of the
+        scan give the noise.
+        """
         exact, std = self._met(pose)
         rng = np.random.default_rng([self._settings.seed, view_number, scan_number])
         ranges = self._with_limits(self._with_noise(self._with_limits(exact), std, rng))
         # NaN is invalid (REP 117), no miss: that would mean that the beam met no surface.
-        ranges = np.where(rng.random(len(ranges)) < self._settings.dropout_probability, np.nan, ranges)
-        limits = (float(np.float32(limit)) for limit in (self._sensor.range_min, self._sensor.range_max))
+        ranges = np.where(
+            rng.random(len(ranges)) < self._settings.dropout_probability, np.nan, ranges
+        )
+        limits = (
+            float(np.float32(limit)) for limit in (self._sensor.range_min, self._sensor.range_max)
+        )
         return Scan(self._angle_min, self._increment, ranges.astype(np.float32), *limits)
 
     def with_seed(self, seed: int) -> SimulatedCamera:
@@ -230,20 +292,30 @@ class SimulatedCamera:
         return self._known[pose]
 
     def _cast(self, pose: CameraPose) -> tuple[FloatArray, FloatArray]:
-        """Exact range of each beam and the standard deviation of its noise, shape (B,) each, metres."""
+        """Exact range of each beam and the standard deviation of its noise, shape (B,) each,
+        metres.
+        """
         exact, true = self.exact_ranges(pose), self._true(pose)
         met = np.isfinite(exact)
         distance = np.where(met, exact, 0.0)
         angle = cartesian_to_polar(*true.to_world(self.bearings, distance))[0]
         normal = self._normal[np.searchsorted(self._vertex, angle, side="right") - 1]
-        incidence = np.where(met, np.abs(angle_difference(true.yaw + self.bearings + math.pi, normal)), 0.0)
+        incidence = np.where(
+            met, np.abs(angle_difference(true.yaw + self.bearings + math.pi, normal)), 0.0
+        )
         return exact, self._sensor.range_std(self._settings.noise, distance, incidence)
 
     def exact_ranges(self, pose: CameraPose) -> FloatArray:
-        """Range of each beam without noise and limits, `inf` where it meets nothing, shape (B,), metres."""
+        """Range of each beam without noise and limits, `inf` where it meets nothing, shape (B,),
+        metres.
+        """
         true, width = self._true(pose), self._settings.beam_width
         lines = width * np.linspace(-0.5, 0.5, _LINES) if width else (0.0,)
-        cast = [cast_beams(contour, true, self.bearings + aside) for contour in self._contours for aside in lines]
+        cast = [
+            cast_beams(contour, true, self.bearings + aside)
+            for contour in self._contours
+            for aside in lines
+        ]
         return np.asarray(np.min(cast, axis=0))
 
     def normals(self, rng: np.random.Generator) -> FloatArray:
@@ -251,7 +323,8 @@ class SimulatedCamera:
         return rng.standard_normal(len(self.bearings))
 
     def collides(self, path: FloatArray, radius: float) -> bool:
-        """Whether a robot of this `radius` that drives along a `path`, shape (k, 2), meets anything; metres.
+        """Whether a robot of this `radius` that drives along a `path`, shape (k, 2), meets
+        anything; metres.
 
         By lines along its middle and both its sides.
         """
@@ -259,7 +332,9 @@ class SimulatedCamera:
         for start, end in pairwise(path - (x, y)):
             heading, length = math.atan2(*(end - start)[::-1]), math.dist(start, end)
             for aside in {-radius, 0.0, radius}:
-                pose = CameraPose(float(start[0]), float(start[1]), heading).then(CameraPose(0.0, aside, 0.0))
+                pose = CameraPose(float(start[0]), float(start[1]), heading).then(
+                    CameraPose(0.0, aside, 0.0)
+                )
                 ahead = [cast_beams(contour, pose, np.zeros(1))[0] for contour in self._contours]
                 if min(ahead) <= length + radius:
                     return True
@@ -272,12 +347,17 @@ class SimulatedCamera:
             return pose
         cos, sin = math.cos(pose.yaw), math.sin(pose.yaw)
         return CameraPose(
-            pose.x + cos * s.pose_bias_x - sin * s.pose_bias_y, pose.y + sin * s.pose_bias_x + cos * s.pose_bias_y,
+            pose.x + cos * s.pose_bias_x - sin * s.pose_bias_y,
+            pose.y + sin * s.pose_bias_x + cos * s.pose_bias_y,
             pose.yaw + s.pose_bias_yaw,
         )
 
-    def _with_noise(self, ranges: FloatArray, std: FloatArray, rng: np.random.Generator) -> FloatArray:
-        """Gaussian noise and outliers on the returns; a fixed number of draws whatever the ranges are."""
+    def _with_noise(
+        self, ranges: FloatArray, std: FloatArray, rng: np.random.Generator
+    ) -> FloatArray:
+        """Gaussian noise and outliers on the returns; a fixed number of draws whatever the ranges
+        are.
+        """
         s = self._settings
         noise = self.normals(rng)
         outlier = rng.random(len(ranges)) < s.outlier_probability
@@ -293,16 +373,23 @@ class SimulatedCamera:
 
 
 class Drive:
-    """The way of a simulated robot from view to view: along paths on the ground, around the true object.
+    """The way of a simulated robot from view to view: along paths on the ground, around the true
+    object.
 
     Where no path leads to a goal, it drives straight there.
     """
 
-    def __init__(self, shape: PolarObject, settings: GroundSettings, world: WorldSettings, reach: float) -> None:
+    def __init__(
+        self, shape: PolarObject, settings: GroundSettings, world: WorldSettings, reach: float
+    ) -> None:
         """Take the ground of the settings, for goals up to `reach` from the object, metres."""
         angle = np.arange(_CONTOUR_STEPS) * (TWO_PI / _CONTOUR_STEPS)
         self._placed = world.placed
-        self._ground = ground_of(settings, reach).seen_from(*world.placed).with_object(angle, shape.radius(angle))
+        self._ground = (
+            ground_of(settings, reach)
+            .seen_from(*world.placed)
+            .with_object(angle, shape.radius(angle))
+        )
 
     def set_out(self, start: CameraPose, goal: CameraPose) -> FloatArray:
         """Begin a leg; returns its path, shape (k, 2), metres."""
@@ -313,7 +400,9 @@ class Drive:
         return self.path
 
     def view(self, distance: float) -> CameraPose:
-        """Where the camera is after this `distance`, metres; it turns evenly, against the direction to the centre."""
+        """Where the camera is after this `distance`, metres; it turns evenly, against the direction
+        to the centre.
+        """
         if distance >= self._length:
             return self._goal
         x, y = along(self.path, distance)

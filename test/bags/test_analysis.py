@@ -1,4 +1,6 @@
-"""Analysis: from the bag alone the figures of the simulated episode, and reasons for whatever is missing."""
+"""Analysis: from the bag alone the figures of the simulated episode, and reasons for whatever is
+missing.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def test_the_record_is_that_of_the_simulated_episode(bag_path):
     assert len(analysis.steps) == len(analysis.views) == 4
 
 
-def test_checks_of_the_last_surface_are_a_table_with_the_view_at_which_each_was_not_good_first(tmp_path):
+def test_checks_of_the_last_surface_are_a_table_with_the_view_at_which_each_was_not_good_first(
+    tmp_path,
+):
     def checks(alive: Level) -> tuple[Check, ...]:
         return Check("alive", 2.0, 1.0, alive), Check("overlap", math.nan, 5.0, Level.GOOD)
 
@@ -67,8 +71,22 @@ def test_checks_of_the_last_surface_are_a_table_with_the_view_at_which_each_was_
     (table,) = (table for table in analysis_tables(analysis) if table.name == "checks")
     dead, fits = checks(Level.FAILED)
     assert table.to_json() == [
-        {"check": "alive", "score": 2.0, "limit": 1.0, "level": "FAILED", "since": 2, "words": dead.words},
-        {"check": "overlap", "score": None, "limit": 5.0, "level": "GOOD", "since": None, "words": fits.words},
+        {
+            "check": "alive",
+            "score": 2.0,
+            "limit": 1.0,
+            "level": "FAILED",
+            "since": 2,
+            "words": dead.words,
+        },
+        {
+            "check": "overlap",
+            "score": None,
+            "limit": 5.0,
+            "level": "GOOD",
+            "since": None,
+            "words": fits.words,
+        },
     ]
     assert as_json(analysis.record)["checks"] == [
         {"name": "alive", "score": 2.0, "limit": 1.0, "level": "FAILED"},
@@ -102,9 +120,12 @@ def stamped_apart(seconds: float, **mapper: float):
 
 
 @pytest.mark.parametrize(
-    ("seconds", "mapper"), [(-0.005, {}), (0.005, {"pose_gap": 0.0}), (-0.08, {"pose_gap": 0.0, "pose_tolerance": 0.1})]
+    ("seconds", "mapper"),
+    [(-0.005, {}), (0.005, {"pose_gap": 0.0}), (-0.08, {"pose_gap": 0.0, "pose_tolerance": 0.1})],
 )
-def test_poses_stamped_beside_the_scans_are_paired_as_the_mapper_does(tmp_path, bag_path, seconds, mapper):
+def test_poses_stamped_beside_the_scans_are_paired_as_the_mapper_does(
+    tmp_path, bag_path, seconds, mapper
+):
     pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
     from nbv_planner.bags.bag_pictures import draw_pictures
 
@@ -154,7 +175,12 @@ def test_the_order_in_which_topics_reach_the_recorder_makes_no_difference(tmp_pa
     [
         (["/run_info"], "unknown", ["coverage", "run_info is not in the bag", "--params-file"], 4),
         (["/run_info", "/ground_truth/surface"], "unknown", ["run_info is not in the bag"], 4),
-        (["nbv_planner/iteration"], "true", ["nbv_planner/iteration is not in the bag (views: from goal_pose)"], 4),
+        (
+            ["nbv_planner/iteration"],
+            "true",
+            ["nbv_planner/iteration is not in the bag (views: from goal_pose)"],
+            4,
+        ),
         (["nbv_planner/iteration", "goal_pose"], "true", ["no decision and no goal"], 0),
         (["nbv_planner/status"], "true", ["time by phase", "why the episode ended"], 4),
         (["nbv_planner/candidates"], "true", ["4 of 4 views are without their candidates"], 4),
@@ -188,7 +214,9 @@ def test_decisions_that_the_recorder_lost_are_counted(tmp_path):
 def test_without_true_object_coverage_is_estimated_as_the_planner_does(tmp_path):
     text = next(m for m in messages() if m.topic.name == "/run_info")
     nodes = {name: {} for name in NODE_SETTINGS if name != "depth_camera"}
-    analysis = analysed(tmp_path, without("/run_info", "/ground_truth/surface"), parameters=RunParameters(nodes))
+    analysis = analysed(
+        tmp_path, without("/run_info", "/ground_truth/surface"), parameters=RunParameters(nodes)
+    )
     assert text
     assert analysis.coverage_kind == "estimated"
     assert analysis.record is None
@@ -202,7 +230,11 @@ def test_the_estimate_is_the_one_that_the_planner_said(tmp_path):
     values = {f"coverage_{name}": value for name, value in dataclasses.asdict(said).items()}
     last = {"state": "DONE", "views": 4, "coverage_estimate": said.mean, "elapsed": 1.0, **values}
     recorded = [
-        m._replace(data=status_bytes("nbv_planner: status", last)) if m.topic.name.endswith("/status") else m
+        (
+            m._replace(data=status_bytes("nbv_planner: status", last))
+            if m.topic.name.endswith("/status")
+            else m
+        )
         for m in messages()
     ]
     analysis = analysed(tmp_path, recorded)
@@ -210,7 +242,11 @@ def test_the_estimate_is_the_one_that_the_planner_said(tmp_path):
     assert analysis.views[-1].estimate == said.mean
     (table,) = (table for table in analysis_tables(analysis) if table.name == "views")
     row = table.to_json()[-1]
-    assert [row[f"coverage_{name}"] for name in ("estimate", "lower", "upper")] == [0.91, 0.84, 0.97]
+    assert [row[f"coverage_{name}"] for name in ("estimate", "lower", "upper")] == [
+        0.91,
+        0.84,
+        0.97,
+    ]
     assert "Level of the interval: 90%" in table.note
 
 
@@ -220,8 +256,12 @@ def test_the_topic_gives_the_true_object_where_the_text_does_not(tmp_path):
     assert analysis.truth.source == "the points on ground_truth/surface"
     assert analysis.coverage_kind == "true"
     found, expected = analysis.judge.views, SIMULATION.judge.views
-    assert [view.coverage for view in found] == pytest.approx([view.coverage for view in expected], abs=0.01)
-    assert [view.rmse for view in found] == pytest.approx([view.rmse for view in expected], abs=0.01)
+    assert [view.coverage for view in found] == pytest.approx(
+        [view.coverage for view in expected], abs=0.01
+    )
+    assert [view.rmse for view in found] == pytest.approx(
+        [view.rmse for view in expected], abs=0.01
+    )
 
 
 def test_a_text_that_contradicts_the_topic_does_not_count(tmp_path):
@@ -233,10 +273,17 @@ def test_a_text_that_contradicts_the_topic_does_not_count(tmp_path):
 def test_renamed_topics_are_found_where_run_info_names_them(tmp_path):
     here = {"/scan": "/lidar/scan", "/camera_pose": "/pose", "/goal_pose": "/view_goal"}
     said = {old.lstrip("/"): new for old, new in here.items()}
-    recorded = [_with_text(m, lambda text: f"{text}\ntopics: {json.dumps(said)}") for m in messages()]
-    topics = {m.topic: dataclasses.replace(m.topic, name=here.get(m.topic.name, m.topic.name)) for m in recorded}
+    recorded = [
+        _with_text(m, lambda text: f"{text}\ntopics: {json.dumps(said)}") for m in messages()
+    ]
+    topics = {
+        m.topic: dataclasses.replace(m.topic, name=here.get(m.topic.name, m.topic.name))
+        for m in recorded
+    }
     analysis = analysed(tmp_path, [m._replace(topic=topics[m.topic]) for m in recorded])
-    assert {name: topic.name for name, topic in analysis.recording.topics.topics.items() if name in said} == said
+    assert {
+        name: topic.name for name, topic in analysis.recording.topics.topics.items() if name in said
+    } == said
     assert (analysis.gaps, analysis.remarks, len(analysis.steps)) == ((), (), 4)
 
 
@@ -260,7 +307,10 @@ def test_a_recording_that_ends_on_the_way_leaves_the_last_goal_out(tmp_path):
     analysis = analysed(tmp_path, recorded[: last + 2])
     assert len(analysis.views) == 3
     assert analysis.termination.reason.value == "STOPPED"
-    assert analysis.termination.detail == "interrupted after 3 views: the recording ends before the planner does"
+    assert (
+        analysis.termination.detail
+        == "interrupted after 3 views: the recording ends before the planner does"
+    )
     assert analysis.record.metrics["T"] == 3
 
 

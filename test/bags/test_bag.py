@@ -50,11 +50,23 @@ def test_a_bag_without_metadata_is_read_and_remarked_on(bag_path, tmp_path):
     assert bag.remarks.lines() == ["no metadata.yaml: the recorder did not end properly"]
 
 
-BOMB = "\n".join(["a0: &a0 [x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 30))])
+BOMB = "\n".join(
+    ["a0: &a0 [x]", *(f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 30))]
+)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "a: [", "rosbag2_bagfile_information: 5", "[" * 5000, "\x00\xff", "5", BOMB, "[" + "a," * 600_000],
+    "text",
+    [
+        "",
+        "a: [",
+        "rosbag2_bagfile_information: 5",
+        "[" * 5000,
+        "\x00\xff",
+        "5",
+        BOMB,
+        "[" + "a," * 600_000,
+    ],
     ids=lambda text: text[:20],
 )
 def test_metadata_that_cannot_be_read_is_done_without(bag_path, tmp_path, text):
@@ -67,7 +79,9 @@ def test_metadata_that_cannot_be_read_is_done_without(bag_path, tmp_path, text):
 
 
 def split(folder, storage="mcap"):
-    """A bag in three files, as rosbag2 splits it: the file with number 10 is the last, not the second."""
+    """A bag in three files, as rosbag2 splits it: the file with number 10 is the last, not the
+    second.
+    """
     cuts = (0, len(RECORDED) // 3, len(RECORDED) // 2, len(RECORDED))
     names = []
     folder.mkdir()
@@ -77,7 +91,9 @@ def split(folder, storage="mcap"):
         names.append(f"bag_{number}.{suffix}")
         (part / f"part.{suffix}").rename(folder / names[-1])
         shutil.rmtree(part)
-    metadata = {"rosbag2_bagfile_information": {"relative_file_paths": names, "compression_mode": ""}}
+    metadata = {
+        "rosbag2_bagfile_information": {"relative_file_paths": names, "compression_mode": ""}
+    }
     (folder / "metadata.yaml").write_text(yaml.safe_dump(metadata))
     return folder
 
@@ -96,14 +112,18 @@ def test_a_part_that_is_missing_is_named(tmp_path):
     (folder / "bag_9.mcap").unlink()
     bag = Bag(folder)
     assert 0 < len(content(bag)) < len(RECORDED)
-    assert bag.remarks.lines() == ["bag_9.mcap is listed in metadata.yaml but missing: its messages are left out"]
+    assert bag.remarks.lines() == [
+        "bag_9.mcap is listed in metadata.yaml but missing: its messages are left out"
+    ]
 
 
 @pytest.mark.parametrize("listed", ["*a29", "{a: *a29}", "[*a29]", "[[[[]]]]"])
 def test_a_list_of_files_that_is_none_is_done_without(bag_path, tmp_path, listed):
     """Written out, the aliases of aliases would take more memory than there is."""
     copy = shutil.copytree(bag_path, tmp_path / "bag")
-    information = f"rosbag2_bagfile_information: {{compression_mode: *a29, relative_file_paths: {listed}}}"
+    information = (
+        f"rosbag2_bagfile_information: {{compression_mode: *a29, relative_file_paths: {listed}}}"
+    )
     (copy / "metadata.yaml").write_text(f"{BOMB}\n{information}\n")
     bag = Bag(copy)
     assert content(bag) == RECORDED
@@ -140,14 +160,22 @@ def packed(folder, storage, mode):
         for message in messages():
             name = message.topic.name
             if name not in connections:
-                connections[name] = writer.add_connection(name, message.topic.type, typestore=typestore())
+                connections[name] = writer.add_connection(
+                    name, message.topic.type, typestore=typestore()
+                )
             writer.write(connections[name], message.time, message.data)
     return folder
 
 
 @pytest.mark.parametrize(
     ("storage", "mode"),
-    [("MCAP", "FILE"), ("MCAP", "MESSAGE"), ("MCAP", "STORAGE"), ("SQLITE3", "FILE"), ("SQLITE3", "MESSAGE")],
+    [
+        ("MCAP", "FILE"),
+        ("MCAP", "MESSAGE"),
+        ("MCAP", "STORAGE"),
+        ("SQLITE3", "FILE"),
+        ("SQLITE3", "MESSAGE"),
+    ],
 )
 def test_packed_bags_are_read(tmp_path, storage, mode):
     bag = Bag(packed(tmp_path / "bag", storage, mode))
@@ -166,14 +194,19 @@ def test_compression_is_known_by_the_messages_themselves(tmp_path, storage, give
     assert content(bag) == RECORDED
     copy_bag(bag, tmp_path / "new")
     assert content(Bag(tmp_path / "new")) == RECORDED
-    with AnyReader([tmp_path / "new"]) as reader:  # goes by what the metadata say of the compression
-        assert sorted((c.topic, time, bytes(data)) for c, time, data in reader.messages()) == sorted(RECORDED)
+    # goes by what the metadata say of the compression
+    with AnyReader([tmp_path / "new"]) as reader:
+        assert sorted(
+            (c.topic, time, bytes(data)) for c, time, data in reader.messages()
+        ) == sorted(RECORDED)
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 @pytest.mark.parametrize("metadata", [True, False])
 def test_messages_packed_by_lz4_are_read_and_copied_unpacked(tmp_path, storage, metadata):
-    folder = write(tmp_path / "bag", [m._replace(data=lz4.frame.compress(m.data)) for m in messages()], storage)
+    folder = write(
+        tmp_path / "bag", [m._replace(data=lz4.frame.compress(m.data)) for m in messages()], storage
+    )
     if not metadata:
         (folder / "metadata.yaml").unlink()
     bag = Bag(folder)
@@ -181,21 +214,27 @@ def test_messages_packed_by_lz4_are_read_and_copied_unpacked(tmp_path, storage, 
     copy_bag(bag, tmp_path / "new", storage)
     assert content(Bag(tmp_path / "new")) == RECORDED
     with AnyReader([tmp_path / "new"]) as reader:
-        assert sorted((c.topic, time, bytes(data)) for c, time, data in reader.messages()) == sorted(RECORDED)
+        assert sorted(
+            (c.topic, time, bytes(data)) for c, time, data in reader.messages()
+        ) == sorted(RECORDED)
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
 @pytest.mark.parametrize("pack", [zlib.compress, bz2.compress, lzma.compress, lz4.block.compress])
 def test_a_bag_of_messages_packed_by_something_else_is_refused(tmp_path, storage, pack):
     bag = Bag(write(tmp_path / "bag", [m._replace(data=pack(m.data)) for m in messages()], storage))
-    with pytest.raises(BagError, match=rf"bag holds no message: .*not serialised.*left out \({len(RECORDED)} times"):
+    with pytest.raises(
+        BagError, match=rf"bag holds no message: .*not serialised.*left out \({len(RECORDED)} times"
+    ):
         copy_bag(bag, tmp_path / "new")
     assert not (tmp_path / "new").exists()
 
 
 def test_a_single_message_that_is_none_is_left_out_and_counted(bag_path, tmp_path):
     storage = "mcap" if next(bag_path.glob("*.mcap"), None) else "sqlite3"
-    mixed = [m._replace(data=zlib.compress(m.data)) if n == 7 else m for n, m in enumerate(messages())]
+    mixed = [
+        m._replace(data=zlib.compress(m.data)) if n == 7 else m for n, m in enumerate(messages())
+    ]
     bag = Bag(write(tmp_path / "bag", mixed, storage))
     assert content(bag) == [*RECORDED[:7], *RECORDED[8:]]
     bag.inventory()
@@ -228,9 +267,20 @@ def test_of_a_packed_file_that_is_cut_the_begin_is_read(tmp_path, storage):
 def test_a_bag_that_somebody_else_has_converted_holds_the_same(bag_path, tmp_path):
     from_mcap = next(bag_path.glob("*.mcap"), None) is not None
     subprocess.run(
-        [sys.executable, "-m", "rosbags.convert", "--src", str(bag_path), "--dst", str(tmp_path / "other"),
-         "--dst-storage", "sqlite3" if from_mcap else "mcap"], check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "rosbags.convert",
+            "--src",
+            str(bag_path),
+            "--dst",
+            str(tmp_path / "other"),
+            "--dst-storage",
+            "sqlite3" if from_mcap else "mcap",
+        ],
+        check=True,
+        capture_output=True,
+    )
     assert sorted(content(Bag(tmp_path / "other"))) == sorted(RECORDED)
 
 
@@ -240,7 +290,9 @@ def test_what_is_no_bag_is_refused_with_the_reason(tmp_path):
     with pytest.raises(BagError, match="holds no bag"):
         Bag(tmp_path)
     (tmp_path / "x.mcap").write_bytes(b"not at all")
-    with pytest.raises(BagError, match=r"holds no message: .*x\.mcap: is no MCAP and no SQLite file"):
+    with pytest.raises(
+        BagError, match=r"holds no message: .*x\.mcap: is no MCAP and no SQLite file"
+    ):
         Bag(tmp_path / "x.mcap").inventory()
 
 

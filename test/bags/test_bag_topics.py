@@ -35,13 +35,19 @@ def test_ground_truth_is_not_taken_for_the_surface():
 
 def test_of_several_planners_one_has_to_be_chosen():
     both = recorded("a") + recorded("b")
-    with pytest.raises(BagError, match=r"several planners, in the namespaces /a, /b; choose one with --namespace"):
+    with pytest.raises(
+        BagError, match=r"several planners, in the namespaces /a, /b; choose one with --namespace"
+    ):
         find_topics(both)
-    assert set(names(find_topics(both, namespace="b")).values()) == {topic.name for topic in recorded("b")}
+    assert set(names(find_topics(both, namespace="b")).values()) == {
+        topic.name for topic in recorded("b")
+    }
 
 
 def test_a_remapped_scan_is_found_by_its_type_and_remarked_on():
-    topics = [topic for topic in recorded() if topic.name != "/scan"] + [Topic("/front/laser", TYPES["scan"])]
+    topics = [topic for topic in recorded() if topic.name != "/scan"] + [
+        Topic("/front/laser", TYPES["scan"])
+    ]
     found = find_topics(topics)
     assert names(found)["scan"] == "/front/laser"
     assert found.remarks == (
@@ -50,11 +56,22 @@ def test_a_remapped_scan_is_found_by_its_type_and_remarked_on():
 
 
 def test_topics_that_run_info_names_are_taken_whatever_else_is_there():
-    here = {"scan": "/lidar/scan", "camera_pose": "/arm/pose", "goal_pose": "/arm/goal", "surface": "/arm/surface"}
-    topics = [Topic(here.get(topic.name, topic.full_name("arm")), topic.type) for topic in RECORDED_TOPICS]
+    here = {
+        "scan": "/lidar/scan",
+        "camera_pose": "/arm/pose",
+        "goal_pose": "/arm/goal",
+        "surface": "/arm/surface",
+    }
+    topics = [
+        Topic(here.get(topic.name, topic.full_name("arm")), topic.type) for topic in RECORDED_TOPICS
+    ]
     others = [Topic("/arm/scan", TYPES["scan"]), Topic("/pose", TYPES["camera_pose"])]
-    found = find_topics([*topics, *others], described={"/arm/run_info": here, "/run_info": {"scan": "/arm/scan"}})
-    assert names(found) == {topic.name: here.get(topic.name, topic.full_name("arm")) for topic in RECORDED_TOPICS}
+    found = find_topics(
+        [*topics, *others], described={"/arm/run_info": here, "/run_info": {"scan": "/arm/scan"}}
+    )
+    assert names(found) == {
+        topic.name: here.get(topic.name, topic.full_name("arm")) for topic in RECORDED_TOPICS
+    }
     assert found.remarks == ()
 
 
@@ -75,7 +92,9 @@ def test_a_camera_in_another_namespace_is_taken_if_it_is_the_only_one():
 
 def test_wrong_types_and_encodings_are_not_used_and_named():
     topics = [topic for topic in recorded() if topic.name not in ("/scan", "/surface")]
-    found = find_topics([*topics, Topic("/scan", "foo_msgs/msg/Scan"), Topic("/surface", TYPES["surface"], "json")])
+    found = find_topics(
+        [*topics, Topic("/scan", "foo_msgs/msg/Scan"), Topic("/surface", TYPES["surface"], "json")]
+    )
     assert found.missing == ["scan", "surface"]
     assert set(found.remarks) == {
         "/scan has the type foo_msgs/msg/Scan, must be sensor_msgs/msg/LaserScan: not used",
@@ -87,7 +106,13 @@ def test_wrong_types_and_encodings_are_not_used_and_named():
     ("mapping", "words"),
     [
         (["/nowhere:=scan"], ["/nowhere", "the bag has no topic", "/camera_pose"]),
-        (["/surface:=scan"], ["/surface has the type sensor_msgs/msg/PointCloud2, must be sensor_msgs/msg/LaserScan"]),
+        (
+            ["/surface:=scan"],
+            [
+                "/surface has the type sensor_msgs/msg/PointCloud2, must be"
+                " sensor_msgs/msg/LaserScan"
+            ],
+        ),
         (["/scan:=lidar"], ["unknown topic 'lidar'", "camera_pose"]),
         (["scan"], ["old:=new"]),
     ],

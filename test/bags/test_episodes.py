@@ -30,7 +30,9 @@ EPISODES = [ending_after(views) for views in VIEWS]
 
 
 def recorded(configs=EPISODES):
-    """Episodes one after the other; before each but the first one the mapper says that it has been reset."""
+    """Episodes one after the other; before each but the first one the mapper says that it has been
+    reset.
+    """
     surface = next(m for m in messages() if m.topic.name == "/surface")
     kernel, mapper = CONFIG.kernel.build(), CONFIG.mapper
     prior = SurfaceMapper(kernel, mapper).belief().as_transmitted()
@@ -38,7 +40,9 @@ def recorded(configs=EPISODES):
     for number, config in enumerate(configs):
         episode = later(messages(config), 100 * number)
         if number > 0:
-            found.append(surface._replace(time=episode[0].time, data=surface_bytes(prior, episode[0].time)))
+            found.append(
+                surface._replace(time=episode[0].time, data=surface_bytes(prior, episode[0].time))
+            )
         found += episode
     return found
 
@@ -74,7 +78,9 @@ def test_each_episode_is_replayed_to_the_same_decisions(path, episode):
 
 def test_a_mapper_that_was_not_reset_still_knows_the_episode_before(tmp_path):
     """Then the second episode is decided from other beliefs than the same episode alone."""
-    without = [m for m in recorded([CONFIG, CONFIG]) if not (m.topic.name == "/surface" and not _hits(m))]
+    without = [
+        m for m in recorded([CONFIG, CONFIG]) if not (m.topic.name == "/surface" and not _hits(m))
+    ]
     bag = Bag(write(tmp_path / "bag", without))
     analysis = analyse(bag)
     decisions = replay(bag, analysis, analysis.recording.log.parameters)

@@ -1,4 +1,6 @@
-"""A bag holds the map that the planner went by, and what was seen on the way counts, as in the simulated episode."""
+"""A bag holds the map that the planner went by, and what was seen on the way counts, as in the
+simulated episode.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +23,20 @@ from nbv_planner.world.ground.occupancy_map import load_map
 from nbv_planner.world.ground.zones import GroundSettings
 
 HALL = str(Path(__file__).parents[2] / "examples" / "hall" / "map.yaml")
-IN_HALL = dataclasses.replace(recorded.CONFIG, ground=GroundSettings(ground_map=HALL, robot_radius=0.4))
+IN_HALL = dataclasses.replace(
+    recorded.CONFIG, ground=GroundSettings(ground_map=HALL, robot_radius=0.4)
+)
 ON_THE_WAY = dataclasses.replace(
     recorded.CONFIG, planner=PlannerSettings(planner="greedy", objective="U", look_every=1.0)
 )
 
 
 def analysed(tmp_path, config, messages=None):
-    bag = Bag(recorded.write(tmp_path / "bag", recorded.messages(config) if messages is None else messages))
+    bag = Bag(
+        recorded.write(
+            tmp_path / "bag", recorded.messages(config) if messages is None else messages
+        )
+    )
     return bag, analyse(bag)
 
 
@@ -40,7 +48,9 @@ def test_what_was_seen_on_the_way_counts_as_in_the_simulation(tmp_path):
     simulation, _ = recorded.finished(ON_THE_WAY)
     _, analysis = analysed(tmp_path, ON_THE_WAY)
     assert analysis.coverage == [view.coverage for view in simulation.judge.views]
-    assert summary(analysis)["looks on the way"] == str(sum(len(step.passed) for step in simulation.judge.steps))
+    assert summary(analysis)["looks on the way"] == str(
+        sum(len(step.passed) for step in simulation.judge.steps)
+    )
     at_views = [view.coverage for view in recorded.finished()[0].judge.views]
     assert analysis.coverage[1] > at_views[1]
 
@@ -49,8 +59,14 @@ def test_scans_between_views_do_not_count_where_the_mapper_leaves_them_out(tmp_p
     as_recorded = recorded.messages(ON_THE_WAY)
     (told,) = (decode(message).data for message in as_recorded if message.topic.name == "/run_info")
     edited = [
-        message._replace(data=text_bytes(told.replace("integrate: always", "integrate: at_view")))
-        if message.topic.name == "/run_info" else message for message in as_recorded
+        (
+            message._replace(
+                data=text_bytes(told.replace("integrate: always", "integrate: at_view"))
+            )
+            if message.topic.name == "/run_info"
+            else message
+        )
+        for message in as_recorded
     ]
     _, analysis = analysed(tmp_path, ON_THE_WAY, edited)
     assert summary(analysis)["looks on the way"] == "0"
@@ -60,7 +76,9 @@ def test_scans_between_views_do_not_count_where_the_mapper_leaves_them_out(tmp_p
 def test_a_bag_with_a_map_is_analysed_drawn_and_replayed_by_it_alone(tmp_path, monkeypatch):
     simulation, _ = recorded.finished(IN_HALL)
     recording = recorded.messages(IN_HALL)
-    monkeypatch.setattr("nbv_planner.world.ground.grid_ground.load_map", lambda path: pytest.fail(f"reads {path}"))
+    monkeypatch.setattr(
+        "nbv_planner.world.ground.grid_ground.load_map", lambda path: pytest.fail(f"reads {path}")
+    )
     bag, analysis = analysed(tmp_path, IN_HALL, recording)
     ground = analysis.recording.log.ground()
     assert isinstance(ground, GridGround)
@@ -75,8 +93,12 @@ def test_a_bag_with_a_map_is_analysed_drawn_and_replayed_by_it_alone(tmp_path, m
 
 
 def test_without_a_map_the_picture_has_none_and_no_file_of_the_bag_is_read(tmp_path, monkeypatch):
-    without = [message for message in recorded.messages(IN_HALL) if not message.topic.name.endswith(GROUND)]
-    monkeypatch.setattr("nbv_planner.world.ground.grid_ground.load_map", lambda path: pytest.fail(f"reads {path}"))
+    without = [
+        message for message in recorded.messages(IN_HALL) if not message.topic.name.endswith(GROUND)
+    ]
+    monkeypatch.setattr(
+        "nbv_planner.world.ground.grid_ground.load_map", lambda path: pytest.fail(f"reads {path}")
+    )
     _, analysis = analysed(tmp_path, IN_HALL, without)
     assert not isinstance(analysis.recording.log.ground(), GridGround)
     assert len(analysis.views) == len(recorded.finished(IN_HALL)[0].judge.views)

@@ -1,4 +1,6 @@
-"""Hostile and damaged bags: a clear error or a reasoned partial result, never a traceback, in bounded memory."""
+"""Hostile and damaged bags: a clear error or a reasoned partial result, never a traceback, in
+bounded memory.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ def iteration_with(**values: str):
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-@pytest.mark.parametrize(("name", "column"), [("surface", 4), ("surface", 3), ("ground_truth/surface", 4)])
+@pytest.mark.parametrize(
+    ("name", "column"), [("surface", 4), ("surface", 3), ("ground_truth/surface", 4)]
+)
 def test_numbers_that_are_none_leave_the_message_out(tmp_path, name, column, value):
     analysis = analysed(tmp_path, changed(name, cloud_with(column, value)))
     assert any(f"/{name}: messages that cannot be used" in remark for remark in analysis.remarks)
@@ -84,21 +88,36 @@ def test_absurd_surfaces_are_judged_as_they_are(tmp_path, value):
 @pytest.mark.parametrize(
     "values",
     [
-        {"view_angle": "nan"}, {"view_angle": "inf"}, {"view_angle": "north"}, {"round": "1.5"}, {"round": ""},
-        {"goal_stamp": "-"}, {"utility": "a lot"}, {"surface_stamp": "x"},
+        {"view_angle": "nan"},
+        {"view_angle": "inf"},
+        {"view_angle": "north"},
+        {"round": "1.5"},
+        {"round": ""},
+        {"goal_stamp": "-"},
+        {"utility": "a lot"},
+        {"surface_stamp": "x"},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_iterations_that_cannot_be_read_are_left_out_and_counted(tmp_path, values):
     analysis = analysed(tmp_path, changed("nbv_planner/iteration", iteration_with(**values)))
-    assert "/nbv_planner/iteration: messages that cannot be used (iteration): left out (4 times)" in analysis.remarks
+    assert (
+        "/nbv_planner/iteration: messages that cannot be used (iteration): left out (4 times)"
+        in analysis.remarks
+    )
     assert len(analysis.views) == 4  # from goal_pose
 
 
 @pytest.mark.parametrize(
-    "values", [{"view_angle": "1e300"}, {"round": str(10**30)}, {"utility": "nan"}, {"planning_milliseconds": "-inf"}],
+    "values",
+    [
+        {"view_angle": "1e300"},
+        {"round": str(10**30)},
+        {"utility": "nan"},
+        {"planning_milliseconds": "-inf"},
+    ],
     ids=str,
-)  # fmt: skip
+)
 def test_iterations_with_absurd_numbers_end_in_no_traceback(tmp_path, values):
     analysis = analysed(tmp_path, changed("nbv_planner/iteration", iteration_with(**values)))
     assert len(analysis.views) >= 1
@@ -146,7 +165,10 @@ def test_hostile_parameters_cost_neither_memory_nor_time(tmp_path, values, words
 
 
 def test_stamps_out_of_order_are_put_in_order(tmp_path):
-    backwards = [message._replace(time=RECORDED[0].time + number) for number, message in enumerate(RECORDED[::-1])]
+    backwards = [
+        message._replace(time=RECORDED[0].time + number)
+        for number, message in enumerate(RECORDED[::-1])
+    ]
     analysis = analysed(tmp_path, backwards)
     assert len(analysis.views) >= 1
     assert all(seconds >= 0.0 for seconds in analysis.phases.values())
@@ -161,7 +183,9 @@ def test_a_message_from_nowhen_does_not_stretch_the_bag(tmp_path, time):
 
 @pytest.mark.parametrize("name", sorted({message.topic.name for message in RECORDED}))
 def test_messages_of_another_type_than_announced_are_left_out(tmp_path, name):
-    analysis = analysed(tmp_path, changed(name[1:], lambda message: b"\x00\x01\x00\x00" + b"\xff" * 60))
+    analysis = analysed(
+        tmp_path, changed(name[1:], lambda message: b"\x00\x01\x00\x00" + b"\xff" * 60)
+    )
     # What carries a stamp that belongs to no view is not even looked at, and then missed.
     said = "\n".join([*analysis.remarks, *analysis.gaps])
     assert f"{name}: messages that cannot be used" in said or "views are without their" in said
@@ -195,9 +219,13 @@ def test_definitions_nobody_knows_are_left_alone(tmp_path):
 
     path = write(tmp_path / "bag", RECORDED, "sqlite3")
     with closing(sqlite3.connect(path / "bag.db3")) as database, database:
-        database.execute("INSERT INTO topics VALUES (99, '/radar', 'acme_msgs/msg/Radar', 'cdr', '', 'RIHS01_0')")
+        database.execute(
+            "INSERT INTO topics VALUES (99, '/radar', 'acme_msgs/msg/Radar', 'cdr', '', 'RIHS01_0')"
+        )
         database.execute("INSERT INTO messages VALUES (NULL, 99, 5, x'00010000ff')")
-        database.execute("UPDATE topics SET type_description_hash = 'RIHS01_other' WHERE name = '/surface'")
+        database.execute(
+            "UPDATE topics SET type_description_hash = 'RIHS01_other' WHERE name = '/surface'"
+        )
     analysis = analyse(Bag(path))
     assert [remark for remark in analysis.remarks if "/surface: the bag's definition" in remark]
     assert any(topic.name == "/radar" for topic in analysis.recording.inventory.counts)
@@ -211,7 +239,6 @@ def test_more_decisions_than_any_episode_has_are_left_out(tmp_path, monkeypatch)
     analysis = analysed(tmp_path, RECORDED)
     assert len(analysis.recording.log.views) == 3
     assert sum(view.belief is not None for view in analysis.recording.log.views) == 2
-
 
 
 class Content:
@@ -229,7 +256,9 @@ def content(request, tmp_path_factory):
 
 @settings(max_examples=100)
 @given(
-    flips=st.lists(st.tuples(st.floats(0.0, 1.0, exclude_max=True), st.integers(0, 255)), max_size=40),
+    flips=st.lists(
+        st.tuples(st.floats(0.0, 1.0, exclude_max=True), st.integers(0, 255)), max_size=40
+    ),
     cut=st.tuples(st.floats(0.0, 1.0), st.integers(0, 300)),
 )
 def test_flipped_and_missing_bytes_end_in_no_traceback(content, tmp_path_factory, flips, cut):
@@ -253,20 +282,25 @@ def _reason_or_tables(file) -> str:
     return ""
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of the memory is read from /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/status").exists(), reason="the peak of the memory is read from /proc"
+)
 def test_a_foreign_topic_with_a_huge_message_is_left_out(tmp_path):
-    huge = RECORDED[0]._replace(topic=Topic("/chatter", "std_msgs/msg/String"), data=b"\0" * (65 * 2**20))
-    script = textwrap.dedent(
-        """
+    huge = RECORDED[0]._replace(
+        topic=Topic("/chatter", "std_msgs/msg/String"), data=b"\0" * (65 * 2**20)
+    )
+    script = textwrap.dedent("""
         import re, sys
         from nbv_planner.bags.analysis import analyse
         from nbv_planner.bags.reader import Bag
         analysis = analyse(Bag(sys.argv[1]))
         assert len(analysis.views) == 4, analysis.remarks
-        print(int(re.search(r"VmHWM:\\s+(\\d+) kB", open("/proc/self/status").read()).group(1)) // 1024)
-        """
-    )
+        status = open("/proc/self/status").read()
+        print(int(re.search(r"VmHWM:\\s+(\\d+) kB", status).group(1)) // 1024)
+        """)
     path = write(tmp_path / "bag", [huge, *RECORDED])
-    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 250  # MB, of which Python with numpy and scipy is the most

@@ -1,4 +1,6 @@
-"""Quality of service in bags: read as it was written, kept by a copy, nothing made of what cannot be read."""
+"""Quality of service in bags: read as it was written, kept by a copy, nothing made of what cannot
+be read.
+"""
 
 from __future__ import annotations
 
@@ -38,30 +40,61 @@ def test_a_copy_offers_what_the_bag_did(tmp_path, source, target):
         for message in chosen:
             writer.write(message.topic.name, message.time, message.data)
     copy_bag(Bag(tmp_path / "bag"), tmp_path / "copy", target)
-    reliable, latched = (QosReliability.RELIABLE, QosDurability.TRANSIENT_LOCAL, 7), QosDurability.TRANSIENT_LOCAL
+    reliable, latched = (
+        (
+            QosReliability.RELIABLE,
+            QosDurability.TRANSIENT_LOCAL,
+            7,
+        ),
+        QosDurability.TRANSIENT_LOCAL,
+    )
     assert offered(tmp_path / "copy") == offered(tmp_path / "bag")
     assert offered(tmp_path / "copy")["/run_info"] == [reliable]
-    assert [durability for _, durability, _ in offered(tmp_path / "copy")["/scan"]] == [latched, QosDurability.VOLATILE]
+    assert [durability for _, durability, _ in offered(tmp_path / "copy")["/scan"]] == [
+        latched,
+        QosDurability.VOLATILE,
+    ]
     assert offered(tmp_path / "copy")["/surface"] == []
 
 
 NEVER = "{sec: 9223372036, nsec: 854775807}"
-REST = f"history: 1, deadline: {NEVER}, lifespan: {NEVER}, liveliness: 1, liveliness_lease_duration: {NEVER}, " \
-       "avoid_ros_namespace_conventions: false"  # fmt: skip
+REST = (
+    f"history: 1, deadline: {NEVER}, lifespan: {NEVER}, liveliness: 1, liveliness_lease_duration:"
+    f" {NEVER}, avoid_ros_namespace_conventions: false"
+)
 
 
 def test_numbers_and_names_mean_the_same():
-    by_number = f"- {{reliability: 1, durability: 1, depth: 5, {REST}}}\n" \
-                f"- {{reliability: 2, durability: 2, depth: 5, {REST}}}"  # fmt: skip
-    by_name = f"- {{reliability: reliable, durability: transient_local, depth: 5, {REST}}}\n" \
-              f"- {{reliability: best_effort, durability: volatile, depth: 5, {REST}}}"  # fmt: skip
-    assert described_profiles(by_number) == described_profiles(by_name) == profiles_for_bag([LATCHED, BEST_EFFORT], 5)
+    by_number = (
+        f"- {{reliability: 1, durability: 1, depth: 5, {REST}}}\n"
+        f"- {{reliability: 2, durability: 2, depth: 5, {REST}}}"
+    )
+    by_name = (
+        f"- {{reliability: reliable, durability: transient_local, depth: 5, {REST}}}\n"
+        f"- {{reliability: best_effort, durability: volatile, depth: 5, {REST}}}"
+    )
+    assert (
+        described_profiles(by_number)
+        == described_profiles(by_name)
+        == profiles_for_bag([LATCHED, BEST_EFFORT], 5)
+    )
 
 
 @pytest.mark.parametrize(
     "text",
-    ["", "5", "- 5", "a: [", "- {reliability: 9, durability: 1}", "- {durability: 1}", "[" * 5000, "- " * 9000, "\x00",
-     "- {reliability: [1], durability: {}}", "#" * 2**17],
+    [
+        "",
+        "5",
+        "- 5",
+        "a: [",
+        "- {reliability: 9, durability: 1}",
+        "- {durability: 1}",
+        "[" * 5000,
+        "- " * 9000,
+        "\x00",
+        "- {reliability: [1], durability: {}}",
+        "#" * 2**17,
+    ],
 )
 def test_of_what_cannot_be_read_nothing_is_made(text):
     assert described_profiles(text) == []

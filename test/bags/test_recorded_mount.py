@@ -42,7 +42,9 @@ def test_a_pose_is_the_cameras_once_the_mount_is_known():
 def test_a_replay_maps_from_where_the_camera_was():
     shape = parse_object("ellipse:a=6,b=4", Scene())
     camera = CameraPose.from_polar(0.7, 10.0)
-    scan = SimulatedCamera(shape, Scene(), SensorSettings(num_beams=31, noise_std=0.0)).scan(camera, 1)
+    scan = SimulatedCamera(shape, Scene(), SensorSettings(num_beams=31, noise_std=0.0)).scan(
+        camera, 1
+    )
     mapper = {**MOUNT, "grid_size": 360, "noise_std": 0.01, "settle_time": 0.0, "scans_per_view": 1}
     replayer = Replayer(RunParameters({"surface_mapper": mapper, "nbv_planner": {}}))
     replayer.receive(5 * MS, RecordedDecision(1, 5 * MS, 0.7, 0.0, 0.0))

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
 from recorded import messages, write
@@ -24,7 +26,11 @@ WITHOUT = f"import sys; sys.modules['rosbags'] = None; {COMMAND}"
 def run(code: str, *arguments: str, code_expected: int = 0) -> str:
     environment = {**os.environ, "PYTHONPATH": str(Path(nbv_planner.__file__).parents[1])}
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", code, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == code_expected, done.stdout + done.stderr
     return done.stdout + done.stderr

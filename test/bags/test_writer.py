@@ -1,4 +1,6 @@
-"""Writing: what is flushed survives, definitions and hashes are there, and rosbags reads the result."""
+"""Writing: what is flushed survives, definitions and hashes are there, and rosbags reads the
+result.
+"""
 
 from __future__ import annotations
 
@@ -25,13 +27,17 @@ def test_third_parties_read_what_is_written(bag_path):
 
     with AnyReader([bag_path]) as reader:  # takes definitions and hashes from the bag itself
         found = [(c.topic, time, bytes(data)) for c, time, data in reader.messages()]
-        kinds = {reader.deserialize(data, c.msgtype).__msgtype__ for c, _, data in reader.messages()}
+        kinds = {
+            reader.deserialize(data, c.msgtype).__msgtype__ for c, _, data in reader.messages()
+        }
     assert sorted(found) == sorted(RECORDED)
     assert kinds == {message.topic.type for message in messages()}
 
 
 def test_metadata_describes_every_topic(bag_path):
-    information = yaml.safe_load((bag_path / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    information = yaml.safe_load((bag_path / "metadata.yaml").read_text())[
+        "rosbag2_bagfile_information"
+    ]
     assert information["message_count"] == len(RECORDED)
     for topic in information["topics_with_message_count"]:
         assert topic["topic_metadata"]["type_description_hash"].startswith("RIHS01_")
@@ -40,11 +46,12 @@ def test_metadata_describes_every_topic(bag_path):
 
 @pytest.mark.parametrize("storage", STORAGES)
 def test_what_was_flushed_survives_sigkill(tmp_path, storage):
-    """The process dies at once: everything up to the last flush is read, and a whole bag can be made of it."""
-    script = textwrap.dedent(
-        f"""
+    """The process dies at once: everything up to the last flush is read, and a whole bag can be
+    made of it.
+    """
+    script = textwrap.dedent(f"""
         import os, sys
-        sys.path.insert(0, {str(__file__.rsplit('/bags/', 1)[0])!r})
+        sys.path.insert(0, {str(__file__.rsplit("/bags/", 1)[0])!r})
         from recorded import messages
         from nbv_planner.bags.writer import BagWriter
         writer = BagWriter(sys.argv[1], sys.argv[2])
@@ -56,10 +63,12 @@ def test_what_was_flushed_survives_sigkill(tmp_path, storage):
                 writer.flush()
             if number == 60:
                 os.kill(os.getpid(), 9)
-        """
-    )
+        """)
     done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "bag"), storage], check=False, capture_output=True, text=True
+        [sys.executable, "-c", script, str(tmp_path / "bag"), storage],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == -9, done.stderr
     bag = Bag(tmp_path / "bag")
@@ -82,7 +91,9 @@ def test_reindexing_leaves_out_what_nobody_can_describe(tmp_path):
 
     path = write(tmp_path / "bag", messages(), "sqlite3")
     with closing(sqlite3.connect(path / "bag.db3")) as database, database:
-        database.execute("INSERT INTO topics VALUES (99, '/radar', 'acme_msgs/msg/Radar', 'cdr', '', '')")
+        database.execute(
+            "INSERT INTO topics VALUES (99, '/radar', 'acme_msgs/msg/Radar', 'cdr', '', '')"
+        )
         database.execute("INSERT INTO messages VALUES (NULL, 99, 5, x'00010000ff')")
     counts, remarks = copy_bag(Bag(path), tmp_path / "whole")
     assert counts.total() == len(RECORDED)
@@ -96,5 +107,8 @@ def test_an_existing_bag_is_not_overwritten(tmp_path):
 
 
 def test_a_type_nobody_knows_is_refused(tmp_path):
-    with BagWriter(tmp_path / "bag") as writer, pytest.raises(BagError, match="acme_msgs/msg/Radar is not known"):
+    with (
+        BagWriter(tmp_path / "bag") as writer,
+        pytest.raises(BagError, match="acme_msgs/msg/Radar is not known"),
+    ):
         writer.add_topic("/radar", "acme_msgs/msg/Radar")

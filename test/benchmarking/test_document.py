@@ -26,7 +26,10 @@ CAMERA = {"beams": 640, "vertices": 4000, "cast_ms": 0.5, "reference_ms": 20.0, 
 
 
 def measured(**parts):
-    return {name: {"machine": machine(), "quick": True, "seconds": 1.0, "rows": rows} for name, rows in parts.items()}
+    return {
+        name: {"machine": machine(), "quick": True, "seconds": 1.0, "rows": rows}
+        for name, rows in parts.items()
+    }
 
 
 def test_machine_is_described_without_its_name():
@@ -37,10 +40,22 @@ def test_machine_is_described_without_its_name():
     assert found["cpu"]
 
 
-@pytest.mark.parametrize(("value", "text"), [
-    (None, "–"), (True, "yes"), (False, "no"), (1_000_000, "1000000"), ("3/2", "3/2"), (0.012345, "0.0123"),
-    (123.456, "123"), (1234.5, "1234"), (12345.6, "12346"), (2.27e-13, "2.27e-13"), (0.0, "0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, "–"),
+        (True, "yes"),
+        (False, "no"),
+        (1_000_000, "1000000"),
+        ("3/2", "3/2"),
+        (0.012345, "0.0123"),
+        (123.456, "123"),
+        (1234.5, "1234"),
+        (12345.6, "12346"),
+        (2.27e-13, "2.27e-13"),
+        (0.0, "0"),
+    ],
+)
 def test_numbers_have_three_digits(value, text):
     assert number_text(value) == text
 
@@ -63,7 +78,9 @@ def test_a_new_document_has_a_section_per_part_and_is_stable():
 
 
 def test_only_the_text_between_the_markers_changes():
-    document = "# Mine\n\nbefore\n<!-- bench:camera:begin -->\nold\n<!-- bench:camera:end -->\nafter \\1\n"
+    document = (
+        "# Mine\n\nbefore\n<!-- bench:camera:begin -->\nold\n<!-- bench:camera:end -->\nafter \\1\n"
+    )
     renewed = updated(document, measured(camera=[CAMERA]))
     head, _, tail = renewed.partition("<!-- bench:camera:begin -->")
     assert head == "# Mine\n\nbefore\n"
@@ -77,13 +94,20 @@ def test_results_are_read_back_with_growth_and_targets_beside_them(tmp_path):
     write_record(tmp_path / "new" / "folder", results)
     content = json.loads((tmp_path / "new" / "folder" / RECORD_FILE).read_text())
     assert content["targets"] == [
-        {"target": "scan of 640 beams, 4000 vertices, ms", "bound": "≤ 1", "worst": 0.5, "met": True}
+        {
+            "target": "scan of 640 beams, 4000 vertices, ms",
+            "bound": "≤ 1",
+            "worst": 0.5,
+            "met": True,
+        }
     ]
     assert read_record(tmp_path / "new" / "folder") == results
     assert read_record(tmp_path) == {}
 
 
-@pytest.mark.parametrize("content", ["{}", "[", '{"format": "other", "format_version": 1, "parts": {}}', "3"])
+@pytest.mark.parametrize(
+    "content", ["{}", "[", '{"format": "other", "format_version": 1, "parts": {}}', "3"]
+)
 def test_a_file_that_is_no_result_is_refused(tmp_path, content):
     (tmp_path / RECORD_FILE).write_text(content)
     with pytest.raises(ResultsError, match="not a result of python -m benchmarks run"):

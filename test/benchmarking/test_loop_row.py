@@ -6,14 +6,21 @@ import json
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from benchmarks.loop import loop_row
 
 FIGURES = {
-    "rate_hz": 40.0, "mapped": float("nan"), "scan_to_goal_ms": {"median": 5.0, "p99": 12.0}, "update_ms": {},
-    "nodes": {"surface_mapper": {"rss_start_mb": 100.0, "rss_end_mb": 100.5}, "nbv_planner": {
-        "rss_start_mb": 90.0, "rss_end_mb": 89.0}},
+    "rate_hz": 40.0,
+    "mapped": float("nan"),
+    "scan_to_goal_ms": {"median": 5.0, "p99": 12.0},
+    "update_ms": {},
+    "nodes": {
+        "surface_mapper": {"rss_start_mb": 100.0, "rss_end_mb": 100.5},
+        "nbv_planner": {"rss_start_mb": 90.0, "rss_end_mb": 89.0},
+    },
 }
 
 

@@ -12,10 +12,21 @@ from benchmarks.measure import megabytes_of
 @pytest.mark.parametrize("nu", ["1/2", "3/2", "5/2"])
 def test_a_row_compares_with_the_dense_solution(nu):
     row = mapper_row(nu, 64, 120)
-    assert (row["smoothness"], row["grid"], row["measurements"], row["solver"]) == (nu, 64, 120, "fast")
+    assert (row["smoothness"], row["grid"], row["measurements"], row["solver"]) == (
+        nu,
+        64,
+        120,
+        "fast",
+    )
     assert row["difference"] < 1e-9
     assert row["ratio"] == row["dense_update"] / row["update"]
-    assert min(row[name] for name in ("update", "samples", "likelihood", "dense_likelihood", "megabytes")) > 0.0
+    assert (
+        min(
+            row[name]
+            for name in ("update", "samples", "likelihood", "dense_likelihood", "megabytes")
+        )
+        > 0.0
+    )
 
 
 def test_a_row_of_many_measurements_has_no_dense_solution_to_compare_with():

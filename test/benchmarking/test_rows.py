@@ -44,7 +44,10 @@ def test_quick_rows_hold_every_objective_with_consistent_figures():
 
 def test_quick_shape_rows_are_of_both_planners_with_consistent_figures():
     rows = list(shape_rows(quick=True))
-    assert [(row["planner"], row["taken"], row["views"]) for row in rows] == [("EMC", 3, 100), ("rollout", 3, 100)]
+    assert [(row["planner"], row["taken"], row["views"]) for row in rows] == [
+        ("EMC", 3, 100),
+        ("rollout", 3, 100),
+    ]
     for row in rows:
         assert (row["shapes"], row["shape_grid"]) == (32, 360)
         assert row["ratio"] == pytest.approx(row["reference_ms"] / row["decide_ms"])
@@ -55,7 +58,9 @@ def test_quick_shape_rows_are_of_both_planners_with_consistent_figures():
 def test_the_obvious_way_on_shapes_gives_the_same_utilities_and_numbers_of_views(taken):
     """What is compared with computes the same; the planner counts points in parts of 1/256."""
     visited, scene = VISITED[:taken], Scene()
-    settings = PlannerSettings(planner="rollout", target="points", shapes=3, first_views=5, deadline=3600.0)
+    settings = PlannerSettings(
+        planner="rollout", target="points", shapes=3, first_views=5, deadline=3600.0
+    )
     belief, space = belief_after(visited, 200), circle(ViewSpaceSettings(num_views=20))
     shapes = shape_sampler(settings, Prior()).draw(belief, scene)
     planner = planner_named(settings, scene, space)
@@ -64,12 +69,20 @@ def test_the_obvious_way_on_shapes_gives_the_same_utilities_and_numbers_of_views
     unseen = unseen_points(shapes, visited, scene, near, upon)
     gains = [expected_gain(shapes, unseen, view, scene) for view in space.angles]
     fresh = decision.feasible  # a view that was taken adds nothing
-    np.testing.assert_allclose(decision.utilities[fresh], np.array(gains)[fresh], rtol=0.0, atol=360 * 2.0**-9)
+    np.testing.assert_allclose(
+        decision.utilities[fresh], np.array(gains)[fresh], rtol=0.0, atol=360 * 2.0**-9
+    )
     allowed = space.angles[fresh]
-    to_go = mean_views_to_go(shapes, unseen, allowed, settings.first_views, scene, settings.target_coverage)
+    to_go = mean_views_to_go(
+        shapes, unseen, allowed, settings.first_views, scene, settings.target_coverage
+    )
     assert len(to_go) == 5
-    assert decision.view_angle in [allowed[v] for v in to_go if to_go[v] < min(to_go.values()) + 0.01]
-    question = Situation(StarReader(scene, settings=settings)(belief), scene, space.candidates, views_at(visited))
+    assert decision.view_angle in [
+        allowed[v] for v in to_go if to_go[v] < min(to_go.values()) + 0.01
+    ]
+    question = Situation(
+        StarReader(scene, settings=settings)(belief), scene, space.candidates, views_at(visited)
+    )
     coverage = ExpectedMarginalCoverage(POINTS, settings.shapes).coverage(question)
     first = np.flatnonzero(fresh)[list(to_go)]
     ours = views_to_go(coverage, first, fresh, settings.target_coverage).mean(axis=0)
@@ -96,9 +109,30 @@ def test_benchmark_belief_is_narrow_where_it_has_seen_and_wide_elsewhere():
 
 def test_median_leaves_out_the_first_round_and_takes_turns(monkeypatch):
     order: list[str] = []
-    ticks = iter([0.0, 9.0, 9.0, 18.0, 20.0, 21.0, 30.0, 33.0, 40.0, 42.0, 50.0, 51.0, 60.0, 66.0, 70.0, 71.0])
+    ticks = iter(
+        [
+            0.0,
+            9.0,
+            9.0,
+            18.0,
+            20.0,
+            21.0,
+            30.0,
+            33.0,
+            40.0,
+            42.0,
+            50.0,
+            51.0,
+            60.0,
+            66.0,
+            70.0,
+            71.0,
+        ]
+    )
     monkeypatch.setattr(measure.time, "process_time", lambda: next(ticks))
-    times = measure.median_milliseconds({"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 3)
+    times = measure.median_milliseconds(
+        {"a": lambda: order.append("a"), "b": lambda: order.append("b")}, 3
+    )
     assert order == ["a", "b"] * 4
     assert times == {"a": pytest.approx(2000.0), "b": pytest.approx(1000.0)}
 
@@ -108,7 +142,10 @@ def test_beams_one_by_one_meet_what_the_ray_caster_meets(seed):
     rng = np.random.default_rng(seed)
     angle = np.sort(rng.uniform(0.0, 2 * np.pi, 200))
     radius = rng.uniform(2.0, 8.0, 200)
-    contour, pose = Contour(radius * np.cos(angle), radius * np.sin(angle)), CameraPose(9.0, -2.0, 2.9)
+    contour, pose = (
+        Contour(radius * np.cos(angle), radius * np.sin(angle)),
+        CameraPose(9.0, -2.0, 2.9),
+    )
     bearings = np.sort(rng.uniform(-1.2, 1.2, 300))
     expected = cast_one_by_one(contour, pose, bearings)
     assert np.isfinite(expected).any()

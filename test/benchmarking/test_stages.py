@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from benchmarks import core
-from benchmarks.core import obvious_implementation, replaced, stage_times, thesis_planners, timed_episode
+from benchmarks.core import (
+    obvious_implementation,
+    replaced,
+    stage_times,
+    thesis_planners,
+    timed_episode,
+)
 from nbv_planner.episode import simulation
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.planning.termination import TerminationSettings
@@ -58,8 +64,10 @@ def test_what_is_replaced_comes_back_as_it_was():
 
 def small(objective: str) -> EpisodeConfig:
     return EpisodeConfig(
-        planner=PlannerSettings(planner="greedy", objective=objective), sensor=SensorSettings(num_beams=31),
-        mapper=MapperSettings(grid_size=120), termination=TerminationSettings(max_views=3),
+        planner=PlannerSettings(planner="greedy", objective=objective),
+        sensor=SensorSettings(num_beams=31),
+        mapper=MapperSettings(grid_size=120),
+        termination=TerminationSettings(max_views=3),
     )
 
 
@@ -74,6 +82,7 @@ def test_stages_are_parts_of_the_episode():
 @pytest.mark.parametrize("objective", list(OBJECTIVES))
 def test_the_obvious_implementation_takes_the_same_views(objective):
     """Also a check that the plain objectives and the plain camera really take part."""
+
     def views() -> np.ndarray:
         running = simulation.Simulation(small(objective))
         running.finish()

@@ -17,27 +17,44 @@ from nbv_planner.system import python_command
 
 def environment(**extra: str) -> dict[str, str]:
     """The environment of the tests, with this package first."""
-    path = os.pathsep.join([str(Path(nbv_planner.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join(
+        [str(Path(nbv_planner.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+    )
     return {**os.environ, "PYTHONPATH": path.rstrip(os.pathsep), "PYTHONUNBUFFERED": "1", **extra}
 
 
 def start(
-    arguments: Sequence[str], folder: Path, module: str = "", stdout: int = subprocess.PIPE,
-    *, session: bool = False, **extra: str,
+    arguments: Sequence[str],
+    folder: Path,
+    module: str = "",
+    stdout: int = subprocess.PIPE,
+    *,
+    session: bool = False,
+    **extra: str,
 ) -> subprocess.Popen[str]:
-    """Start the command in `folder`; stdout and stderr come together. A `session` of its own gets Ctrl-C as a whole.
+    """Start the command in `folder`; stdout and stderr come together. A `session` of its own gets
+    Ctrl-C as a whole.
 
     `extra` are variables of its environment.
     """
     return subprocess.Popen(
-        [*python_command(module or module_of(arguments)), *arguments], cwd=folder, env=environment(**extra), text=True,
-        stdout=stdout, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, encoding="utf-8",
-        preexec_fn=_hear_signals, start_new_session=session,
+        [*python_command(module or module_of(arguments)), *arguments],
+        cwd=folder,
+        env=environment(**extra),
+        text=True,
+        stdout=stdout,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        encoding="utf-8",
+        preexec_fn=_hear_signals,
+        start_new_session=session,
     )
 
 
 def _hear_signals() -> None:
-    """A shell starts background jobs with SIGINT ignored, nohup its command with SIGHUP: so the tests' processes."""
+    """A shell starts background jobs with SIGINT ignored, nohup its command with SIGHUP: so the
+    tests' processes.
+    """
     for kind in (signal.SIGINT, signal.SIGHUP):
         signal.signal(kind, signal.SIG_DFL)
 
@@ -53,7 +70,9 @@ def read_until(process: subprocess.Popen[str], wanted: str) -> str:
 
 
 def compute(process: subprocess.Popen[str], seconds: float) -> None:
-    """Wait until the process has used so much processor time; where nobody says that, as long by the clock."""
+    """Wait until the process has used so much processor time; where nobody says that, as long by
+    the clock.
+    """
     stat = Path("/proc") / str(process.pid) / "stat"
 
     def used() -> float:

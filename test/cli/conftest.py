@@ -1,4 +1,6 @@
-"""The command line is run in this process; what it prints, its exit code and the folder it works in are looked at."""
+"""The command line is run in this process; what it prints, its exit code and the folder it works in
+are looked at.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # `import command` in every impo
 FAST = """\
 depth_camera: {ros__parameters: {num_beams: 61}}
 surface_mapper: {ros__parameters: {grid_size: 120}}
-nbv_planner: {ros__parameters: {planner: greedy, num_views: 24, max_views: 3, deadline: 60.0, wait_for_start: false}}
+nbv_planner:
+  ros__parameters:
+    {planner: greedy, num_views: 24, max_views: 3, deadline: 60.0, wait_for_start: false}
 """
 
 

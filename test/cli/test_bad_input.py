@@ -22,7 +22,10 @@ CONTOURS = {
 
 
 def node(name: str, **values) -> str:
-    return f"{name}: {{ros__parameters: {{{', '.join(f'{key}: {value}' for key, value in values.items())}}}}}\n"
+    return (
+        f"{name}: {{ros__parameters:"
+        f" {{{', '.join(f'{key}: {value}' for key, value in values.items())}}}}}\n"
+    )
 
 
 FILES = {
@@ -57,7 +60,10 @@ CASES = [
     (["--object", "file:header.csv"], ["header.csv", "a,b", "x,y", "phi,r"]),
     (["--object", "file:words.csv"], ["words.csv", "line 3", "two numbers"]),
     (["--object", "file:nowhere.csv"], ["nowhere.csv", "No such file"]),
-    (["--object", "cube"], ["cube", "ellipse:", "flower:", "square:", "polygon:", "file:", "spline:"]),
+    (
+        ["--object", "cube"],
+        ["cube", "ellipse:", "flower:", "square:", "polygon:", "file:", "spline:"],
+    ),
     (["--object", "polygon:cube"], ["cube", "concave, convex, diamond, star"]),
     (["--object", "ellipse:a=6,c=4"], ["'c'", "a, b"]),
     (["--object", "ellipse:a=9,b=4"], ["9", "[2, 8] m"]),
@@ -67,14 +73,26 @@ CASES = [
     (["--seed", "-1"], ["seed", "-1", ">= 0"]),
     (["--first-candidate", "100"], ["first_candidate", "100", "< 100", "num_views"]),
     (["--first-candidate", "-2"], ["first_candidate", "-2", ">= -1"]),
-    (["--params-file", "views.yaml", "--first-candidate", "10"], ["first_candidate", "10", "num_views"]),
+    (
+        ["--params-file", "views.yaml", "--first-candidate", "10"],
+        ["first_candidate", "10", "num_views"],
+    ),
     (["--params-file", "camera.yaml"], ["view_distance", "8.0", "> radius_max", "8.0"]),
-    (["--params-file", "narrow.yaml"], ["narrow.yaml", "/**", "field_of_view", "0.0", ">= 0.0001", "< 3.14159"]),
+    (
+        ["--params-file", "narrow.yaml"],
+        ["narrow.yaml", "/**", "field_of_view", "0.0", ">= 0.0001", "< 3.14159"],
+    ),
     (["--params-file", "wide.yaml"], ["wide.yaml", "field_of_view", "3.2", "< 3.14159"]),
     (["--params-file", "pi.yaml"], ["pi.yaml", "field_of_view", "< 3.14159"]),
     (["--params-file", "blind.yaml"], ["blind.yaml", "depth_camera", "num_beams", "0", ">= 2"]),
-    (["--params-file", "key.yaml"], ["key.yaml", "nbv_planner", "max_viws", "did you mean max_views?"]),
-    (["--params-file", "section.yaml"], ["nbv_plannr", "/**, depth_camera, ", "did you mean nbv_planner?"]),
+    (
+        ["--params-file", "key.yaml"],
+        ["key.yaml", "nbv_planner", "max_viws", "did you mean max_views?"],
+    ),
+    (
+        ["--params-file", "section.yaml"],
+        ["nbv_plannr", "/**, depth_camera, ", "did you mean nbv_planner?"],
+    ),
     (["--params-file", "range.yaml"], ["range.yaml", "surface_mapper", "grid_size", "-5", ">="]),
     (["--params-file", "type.yaml"], ["type.yaml", "depth_camera", "num_beams", "many", "integer"]),
     (["--params-file", "syntax.yaml"], ["syntax.yaml", "line"]),
@@ -84,17 +102,32 @@ CASES = [
     (["--params-file", "nowhere.yaml"], ["nowhere.yaml", "No such file"]),
     (["--params-file", "prior.yaml"], ["prior_mean", "9.0", "[2, 8] m"]),
     (["--params-file", "arcs.yaml"], ["allowed_arcs", "pairs"]),
-    (["--params-file", "two.yaml"], ["depth_camera", "surface_mapper", "radius_max: 7.0 m", "the same"]),
+    (
+        ["--params-file", "two.yaml"],
+        ["depth_camera", "surface_mapper", "radius_max: 7.0 m", "the same"],
+    ),
     (
         ["--params-file", "shared.yaml"],
         ["shared.yaml, line 1: /**", "'num_beems'", "parameters.md", "did you mean num_beams?"],
     ),
-    (["--set", "max_viws=3"], ["--set max_viws=3: ", "'max_viws'", "parameters.md", "did you mean max_views?"]),
-    (["--set", "mapper.noise_std=1"], ["unknown node 'mapper'", "known: depth_camera, nbv_planner, surface_mapper"]),
-    (["--set", "nbv_planner.num_beams=9"], ["--set nbv_planner.num_beams=9", "unknown parameter 'num_beams'"]),
+    (
+        ["--set", "max_viws=3"],
+        ["--set max_viws=3: ", "'max_viws'", "parameters.md", "did you mean max_views?"],
+    ),
+    (
+        ["--set", "mapper.noise_std=1"],
+        ["unknown node 'mapper'", "known: depth_camera, nbv_planner, surface_mapper"],
+    ),
+    (
+        ["--set", "nbv_planner.num_beams=9"],
+        ["--set nbv_planner.num_beams=9", "unknown parameter 'num_beams'"],
+    ),
     (["--set", "num_beams=many"], ["--set num_beams=many: num_beams: 'many'", "integer"]),
     (["--set", "num_beams=1"], ["--set num_beams=1: num_beams: 1 is out of range", ">= 2"]),
-    (["--set", "depth_camera.radius_max=7"], ["depth_camera", "surface_mapper", "radius_max: 7.0 m", "the same"]),
+    (
+        ["--set", "depth_camera.radius_max=7"],
+        ["depth_camera", "surface_mapper", "radius_max: 7.0 m", "the same"],
+    ),
     (["--set", "allowed_arcs=[0,"], ["--set allowed_arcs=[0,: ", "expected the node content"]),
     (["--set", "max_views"], ["--set: 'max_views' must be NAME=VALUE"]),
     (["--params-file", "nan.yaml"], ["nan.yaml", "noise_std", "nan", "finite"]),
@@ -110,16 +143,28 @@ def filled(here):
 
 
 def everything(folder: Path) -> dict[str, bytes | None]:
-    return {str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None for p in folder.rglob("*")}
+    return {
+        str(p.relative_to(folder)): p.read_bytes() if p.is_file() else None
+        for p in folder.rglob("*")
+    }
 
 
-@pytest.mark.parametrize("arguments", [
-    ["simulate", "--object", "file:t/none.csv"], ["experiment", "t/none.yaml", "--out", "out"], ["report", "t/none"],
-    ["bag", "replay", "t/none"], ["analyze", "t/none", "--out", "out"], ["bag", "reindex", "t/none", "--out", "out"],
-    ["report", "t/none", "t/other"], ["bag", "reindex", ".", "--out", "out"],
-    ["bag", "reindex", "words.csv", "--out", "t/none"],
-    ["view", "--web", "--host", "no such host"],
-], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["simulate", "--object", "file:t/none.csv"],
+        ["experiment", "t/none.yaml", "--out", "out"],
+        ["report", "t/none"],
+        ["bag", "replay", "t/none"],
+        ["analyze", "t/none", "--out", "out"],
+        ["bag", "reindex", "t/none", "--out", "out"],
+        ["report", "t/none", "t/other"],
+        ["bag", "reindex", ".", "--out", "out"],
+        ["bag", "reindex", "words.csv", "--out", "t/none"],
+        ["view", "--web", "--host", "no such host"],
+    ],
+    ids=" ".join,
+)
 def test_what_cannot_be_opened_is_said_without_python_words(filled, capsys, arguments):
     assert main(arguments) == 2
     said = capsys.readouterr().err
@@ -139,8 +184,12 @@ def refused(arguments: list[str], folder: Path, capsys) -> str:
 
 
 @pytest.mark.parametrize("subcommand", ["simulate", "demo"])
-@pytest.mark.parametrize(("options", "words"), CASES, ids=[" ".join(options) for options, _ in CASES])
-def test_bad_input_is_refused_in_one_line_and_leaves_nothing(filled, capsys, subcommand, options, words):
+@pytest.mark.parametrize(
+    ("options", "words"), CASES, ids=[" ".join(options) for options, _ in CASES]
+)
+def test_bad_input_is_refused_in_one_line_and_leaves_nothing(
+    filled, capsys, subcommand, options, words
+):
     """`demo` refuses before it looks for ROS, so that this holds on every machine."""
     line = refused([subcommand, *options, "--out", "out"], filled, capsys)
     assert [word for word in words if word not in line] == [], line
@@ -187,8 +236,12 @@ def test_current_folder_is_no_place_for_results(here, capsys, out):
 def test_as_a_process_it_is_the_same(filled):
     before = everything(filled)
     done = subprocess.run(
-        [sys.executable, "-m", "nbv_planner.cli.main", "simulate", "--params-file", "key.yaml"], cwd=filled,
-        env=command.environment(), capture_output=True, text=True, timeout=180,
+        [sys.executable, "-m", "nbv_planner.cli.main", "simulate", "--params-file", "key.yaml"],
+        cwd=filled,
+        env=command.environment(),
+        capture_output=True,
+        text=True,
+        timeout=180,
     )
     assert done.returncode == 2
     assert done.stdout == ""
@@ -199,6 +252,10 @@ def test_as_a_process_it_is_the_same(filled):
 
 def test_simulated_time_in_the_file_is_said_to_be_ignored(tmp_path, capsys):
     file = tmp_path / "p.yaml"
-    file.write_text("nbv_planner: {ros__parameters: {use_sim_time: true, max_views: 1, num_views: 8}}\n")
+    file.write_text(
+        "nbv_planner: {ros__parameters: {use_sim_time: true, max_views: 1, num_views: 8}}\n"
+    )
     assert main(["simulate", "--params-file", str(file), "--out", str(tmp_path / "out")]) == 0
-    assert f"note: {file}: use_sim_time is ignored; time is the machine's" in capsys.readouterr().err
+    assert (
+        f"note: {file}: use_sim_time is ignored; time is the machine's" in capsys.readouterr().err
+    )

@@ -1,4 +1,6 @@
-"""`nbv-planner analyze`, `replay`, `report` of several runs and `reindex`, from the command line to files."""
+"""`nbv-planner analyze`, `replay`, `report` of several runs and `reindex`, from the command line to
+files.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +31,17 @@ def bag(tmp_path_factory):
 
 def test_analyze_writes_tables_record_page_and_no_pictures_if_not_wanted(here, bag, capsys):
     assert main(["analyze", bag, "--out", "out", "--no-figures"]) == 0
-    written = {str(path.relative_to(here / "out")) for path in (here / "out").rglob("*") if path.is_file()}
+    written = {
+        str(path.relative_to(here / "out")) for path in (here / "out").rglob("*") if path.is_file()
+    }
     assert {"analysis.html", "analysis.json", "episode.json", "views.csv", "beliefs.npz"} <= written
     assert {"outline.csv", "outline.geojson", "outline.dxf"} <= written
-    assert {"tables/views.csv", "tables/views.md", "tables/summary.csv", "tables/time_by_phase.csv"} <= written
+    assert {
+        "tables/views.csv",
+        "tables/views.md",
+        "tables/summary.csv",
+        "tables/time_by_phase.csv",
+    } <= written
     assert not any(name.endswith((".png", ".gif")) for name in written)
     metrics = json.loads((here / "out" / "episode.json").read_text())["metrics"]
     assert metrics == SIMULATION.judge.metrics()
@@ -40,7 +49,9 @@ def test_analyze_writes_tables_record_page_and_no_pictures_if_not_wanted(here, b
     assert content["coverage"] == "true"
     assert [row["check"] for row in content["tables"]["checks"]] == [kind.name for kind in KINDS]
     assert "Checks of the model" in (here / "out" / "analysis.html").read_text(encoding="utf-8")
-    assert [row["coverage"] for row in content["tables"]["views"]] == [v.coverage for v in SIMULATION.judge.views]
+    assert [row["coverage"] for row in content["tables"]["views"]] == [
+        v.coverage for v in SIMULATION.judge.views
+    ]
     said = capsys.readouterr()
     assert "ended: MAX_VIEWS" in said.out
     assert "MB of run" in said.err  # progress
@@ -56,7 +67,7 @@ def test_analyze_draws_pictures_and_puts_everything_into_one_page(here, bag):
     assert page.count("<img ") == 5
     assert "data:image/gif;base64" in page
     assert "<script" not in page
-    assert "src=\"http" not in page
+    assert 'src="http' not in page
 
 
 def test_analyze_replaces_only_an_analysis_and_only_if_told(here, bag, capsys):
@@ -73,10 +84,14 @@ def test_analyze_replaces_only_an_analysis_and_only_if_told(here, bag, capsys):
 def test_analyze_takes_parameters_from_a_file_where_the_bag_has_none(here, tmp_path, capsys):
     path = write(tmp_path / "bag", [m for m in messages() if m.topic.name != "/run_info"])
     (here / "p.yaml").write_text(
-        "surface_mapper: {ros__parameters: {grid_size: 90}}\nnbv_planner: {ros__parameters: {num_views: 24}}\n"
+        "surface_mapper: {ros__parameters: {grid_size: 90}}\nnbv_planner: {ros__parameters:"
+        " {num_views: 24}}\n"
     )
-    assert main(["analyze", str(path), "--out", "out", "--no-figures", "--params-file", "p.yaml"]) == 0
-    assert "4 views, true coverage" in capsys.readouterr().out  # the object is on ground_truth/surface
+    assert (
+        main(["analyze", str(path), "--out", "out", "--no-figures", "--params-file", "p.yaml"]) == 0
+    )
+    # the object is on ground_truth/surface
+    assert "4 views, true coverage" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -92,7 +107,10 @@ def test_analyze_takes_parameters_from_a_file_where_the_bag_has_none(here, tmp_p
         (["bag", "replay", "BAG", "--objective", "OSM"], ["OSM needs the true object"]),
         (["bag", "replay", "nowhere"], ["nowhere does not exist"]),
         (["bag", "replay", "BAG", "--params-file", "no.yaml"], ["cannot read no.yaml"]),
-        (["bag", "replay", "BAG", "--set", "travel_wait=5"], ["'travel_wait'", "did you mean travel_weight?"]),
+        (
+            ["bag", "replay", "BAG", "--set", "travel_wait=5"],
+            ["'travel_wait'", "did you mean travel_weight?"],
+        ),
         (["report", "BAG"], ["is not the results folder of a sweep", "name another run too"]),
         (["report", "BAG", "BAG"], ["is named twice"]),
         (["report", "BAG", "nowhere"], ["nowhere does not exist"]),
@@ -103,25 +121,38 @@ def test_analyze_takes_parameters_from_a_file_where_the_bag_has_none(here, tmp_p
 )
 def test_bad_input_is_said_in_one_line(here, bag, capsys, arguments, words):
     assert main([bag if word == "BAG" else word for word in arguments]) == 2
-    said = [line for line in capsys.readouterr().err.splitlines() if "MB of" not in line and "of 1 MB" not in line]
+    said = [
+        line
+        for line in capsys.readouterr().err.splitlines()
+        if "MB of" not in line and "of 1 MB" not in line
+    ]
     assert len(said) == 1
     assert [word for word in words if word not in said[0]] == []
     assert not list(here.rglob("analysis.json"))
 
 
 @pytest.mark.parametrize(
-    "arguments", [["bag", "replay", "up"], ["analyze", "up", "--out", "out"], ["report", "up", "up/in"]]
+    "arguments",
+    [["bag", "replay", "up"], ["analyze", "up", "--out", "out"], ["report", "up", "up/in"]],
 )
 def test_a_folder_one_level_too_high_is_told_which_bags_lie_below(here, capsys, arguments):
     for folder in ("up/in/bag", "up/second"):
         write(here / folder, messages()[:1])
     assert main(arguments) == 2
-    assert "up holds no bag: no .mcap or .db3 file in it; did you mean up/in/bag, up/second?" in capsys.readouterr().err
+    assert (
+        "up holds no bag: no .mcap or .db3 file in it; did you mean up/in/bag, up/second?"
+        in capsys.readouterr().err
+    )
 
 
-@pytest.mark.parametrize("arguments", [["analyze", "bag"], ["bag", "replay", "bag"], ["report", "bag", "other"]])
+@pytest.mark.parametrize(
+    "arguments", [["analyze", "bag"], ["bag", "replay", "bag"], ["report", "bag", "other"]]
+)
 def test_a_bag_without_a_view_is_an_error(here, bag, capsys, arguments):
-    write(here / "bag", [m for m in messages() if m.topic.name not in ("/goal_pose", "/nbv_planner/iteration")])
+    write(
+        here / "bag",
+        [m for m in messages() if m.topic.name not in ("/goal_pose", "/nbv_planner/iteration")],
+    )
     assert main([*arguments, "--out", "out"]) == 2
     assert "bag holds no decision of a planner and no goal" in capsys.readouterr().err
     assert not (here / "out").exists()
@@ -135,12 +166,18 @@ def test_reindex_of_a_bag_of_which_nothing_can_be_copied_leaves_no_new_one(here,
 
 
 @pytest.mark.parametrize("storage", ["mcap", "sqlite3"])
-@pytest.mark.parametrize("command", [["analyze", "--no-figures"], ["bag", "reindex"], ["bag", "replay"]])
+@pytest.mark.parametrize(
+    "command", [["analyze", "--no-figures"], ["bag", "reindex"], ["bag", "replay"]]
+)
 def test_messages_packed_in_a_way_that_is_not_known_are_an_error(here, capsys, storage, command):
-    folder = write(here / "bag", [m._replace(data=zlib.compress(m.data)) for m in messages()], storage)
+    folder = write(
+        here / "bag", [m._replace(data=zlib.compress(m.data)) for m in messages()], storage
+    )
     (folder / "metadata.yaml").unlink()
     assert main([*command, "bag", "--out", "new"]) == 2
-    (said,) = [line for line in capsys.readouterr().err.splitlines() if "bag holds no message" in line]
+    (said,) = [
+        line for line in capsys.readouterr().err.splitlines() if "bag holds no message" in line
+    ]
     assert "not serialised" in said
     assert not (here / "new").exists()
 
@@ -202,7 +239,9 @@ def test_replay_takes_the_parameters_of_a_bag_that_has_none_from_a_file(here, tm
     path = write(tmp_path / "bag", [m for m in messages() if m.topic.name != "/run_info"])
     assert main(["bag", "replay", str(path)]) == 2
     assert "--params-file" in capsys.readouterr().err
-    (here / "p.yaml").write_text(dump_parameters({name: node_parameters(CONFIG, name) for name in NODE_SETTINGS}))
+    (here / "p.yaml").write_text(
+        dump_parameters({name: node_parameters(CONFIG, name) for name in NODE_SETTINGS})
+    )
     assert main(["bag", "replay", str(path), "--params-file", "p.yaml"]) == 0
     assert "all 4 decisions are the same" in capsys.readouterr().out
 
@@ -227,20 +266,24 @@ def test_report_puts_bags_episodes_and_sweeps_beside_each_other(here, bag, capsy
     options = ["--no-figures", "--object", CONFIG.object, "--seed", "5", "--objective", "C"]
     assert main(["simulate", *options, "--out", "sim"]) == 0
     (here / "sweep.yaml").write_text(
-        f"name: mine\nobjects: ['{CONFIG.object}']\nplanners: {{U: {{objective: U}}, CSW: {{objective: CSW}}}}\n"
-        "protocols: [sensor]\nseeds: [5]\n"
+        f"name: mine\nobjects: ['{CONFIG.object}']\nplanners: {{U: {{objective: U}}, CSW:"
+        " {objective: CSW}}\nprotocols: [sensor]\nseeds: [5]\n"
     )
     assert main(["experiment", "sweep.yaml", "--out", "sweep", "--workers", "1"]) == 0
     capsys.readouterr()
     assert main(["report", bag, "sim", "sweep", "--out", "out"]) == 0
     said = capsys.readouterr().out
-    assert all(label in said for label in ("run", "sim", "U (sensor, sweep)", "CSW (sensor, sweep)"))
+    assert all(
+        label in said for label in ("run", "sim", "U (sensor, sweep)", "CSW (sensor, sweep)")
+    )
     content = json.loads((here / "out" / "comparison.json").read_text())["tables"]
     assert content["runs"][0]["T"] == 4.0
     by_pair = {row["pair"]: row for row in content["paired"]}
-    (name, sim_name) = short_names([bag, "sim", "sweep"])[:2]
+    name, sim_name = short_names([bag, "sim", "sweep"])[:2]
     sim = json.loads((here / "sim" / "episode.json").read_text())["metrics"]
-    assert by_pair[f"{name} − {sim_name}"]["rec"] == pytest.approx(SIMULATION.judge.metrics()["rec"] - sim["rec"])
+    assert by_pair[f"{name} − {sim_name}"]["rec"] == pytest.approx(
+        SIMULATION.judge.metrics()["rec"] - sim["rec"]
+    )
     assert by_pair[f"{name} − {sim_name}"]["pairs"] == 1
     assert (here / "out" / "figures" / "coverage.png").exists()
     assert "<img " in (here / "out" / "comparison.html").read_text(encoding="utf-8")

@@ -1,4 +1,6 @@
-"""`python -m benchmarks run`: every part at its quick size; speed depends on the machine and is not asserted."""
+"""`python -m benchmarks run`: every part at its quick size; speed depends on the machine and is not
+asserted.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ PICTURES = {f"bench_{part}.png" for part in ("mapper", "objectives", "shapes", "
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
     """Folder of a quick run of all parts that need no ROS."""
-    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
+    pytest.importorskip(
+        "joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'"
+    )
     folder = tmp_path_factory.mktemp("bench")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(core, "_ROUNDS", 1)
@@ -41,7 +45,11 @@ def test_every_part_gives_rows_of_positive_numbers(results):
         for row in part["rows"]:
             shown = [column.key for column in PARTS[name].columns]
             assert set(shown) <= set(row), name
-            numbers = [value for key, value in row.items() if isinstance(value, float) and key != "difference"]
+            numbers = [
+                value
+                for key, value in row.items()
+                if isinstance(value, float) and key != "difference"
+            ]
             assert all(math.isfinite(value) and value > 0.0 for value in numbers), row
 
 
@@ -82,7 +90,9 @@ def test_ctrl_c_keeps_the_finished_parts(here, capsys, monkeypatch):
         yield from ()
         raise KeyboardInterrupt
 
-    monkeypatch.setitem(PARTS, "episode", dataclasses.replace(PARTS["episode"], measure=interrupted))
+    monkeypatch.setitem(
+        PARTS, "episode", dataclasses.replace(PARTS["episode"], measure=interrupted)
+    )
     assert main(["run", "camera", "episode", "--quick", "--no-figures", "--out", "out"]) == 130
     assert list(parts_in(here / "out")) == ["camera"]
     assert "results: out/" in capsys.readouterr().out
@@ -90,7 +100,9 @@ def test_ctrl_c_keeps_the_finished_parts(here, capsys, monkeypatch):
 
 def test_loading_the_benchmark_needs_no_ros():
     code = "import sys; sys.modules['rclpy'] = None; import benchmarks.bench"
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=180, cwd=Path(__file__).parents[2])
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, timeout=180, cwd=Path(__file__).parents[2]
+    )
 
 
 def test_without_out_nothing_is_written(here, capsys):
@@ -99,18 +111,24 @@ def test_without_out_nothing_is_written(here, capsys):
     assert "640" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    (["cameras"], ["part", "'cameras'", "camera, checks, environment, episode, loop, mapper, "]),
-    (["loop", "--rate", "10,fast"], ["--rate", "'fast'", "> 0"]),
-    (["loop", "--rate", "0"], ["--rate", "'0'", "> 0"]),
-    (["loop", "--rate", ""], ["--rate", "''", "> 0"]),
-    (["loop", "--rate", "inf"], ["--rate", "'inf'"]),
-    (["loop", "--duration", "-1"], ["--duration", "'-1'", "> 0"]),
-    (["loop", "--duration", "nan"], ["--duration", "nan", "> 0"]),
-    (["camera", "--out", "file"], ["file", "not a folder"]),
-    (["camera", "--out", "taken"], ["bench.json", "not a result"]),
-    (["camera", "--out", "written"], ["performance.md", "no marker"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ["cameras"],
+            ["part", "'cameras'", "camera, checks, environment, episode, loop, mapper, "],
+        ),
+        (["loop", "--rate", "10,fast"], ["--rate", "'fast'", "> 0"]),
+        (["loop", "--rate", "0"], ["--rate", "'0'", "> 0"]),
+        (["loop", "--rate", ""], ["--rate", "''", "> 0"]),
+        (["loop", "--rate", "inf"], ["--rate", "'inf'"]),
+        (["loop", "--duration", "-1"], ["--duration", "'-1'", "> 0"]),
+        (["loop", "--duration", "nan"], ["--duration", "nan", "> 0"]),
+        (["camera", "--out", "file"], ["file", "not a folder"]),
+        (["camera", "--out", "taken"], ["bench.json", "not a result"]),
+        (["camera", "--out", "written"], ["performance.md", "no marker"]),
+    ],
+)
 def test_bad_input_is_refused_before_anything_is_measured(here, capsys, arguments, words):
     (here / "file").touch()
     for folder, name in (("taken", "bench.json"), ("written", "performance.md")):
@@ -132,8 +150,12 @@ def test_folder_that_cannot_be_written_is_found_before_measuring(here, capsys):
     assert "cannot write" in said.err
 
 
-@pytest.mark.parametrize(("missing", "part"), [("nbv_planner.ros.node_processes", "loop"), ("joblib", "table")])
-def test_what_a_part_needs_is_asked_for_before_anything_is_measured(here, capsys, monkeypatch, missing, part):
+@pytest.mark.parametrize(
+    ("missing", "part"), [("nbv_planner.ros.node_processes", "loop"), ("joblib", "table")]
+)
+def test_what_a_part_needs_is_asked_for_before_anything_is_measured(
+    here, capsys, monkeypatch, missing, part
+):
     monkeypatch.setitem(sys.modules, missing, None)
     assert main(["run", "camera", part]) == 2
     said = capsys.readouterr()

@@ -1,4 +1,6 @@
-"""`nbv-bench bench`: the published figures do not depend on the workers, every table has its reference rows."""
+"""`nbv-bench bench`: the published figures do not depend on the workers, every table has its
+reference rows.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError
 from nbv_planner.world.objects import OBJECT_SETS
 
 pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
-pytestmark = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
+pytestmark = pytest.mark.skipif(
+    not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming"
+)
 
 SHIPPED = subject.bench_file()
 REFERENCES = ["uniform", "random", "omniscient greed", "optimum"]
@@ -74,14 +78,30 @@ def test_the_published_table_is_equal_to_the_byte_for_any_number_of_workers(smal
     assert list(rows) == [*PLANNERS, *REFERENCES]
     for name in ("area", "t95"):  # nobody sees more than the best sets, by any number of views
         values = {label: float(row[name]) for label, row in rows.items()}
-        better = {label for label, value in values.items() if (value > values["optimum"]) == (name == "area")}
-        assert better - {label for label, value in values.items() if value == values["optimum"]} == set()
+        better = {
+            label
+            for label, value in values.items()
+            if (value > values["optimum"]) == (name == "area")
+        }
+        assert (
+            better - {label for label, value in values.items() if value == values["optimum"]}
+            == set()
+        )
     assert b"K = 4; 2 objects, hash " in one
 
 
 @pytest.mark.slow
 def test_a_bench_is_a_sweep_with_a_report_and_no_tour_is_quicker_than_the_least_time(small, capsys):
-    words = ["bench", "run", "uniform", "far: {objective: U, travel_weight: 0.5}", "--split", "two", "--out", "a"]
+    words = [
+        "bench",
+        "run",
+        "uniform",
+        "far: {objective: U, travel_weight: 0.5}",
+        "--split",
+        "two",
+        "--out",
+        "a",
+    ]
     words += ["--protocol", "time", "--seeds", "1", "--workers", "1", "--no-figures"]
     assert main(words) == 0
     assert "## Split two, protocol time" in capsys.readouterr().out
@@ -95,7 +115,11 @@ def test_a_bench_is_a_sweep_with_a_report_and_no_tour_is_quicker_than_the_least_
     assert [row["planner"] for row in content["tables"]["bench"]] == list(rows)
     assert {row["algorithm"] for row in content["tables"]["timing"]} == set(rows) - {"optimum"}
     page = (small / "a" / "report.html").read_text()
-    assert page.index("Split two, protocol time") < page.index("Differences to uniform") < page.index("Planners")
+    assert (
+        page.index("Split two, protocol time")
+        < page.index("Differences to uniform")
+        < page.index("Planners")
+    )
     rerun = load_sweep(str(small / "a" / "sweep.yaml"))
     assert rerun.as_dict() == manifest["sweep"]
     assert main([*words, "--resume"]) == 0
@@ -114,16 +138,27 @@ def test_every_frozen_split_holds_the_objects_that_it_was_frozen_with():
 
 def test_the_set_for_choosing_constants_is_the_one_they_were_chosen_on():
     """It is no split of the bench, so no file holds its hash."""
-    assert Bench("random_tuning", "sensor", OBJECT_SETS["random_tuning"], 1, 20, {}).hash == "62f0851da822"
+    assert (
+        Bench("random_tuning", "sensor", OBJECT_SETS["random_tuning"], 1, 20, {}).hash
+        == "62f0851da822"
+    )
 
 
 def test_the_published_table_is_of_the_published_planners_on_the_frozen_objects():
-    document = (Path(nbv_planner.__file__).parents[1] / "docs" / "results" / "bench.md").read_text(encoding="utf-8")
+    document = (Path(nbv_planner.__file__).parents[1] / "docs" / "results" / "bench.md").read_text(
+        encoding="utf-8"
+    )
     published, benches = SHIPPED["published"]["planners"], SHIPPED["published"]["benches"]
     labels = [planner_entry(text)[0] for text in published] + REFERENCES
-    tables = document.partition("<!-- bench:begin -->")[2].partition("<!-- bench:end -->")[0].split("\n## ")[1:]
+    tables = (
+        document.partition("<!-- bench:begin -->")[2]
+        .partition("<!-- bench:end -->")[0]
+        .split("\n## ")[1:]
+    )
     assert len(tables) == 2 * len(benches)
-    for (split, protocol), table, differences in zip(benches, tables[::2], tables[1::2], strict=True):
+    for (split, protocol), table, differences in zip(
+        benches, tables[::2], tables[1::2], strict=True
+    ):
         assert table.startswith(f"Split {split}, protocol {protocol}\n")
         assert f", hash {SHIPPED['splits'][split]['hash']};" in table
         assert (rows_of(table), rows_of(differences)) == (labels, labels[1:])
@@ -131,25 +166,51 @@ def test_the_published_table_is_of_the_published_planners_on_the_frozen_objects(
 
 def rows_of(table: str) -> list[str]:
     """First cells of a Markdown table below its head."""
-    cells = [line.split(" | ")[0].removeprefix("| ") for line in table.splitlines() if line.startswith("| ")]
+    cells = [
+        line.split(" | ")[0].removeprefix("| ")
+        for line in table.splitlines()
+        if line.startswith("| ")
+    ]
     return [cell.replace("\\_", "_") for cell in cells[2:]]
 
 
 def test_a_split_may_be_given_by_its_objects_and_sets_which_no_hash_freezes(small, capsys):
-    words = ["bench", "run", "U", "--split", "ellipse:a=6,b=4", "--split", "two", "--split", "star", "--out", "own"]
-    assert main([*words, "--protocol", "thesis", "--workers", "1", "--no-optimum", "--no-figures"]) == 0
+    words = [
+        "bench",
+        "run",
+        "U",
+        "--split",
+        "ellipse:a=6,b=4",
+        "--split",
+        "two",
+        "--split",
+        "star",
+        "--out",
+        "own",
+    ]
+    assert (
+        main([*words, "--protocol", "thesis", "--workers", "1", "--no-optimum", "--no-figures"])
+        == 0
+    )
     manifest = json.loads((small / "own" / "manifest.json").read_text())
     objects = ("ellipse:a=6,b=4", *OBJECT_SETS["two"], "star")
     assert (manifest["sweep"]["objects"], manifest["sweep"]["seeds"]) == (list(objects), [0])
     assert manifest["bench"]["hash"] == Bench("any", "thesis", objects, 1, 20, {}).hash
     assert "## Split own, protocol thesis" in capsys.readouterr().out
     assert bench_named(["real"], "sensor") == bench_named("real", "sensor")
-    assert (bench_named(["star"], "sensor").split, bench_named(["real", "star"], "sensor").frozen) == ("own", "")
+    assert (
+        bench_named(["star"], "sensor").split,
+        bench_named(["real", "star"], "sensor").frozen,
+    ) == ("own", "")
 
 
 def test_objects_that_have_changed_are_refused(monkeypatch):
-    monkeypatch.setitem(OBJECT_SETS, "thesis", (*OBJECT_SETS["thesis"][:-1], "ellipse:a=6,b=4.00001"))
-    with pytest.raises(ConfigFileError, match=r"split thesis22: the objects have the hash .* were frozen with"):
+    monkeypatch.setitem(
+        OBJECT_SETS, "thesis", (*OBJECT_SETS["thesis"][:-1], "ellipse:a=6,b=4.00001")
+    )
+    with pytest.raises(
+        ConfigFileError, match=r"split thesis22: the objects have the hash .* were frozen with"
+    ):
         bench_named("thesis22", "sensor")
 
 
@@ -166,13 +227,18 @@ def test_planners_of_a_bench_have_the_same_target_cost_model_and_no_deadline():
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("tour", {"planner": "tour"}), ("CSW", {"objective": "CSW"}),
-        ("two_phase/U{phase_one_objective: CSN}",
-         {"planner": "two_phase", "objective": "U", "phase_one_objective": "CSN"}),
-        ("rollout{shapes: 64, settings: {views: {num_views: 36}}}",
-         {"planner": "rollout", "shapes": 64, "settings": {"views": {"num_views": 36}}}),
+        ("tour", {"planner": "tour"}),
+        ("CSW", {"objective": "CSW"}),
+        (
+            "two_phase/U{phase_one_objective: CSN}",
+            {"planner": "two_phase", "objective": "U", "phase_one_objective": "CSN"},
+        ),
+        (
+            "rollout{shapes: 64, settings: {views: {num_views: 36}}}",
+            {"planner": "rollout", "shapes": 64, "settings": {"views": {"num_views": 36}}},
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_planner_is_given_by_name_with_or_without_settings(text, expected):
     assert planner_entry(text) == (text, expected)
 
@@ -180,7 +246,9 @@ def test_a_planner_is_given_by_name_with_or_without_settings(text, expected):
 def test_a_planner_is_given_as_a_sweep_has_it():
     label, entry = planner_entry("my own: {objective: U, travel_weight: 1e-1}")
     assert (label, entry) == ("my own", {"objective": "U", "travel_weight": 0.1})
-    planner = bench_sweep(bench_named("real", "sensor"), ["my own: {objective: U}"]).planners["my own"]
+    planner = bench_sweep(bench_named("real", "sensor"), ["my own: {objective: U}"]).planners[
+        "my own"
+    ]
     assert (planner.planner, planner.objective) == ("greedy", "U")
     assert isinstance(planner, PlannerSettings)
 
@@ -188,11 +256,16 @@ def test_a_planner_is_given_as_a_sweep_has_it():
 @pytest.mark.parametrize(
     ("planners", "words"),
     [
-        (["rolout"], ["unknown planner 'rolout'", "rollout", "CSW"]), (["U/rollout"], ["unknown planner 'U'"]),
-        (["greedy/CSV"], ["unknown objective 'CSV'", "CSW"]), (["two words"], ["must be like"]),
-        (["U{shapes"], ["must be like"]), (["U{shapes: [}"], ["U{shapes: [}"]),
-        (["U{shape: 3}"], ["unknown parameter 'shape'", "shapes"]), (["U", "U"], ["a row of this name"]),
-        (["optimum: {objective: U}"], ["a row of this name"]), (["uniform{sweep_views: 0}"], ["sweep_views"]),
+        (["rolout"], ["unknown planner 'rolout'", "rollout", "CSW"]),
+        (["U/rollout"], ["unknown planner 'U'"]),
+        (["greedy/CSV"], ["unknown objective 'CSV'", "CSW"]),
+        (["two words"], ["must be like"]),
+        (["U{shapes"], ["must be like"]),
+        (["U{shapes: [}"], ["U{shapes: [}"]),
+        (["U{shape: 3}"], ["unknown parameter 'shape'", "shapes"]),
+        (["U", "U"], ["a row of this name"]),
+        (["optimum: {objective: U}"], ["a row of this name"]),
+        (["uniform{sweep_views: 0}"], ["sweep_views"]),
         (["random: {objective: U}"], ["a row of this name"]),
         (["rollout{deadline: 0.1}"], ["deadline", "same for all"]),
     ],
@@ -206,14 +279,22 @@ def test_planners_that_cannot_be_are_refused(planners, words):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["run", "U", "--split", "thesis2"], ["unknown split 'thesis2'", "thesis22", "random_tuning"]),
-        (["run", "U", "--split", "star,diamond"], ["unknown split 'star,diamond'", "ellipse:a=6,b=4"]),
+        (
+            ["run", "U", "--split", "thesis2"],
+            ["unknown split 'thesis2'", "thesis22", "random_tuning"],
+        ),
+        (
+            ["run", "U", "--split", "star,diamond"],
+            ["unknown split 'star,diamond'", "ellipse:a=6,b=4"],
+        ),
         (["run", "U", "--split", "star", "--split", "star"], ["'star' is given twice"]),
         (["run", "U", "--split", "elipse:a=6,b=4"], ["unknown object 'elipse:a=6,b=4'"]),
         (["run", "U", "--protocol", "sensors"], ["unknown protocol 'sensors'", "sensor", "faults"]),
-        (["walk", "U"], ["unknown action 'walk'"]), (["run"], ["PLANNER"]),
+        (["walk", "U"], ["unknown action 'walk'"]),
+        (["run"], ["PLANNER"]),
         (["run", "U", "--splits", "real"], ["--split"]),
-        (["table", "absent.md"], ["--out"]), (["table", "absent.md", "--out", "a"], ["cannot read absent.md"]),
+        (["table", "absent.md"], ["--out"]),
+        (["table", "absent.md", "--out", "a"], ["cannot read absent.md"]),
         (["table", "plain.md", "--out", "a"], ["plain.md has no <!-- bench:begin -->"]),
         (["table", "plain.md", "--out", "a", "--split", "real"], ["config/bench/bench.yaml"]),
     ],
@@ -229,7 +310,13 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(here, capsys, optio
 
 
 def view(coverage: float, new: int, best: int, at: float) -> dict[str, float]:
-    return {"coverage": coverage, "new_points": new, "greedy_gain": best, "travelled": at, "seconds": 10.0 * at}
+    return {
+        "coverage": coverage,
+        "new_points": new,
+        "greedy_gain": best,
+        "travelled": at,
+        "seconds": 10.0 * at,
+    }
 
 
 def named(figures):
@@ -237,13 +324,25 @@ def named(figures):
 
 
 def test_figures_of_merit_are_those_of_the_definition():
-    views = [view(0.4, 40, 50, 1.0), view(0.9, 50, 50, 3.0), view(0.96, 6, 10, 4.0), view(1.0, 4, 4, 9.0)]
+    views = [
+        view(0.4, 40, 50, 1.0),
+        view(0.9, 50, 50, 3.0),
+        view(0.96, 6, 10, 4.0),
+        view(1.0, 4, 4, 9.0),
+    ]
     found = named(episode_figures({"views": views, "metrics": {"T95": 3}}, 6))
-    assert found == pytest.approx({
-        "area": 100.0 * (0.4 + 0.9 + 0.96 + 3 * 1.0) / 6, "regret": (10 + 0 + 4) / 3, "t95": 3.0, "metres": 4.0,
-        "seconds": 40.0,
-    })  # fmt: skip
-    assert episode_figures({"views": views, "metrics": {"T95": 3}}, 2)[BenchFigure.area] == pytest.approx(65.0)
+    assert found == pytest.approx(
+        {
+            "area": 100.0 * (0.4 + 0.9 + 0.96 + 3 * 1.0) / 6,
+            "regret": (10 + 0 + 4) / 3,
+            "t95": 3.0,
+            "metres": 4.0,
+            "seconds": 40.0,
+        }
+    )
+    assert episode_figures({"views": views, "metrics": {"T95": 3}}, 2)[
+        BenchFigure.area
+    ] == pytest.approx(65.0)
     short = named(episode_figures({"views": views[:2], "metrics": {"T95": None}}, 4))
     assert short == pytest.approx({"area": 100.0 * (0.4 + 3 * 0.9) / 4, "regret": 5.0})
     assert episode_figures({"views": [], "metrics": {"T95": None}}, 4) == {BenchFigure.area: 0.0}

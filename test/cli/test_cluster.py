@@ -1,4 +1,6 @@
-"""`--shard`: the script of the page, its parts at the same time, killed, missing, and what is refused."""
+"""`--shard`: the script of the page, its parts at the same time, killed, missing, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -44,9 +46,15 @@ def sweep(here):
 
 
 def report(folder: Path) -> dict[str, str]:
-    """Files of the report on a sweep, but for the table of times and the report as data, which repeats it."""
+    """Files of the report on a sweep, but for the table of times and the report as data, which
+    repeats it.
+    """
     assert main([*REPORT, str(folder)]) == 0
-    tables = {path.name: path.read_text() for path in (folder / "tables").iterdir() if path.stem != "timing"}
+    tables = {
+        path.name: path.read_text()
+        for path in (folder / "tables").iterdir()
+        if path.stem != "timing"
+    }
     return {**tables, "page": (folder / "report.html").read_text()}
 
 
@@ -77,7 +85,9 @@ def test_the_script_of_the_page_gives_the_records_and_the_report_of_one_run(swee
 
     def submit(*numbers: int) -> None:
         jobs = [
-            subprocess.Popen(["bash", array], env=command.environment(SLURM_ARRAY_TASK_ID=str(number), **slurm))
+            subprocess.Popen(
+                ["bash", array], env=command.environment(SLURM_ARRAY_TASK_ID=str(number), **slurm)
+            )
             for number in numbers
         ]
         assert [job.wait(timeout=180) for job in jobs] == [0] * len(jobs)
@@ -85,7 +95,10 @@ def test_the_script_of_the_page_gives_the_records_and_the_report_of_one_run(swee
     submit(3, 1)
     capsys.readouterr()
     assert main([*REPORT, "results/mine"]) == 0
-    assert "12 of 24 cases, 0 failed; 2 of 4 shards are missing: 2,4 (of --shard i/4)" in capsys.readouterr().out
+    assert (
+        "12 of 24 cases, 0 failed; 2 of 4 shards are missing: 2,4 (of --shard i/4)"
+        in capsys.readouterr().out
+    )
     submit(2, 4)
     assert main([*REPORT, "results/mine"]) == 0
     assert "24 of 24 cases, 0 failed\n" in capsys.readouterr().out
@@ -117,7 +130,17 @@ def test_shard_that_is_killed_goes_on_without_another_word_and_ends_with_the_sam
 
 
 def test_a_bench_in_shards_has_the_table_of_one(sweep, capsys, monkeypatch):
-    run = ["bench", "run", "U", "--split", "square:width=4", "--split", "polygon:diamond", "--seeds", "1"]
+    run = [
+        "bench",
+        "run",
+        "U",
+        "--split",
+        "square:width=4",
+        "--split",
+        "polygon:diamond",
+        "--seeds",
+        "1",
+    ]
     run += ["--protocol", "thesis", "--workers", "1", "--no-figures", "--no-optimum", "--out"]
     assert main([*run, "whole"]) == 0
     for shard in ("2/2", "1/2"):
@@ -130,7 +153,9 @@ def test_a_bench_in_shards_has_the_table_of_one(sweep, capsys, monkeypatch):
     assert set(tables[0]) == set(tables[1]) >= {"bench.csv", "bench_paired.csv"}
 
 
-@pytest.mark.parametrize("shard", ["5/4", "0/4", "a/b", "4", "1/0", "-1/4", "1/4/2", "1.0/2", "", "٢/٤"])
+@pytest.mark.parametrize(
+    "shard", ["5/4", "0/4", "a/b", "4", "1/0", "-1/4", "1/4/2", "1.0/2", "", "٢/٤"]
+)
 @pytest.mark.parametrize("what", [["experiment", "mine.yaml"], ["bench", "run", "U"]])
 def test_shard_that_is_none_is_refused_in_one_line(sweep, capsys, what, shard):
     assert main([*what, "--out", "out", f"--shard={shard}"]) == 2
@@ -144,12 +169,30 @@ def test_shard_that_is_none_is_refused_in_one_line(sweep, capsys, what, shard):
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["experiment", "mine.yaml", "--out", "out", "--shard", "1/3"], "out was begun with --shard i/2; continue it"),
-        (["experiment", "mine.yaml", "--out", "out", "--resume"], "out was begun with --shard i/2; continue it"),
-        (["experiment", "other.yaml", "--out", "out", "--shard", "1/2"], "holds another sweep: seeds.5 is missing now"),
-        (["experiment", "mine.yaml", "--out", "begun", "--shard", "1/2"], "begun was begun without --shard; continue"),
-        (["bench", "run", "U", "--shard", "1/2"], "--shard needs --out DIR, one folder for all shards"),
-        (["bench", "table", "page.md", "--out", "out", "--shard", "1/2"], "bench table: needs one document and --out"),
+        (
+            ["experiment", "mine.yaml", "--out", "out", "--shard", "1/3"],
+            "out was begun with --shard i/2; continue it",
+        ),
+        (
+            ["experiment", "mine.yaml", "--out", "out", "--resume"],
+            "out was begun with --shard i/2; continue it",
+        ),
+        (
+            ["experiment", "other.yaml", "--out", "out", "--shard", "1/2"],
+            "holds another sweep: seeds.5 is missing now",
+        ),
+        (
+            ["experiment", "mine.yaml", "--out", "begun", "--shard", "1/2"],
+            "begun was begun without --shard; continue",
+        ),
+        (
+            ["bench", "run", "U", "--shard", "1/2"],
+            "--shard needs --out DIR, one folder for all shards",
+        ),
+        (
+            ["bench", "table", "page.md", "--out", "out", "--shard", "1/2"],
+            "bench table: needs one document and --out",
+        ),
     ],
 )
 def test_folder_that_does_not_fit_is_refused_in_one_line(sweep, capsys, words, problem):

@@ -1,4 +1,6 @@
-"""`nbv-planner demo` for real: three processes over DDS, from the command line to the results folder."""
+"""`nbv-planner demo` for real: three processes over DDS, from the command line to the results
+folder.
+"""
 
 from __future__ import annotations
 
@@ -17,10 +19,13 @@ from nbv_planner.cli.main import main
 from nbv_planner.episode.parameter_files import load_parameters, shared_file
 
 HAS_ROS = importlib.util.find_spec("rclpy") is not None
-needs_ros = pytest.mark.skipif(not HAS_ROS, reason="rclpy is not installed; make test brings the wheels")
+needs_ros = pytest.mark.skipif(
+    not HAS_ROS, reason="rclpy is not installed; make test brings the wheels"
+)
 SHIPPED = shared_file("config/simulation.yaml")
 LONG = """\
-/**/nbv_planner: {ros__parameters: {stall_views: 0, max_views: 0, revisit_radius: 0.0, target_fraction: 1.0}}
+/**/nbv_planner:
+  ros__parameters: {stall_views: 0, max_views: 0, revisit_radius: 0.0, target_fraction: 1.0}
 /**/depth_camera: {ros__parameters: {angular_speed: 3.0}}
 """
 
@@ -61,14 +66,33 @@ def test_without_ros_the_demo_says_what_to_install(here, capsys):
 
 
 def test_the_demo_leads_the_nodes_whatever_its_file_says():
-    parameters = {"depth_camera": {"autostart": False}, "surface_mapper": {}, "nbv_planner": {"wait_for_start": False}}
+    parameters = {
+        "depth_camera": {"autostart": False},
+        "surface_mapper": {},
+        "nbv_planner": {"wait_for_start": False},
+    }
     lead(parameters)
-    assert parameters == {"depth_camera": {}, "surface_mapper": {}, "nbv_planner": {"wait_for_start": True}}
+    assert parameters == {
+        "depth_camera": {},
+        "surface_mapper": {},
+        "nbv_planner": {"wait_for_start": True},
+    }
 
 
 @needs_ros
-def test_demo_runs_to_its_end_and_takes_the_views_of_the_simulation(tmp_path, monkeypatch, fast_file):
-    options = ["--object", "square:width=8", "--objective", "UP", "--seed", "5", "--params-file", fast_file]
+def test_demo_runs_to_its_end_and_takes_the_views_of_the_simulation(
+    tmp_path, monkeypatch, fast_file
+):
+    options = [
+        "--object",
+        "square:width=8",
+        "--objective",
+        "UP",
+        "--seed",
+        "5",
+        "--params-file",
+        fast_file,
+    ]
     options += ["--set", "noise_std=0.15"]
     process = command.start(["demo", *options, "--out", "demo"], tmp_path)
     said, _ = process.communicate(timeout=180)
@@ -76,9 +100,17 @@ def test_demo_runs_to_its_end_and_takes_the_views_of_the_simulation(tmp_path, mo
     assert_all_ended(node_pids(said))
     assert {path.name for path in tmp_path.iterdir()} == {"demo"}
     assert {path.name for path in (tmp_path / "demo").iterdir()} == {
-        "beliefs.npz", "episode.json", "logs", "outline.csv", "outline.dxf", "outline.geojson", "parameters.yaml",
-        "reconstruction.gif", "reconstruction.png", "views.csv",
-    }  # fmt: skip
+        "beliefs.npz",
+        "episode.json",
+        "logs",
+        "outline.csv",
+        "outline.dxf",
+        "outline.geojson",
+        "parameters.yaml",
+        "reconstruction.gif",
+        "reconstruction.png",
+        "views.csv",
+    }
     assert {"depth_camera.log", "surface_mapper.log", "nbv_planner.log"} <= {
         path.name for path in (tmp_path / "demo" / "logs").iterdir()
     }
@@ -96,7 +128,10 @@ def test_demo_runs_to_its_end_and_takes_the_views_of_the_simulation(tmp_path, mo
     assert real["metrics"] == simulated["metrics"]
     assert real["config"] == simulated["config"]
     for a, b in zip(real["views"], simulated["views"], strict=True):
-        assert (a["angle"], a["new_points"]) == (pytest.approx(b["angle"], abs=1e-12), b["new_points"])
+        assert (a["angle"], a["new_points"]) == (
+            pytest.approx(b["angle"], abs=1e-12),
+            b["new_points"],
+        )
         assert a["objective_value"] == pytest.approx(b["objective_value"], rel=1e-6)
     for number, view in enumerate(real["views"], start=1):
         assert re.search(rf"^ +{number} .*{view['completeness']:.1%}", said, re.MULTILINE), said
@@ -138,7 +173,10 @@ def test_sigterm_keeps_the_same_though_nobody_reads_any_more_and_ends_the_bag(tm
     assert process.wait(timeout=180) == 143
     assert_all_ended(node_pids(said))
     found = record(tmp_path / "demo")
-    assert (found["termination"]["reason"], found["termination"]["detail"]) == ("STOPPED", "SIGTERM")
+    assert (found["termination"]["reason"], found["termination"]["detail"]) == (
+        "STOPPED",
+        "SIGTERM",
+    )
     assert len(found["views"]) >= 2
     assert (tmp_path / "demo" / "bag" / "metadata.yaml").is_file()
     assert {path.name for path in tmp_path.iterdir()} == {"demo", "long.yaml"}
@@ -147,7 +185,9 @@ def test_sigterm_keeps_the_same_though_nobody_reads_any_more_and_ends_the_bag(tm
 @needs_ros
 def test_node_that_dies_ends_the_demo_as_failed(tmp_path):
     (tmp_path / "long.yaml").write_text(LONG)
-    process = command.start(["demo", "--no-figures", "--params-file", "long.yaml", "--out", "demo"], tmp_path)
+    process = command.start(
+        ["demo", "--no-figures", "--params-file", "long.yaml", "--out", "demo"], tmp_path
+    )
     said = command.read_until(process, "1 ")
     os.kill(node_pids(said)["surface_mapper"], signal.SIGKILL)
     rest, _ = process.communicate(timeout=180)

@@ -22,10 +22,16 @@ from nbv_planner.episode.messages import status_values
 SLOW_CAMERA = """\
 /**/depth_camera: {ros__parameters: {num_beams: 61, angular_speed: 6.0, scan_rate: 20.0}}
 /**/surface_mapper: {ros__parameters: {grid_size: 120, scans_per_view: 2}}
-/**/nbv_planner: {ros__parameters: {num_views: 24, max_views: 3, deadline: 60.0, travel_weight: 0.1}}
+/**/nbv_planner:
+  ros__parameters: {num_views: 24, max_views: 3, deadline: 60.0, travel_weight: 0.1}
 """
 PROVED = ["--objective", "U"] + [
-    word for given in ("surface_mapper.confidence=schedule", "surface_mapper.robust=false", "revisit_radius=0")
+    word
+    for given in (
+        "surface_mapper.confidence=schedule",
+        "surface_mapper.robust=false",
+        "revisit_radius=0",
+    )
     for word in ("--set", given)
 ]
 """The mapper and the planner of the proof."""
@@ -36,11 +42,16 @@ def test_the_bag_of_a_demo_tells_the_same_as_its_record(here, fast_file, capsys,
     (here / "slow.yaml").write_text(SLOW_CAMERA)
     file = fast_file if kind == "fast" else "slow.yaml"
     options = PROVED if kind == "fast" else []
-    assert main(["demo", "--params-file", file, *options, "--seed", "3", "--out", "demo", "--record"]) == 0
+    assert (
+        main(["demo", "--params-file", file, *options, "--seed", "3", "--out", "demo", "--record"])
+        == 0
+    )
     bag = str(here / "demo" / "bag")
     assert sum(path.stat().st_size for path in (here / "demo" / "bag").iterdir()) < 10e6
     assert main(["analyze", bag, "--out", "analysis", "--no-figures"]) == 0
-    recorded, found = (json.loads((here / name / "episode.json").read_text()) for name in ("demo", "analysis"))
+    recorded, found = (
+        json.loads((here / name / "episode.json").read_text()) for name in ("demo", "analysis")
+    )
     assert found == recorded
     assert found["metrics"].get("T0", 0) > (1e12 if kind == "fast" else -1)
     assert all(view["simple_regret"] is not None for view in found["views"])
@@ -51,9 +62,20 @@ def test_the_bag_of_a_demo_tells_the_same_as_its_record(here, fast_file, capsys,
     if kind == "fast":
         return
     subprocess.run(
-        [sys.executable, "-m", "rosbags.convert", "--src", bag, "--dst", "other", "--dst-storage", "sqlite3"],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "rosbags.convert",
+            "--src",
+            bag,
+            "--dst",
+            "other",
+            "--dst-storage",
+            "sqlite3",
+        ],
+        check=True,
+        capture_output=True,
+    )
     assert main(["bag", "replay", "other"]) == 0
     assert main(["report", bag, "demo", "other", "--out", "comparison"]) == 0
     rows = json.loads((here / "comparison" / "comparison.json").read_text())["tables"]["paired"]
@@ -61,7 +83,9 @@ def test_the_bag_of_a_demo_tells_the_same_as_its_record(here, fast_file, capsys,
 
 
 def check_layouts(bag: Bag) -> None:
-    """Every panel and display shows something of a recorded demo: its topic, type, frame and values are there."""
+    """Every panel and display shows something of a recorded demo: its topic, type, frame and values
+    are there.
+    """
     held: dict[str, list] = {}
     for message in bag.messages(lambda topic: True):
         held.setdefault(message.topic.name, []).append(message)
@@ -69,12 +93,21 @@ def check_layouts(bag: Bag) -> None:
     for name, display in DISPLAYS.items():
         topic = "/" + display["Topic"]["Value"]
         assert topic in LIVE_ONLY or kinds[topic] == kind_of(display), name
-    visible = {topic for topic, shown in PANELS["3D!nbvWorld"]["topics"].items() if shown["visible"]} - LIVE_ONLY
+    visible = {
+        topic for topic, shown in PANELS["3D!nbvWorld"]["topics"].items() if shown["visible"]
+    } - LIVE_ONLY
     assert {"/camera_pose", "/ground_truth/surface", "/surface"} <= visible
     frames = {decode(message).header.frame_id for topic in visible for message in held[topic]}
-    assert frames == {PANELS["3D!nbvWorld"]["followTf"]} == {MANAGER["Global Options"]["Fixed Frame"]}
+    assert (
+        frames == {PANELS["3D!nbvWorld"]["followTf"]} == {MANAGER["Global Options"]["Fixed Frame"]}
+    )
     assert "/nbv_planner/status" == PANELS["RawMessages!nbvStatus"]["topicPath"] in held
-    assert kinds[PANELS["DiagnosticSummary!nbvNodes"]["topicToRender"]] == "diagnostic_msgs/msg/DiagnosticArray"
-    for topic, key in [curve for panel, content in PANELS.items() if "Plot" in panel for curve in plotted(content)]:
+    assert (
+        kinds[PANELS["DiagnosticSummary!nbvNodes"]["topicToRender"]]
+        == "diagnostic_msgs/msg/DiagnosticArray"
+    )
+    for topic, key in [
+        curve for panel, content in PANELS.items() if "Plot" in panel for curve in plotted(content)
+    ]:
         numbers = [float(status_values(decode(message))[key]) for message in held[topic]]
         assert len(numbers) == 3, (topic, key)

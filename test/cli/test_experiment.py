@@ -21,7 +21,9 @@ TINY = """\
 objects: [square:width=4, "ellipse:a=6,b=4"]
 planners: {greedy_oracle: {objective: OSM}, U: {objective: U}}
 protocols: [sensor]
-settings: {sensor: {num_beams: 31}, mapper: {grid_size: 60}, views: {num_views: 12}, termination: {max_views: 2}}
+settings:
+  {sensor: {num_beams: 31}, mapper: {grid_size: 60}, views: {num_views: 12},
+   termination: {max_views: 2}}
 """
 LONG = TINY.replace("[sensor]", "[sensor]\nseeds: 12").replace(
     "max_views: 2", "max_views: 6, stall_views: 0, certify: false"
@@ -40,7 +42,9 @@ def sweep(here):
 def episodes(folder: Path) -> list[dict]:
     """Records of the episodes, times left out."""
     found = read_sweep(folder).episodes
-    return json.loads(json.dumps(found), object_hook=lambda o: {k: v for k, v in o.items() if k != "milliseconds"})
+    return json.loads(
+        json.dumps(found), object_hook=lambda o: {k: v for k, v in o.items() if k != "milliseconds"}
+    )
 
 
 def test_results_and_what_is_said(sweep, capsys):
@@ -49,17 +53,25 @@ def test_results_and_what_is_said(sweep, capsys):
     first, *notes, title = said.out.partition("\n\n")[0].splitlines()
     assert first == "4 of 4 cases finished: a/b/"
     (note,) = notes
-    assert note.startswith("note: greedy_oracle knows the object, but its target is completeness: others may be better")
+    assert note.startswith(
+        "note: greedy_oracle knows the object, but its target is completeness: others may be better"
+    )
     assert title == "## Summary"
     assert "| sensor | U | 2 | N/A | N/A | 2 |" in said.out
     assert said.out.endswith("all tables, pictures and a page: nbv-bench report a/b\n")
     early, target, first = said.err.splitlines()[:3]
-    assert early.startswith("note: episodes of greedy_oracle, U may end (COVERED, BAND_NARROW, STALLED) before")
+    assert early.startswith(
+        "note: episodes of greedy_oracle, U may end (COVERED, BAND_NARROW, STALLED) before"
+    )
     assert target == note
     assert first == "0 of 4 cases"
     assert said.err.splitlines()[-1].startswith("4 of 4 cases, ")
     assert len(episodes(sweep / "a" / "b")) == 4
-    assert {path.name for path in (sweep / "a" / "b").iterdir()} == {"episodes", "manifest.json", "sweep.yaml"}
+    assert {path.name for path in (sweep / "a" / "b").iterdir()} == {
+        "episodes",
+        "manifest.json",
+        "sweep.yaml",
+    }
 
 
 def test_resume_of_a_finished_sweep_has_nothing_to_do(sweep, capsys):
@@ -89,7 +101,10 @@ def test_failed_cases_are_listed_and_give_exit_code_1(sweep, capsys, monkeypatch
     assert lines[2] == "2 of 4 cases finished: a/"
     for line in lines[:2]:
         assert line.startswith("failed: ")
-        assert "on file:mine.csv, protocol sensor, seed 0: ContourError: cannot read contour file mine.csv" in line
+        assert (
+            "on file:mine.csv, protocol sensor, seed 0: ContourError: cannot read contour file"
+            " mine.csv" in line
+        )
         file = sweep / line.rpartition("traceback: ")[2].rstrip(")")
         assert "load_contour" in json.loads(file.read_text())["traceback"]
     assert said.err.splitlines()[-1].startswith("4 of 4 cases, 2 failed, ")
@@ -98,7 +113,10 @@ def test_failed_cases_are_listed_and_give_exit_code_1(sweep, capsys, monkeypatch
 def wait_for(folder: Path, number: int) -> None:
     """Wait until so many episodes are there; the manifest has to be there in any case."""
     deadline = time.monotonic() + 180
-    while not (folder / "manifest.json").exists() or len(list(folder.glob("episodes/*.json"))) < number:
+    while (
+        not (folder / "manifest.json").exists()
+        or len(list(folder.glob("episodes/*.json"))) < number
+    ):
         assert time.monotonic() < deadline
         time.sleep(0.002)
 
@@ -116,10 +134,16 @@ def test_killed_again_and_again_it_ends_with_the_same_episodes(sweep):
         assert process.wait() == -signal.SIGKILL
         process.stdout.close()
         wait_for_the_end_of(workers)
-        assert len(list((sweep / "out" / "episodes").glob("*.json"))) < 48, "it was over before it could be killed"
+        assert len(list((sweep / "out" / "episodes").glob("*.json"))) < 48, (
+            "it was over before it could be killed"
+        )
     assert main([*options, "1", "--out", "out"]) == 0
     assert episodes(sweep / "out") == episodes(sweep / "undisturbed")
-    assert {path.name for path in (sweep / "out").iterdir()} == {"episodes", "manifest.json", "sweep.yaml"}
+    assert {path.name for path in (sweep / "out").iterdir()} == {
+        "episodes",
+        "manifest.json",
+        "sweep.yaml",
+    }
     assert not list((sweep / "out").rglob("*.tmp"))
 
 
@@ -147,10 +171,13 @@ def wait_for_the_end_of(processes: list[Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("workers", "kinds"), [("1", [signal.SIGINT, signal.SIGINT]), ("2", [signal.SIGINT]), ("2", [signal.SIGTERM])]
+    ("workers", "kinds"),
+    [("1", [signal.SIGINT, signal.SIGINT]), ("2", [signal.SIGINT]), ("2", [signal.SIGTERM])],
 )
 def test_a_signal_keeps_what_is_finished_and_says_how_to_continue(sweep, workers, kinds):
-    process = command.start(["experiment", "long.yaml", "--out", "out", "--workers", workers], sweep)
+    process = command.start(
+        ["experiment", "long.yaml", "--out", "out", "--workers", workers], sweep
+    )
     wait_for(sweep / "out", 3)
     for kind in kinds:
         process.send_signal(kind)
@@ -160,13 +187,18 @@ def test_a_signal_keeps_what_is_finished_and_says_how_to_continue(sweep, workers
     assert "Traceback" not in said
     kept = len(episodes(sweep / "out"))
     assert 3 <= kept < 48
-    assert f"{kept} of 48 cases are finished and kept; continue with the same command and --resume (out)" in said
+    assert (
+        f"{kept} of 48 cases are finished and kept; continue with the same command and --resume"
+        " (out)" in said
+    )
     assert not [path for path in sweep.rglob(".*") if path.is_file()]
 
 
 @pytest.mark.skipif(not Path("/proc").exists(), reason="finds the worker as Linux describes it")
 def test_ctrl_c_reaches_workers_that_still_load_and_shows_no_traceback_of_theirs(sweep):
-    process = command.start(["experiment", "long.yaml", "--out", "out", "--workers", "2"], sweep, session=True)
+    process = command.start(
+        ["experiment", "long.yaml", "--out", "out", "--workers", "2"], sweep, session=True
+    )
     deadline = time.monotonic() + 180
     while len(workers := loky_workers(process.pid)) < 2:
         assert time.monotonic() < deadline
@@ -175,7 +207,10 @@ def test_ctrl_c_reaches_workers_that_still_load_and_shows_no_traceback_of_theirs
     os.killpg(process.pid, signal.SIGINT)
     said, _ = process.communicate(timeout=180)
     assert (process.returncode, "Traceback" in said) == (130, False), said
-    assert "of 48 cases are finished and kept; continue with the same command and --resume (out)" in said
+    assert (
+        "of 48 cases are finished and kept; continue with the same command and --resume (out)"
+        in said
+    )
     wait_for_the_end_of(workers)
 
 
@@ -188,7 +223,9 @@ def test_worker_that_dies_ends_the_run_but_loses_nothing(sweep):
     assert process.returncode == 1, said
     assert "error: back end loky: TerminatedWorkerError: " in said
     assert "Traceback" not in said
-    assert f"{len(episodes(sweep / 'out'))} of 48 cases are finished and kept; continue with" in said
+    assert (
+        f"{len(episodes(sweep / 'out'))} of 48 cases are finished and kept; continue with" in said
+    )
 
 
 def test_two_runners_do_not_write_into_one_folder(sweep, capsys):

@@ -1,4 +1,6 @@
-"""`nbv-bench explain`: three pictures of any episode on the circle, and the simple regret that they show."""
+"""`nbv-bench explain`: three pictures of any episode on the circle, and the simple regret that they
+show.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def episode(tmp_path_factory, fast_file):
 def test_one_command_draws_the_three_pictures(episode, capsys):
     assert main(["explain", str(episode)]) == 0
     assert {path.name for path in (episode / "explained").glob("*.png")} == {
-        "regret.png", "field_of_view.png", "objectives.png",
+        "regret.png",
+        "field_of_view.png",
+        "objectives.png",
     }
     assert str(episode / "explained" / "regret.png") in capsys.readouterr().out
 
@@ -33,15 +37,26 @@ def test_one_command_draws_the_three_pictures(episode, capsys):
 def test_simple_regrets_of_a_simulated_episode_add_up_to_the_regret_against_the_optimum(episode):
     record = json.loads((episode / "episode.json").read_text())
     judge = Simulation(recorded_config(record["config"])).judge
-    visible = observe(judge.truth.points.angle, judge.truth.points.radius, judge.space.candidates, judge.truth.scene)
-    regret = optimality([view["new_points"] for view in record["views"]], solve_optimum(visible)).regret
+    visible = observe(
+        judge.truth.points.angle,
+        judge.truth.points.radius,
+        judge.space.candidates,
+        judge.truth.scene,
+    )
+    regret = optimality(
+        [view["new_points"] for view in record["views"]], solve_optimum(visible)
+    ).regret
     assert np.cumsum([view["simple_regret"] for view in record["views"]]) == pytest.approx(regret)
 
 
-@pytest.mark.parametrize(("option", "words"), [
-    ("--view=99", "--view 99 is out of range; the episode has "), ("--view=1", "--view"),
-    ("--out=/dev/null/x", "cannot write to /dev/null/x"),
-])
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--view=99", "--view 99 is out of range; the episode has "),
+        ("--view=1", "--view"),
+        ("--out=/dev/null/x", "cannot write to /dev/null/x"),
+    ],
+)
 def test_bad_options_are_one_error(episode, capsys, option, words):
     try:
         code = main(["explain", str(episode), option])

@@ -13,7 +13,8 @@ parameters:
   all: {position_tolerance: 1.0e-6, heading_tolerance: 1.0e-7}
   depth_camera: {noise_std: 0.0, num_beams: 61, scan_rate: 20.0, angular_speed: 6.0}
   surface_mapper: {noise_std: 0.05, grid_size: 200, input_timeout: 2.0}
-  nbv_planner: {objective: U, num_views: 40, max_views: 6, stall_views: 0, target_fraction: 1.0, input_timeout: 2.0}
+  nbv_planner: {objective: U, num_views: 40, max_views: 6, stall_views: 0,
+                target_fraction: 1.0, input_timeout: 2.0}
 cases:
   kills:
     expect_reference: true
@@ -26,7 +27,9 @@ cases:
 
 
 def test_three_kills_in_one_episode_change_neither_its_views_nor_its_surface(tmp_path):
-    pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+    pytest.importorskip(
+        "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+    )
     (tmp_path / "small.yaml").write_text(SMALL, encoding="utf-8")
     process = start(["faults", "small.yaml", "--out", "out"], tmp_path, module="campaigns.__main__")
     said, _ = process.communicate(timeout=400)
@@ -40,14 +43,24 @@ def test_three_kills_in_one_episode_change_neither_its_views_nor_its_surface(tmp
     assert kills["happened"]["kill"] == 3
     assert all(recovery["seconds"] > 0.0 for recovery in kills["recoveries"])
     assert kills["happened"]["corrupt"] > 0
-    assert sum(number for reason, number in kills["drops"].items() if reason.startswith("camera_pose.")) > 0
-    assert "| `kills` | 1 | 1 of 1; 1 same as reference |" in (tmp_path / "out" / "faults.md").read_text()
+    assert (
+        sum(
+            number for reason, number in kills["drops"].items() if reason.startswith("camera_pose.")
+        )
+        > 0
+    )
+    assert (
+        "| `kills` | 1 | 1 of 1; 1 same as reference |"
+        in (tmp_path / "out" / "faults.md").read_text()
+    )
 
 
 def test_a_scenario_that_is_not_allowed_is_refused_with_file_and_line(tmp_path):
-    (tmp_path / "bad.yaml").write_text(SMALL.replace("node: nbv_planner", "node: planner"), encoding="utf-8")
+    (tmp_path / "bad.yaml").write_text(
+        SMALL.replace("node: nbv_planner", "node: planner"), encoding="utf-8"
+    )
     process = start(["faults", "bad.yaml", "--out", "out"], tmp_path, module="campaigns.__main__")
     said, _ = process.communicate(timeout=180)
     assert process.returncode == 2
-    assert "bad.yaml, line 12" in said
+    assert "bad.yaml, line 13" in said
     assert not (tmp_path / "out").exists()

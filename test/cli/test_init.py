@@ -1,4 +1,6 @@
-"""`nbv-planner init`: what it writes runs without a change, and what does not fit together is refused before."""
+"""`nbv-planner init`: what it writes runs without a change, and what does not fit together is
+refused before.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,33 @@ from nbv_planner.system import python_command
 BRACKET = "x,y\n40,-30\n40,20\n0,50\n-40,20\n-40,-30\n"
 OPTIONS = {
     "simulation": ["--radius-max", "0.1", "--object", "file:bracket.csv,unit=mm"],
-    "robot": ["--radius-max", "0.4", "--noise-std", "0.005", "--pose-source", "tf", "--camera-frame", "lidar",
-              "--base-frame", "base_link", "--scan-source", "multi_echo"],
+    "robot": [
+        "--radius-max",
+        "0.4",
+        "--noise-std",
+        "0.005",
+        "--pose-source",
+        "tf",
+        "--camera-frame",
+        "lidar",
+        "--base-frame",
+        "base_link",
+        "--scan-source",
+        "multi_echo",
+    ],
     "nav2": ["--radius-max", "1.5", "--range-max", "8"],
-    "turntable": ["--radius-max", "0.05", "--view-distance", "0.3", "--field-of-view", "50", "--range-max", "0.5",
-                  "--position-tolerance", "0.002"],
+    "turntable": [
+        "--radius-max",
+        "0.05",
+        "--view-distance",
+        "0.3",
+        "--field-of-view",
+        "50",
+        "--range-max",
+        "0.5",
+        "--position-tolerance",
+        "0.002",
+    ],
     "simulator": ["--radius-max", "12", "--num-views", "60"],
 }
 
@@ -62,38 +86,79 @@ def test_any_text_and_any_number_is_read_back_as_it_was_given(folder):
     options = ["--object", f"file:{name},unit=mm", "--radius-max", "0.1", "--noise-std", "5e-05"]
     assert main(["init", "mine.yaml", "--for", "simulation", *options]) == 0
     found = yaml.safe_load((folder / "mine.yaml").read_bytes())["/**"]["ros__parameters"]
-    assert [found[one] for one in ("radius_max", "noise_std", "object")] == [0.1, 5e-05, f"file:{name},unit=mm"]
+    assert [found[one] for one in ("radius_max", "noise_std", "object")] == [
+        0.1,
+        5e-05,
+        f"file:{name},unit=mm",
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nodes_that_are_started_by_hand_have_the_same_values_as_those_of_the_launch_file(kind, folder):
-    """The launch file lays it over the shipped one; who starts a node by hand gives this file alone."""
+def test_nodes_that_are_started_by_hand_have_the_same_values_as_those_of_the_launch_file(
+    kind, folder
+):
+    """The launch file lays it over the shipped one; who starts a node by hand gives this file
+    alone.
+    """
     assert main(["init", "mine.yaml", "--for", kind, *OPTIONS[kind]]) == 0
-    launched, alone = load_parameters(shared_file(f"config/{kind}.yaml")), load_parameters("mine.yaml")
+    launched, alone = (
+        load_parameters(shared_file(f"config/{kind}.yaml")),
+        load_parameters("mine.yaml"),
+    )
     lay_over(launched, alone)
     for node in ("surface_mapper", "nbv_planner"):
-        default = {name: value for cls in NODE_SETTINGS[node] for name, value, _ in settings_of(cls)}
-        values = ({**default, **derived(one, NODE_SETTINGS[node]), **one} for one in (launched[node], alone[node]))
+        default = {
+            name: value for cls in NODE_SETTINGS[node] for name, value, _ in settings_of(cls)
+        }
+        values = (
+            {**default, **derived(one, NODE_SETTINGS[node]), **one}
+            for one in (launched[node], alone[node])
+        )
         assert next(values) == next(values)
-    assert {**alone["nbv_planner"]}.get("wait_for_start", True) is (kind not in ("simulation", "simulator"))
+    assert {**alone["nbv_planner"]}.get("wait_for_start", True) is (
+        kind not in ("simulation", "simulator")
+    )
 
 
-@pytest.mark.parametrize(("options", "parameter", "value", "doubted"), [
-    (["--radius-max", "1.8"], "radius_max", 1.8, False),
-    (["--radius-max", "1800"], "radius_max", 1800.0, True),
-    (["--radius-max", "1800 mm"], "radius_max", 1.8, False),
-    (["--radius-max", "180cm"], "radius_max", 1.8, False),
-    (["--radius-max", "1", "--heading-tolerance", "2"], "heading_tolerance", 0.034906585, False),
-    (["--radius-max", "1", "--heading-tolerance", "0.02"], "heading_tolerance", 0.000349066, True),
-    (["--radius-max", "1", "--heading-tolerance", "0.02 rad"], "heading_tolerance", 0.02, False),
-    (["--radius-max", "1", "--field-of-view", "0.61"], "field_of_view", 0.010646508, True),
-    (["--radius-max", "1", "--field-of-view", "35deg"], "field_of_view", 0.610865238, False),
-])  # fmt: skip
-def test_a_number_in_another_unit_is_taken_with_it_and_doubted_without(options, parameter, value, doubted, capsys):
+@pytest.mark.parametrize(
+    ("options", "parameter", "value", "doubted"),
+    [
+        (["--radius-max", "1.8"], "radius_max", 1.8, False),
+        (["--radius-max", "1800"], "radius_max", 1800.0, True),
+        (["--radius-max", "1800 mm"], "radius_max", 1.8, False),
+        (["--radius-max", "180cm"], "radius_max", 1.8, False),
+        (
+            ["--radius-max", "1", "--heading-tolerance", "2"],
+            "heading_tolerance",
+            0.034906585,
+            False,
+        ),
+        (
+            ["--radius-max", "1", "--heading-tolerance", "0.02"],
+            "heading_tolerance",
+            0.000349066,
+            True,
+        ),
+        (
+            ["--radius-max", "1", "--heading-tolerance", "0.02 rad"],
+            "heading_tolerance",
+            0.02,
+            False,
+        ),
+        (["--radius-max", "1", "--field-of-view", "0.61"], "field_of_view", 0.010646508, True),
+        (["--radius-max", "1", "--field-of-view", "35deg"], "field_of_view", 0.610865238, False),
+    ],
+)
+def test_a_number_in_another_unit_is_taken_with_it_and_doubted_without(
+    options, parameter, value, doubted, capsys
+):
     assert main(["init", "mine.yaml", *options]) == 0
     assert load_parameters("mine.yaml")["nbv_planner"][parameter] == value
     said = capsys.readouterr().err
-    assert (f"note: {parameter}: {options[-1]} is taken for" in said, bool(said)) == (doubted, doubted)
+    assert (f"note: {parameter}: {options[-1]} is taken for" in said, bool(said)) == (
+        doubted,
+        doubted,
+    )
 
 
 def test_the_file_for_a_simulation_is_simulated(folder, capsys):
@@ -103,7 +168,9 @@ def test_the_file_for_a_simulation_is_simulated(folder, capsys):
 
 
 @pytest.mark.parametrize(
-    ("text", "radius"), [("file:bracket.csv,unit=mm", "0.1"), ("ellipse:a=12,b=7", "12")], ids=["0.1 m", "12 m"],
+    ("text", "radius"),
+    [("file:bracket.csv,unit=mm", "0.1"), ("ellipse:a=12,b=7", "12")],
+    ids=["0.1 m", "12 m"],
 )
 def test_two_options_are_enough_for_an_object_of_any_size(text, radius, folder):
     arguments = ["--object", text, "--set", f"radius_max={radius}", "--no-figures", "--out", "out"]
@@ -122,17 +189,28 @@ def test_two_options_are_enough_for_an_object_of_any_size(text, radius, folder):
         (["--radius-max", "nan"], ["radius_max: nan is not a finite number"]),
         (["--radius-max", "-1"], ["radius_max: -1.0 is out of range", ">= 1e-05"]),
         (["--radius-max", "1", "--num-views", "2.5"], ["num_views: '2.5' is not a whole number"]),
-        (["--radius-max", "1", "--view-distance", "0.5"], ["view_distance: 0.5 puts the camera inside"]),
-        (["--radius-max", "1", "--position-tolerance", "0.5", "--heading-tolerance", "30"],
-         ["position_tolerance: 0.5 m", "num_views <"]),
+        (
+            ["--radius-max", "1", "--view-distance", "0.5"],
+            ["view_distance: 0.5 puts the camera inside"],
+        ),
+        (
+            ["--radius-max", "1", "--position-tolerance", "0.5", "--heading-tolerance", "30"],
+            ["position_tolerance: 0.5 m", "num_views <"],
+        ),
         (["--radius-max", "1", "--noise-std", "0.9"], ["noise_std: 0.9 m is out of proportion"]),
         (["--radius-max", "1", "--object", "star"], ["--object is only for simulation, not robot"]),
         (["--radius-max", "1", "--for", "drone"], ["unknown kind 'drone'", "nav2"]),
         (["--radius-max", "1", "--for", "simulation"], ["--object is needed", "file:contour.csv"]),
-        (["--radius-max", "1", "--field-of-view", "200"], ["field_of_view", "200 degrees were given"]),
+        (
+            ["--radius-max", "1", "--field-of-view", "200"],
+            ["field_of_view", "200 degrees were given"],
+        ),
         (["--radius-max", "1", "--pose-source", "tf"], ["--camera-frame is needed"]),
         (["--radius-max", "1", "--base-frame", "base_link"], ["--pose-source tf only"]),
-        (["--radius-max", "1", "--pose-source", "gps"], ["pose_source: 'gps' is not known; must be one of topic, tf"]),
+        (
+            ["--radius-max", "1", "--pose-source", "gps"],
+            ["pose_source: 'gps' is not known; must be one of topic, tf"],
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_is_written(options, words, folder, capsys):
@@ -159,7 +237,9 @@ def on_a_terminal(folder, answers: list[str], *options: str, code: int = 0) -> s
     ours, theirs = pty.openpty()
     os.write(ours, ("\n".join(answers) + "\n\x04").encode())
     command = [*python_command("nbv_planner.cli.main"), "init", *options]
-    done = subprocess.Popen(command, cwd=folder, env=environment(), stdin=theirs, stdout=theirs, stderr=theirs)
+    done = subprocess.Popen(
+        command, cwd=folder, env=environment(), stdin=theirs, stdout=theirs, stderr=theirs
+    )
     ended = done.wait(60)
     said = os.read(ours, 65536).decode()
     os.close(ours), os.close(theirs)
@@ -179,7 +259,9 @@ def test_questions_that_are_not_answered_to_the_end_write_nothing_and_lose_nothi
 
 def test_on_a_terminal_it_asks_and_asks_again(folder):
     """As somebody types it: a wrong answer is asked for again, an empty one takes the default."""
-    said = on_a_terminal(folder, ["robto", "turntable", "", "large", "0.05", "", "0.3", *[""] * len(QUESTIONS)])
+    said = on_a_terminal(
+        folder, ["robto", "turntable", "", "large", "0.05", "", "0.3", *[""] * len(QUESTIONS)]
+    )
     assert "one of simulation, robot" in said
     assert "'large' is not a number" in said
     shared = load_parameters("nbv.yaml")["surface_mapper"]
@@ -187,26 +269,48 @@ def test_on_a_terminal_it_asks_and_asks_again(folder):
 
 
 def test_answers_that_do_not_fit_together_are_asked_for_again_and_the_others_are_kept(folder):
-    """The camera inside the object, said after the last question; then its distance alone is asked for."""
+    """The camera inside the object, said after the last question; then its distance alone is asked
+    for.
+    """
     first = ["2", "", "1.5", "", "", "0.02", *[""] * 8]
     said = on_a_terminal(folder, [*first, "", "6"], "--for", "robot")  # radius_max is kept
     assert "view_distance: 1.5 puts the camera inside the object's bound" in said
-    assert said.count("greatest distance of the object's surface") == said.count("distance of the camera") == 2
+    assert (
+        said.count("greatest distance of the object's surface")
+        == said.count("distance of the camera")
+        == 2
+    )
     assert said.count("standard deviation of a range") == 1
     found = load_parameters("nbv.yaml")["nbv_planner"]
-    assert [found[name] for name in ("radius_max", "view_distance", "noise_std")] == [2.0, 6.0, 0.02]
+    assert [found[name] for name in ("radius_max", "view_distance", "noise_std")] == [
+        2.0,
+        6.0,
+        0.02,
+    ]
 
 
 def test_the_questions_show_what_holds_without_an_answer(folder):
     said = on_a_terminal(folder, ["2", *[""] * 14], "--for", "robot")
-    for words in ("from the centre, m [0.5 m]", "camera from the centre, m [2.5 m]", "do not say it [as the scans say]",
-                  "deviation of a range, m [0.05 m]", "turned there, degrees [1.146 deg]", "on the circle [100]",
-                  "or tf [topic]", "[none]"):
+    for words in (
+        "from the centre, m [0.5 m]",
+        "camera from the centre, m [2.5 m]",
+        "do not say it [as the scans say]",
+        "deviation of a range, m [0.05 m]",
+        "turned there, degrees [1.146 deg]",
+        "on the circle [100]",
+        "or tf [topic]",
+        "[none]",
+    ):
         assert words in said, words
 
 
 def test_a_doubtful_answer_is_asked_for_again_and_kept_by_enter(folder):
-    said = on_a_terminal(folder, ["1800", "1.8", *[""] * 6, "0.02", "", *[""] * 8], "--for", "robot")
-    assert "radius_max: 1800 is taken for 1800 m; with its unit it is clear: 1800 m or 1800 cm or 1800 mm" in said
+    said = on_a_terminal(
+        folder, ["1800", "1.8", *[""] * 6, "0.02", "", *[""] * 8], "--for", "robot"
+    )
+    assert (
+        "radius_max: 1800 is taken for 1800 m; with its unit it is clear: 1800 m or 1800 cm or"
+        " 1800 mm" in said
+    )
     found = load_parameters("nbv.yaml")["nbv_planner"]
     assert (found["radius_max"], found["heading_tolerance"]) == (1.8, 0.000349066)

@@ -1,4 +1,6 @@
-"""What is odd around the command (streams, matplotlibrc, environment) costs lines or pictures, never results."""
+"""What is odd around the command (streams, matplotlibrc, environment) costs lines or pictures,
+never results.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +26,15 @@ def run(folder, *arguments, **extra):
     """Run the command; returns its exit code and what it printed."""
     given = {name: extra.pop(name) for name in ("stdout", "before") if name in extra}
     done = subprocess.run(
-        [*given.get("before", []), *python_command(module_of(arguments)), *arguments], cwd=folder,
-        stdout=given.get("stdout", subprocess.PIPE), stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
-        env={name: value for name, value in environment(**extra).items() if value}, timeout=180, check=False,
-    )  # fmt: skip
+        [*given.get("before", []), *python_command(module_of(arguments)), *arguments],
+        cwd=folder,
+        stdout=given.get("stdout", subprocess.PIPE),
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
+        env={name: value for name, value in environment(**extra).items() if value},
+        timeout=180,
+        check=False,
+    )
     return done.returncode, (done.stdout or b"").decode("utf-8", "replace")
 
 
@@ -53,7 +60,9 @@ def test_closed_streams_cost_nothing(here, fast_file):
 
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_what_the_output_cannot_show_is_replaced(here, fast_file, encoding):
-    code, said = run(here, *SIMULATE, fast_file, "--set", "objective=OSM", PYTHONIOENCODING=encoding)
+    code, said = run(
+        here, *SIMULATE, fast_file, "--set", "objective=OSM", PYTHONIOENCODING=encoding
+    )
     assert code == 0
     assert "\n   1 " in said
     assert views(here) == 3
@@ -61,18 +70,33 @@ def test_what_the_output_cannot_show_is_replaced(here, fast_file, encoding):
 
 def test_a_matplotlibrc_of_the_user_changes_no_picture(here, fast_file):
     pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
-    (here / "matplotlibrc").write_text("text.usetex: True\nimage.cmap: nowhere\nsavefig.bbox: tight\n")
+    (here / "matplotlibrc").write_text(
+        "text.usetex: True\nimage.cmap: nowhere\nsavefig.bbox: tight\n"
+    )
     for name in ("a", "b"):
-        code, said = run(here, "simulate", "--params-file", fast_file, "--set", "max_views=2", "--out", name,
-                         MATPLOTLIBRC=str(here) if name == "a" else "")
+        code, said = run(
+            here,
+            "simulate",
+            "--params-file",
+            fast_file,
+            "--set",
+            "max_views=2",
+            "--out",
+            name,
+            MATPLOTLIBRC=str(here) if name == "a" else "",
+        )
         assert code == 0
         assert "no pictures" not in said
     assert len({(here / name / "reconstruction.png").read_bytes() for name in ("a", "b")}) == 1
     assert run(here, "explain", "a", MATPLOTLIBRC=str(here))[0] == 0
 
 
-@pytest.mark.parametrize("error", [RuntimeError("latex\nis not there"), MemoryError(), OSError(28, "No space left")])
-def test_a_picture_that_fails_is_one_line_behind_the_results(here, fast_file, capsys, monkeypatch, error):
+@pytest.mark.parametrize(
+    "error", [RuntimeError("latex\nis not there"), MemoryError(), OSError(28, "No space left")]
+)
+def test_a_picture_that_fails_is_one_line_behind_the_results(
+    here, fast_file, capsys, monkeypatch, error
+):
     def fail(*_):
         assert views(here) == 2
         raise error
@@ -105,15 +129,22 @@ def test_what_is_not_wanted_is_not_drawn():
     ("changed", "words"),
     [
         ({"ROS_DOMAIN_ID": "abc"}, "ROS_DOMAIN_ID is not an integral number"),
-        ({"HOME": "", "ROS_LOG_DIR": "", "ROS_HOME": ""}, "ROS has no folder for its logs; set HOME or ROS_LOG_DIR"),
+        (
+            {"HOME": "", "ROS_LOG_DIR": "", "ROS_HOME": ""},
+            "ROS has no folder for its logs; set HOME or ROS_LOG_DIR",
+        ),
     ],
 )
-@pytest.mark.parametrize("command", [["check", "--seconds", "1"], ["bag", "record"], ["view", "--web", "--port", "0"]])
+@pytest.mark.parametrize(
+    "command", [["check", "--seconds", "1"], ["bag", "record"], ["view", "--web", "--port", "0"]]
+)
 def test_what_ros_refuses_is_one_line_before_anything_is_written(here, command, changed, words):
     pytest.importorskip("rclpy", reason="needs ROS")
     code, said = run(here, *command, **changed)
     assert code == 2
     assert said.endswith(f"{words}\n")
-    assert said.startswith(f"nbv-planner {' '.join(command[:2]) if command[0] == 'bag' else command[0]}: error: ")
+    assert said.startswith(
+        f"nbv-planner {' '.join(command[:2]) if command[0] == 'bag' else command[0]}: error: "
+    )
     assert said.count("\n") == 1
     assert list(here.iterdir()) == []

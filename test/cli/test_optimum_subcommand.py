@@ -11,7 +11,9 @@ import pytest
 import scipy.optimize
 from programs import main
 
-needs_milp = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
+needs_milp = pytest.mark.skipif(
+    not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming"
+)
 FEW = ["--objects", "square:width=4", "polygon:diamond", "--workers", "1", "--cache", "cache"]
 
 
@@ -26,7 +28,9 @@ def test_tables_files_and_progress(tmp_path, monkeypatch, capsys):
     said = capsys.readouterr()
     assert (tmp_path / "out" / "optimum.md").read_text() == said.out
     content = json.loads((tmp_path / "out" / "optimum.json").read_text())
-    lines = [cells(line) for line in said.out.splitlines() if re.match(r"\| (square|polygon):", line)]
+    lines = [
+        cells(line) for line in said.out.splitlines() if re.match(r"\| (square|polygon):", line)
+    ]
     assert len(lines) == len(content["rows"]) == 4
     for line, row in zip(lines, content["rows"], strict=True):
         assert line[0] == row["object"]
@@ -46,25 +50,41 @@ def test_tables_files_and_progress(tmp_path, monkeypatch, capsys):
 @needs_milp
 def test_figures_in_the_documentation_are_those_of_the_command(tmp_path, monkeypatch, capsys):
     """Three of the 22 objects; the document says how to compute all."""
-    written = (Path(__file__).parents[2] / "docs" / "results" / "optimum.md").read_text(encoding="utf-8")
+    written = (Path(__file__).parents[2] / "docs" / "results" / "optimum.md").read_text(
+        encoding="utf-8"
+    )
     monkeypatch.chdir(tmp_path)
     objects = ["flower:frequency=2,amplitude=3", "square:width=6", "polygon:star"]
     assert main(["optimum", "--objects", *objects, "--workers", "1", "--cache", "cache"]) == 0
-    for said, documented in zip(capsys.readouterr().out.split("360 candidate views"), halves(written), strict=True):
-        rows = [line for line in said.splitlines() if line.startswith(tuple(f"| {name} |" for name in objects))]
+    for said, documented in zip(
+        capsys.readouterr().out.split("360 candidate views"), halves(written), strict=True
+    ):
+        rows = [
+            line
+            for line in said.splitlines()
+            if line.startswith(tuple(f"| {name} |" for name in objects))
+        ]
         assert len(rows) == 3
         assert set(rows) <= set(documented.splitlines())
 
 
 @needs_milp
 @pytest.mark.parametrize(
-    ("options", "section"), [(["--poses", "annulus"], "## Free poses"), (["--time"], "## Least time")]
+    ("options", "section"),
+    [(["--poses", "annulus"], "## Free poses"), (["--time"], "## Least time")],
 )
-def test_poses_and_times_in_the_documentation_are_those_of_the_command(tmp_path, monkeypatch, capsys, options, section):
-    written = (Path(__file__).parents[2] / "docs" / "results" / "optimum.md").read_text(encoding="utf-8")
+def test_poses_and_times_in_the_documentation_are_those_of_the_command(
+    tmp_path, monkeypatch, capsys, options, section
+):
+    written = (Path(__file__).parents[2] / "docs" / "results" / "optimum.md").read_text(
+        encoding="utf-8"
+    )
     monkeypatch.chdir(tmp_path)
     objects = ["square:width=6", "polygon:star"]
-    assert main(["optimum", "--objects", *objects, "--workers", "1", "--candidates", "100", *options]) == 0
+    assert (
+        main(["optimum", "--objects", *objects, "--workers", "1", "--candidates", "100", *options])
+        == 0
+    )
     said = capsys.readouterr().out.splitlines()
     rows = [line for line in said if line.startswith(tuple(f"| {name} |" for name in objects))]
     assert len(rows) == 2
@@ -93,20 +113,29 @@ def test_objects_that_the_candidates_cannot_see_whole_are_marked(tmp_path, monke
     ("options", "name", "methods"),
     [
         (
-            ["--poses", "annulus", "--set", "annulus_angles=12"], "poses",
+            ["--poses", "annulus", "--set", "annulus_angles=12"],
+            "poses",
             ["circle, greedy", "circle, least", "poses, greedy", "poses, least"],
         ),
         (
-            ["--time", "--speed", "0.5,2", "--dwell", "1"], "time",
-            [f"{speed} m/s, {method}" for speed in ("0.5", "2") for method in ("sweep", "greedy", "least")],
+            ["--time", "--speed", "0.5,2", "--dwell", "1"],
+            "time",
+            [
+                f"{speed} m/s, {method}"
+                for speed in ("0.5", "2")
+                for method in ("sweep", "greedy", "least")
+            ],
         ),
         (
-            ["--time", "--speed", "1", "--poses", "annulus", "--set", "annulus_angles=12"], "time",
+            ["--time", "--speed", "1", "--poses", "annulus", "--set", "annulus_angles=12"],
+            "time",
             ["1 m/s, sweep", "1 m/s, greedy", "1 m/s, least", "1 m/s, poses"],
         ),
     ],
 )
-def test_poses_and_time_have_a_table_of_means_and_one_of_objects(tmp_path, monkeypatch, capsys, options, name, methods):
+def test_poses_and_time_have_a_table_of_means_and_one_of_objects(
+    tmp_path, monkeypatch, capsys, options, name, methods
+):
     monkeypatch.chdir(tmp_path)
     assert main(["optimum", *FEW, "--candidates", "20,36", *options, "--out", "out"]) == 0
     assert (tmp_path / "out" / "optimum.md").read_text() == capsys.readouterr().out
@@ -124,7 +153,9 @@ def test_poses_and_time_have_a_table_of_means_and_one_of_objects(tmp_path, monke
             if "greedy" in line["method"] or "sweep" in line["method"]:
                 assert line["proved"] == line["bound"] == ""
             else:
-                assert float(line["bound"]) == pytest.approx(sum(cost["bound"] for cost in costs) / 2)
+                assert float(line["bound"]) == pytest.approx(
+                    sum(cost["bound"] for cost in costs) / 2
+                )
                 assert line["proved"] == ("2" if "least" in line["method"] else "0")
         with (tmp_path / "out" / f"{name}_{count}_objects.csv").open() as file:
             assert [line["object"] for line in csv.DictReader(file)] == FEW[1:3]
@@ -137,7 +168,11 @@ def test_poses_of_a_file_that_see_too_little_count_nothing(tmp_path, monkeypatch
     options = ["--candidates", "20", "--poses", "file", "--set", "view_file=poses.csv"]
     assert main(["optimum", *FEW, *options]) == 0
     said = capsys.readouterr().out
-    assert [line for line in said.splitlines() if line.startswith("| poses, least | N/A | N/A | N/A | 0 |")]
+    assert [
+        line
+        for line in said.splitlines()
+        if line.startswith("| poses, least | N/A | N/A | N/A | 0 |")
+    ]
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,10 @@ def test_file_gets_the_start_the_end_and_a_line_now_and_then(clock, capsys):
         line.show(done)
     line.end()
     assert capsys.readouterr().err.splitlines() == [
-        "0 of 4 cases", "2 of 4 cases, about 30 s left", "4 of 4 cases, 46 s",
-    ]  # fmt: skip
+        "0 of 4 cases",
+        "2 of 4 cases, about 30 s left",
+        "4 of 4 cases, 46 s",
+    ]
 
 
 def test_terminal_gets_one_line_that_is_written_over(clock, capsys, monkeypatch):
@@ -37,13 +39,21 @@ def test_terminal_gets_one_line_that_is_written_over(clock, capsys, monkeypatch)
         clock[0] += 60.0
     line.end()
     assert capsys.readouterr().err == (
-        "\r0 of 2 cases\r1 of 2 cases, 1 failed, about 1 min 00 s left\r" + "2 of 2 cases, 2 min 00 s".ljust(45) + "\n"
+        "\r0 of 2 cases\r1 of 2 cases, 1 failed, about 1 min 00 s left\r"
+        + "2 of 2 cases, 2 min 00 s".ljust(45)
+        + "\n"
     )
 
 
 @pytest.mark.parametrize(
-    ("seconds", "text"), [(0.4, "0 s"), (59.6, "1 min 00 s"), (130, "2 min 10 s"), (3599.9, "1 h 00 min"),
-                          (3900, "1 h 05 min")]
-)  # fmt: skip
+    ("seconds", "text"),
+    [
+        (0.4, "0 s"),
+        (59.6, "1 min 00 s"),
+        (130, "2 min 10 s"),
+        (3599.9, "1 h 00 min"),
+        (3900, "1 h 05 min"),
+    ],
+)
 def test_duration_in_words(seconds, text):
     assert duration(seconds) == text

@@ -58,7 +58,9 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
-@pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
+@pytest.mark.skipif(
+    not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming"
+)
 def test_report_has_all_tables_and_pictures_and_one_page(there, capsys):
     pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
     assert main(["report", "results", "--out", "all"]) == 0
@@ -67,7 +69,9 @@ def test_report_has_all_tables_and_pictures_and_one_page(there, capsys):
     assert "all/ (report.html" in said
     once = {"summary", "planners", "paired", "failures", "timing"}
     tables = {f"{name}_{protocol}" for name in TABLES for protocol in ("thesis", "sensor")} | once
-    assert names(there / "all" / "tables") == {f"{name}.{end}" for name in tables for end in ("csv", "md")}
+    assert names(there / "all" / "tables") == {
+        f"{name}.{end}" for name in tables for end in ("csv", "md")
+    }
     drawn = {name.rpartition(".")[0] for name in names(there / "all" / "figures")}
     planners = ("1_greedy-oracle", "2_U", "3_CS-U")
     shown = PICTURES | {f"views_{planner}" for planner in planners}
@@ -81,16 +85,28 @@ def test_tables_hold_the_metrics_of_the_episodes(there):
     assert main(["report", "results", "--out", "t", "--no-figures", "--no-optimum"]) == 0
     assert names(there / "t") == {"report.html", "report.json", "tables"}
     found = {row["algorithm"]: row for row in rows(there / "t" / "tables" / "table_7_1_thesis.csv")}
-    episodes = [json.loads(path.read_text()) for path in (there / "results" / "episodes").glob("*.json")]
+    episodes = [
+        json.loads(path.read_text()) for path in (there / "results" / "episodes").glob("*.json")
+    ]
     for planner in ("greedy_oracle", "U", "CS-U"):
-        own = [e for e in episodes if (e["case"]["planner"], e["case"]["protocol"]) == (planner, "thesis")]
+        own = [
+            e
+            for e in episodes
+            if (e["case"]["planner"], e["case"]["protocol"]) == (planner, "thesis")
+        ]
         coverage = [e["metrics"]["rec"] for e in own]
-        assert float(found[planner]["rec_percent"]) == pytest.approx(100 * sum(coverage) / len(coverage))
+        assert float(found[planner]["rec_percent"]) == pytest.approx(
+            100 * sum(coverage) / len(coverage)
+        )
     times = [view["milliseconds"] for e in episodes for view in e["views"]]
-    assert max(float(row["max_ms"]) for row in rows(there / "t" / "tables" / "timing.csv")) == max(times)
+    assert max(float(row["max_ms"]) for row in rows(there / "t" / "tables" / "timing.csv")) == max(
+        times
+    )
 
 
-def test_report_goes_into_the_results_and_a_rerun_gives_the_same_and_hinders_no_resume(there, capsys):
+def test_report_goes_into_the_results_and_a_rerun_gives_the_same_and_hinders_no_resume(
+    there, capsys
+):
     arguments = ["report", "results", "--no-figures"]
     assert main(arguments) == 0
     first = {p: p.read_bytes() for p in (there / "results").rglob("*") if p.is_file()}
@@ -110,7 +126,12 @@ def test_unfinished_sweep_is_reported_with_what_failed(there, tmp_path, monkeypa
 
     monkeypatch.setitem(running.MEASURES, "episode", running.Measure(moody, "episodes"))
     out = str(tmp_path / "part")
-    assert main(["experiment", "sweep.yaml", "--out", out, "--workers", "1", "--backend", "sequential"]) == 1
+    assert (
+        main(
+            ["experiment", "sweep.yaml", "--out", out, "--workers", "1", "--backend", "sequential"]
+        )
+        == 1
+    )
     next((tmp_path / "part" / "episodes").glob("U-*.json")).unlink()
     capsys.readouterr()
     assert main(["report", out, "--no-figures", "--no-optimum"]) == 0
@@ -156,7 +177,10 @@ def test_objects_that_cannot_be_read_any_more_cost_only_what_needs_them(there, t
         (["."], "no manifest.json); did you mean results?"),
         (["results", "--out", "taken"], "taken holds neither a sweep nor a report"),
         (["results", "--out", "sweep.yaml"], "sweep.yaml is not a folder"),
-        (["results", "--out", "sweep.yaml/below", "--no-figures", "--no-optimum"], "cannot write to sweep.yaml/below"),
+        (
+            ["results", "--out", "sweep.yaml/below", "--no-figures", "--no-optimum"],
+            "cannot write to sweep.yaml/below",
+        ),
     ],
 )
 def test_bad_folder_is_refused_in_one_line_and_stays_as_it_is(there, capsys, arguments, word):

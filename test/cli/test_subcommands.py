@@ -39,8 +39,14 @@ main(["show", "objectives"])
 
 
 def run_python(code: str, *arguments: str, **extra: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=180,
-                          check=False, env=environment(**extra))  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        check=False,
+        env=environment(**extra),
+    )
 
 
 def shown_help(capsys, *arguments: str) -> str:
@@ -70,7 +76,9 @@ def test_help_lists_the_subcommands_by_purpose(capsys):
     groups = {group: said.index(f"{group}:") for group in ("run", "operate", "look", "record")}
     assert list(groups.values()) == sorted(groups.values())
     assert said[groups["look"] + 1].split()[0] == "view"
-    listed = [line.strip().partition("  ")[0] for line in said[groups["run"] :] if line.startswith("  ")]
+    listed = [
+        line.strip().partition("  ")[0] for line in said[groups["run"] :] if line.startswith("  ")
+    ]
     assert listed == list(SUBCOMMANDS)
     assert len({name.partition(" ")[0] for name in listed}) <= 10
     assert max(map(len, said)) <= 100
@@ -86,7 +94,9 @@ def test_help_loads_neither_numpy_nor_the_subcommands():
 def test_a_subcommand_loads_no_other():
     loaded = run_python(LOADED, "show", "objectives").stderr.split()
     shared = {"main", "options", "output"}
-    assert {name.rpartition(".")[2] for name in loaded if name.startswith("nbv_planner.cli.")} - shared == {"show"}
+    assert {
+        name.rpartition(".")[2] for name in loaded if name.startswith("nbv_planner.cli.")
+    } - shared == {"show"}
 
 
 def test_linear_algebra_has_one_thread_whatever_the_environment_says():
@@ -109,42 +119,84 @@ def test_what_a_paper_needs_says_where_it_went(capsys, name):
 @pytest.mark.parametrize("name", ["demo", "simulate"])
 def test_help_of_an_episode_names_all_that_can_be_chosen(capsys, name):
     said = " ".join(shown_help(capsys, name).split())
-    for word in ("IOA", "ellipse:a=6,b=4", "square:width=8", "file:contour.csv", "spline:contour.csv", "star",
-                 "greedy", "--seed", "--out DIR", "--force", "--params-file F", "--first-candidate N", "--no-figures",
-                 "--set NAME=VALUE"):
+    for word in (
+        "IOA",
+        "ellipse:a=6,b=4",
+        "square:width=8",
+        "file:contour.csv",
+        "spline:contour.csv",
+        "star",
+        "greedy",
+        "--seed",
+        "--out DIR",
+        "--force",
+        "--params-file F",
+        "--first-candidate N",
+        "--no-figures",
+        "--set NAME=VALUE",
+    ):
         assert word in said
 
 
-@pytest.mark.parametrize(("arguments", "words"), [
-    ([], ["name a subcommand: demo, simulate, ", "--help"]),
-    (["simulat"], ["nbv-planner: error: unknown subcommand 'simulat'", "did you mean simulate?"]),
-    (["xyz"], ["unknown subcommand 'xyz'", "known: analyze, bag record, bag reindex, bag replay, check, "]),
-    (["--versoin"], ["unknown option '--versoin'", "did you mean --version?"]),
-    (["simulate", "--sed", "1"], ["nbv-planner simulate: error: unknown option '--sed'", "did you mean --seed?"]),
-    (["simulate", "--plannr=greedy"], ["unknown option '--plannr'", "did you mean --planner?"]),
-    (["simulate", "star"], ["unexpected argument 'star'"]),
-    (["simulate", "--seed", "one"], ["--seed", "'one'"]),
-    (["simulate", "--protocol", "thesus"], ["--protocol: unknown protocol 'thesus'", "did you mean thesis?"]),
-    (["simulate", "--planner", "gredy"], ["unknown planner 'gredy'", "did you mean greedy?"]),
-    (["simulate", "--objective", "ioa"], ["unknown objective 'ioa'", "did you mean IOA?"]),
-    (["simulate", "--object", "elipse:a=6,b=4"], ["unknown object", "did you mean ellipse:a=6,b=4?"]),
-    (["simulate", "--object", "stra"], ["unknown object 'stra'", "did you mean star?"]),
-    (["bag", "record", "--storage", "mcab"], ["--storage: unknown storage 'mcab'", "did you mean mcap?"]),
-    (["experiment", "thesis"], ["--out", "nbv-bench experiment --help"]),
-    (["experiment", "thesi", "--out", "a"], ["'thesi'", "did you mean thesis?"]),
-    (["show", "objective"], ["unknown list 'objective'", "did you mean objectives?"]),
-    (["show"], ["required: objectives|planners|parameters"]),
-])  # fmt: skip
-def test_wrong_command_line_is_refused_in_one_line_that_says_what_may_have_been_meant(here, capsys, arguments, words):
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], ["name a subcommand: demo, simulate, ", "--help"]),
+        (
+            ["simulat"],
+            ["nbv-planner: error: unknown subcommand 'simulat'", "did you mean simulate?"],
+        ),
+        (
+            ["xyz"],
+            [
+                "unknown subcommand 'xyz'",
+                "known: analyze, bag record, bag reindex, bag replay, check, ",
+            ],
+        ),
+        (["--versoin"], ["unknown option '--versoin'", "did you mean --version?"]),
+        (
+            ["simulate", "--sed", "1"],
+            ["nbv-planner simulate: error: unknown option '--sed'", "did you mean --seed?"],
+        ),
+        (["simulate", "--plannr=greedy"], ["unknown option '--plannr'", "did you mean --planner?"]),
+        (["simulate", "star"], ["unexpected argument 'star'"]),
+        (["simulate", "--seed", "one"], ["--seed", "'one'"]),
+        (
+            ["simulate", "--protocol", "thesus"],
+            ["--protocol: unknown protocol 'thesus'", "did you mean thesis?"],
+        ),
+        (["simulate", "--planner", "gredy"], ["unknown planner 'gredy'", "did you mean greedy?"]),
+        (["simulate", "--objective", "ioa"], ["unknown objective 'ioa'", "did you mean IOA?"]),
+        (
+            ["simulate", "--object", "elipse:a=6,b=4"],
+            ["unknown object", "did you mean ellipse:a=6,b=4?"],
+        ),
+        (["simulate", "--object", "stra"], ["unknown object 'stra'", "did you mean star?"]),
+        (
+            ["bag", "record", "--storage", "mcab"],
+            ["--storage: unknown storage 'mcab'", "did you mean mcap?"],
+        ),
+        (["experiment", "thesis"], ["--out", "nbv-bench experiment --help"]),
+        (["experiment", "thesi", "--out", "a"], ["'thesi'", "did you mean thesis?"]),
+        (["show", "objective"], ["unknown list 'objective'", "did you mean objectives?"]),
+        (["show"], ["required: objectives|planners|parameters"]),
+    ],
+)
+def test_wrong_command_line_is_refused_in_one_line_that_says_what_may_have_been_meant(
+    here, capsys, arguments, words
+):
     line = refusal(capsys, arguments)
     assert [word for word in words if word not in line] == [], line
     assert list(here.iterdir()) == []
 
 
-@pytest.mark.parametrize(("old", "new"), [
-    (["replay", "nothing"], ["bag", "replay", "nothing"]),
-    (["start", "--timeout", "x"], ["episode", "start", "--timeout", "x"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (["replay", "nothing"], ["bag", "replay", "nothing"]),
+        (["start", "--timeout", "x"], ["episode", "start", "--timeout", "x"]),
+    ],
+)
 def test_old_names_still_work_and_say_the_new_ones(capsys, old, new):
     assert main(old) == main(new) == 2
     note, *said = capsys.readouterr().err.splitlines()
@@ -156,9 +208,17 @@ def test_objectives_are_listed_with_what_is_known(capsys):
     assert main(["show", "objectives"]) == 0
     lines = capsys.readouterr().out.splitlines()
     needs_the_object = {line.split()[0]: " yes " in line for line in lines[2:]}
-    assert needs_the_object.items() >= {
-        "U": False, "UP": False, "CSW": False, "I": False, "IOA": False, "OSM": True,
-    }.items()  # fmt: skip
+    assert (
+        needs_the_object.items()
+        >= {
+            "U": False,
+            "UP": False,
+            "CSW": False,
+            "I": False,
+            "IOA": False,
+            "OSM": True,
+        }.items()
+    )
 
 
 def test_parameter_tables_are_printed(capsys):

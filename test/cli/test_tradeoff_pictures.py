@@ -41,7 +41,9 @@ def drawn(monkeypatch):
 
     def remember(name):
         real = getattr(sweep_figures, name)
-        monkeypatch.setattr(sweep_figures, name, lambda *given: (found.__setitem__(name, given[0]), real(*given))[1])
+        monkeypatch.setattr(
+            sweep_figures, name, lambda *given: (found.__setitem__(name, given[0]), real(*given))[1]
+        )
 
     remember("draw_tradeoff")
     remember("draw_tradeoff_lines")
@@ -56,7 +58,10 @@ def test_planners_that_differ_in_one_number_are_a_line_and_the_others_points(tmp
     line = drawn["draw_tradeoff_lines"]["U"]["first_candidate"]
     assert [point.label for point in line] == ["0", "5", "40"]
     centre = next(point for point in drawn["draw_tradeoff"] if point.label == "U")
-    assert (line[1].milliseconds, line[1].quality.mean) == (centre.milliseconds, centre.quality.mean)
+    assert (line[1].milliseconds, line[1].quality.mean) == (
+        centre.milliseconds,
+        centre.quality.mean,
+    )
 
 
 def test_a_line_with_a_planner_that_never_reaches_95_percent_is_not_drawn(tmp_path, drawn):

@@ -14,12 +14,16 @@ import pytest
 from nbv_planner.cli.main import main
 
 HAS_ROS = importlib.util.find_spec("rclpy") is not None
-needs_ros = pytest.mark.skipif(not HAS_ROS, reason="rclpy is not installed; make test brings the wheels")
+needs_ros = pytest.mark.skipif(
+    not HAS_ROS, reason="rclpy is not installed; make test brings the wheels"
+)
 
 
 @pytest.fixture
 def start(tmp_path):
-    """Return a function that starts the subcommand; it is ended after the test, whatever happens."""
+    """Return a function that starts the subcommand; it is ended after the test, whatever
+    happens.
+    """
     started = []
 
     def run(*options: str):
@@ -60,12 +64,24 @@ def test_without_ros_it_says_what_to_install(capsys):
 def test_a_demo_waits_for_its_page_and_the_page_shows_its_end(tmp_path):
     from nbv_planner.ros.node_processes import free_domain_id
 
-    arguments = ["demo", "--view", "--speed", "20", "--no-figures", "--out", "out", "--domain", str(free_domain_id())]
+    arguments = [
+        "demo",
+        "--view",
+        "--speed",
+        "20",
+        "--no-figures",
+        "--out",
+        "out",
+        "--domain",
+        str(free_domain_id()),
+    ]
     demo = command.start([*arguments, "--set", "max_views=2", "--set", "planner=greedy"], tmp_path)
     try:
         said = command.read_until(demo, "watch at ")
         assert "ROS domain" not in said, "the nodes wait for the page"
-        with urllib.request.urlopen(said.rpartition("watch at ")[2].split()[0] + "events", timeout=120) as page:
+        with urllib.request.urlopen(
+            said.rpartition("watch at ")[2].split()[0] + "events", timeout=120
+        ) as page:
             events = page.read().decode()
         assert demo.wait(120) == 0, demo.stdout.read()
         assert "ended: MAX_VIEWS" in demo.stdout.read()

@@ -1,4 +1,6 @@
-"""Recordings of version 1, whose clouds carry in columns what `surface_info` says now: read, and refused, as then."""
+"""Recordings of version 1, whose clouds carry in columns what `surface_info` says now: read, and
+refused, as then.
+"""
 
 from __future__ import annotations
 
@@ -60,20 +62,34 @@ def test_errors_common_to_views_have_no_numbers_but_the_belief_without_them():
     assert back.common is None
 
 
-@given(st.lists(st.sampled_from(KINDS), unique=True, max_size=len(KINDS)), st.integers(0, 100), st.integers(16, 60))
+@given(
+    st.lists(st.sampled_from(KINDS), unique=True, max_size=len(KINDS)),
+    st.integers(0, 100),
+    st.integers(16, 60),
+)
 def test_results_of_checks_are_read_with_what_was_not_made_or_not_known(kinds, seed, size):
     rng = np.random.default_rng(seed)
     made = tuple(
-        Check(kind.name, float(np.float32(rng.choice([rng.uniform(0.0, 9.0), NAN]))), 0.5, Level(int(rng.integers(3))))
-        for kind in KINDS if kind in kinds
+        Check(
+            kind.name,
+            float(np.float32(rng.choice([rng.uniform(0.0, 9.0), NAN]))),
+            0.5,
+            Level(int(rng.integers(3))),
+        )
+        for kind in KINDS
+        if kind in kinds
     )
     belief = dataclasses.replace(wavy_belief(seed, size=size), checks=made)
     assert repr(recorded_belief(cloud(belief)).checks) == repr(made)
 
 
-@pytest.mark.parametrize(("row", "level"), [(0, 4.0), (0, 0.5), (0, -1.0), (0, INF), (len(KINDS), 1.0)])
+@pytest.mark.parametrize(
+    ("row", "level"), [(0, 4.0), (0, 0.5), (0, -1.0), (0, INF), (len(KINDS), 1.0)]
+)
 def test_results_of_checks_that_are_not_known_are_refused(row, level):
-    belief = dataclasses.replace(wavy_belief(3, size=40), checks=(Check("noise", 1.0, 1.3, Level.GOOD),))
+    belief = dataclasses.replace(
+        wavy_belief(3, size=40), checks=(Check("noise", 1.0, 1.3, Level.GOOD),)
+    )
     msg = cloud(belief)
     offset = next(field.offset for field in msg.fields if field.name == "check_level")
     data = bytearray(bytes(msg.data))

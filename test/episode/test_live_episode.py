@@ -1,4 +1,6 @@
-"""A live episode: the same whatever the order of arrival, useful when started late, bounded, and safe to read."""
+"""A live episode: the same whatever the order of arrival, useful when started late, bounded, and
+safe to read.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,17 @@ import threading
 import numpy as np
 import pytest
 from beliefs import wavy_belief
-from live_story import SCENE, SECOND, STAR, TRUTH, candidates, decision, judged_episode, status, told
+from live_story import (
+    SCENE,
+    SECOND,
+    STAR,
+    TRUTH,
+    candidates,
+    decision,
+    judged_episode,
+    status,
+    told,
+)
 
 from nbv_planner.episode.log import LoggedView
 from nbv_planner.episode.messages import (
@@ -25,7 +37,13 @@ from nbv_planner.episode.messages import (
     SURFACE,
 )
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.view.live import SECTIONS, LiveEpisode, estimated_coverage, taken_views, true_coverage
+from nbv_planner.view.live import (
+    SECTIONS,
+    LiveEpisode,
+    estimated_coverage,
+    taken_views,
+    true_coverage,
+)
 from nbv_planner.view.server import section
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
@@ -50,17 +68,24 @@ def test_everything_is_there(judged):
     assert view.belief is judged.steps[-1].belief
     assert len(view.last_hits) > 5
     assert len(view.earlier_hits) > 10
-    assert view.waits_for == ("run_info (from nbv_planner; until then the geometry shown is the default one)",)
+    assert view.waits_for == (
+        "run_info (from nbv_planner; until then the geometry shown is the default one)",
+    )
 
 
 def test_true_coverage_is_that_of_the_judge(judged):
     view = told(LiveEpisode(), judged).view()
-    assert true_coverage(view) == [(0, 0.0), *((n, v.coverage) for n, v in enumerate(judged.views, start=1))]
+    assert true_coverage(view) == [
+        (0, 0.0),
+        *((n, v.coverage) for n, v in enumerate(judged.views, start=1)),
+    ]
     assert estimated_coverage(view) == [(n, pytest.approx(0.1 * n)) for n in range(4)]
 
 
 def test_started_late_it_shows_what_is_latched(judged):
-    """Decisions, the last candidates, the last surface and the status are latched; scans and goals are not."""
+    """Decisions, the last candidates, the last surface and the status are latched; scans and goals
+    are not.
+    """
     live = LiveEpisode()
     for number in (1, 2, 3):
         live.add(ITERATION, decision(number))
@@ -77,8 +102,12 @@ def test_started_late_it_shows_what_is_latched(judged):
 def test_nothing_heard_yet_names_what_is_awaited():
     waits = LiveEpisode().view().waits_for
     assert [words.split(" ")[0] for words in waits] == [
-        "nbv_planner/status", "surface", "camera_pose", "scan", "run_info",
-    ]  # fmt: skip
+        "nbv_planner/status",
+        "surface",
+        "camera_pose",
+        "scan",
+        "run_info",
+    ]
     assert all("from" in words for words in waits)
 
 
@@ -141,9 +170,16 @@ def test_memory_stays_bounded(judged, monkeypatch):
 def test_sections_are_json_whatever_the_numbers():
     live = LiveEpisode()
     bad = np.array([math.nan, math.inf, -math.inf, 1.0])
-    live.add(ITERATION, decision(1, runner_up=math.nan, margin=math.nan, coverage_estimate=math.nan, utility=math.inf))
+    live.add(
+        ITERATION,
+        decision(
+            1, runner_up=math.nan, margin=math.nan, coverage_estimate=math.nan, utility=math.inf
+        ),
+    )
     live.add(CANDIDATES, candidates(np.arange(4.0), bad), SECOND)
-    live.add(STATUS, status(0, coverage_estimate=math.nan, elapsed=math.nan, message="</script><b>&"))
+    live.add(
+        STATUS, status(0, coverage_estimate=math.nan, elapsed=math.nan, message="</script><b>&")
+    )
     live.add(SURFACE, wavy_belief(1, size=5000))
     view = live.view()
     for name in SECTIONS:
@@ -159,7 +195,10 @@ def test_sections_are_json_whatever_the_numbers():
         (lambda live: live.add(STATUS, status(1)), {"status", "decision", "coverage"}),
         (lambda live: live.add(CAMERA_POSE, CameraPose(1.0, 2.0, 3.0), 7), {"camera"}),
         (lambda live: live.add(SURFACE, wavy_belief(2)), {"belief", "checks", "hits", "ground"}),
-        (lambda live: live.add(RUN_INFO, RunParameters({"nbv_planner": {"range_max": 12.0}})), set(SECTIONS)),
+        (
+            lambda live: live.add(RUN_INFO, RunParameters({"nbv_planner": {"range_max": 12.0}})),
+            set(SECTIONS),
+        ),
     ],
 )
 def test_only_what_changed_gets_a_new_version(say, changed):
@@ -200,7 +239,9 @@ def test_waiting_thread_wakes_with_news():
         ("CS-U", 1.0, "chosen within the interval of phase 1"),
         ("IOA", 1.0, "chosen for its shorter way"),
         ("U", 1.0, "chosen by U: the objective promises no more, or hybrid keeps its bound"),
-        ("rollout", 4.0, ""), ("rollout", 9.0, ""), ("", 1.0, ""),
+        ("rollout", 4.0, ""),
+        ("rollout", 9.0, ""),
+        ("", 1.0, ""),
     ],
 )
 def test_a_view_that_is_not_the_largest_is_explained(decided_by, utility, words):

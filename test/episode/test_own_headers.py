@@ -20,16 +20,23 @@ CONFIG = EpisodeConfig(object="ellipse:a=8,b=2")
 
 
 def as_that_driver_sends_it(scan: Scan) -> Scan:
-    return dataclasses.replace(scan, range_max=float(np.max(scan.ranges, where=np.isfinite(scan.ranges), initial=0.0)))
+    return dataclasses.replace(
+        scan, range_max=float(np.max(scan.ranges, where=np.isfinite(scan.ranges), initial=0.0))
+    )
 
 
 def ended(headers_read: int) -> tuple[Termination | None, float]:
-    """How an episode ends that begins at the tip, and the greatest range in use; later headers are not read."""
+    """How an episode ends that begins at the tip, and the greatest range in use; later headers are
+    not read.
+    """
     scene, headers, visited = CONFIG.scene, SensorHeaders(), list[CameraPose]()
     current = CameraPose.from_polar(0.0, scene.view_distance)
     camera = SimulatedCamera(parse_object(CONFIG.object, scene), scene, CONFIG.sensor)
     mapping, planner = mapper_and_planner(CONFIG)
-    monitor, end = termination_monitor(CONFIG.termination, CONFIG.planner, scene, CONFIG.prior), None
+    monitor, end = (
+        termination_monitor(CONFIG.termination, CONFIG.planner, scene, CONFIG.prior),
+        None,
+    )
     while end is None:
         scan = as_that_driver_sends_it(camera.scan(current, len(visited)))
         if len(visited) < headers_read:
@@ -40,7 +47,11 @@ def ended(headers_read: int) -> tuple[Termination | None, float]:
         mapping.add([MatchedScan(len(visited), scan, current, len(visited))], len(visited) - 1)
         visited.append(current)
         belief = mapping.belief().as_transmitted()
-        assert not [check for check in belief.checks if check.name in ("field_of_view", "range") and check.level]
+        assert not [
+            check
+            for check in belief.checks
+            if check.name in ("field_of_view", "range") and check.level
+        ]
         end = monitor.after_view(belief, 0.0, visited)
         planner.believe(belief, current)
         current = planner.decide(

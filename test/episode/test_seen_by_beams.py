@@ -1,4 +1,6 @@
-"""What has been seen is what beams have met: a camera that sees less than it is declared to ends no episode early."""
+"""What has been seen is what beams have met: a camera that sees less than it is declared to ends no
+episode early.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,32 @@ CERTIFIED = {**LIMITS, "certify": True, "certificate_shapes": 50, "band_toleranc
 BY_BAND = {**LIMITS, "certify": False}
 
 
-def outcome(monkeypatch, true: Scene, text: str, limits, planner=None, sensor=None, scene: Scene = SCENE, **kernel):
-    """Why an episode ended whose camera has the cone and range of `true`, what it had seen, and its hits."""
+def outcome(
+    monkeypatch,
+    true: Scene,
+    text: str,
+    limits,
+    planner=None,
+    sensor=None,
+    scene: Scene = SCENE,
+    **kernel,
+):
+    """Why an episode ended whose camera has the cone and range of `true`, what it had seen, and its
+    hits.
+    """
     monkeypatch.setattr(
-        simulation, "SimulatedCamera", lambda shape, declared, *more: SimulatedCamera(shape, true, *more)
+        simulation,
+        "SimulatedCamera",
+        lambda shape, declared, *more: SimulatedCamera(shape, true, *more),
     )
     config = EpisodeConfig(
-        object=text, scene=scene, sensor=sensor or SensorSettings(), kernel=KernelSettings(**kernel),
-        planner=PlannerSettings(**{"objective": "U", "target": "points", "deadline": 60.0, **(planner or {})}),
+        object=text,
+        scene=scene,
+        sensor=sensor or SensorSettings(),
+        kernel=KernelSettings(**kernel),
+        planner=PlannerSettings(
+            **{"objective": "U", "target": "points", "deadline": 60.0, **(planner or {})}
+        ),
         termination=TerminationSettings(**limits),
     )
     run = simulation.Simulation(config)
@@ -64,12 +84,16 @@ ROLLOUT = {"objective": "EMC", "planner": "rollout", "shapes": 8}
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )
-def test_a_camera_that_sees_less_than_declared_ends_no_episode_early(monkeypatch, true, text, planner, limits):
+def test_a_camera_that_sees_less_than_declared_ends_no_episode_early(
+    monkeypatch, true, text, planner, limits
+):
     reason, seen, _ = outcome(monkeypatch, true, text, limits, planner)
     assert seen >= 0.9 or reason not in {TerminationReason.COVERED, TerminationReason.BAND_NARROW}
 
 
-@pytest.mark.parametrize(("degrees", "text"), [(5.0, "ellipse:a=6,b=4"), (10.0, "square:width=4"), (10.0, "star")])
+@pytest.mark.parametrize(
+    ("degrees", "text"), [(5.0, "ellipse:a=6,b=4"), (10.0, "square:width=4"), (10.0, "star")]
+)
 def test_nor_is_the_completeness_claimed_early(monkeypatch, degrees, text):
     planner = {**ROLLOUT, "target": "completeness"}
     reason, complete, _ = outcome(monkeypatch, with_cone(degrees), text, CERTIFIED, planner)
@@ -77,17 +101,27 @@ def test_nor_is_the_completeness_claimed_early(monkeypatch, degrees, text):
 
 
 # In the last two the prior's own band, 6 m and 1.2 m wide, is or is not wider than the tolerance.
-@pytest.mark.parametrize(("limits", "kernel"), [
-    (CERTIFIED, {}), (BY_BAND, {}), ({**BY_BAND, "band_tolerance": 2.5}, {}),
-    ({**BY_BAND, "band_tolerance": 2.5}, {"kernel_std": 0.3}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("limits", "kernel"),
+    [
+        (CERTIFIED, {}),
+        (BY_BAND, {}),
+        ({**BY_BAND, "band_tolerance": 2.5}, {}),
+        ({**BY_BAND, "band_tolerance": 2.5}, {"kernel_std": 0.3}),
+    ],
+)
 @pytest.mark.parametrize("planner", [None, ROLLOUT], ids=["U", "rollout"])
 @pytest.mark.parametrize(
     ("true", "sensor"),
-    [(SCENE, SensorSettings(dropout_probability=1.0)), (dataclasses.replace(SCENE, range_max=1.0), SensorSettings())],
+    [
+        (SCENE, SensorSettings(dropout_probability=1.0)),
+        (dataclasses.replace(SCENE, range_max=1.0), SensorSettings()),
+    ],
     ids=["every range invalid", "every beam a miss"],
 )
-def test_an_episode_without_a_measurement_ends_with_no_success(monkeypatch, true, sensor, planner, limits, kernel):
+def test_an_episode_without_a_measurement_ends_with_no_success(
+    monkeypatch, true, sensor, planner, limits, kernel
+):
     reason, _, hits = outcome(
         monkeypatch, true, "ellipse:a=6,b=4", {**limits, "max_views": 6}, planner, sensor, **kernel
     )
@@ -98,8 +132,10 @@ def test_an_episode_without_a_measurement_ends_with_no_success(monkeypatch, true
 @pytest.mark.parametrize(
     ("scene", "sensor"),
     [
-        (Scene(pixel_size=0.02), SensorSettings()), (Scene(pixel_size=0.3), SensorSettings()),
-        (SCENE, SensorSettings(num_beams=15)), (SCENE, SensorSettings(num_beams=15, noise_std=0.02)),
+        (Scene(pixel_size=0.02), SensorSettings()),
+        (Scene(pixel_size=0.3), SensorSettings()),
+        (SCENE, SensorSettings(num_beams=15)),
+        (SCENE, SensorSettings(num_beams=15, noise_std=0.02)),
     ],
     ids=["small pixels", "large pixels", "few beams", "few exact beams"],
 )
@@ -110,7 +146,9 @@ def test_an_honest_camera_covers_whatever_its_pixels_and_beams(monkeypatch, scen
 
 
 def test_gaps_of_less_than_three_pixels_between_narrow_views_count_as_seen(monkeypatch):
-    """What a claim may miss: on the sides of a square each view of 5 degrees measures 0.5 m, and 0.28 m are closed."""
+    """What a claim may miss: on the sides of a square each view of 5 degrees measures 0.5 m, and
+    0.28 m are closed.
+    """
     reason, seen, _ = outcome(monkeypatch, with_cone(5.0), "square:width=4", CERTIFIED)
     assert reason is TerminationReason.COVERED
     assert seen >= 0.5 / 0.78

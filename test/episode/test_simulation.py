@@ -1,4 +1,6 @@
-"""Whole episodes without ROS: the thesis protocol against a plain program, the sensor protocol by promise."""
+"""Whole episodes without ROS: the thesis protocol against a plain program, the sensor protocol by
+promise.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def thesis(text: str, name: str, first: int = -1) -> EpisodeConfig:
     chosen = {"planner": "greedy", "objective": name}
     if name == "CS-U":
         chosen = {"planner": "two_phase", "phase_one_objective": "CSN", "objective": "U"}
-    return EpisodeConfig(object=text, protocol="thesis", planner=PlannerSettings(**chosen, first_candidate=first))
+    return EpisodeConfig(
+        object=text, protocol="thesis", planner=PlannerSettings(**chosen, first_candidate=first)
+    )
 
 
 def metrics_of(simulation: Simulation):
@@ -47,26 +51,38 @@ def metrics_of(simulation: Simulation):
 
 @pytest.mark.parametrize(
     ("text", "objective"),
-    # Objects on which no rounding decides between equal candidates: the circle's views differ with the numpy version.
-    [("polygon:star", "U"), ("square:width=4", "UP"), ("polygon:concave", "CSW"), ("polygon:convex", "OSM"),
-     ("polygon:concave", "CS-U")],
+    # Objects on which no rounding decides between equal candidates: the circle's views differ with
+    # the numpy version.
+    [
+        ("polygon:star", "U"),
+        ("square:width=4", "UP"),
+        ("polygon:concave", "CSW"),
+        ("polygon:convex", "OSM"),
+        ("polygon:concave", "CS-U"),
+    ],
 )
 def test_thesis_episode_is_that_of_a_plain_program(text, objective):
     """Views, new points, coverage and greedy gain, and with them T, T95 and the mean regret."""
     simulation, termination = played(thesis(text, objective))
     points = bisected_surface_points(parse_object(text, SCENE), 0.1)
-    views, history = oracles.thesis_episode(objective, points.angle, points.radius, FIRST.get(objective))
+    views, history = oracles.thesis_episode(
+        objective, points.angle, points.radius, FIRST.get(objective)
+    )
     records = simulation.judge.views
     t95 = [t for t, (coverage, _, _) in enumerate(history, start=1) if coverage >= 0.95]
     metrics = metrics_of(simulation)
     assert metrics["T"] == len(views)
     assert metrics["T95"] == (t95[0] if t95 else None)
     assert metrics["rec"] == pytest.approx(history[-1][0])
-    assert metrics["mean_individual_regret"] == pytest.approx(np.mean([g - n for _, n, g in history]))
+    assert metrics["mean_individual_regret"] == pytest.approx(
+        np.mean([g - n for _, n, g in history])
+    )
     candidates = np.linspace(0.0, 2 * math.pi, 100)
     np.testing.assert_allclose([record.angle for record in records], candidates[views], atol=1e-12)
     complete = history[-1][0] == 1.0
-    assert termination.reason is (TerminationReason.COMPLETE if complete else TerminationReason.NO_NEW_POINTS)
+    assert termination.reason is (
+        TerminationReason.COMPLETE if complete else TerminationReason.NO_NEW_POINTS
+    )
 
 
 @pytest.mark.parametrize("protocol", ["thesis", "sensor"])
@@ -76,9 +92,14 @@ def test_stop_at_coverage_cuts_the_same_episode_off(protocol):
     whole, cut = played(config)[0].judge.views, dataclasses.replace(config, stop_at_coverage=0.9)
     simulation, ended = played(cut)
     views = views_to((record.coverage for record in whole), 0.9)
-    assert [record.angle for record in simulation.judge.views] == [record.angle for record in whole[:views]]
+    assert [record.angle for record in simulation.judge.views] == [
+        record.angle for record in whole[:views]
+    ]
     assert views < len(whole)
-    assert (ended.reason, ended.figures) == (TerminationReason.COMPLETE, {"coverage": simulation.judge.coverage})
+    assert (ended.reason, ended.figures) == (
+        TerminationReason.COMPLETE,
+        {"coverage": simulation.judge.coverage},
+    )
 
 
 def test_stop_at_completeness_waits_for_both():
@@ -93,14 +114,17 @@ def test_stop_at_completeness_waits_for_both():
         enough = [v.coverage >= covered and v.completeness >= complete for v in records]
         assert len(simulation.judge.views) == enough.index(True) + 1 < len(records)
         assert (ended.reason, ended.figures["completeness"]) == (
-            TerminationReason.COMPLETE, records[enough.index(True)].completeness,
+            TerminationReason.COMPLETE,
+            records[enough.index(True)].completeness,
         )
 
 
 def test_an_episode_that_is_to_have_a_number_of_views_is_not_ended_by_its_coverage_before():
     greedy = PlannerSettings(planner="greedy", objective="U")
     off = TerminationSettings(certify=False, stall_views=0, band_tolerance=1e-6, max_views=25)
-    config = EpisodeConfig(object="polygon:diamond", planner=greedy, termination=off, stop_at_coverage=0.9)
+    config = EpisodeConfig(
+        object="polygon:diamond", planner=greedy, termination=off, stop_at_coverage=0.9
+    )
     enough = len(played(config)[0].judge.views)
     for views in (enough - 1, enough + 3):
         simulation, ended = played(dataclasses.replace(config, stop_after_views=views))
@@ -108,19 +132,23 @@ def test_an_episode_that_is_to_have_a_number_of_views_is_not_ended_by_its_covera
         assert ended.reason is TerminationReason.COMPLETE
 
 
-def test_the_planner_that_knows_the_object_completes_it_in_fewer_views_than_one_that_counts_points():
+def test_the_planner_that_knows_the_object_completes_it_in_fewer_views_than_one_of_points():
     views = {}
     for target in ("points", "completeness"):
         planner = PlannerSettings(planner="greedy", objective="OSM", target=target)
         off = TerminationSettings(certify=False, stall_views=0, band_tolerance=1e-6)
-        config = EpisodeConfig(object="polygon:star", planner=planner, termination=off, stop_at_completeness=0.95)
+        config = EpisodeConfig(
+            object="polygon:star", planner=planner, termination=off, stop_at_completeness=0.95
+        )
         views[target] = len(played(config)[0].judge.views)
     assert views["completeness"] <= views["points"]
 
 
 def test_the_thesis_protocol_counts_points_whatever_the_target():
     config = thesis("ellipse:a=6,b=4", "OSM")
-    named = dataclasses.replace(config, planner=dataclasses.replace(config.planner, target="points"))
+    named = dataclasses.replace(
+        config, planner=dataclasses.replace(config.planner, target="points")
+    )
     (found, _), (wanted, _) = played(config), played(named)
     assert [view.angle for view in found.judge.views] == [view.angle for view in wanted.judge.views]
     assert config.target == POINTS
@@ -152,7 +180,9 @@ def test_thesis_episode_measures_the_exact_radii_with_the_assumed_noise():
     simulation = Simulation(thesis("polygon:star", "U"))
     next(simulation.run())
     data = polar(simulation.judge.steps[0].hits)
-    np.testing.assert_allclose(data.radius, parse_object("polygon:star", SCENE).radius(data.angle), rtol=1e-9)
+    np.testing.assert_allclose(
+        data.radius, parse_object("polygon:star", SCENE).radius(data.angle), rtol=1e-9
+    )
     np.testing.assert_allclose(data.std**2, 0.2**2 + 1e-8, rtol=1e-12)
     assert len(data) == simulation.judge.views[0].new_points
 
@@ -165,23 +195,31 @@ def test_thesis_protocol_uses_the_grids_that_count_both_ends():
     np.testing.assert_allclose(step.belief.angle, np.linspace(0, 2 * math.pi, 1000))
 
 
-def test_thesis_protocol_takes_another_number_of_candidates_and_then_chooses_the_first_view_itself():
+def test_thesis_protocol_takes_another_number_of_candidates_and_chooses_the_first_view():
     """The published first views are indices among 100: 47 would be no candidate here."""
-    config = dataclasses.replace(thesis("ellipse:a=6,b=4", "IOA"), views=ViewSpaceSettings(num_views=36))
+    config = dataclasses.replace(
+        thesis("ellipse:a=6,b=4", "IOA"), views=ViewSpaceSettings(num_views=36)
+    )
     simulation = Simulation(config)
     first = next(simulation.run())
     candidates = simulation.judge.steps[0].candidates.view_angle
     np.testing.assert_allclose(candidates, np.arange(36) * 2 * math.pi / 36)
     assert first.angle in candidates
     simulation = Simulation(dataclasses.replace(config, views=ViewSpaceSettings(num_views=200)))
-    assert next(simulation.run()).angle != pytest.approx(simulation.judge.space.candidates[47].view_angle)
+    assert next(simulation.run()).angle != pytest.approx(
+        simulation.judge.space.candidates[47].view_angle
+    )
 
 
 @pytest.mark.parametrize("protocol", ["thesis", "sensor"])
 def test_a_decision_is_timed_by_the_processor(protocol, monkeypatch):
-    """What else runs on the machine does not count; the fake clock tells 250 ms for each decision."""
+    """What else runs on the machine does not count; the fake clock tells 250 ms for each
+    decision.
+    """
     readings = itertools.count()
-    monkeypatch.setattr("nbv_planner.episode.simulation.time.process_time", lambda: 0.25 * next(readings))
+    monkeypatch.setattr(
+        "nbv_planner.episode.simulation.time.process_time", lambda: 0.25 * next(readings)
+    )
     simulation = Simulation(dataclasses.replace(thesis("square:width=4", "U"), protocol=protocol))
     episode = simulation.run()
     assert [next(episode).milliseconds for _ in range(3)] == [250.0] * 3
@@ -201,7 +239,9 @@ def test_same_seed_gives_the_same_episode_bit_for_bit():
     first, _ = played(sensor())
     second, _ = played(sensor())
     assert [v.angle for v in first.judge.views] == [v.angle for v in second.judge.views]
-    assert [v.objective_value for v in first.judge.views] == [v.objective_value for v in second.judge.views]
+    assert [v.objective_value for v in first.judge.views] == [
+        v.objective_value for v in second.judge.views
+    ]
     for a, b in zip(first.judge.steps, second.judge.steps, strict=True):
         np.testing.assert_array_equal(a.hits.points, b.hits.points)
         np.testing.assert_array_equal(a.belief.mean, b.belief.mean)
@@ -209,7 +249,9 @@ def test_same_seed_gives_the_same_episode_bit_for_bit():
 
 def test_another_seed_gives_other_measurements():
     first, _ = played(sensor(termination=TerminationSettings(max_views=1)))
-    second, _ = played(sensor(termination=TerminationSettings(max_views=1), sensor=SensorSettings(seed=1)))
+    second, _ = played(
+        sensor(termination=TerminationSettings(max_views=1), sensor=SensorSettings(seed=1))
+    )
     one, other = first.judge.steps[0].hits, second.judge.steps[0].hits
     assert not np.array_equal(one.points, other.points)
 
@@ -217,7 +259,9 @@ def test_another_seed_gives_other_measurements():
 def test_noise_is_new_at_every_view_even_from_the_same_place():
     again = PlannerSettings(revisit_radius=0.0)
     limits = TerminationSettings(max_views=2)
-    simulation, _ = played(sensor(views=ViewSpaceSettings(num_views=1), termination=limits, planner=again))
+    simulation, _ = played(
+        sensor(views=ViewSpaceSettings(num_views=1), termination=limits, planner=again)
+    )
     one, other = (step.hits for step in simulation.judge.steps)
     assert simulation.judge.views[0].angle == simulation.judge.views[1].angle
     assert len(np.intersect1d(one.points, other.points)) == 0
@@ -225,9 +269,11 @@ def test_noise_is_new_at_every_view_even_from_the_same_place():
 
 def test_several_scans_a_view_average_the_noise():
     """By the square root of their number."""
+
     def radii(scans: int):
         config = sensor(
-            termination=TerminationSettings(max_views=1), matching=DwellSettings(scans_per_view=scans),
+            termination=TerminationSettings(max_views=1),
+            matching=DwellSettings(scans_per_view=scans),
             sensor=SensorSettings(noise_std=0.2),
         )
         simulation, _ = played(config)
@@ -236,8 +282,10 @@ def test_several_scans_a_view_average_the_noise():
     (once, single), (dwelt, several) = radii(1), radii(16)
     assert abs(len(several) - len(single)) <= 2
     assert np.median(several.std) == pytest.approx(0.25 * np.median(single.std))
-    errors = [np.abs(simulation.truth.radius(data.angle) - data.radius) for simulation, data in
-              ((once, single), (dwelt, several))]
+    errors = [
+        np.abs(simulation.truth.radius(data.angle) - data.radius)
+        for simulation, data in ((once, single), (dwelt, several))
+    ]
     assert np.median(errors[1]) < 0.5 * np.median(errors[0])
     assert [view.new_points for view in dwelt.views] == [view.new_points for view in once.views]
 
@@ -263,7 +311,9 @@ def test_sensor_episode_ends_by_itself_with_the_object_covered():
 
 
 def test_reconstruction_of_a_smooth_object_is_near_the_truth():
-    config = sensor("ellipse:a=6,b=4", "IOA", termination=TerminationSettings(max_views=25, target_fraction=1.0))
+    config = sensor(
+        "ellipse:a=6,b=4", "IOA", termination=TerminationSettings(max_views=25, target_fraction=1.0)
+    )
     simulation, _ = played(config)
     belief = simulation.judge.steps[-1].belief
     truth = parse_object("ellipse:a=6,b=4", SCENE).radius(belief.angle)
@@ -277,12 +327,16 @@ def test_reconstruction_of_a_smooth_object_is_near_the_truth():
 @pytest.mark.parametrize("protocol", ["thesis", "sensor"])
 @pytest.mark.parametrize("planner", ["two_phase", "uniform", "random"])
 def test_every_planner_runs_in_both_protocols(planner, protocol):
-    chosen = PlannerSettings(planner=planner, objective="U", phase_one_objective="CS", planner_seed=5)
+    chosen = PlannerSettings(
+        planner=planner, objective="U", phase_one_objective="CS", planner_seed=5
+    )
     simulation, termination = played(sensor(planner=chosen, protocol=protocol))
     assert simulation.judge.coverage > 0.3
     assert termination.reason in {
-        TerminationReason.MAX_VIEWS, TerminationReason.COMPLETE, TerminationReason.NO_NEW_POINTS,
-    }  # fmt: skip
+        TerminationReason.MAX_VIEWS,
+        TerminationReason.COMPLETE,
+        TerminationReason.NO_NEW_POINTS,
+    }
 
 
 @pytest.mark.parametrize(
@@ -298,7 +352,9 @@ def test_a_simulation_hands_the_truth_to_objectives_that_need_it(changes):
 
 
 def test_confidence_objectives_stall_early():
-    """Thesis ch. 7: C, CS and CSP go back to where they have been, typically at 30 to 60 % of the surface."""
+    """Thesis ch. 7: C, CS and CSP go back to where they have been, typically at 30 to 60 % of the
+    surface.
+    """
     for objective in ("C", "CS", "CSP"):
         simulation, termination = played(thesis("polygon:star", objective))
         assert termination.reason is TerminationReason.NO_NEW_POINTS
@@ -313,7 +369,10 @@ def test_dropout_and_outliers_do_not_stop_an_episode():
 
 
 def test_camera_that_sees_nothing_stalls_and_says_so():
-    blind = sensor(sensor=SensorSettings(dropout_probability=1.0), termination=TerminationSettings(stall_views=3))
+    blind = sensor(
+        sensor=SensorSettings(dropout_probability=1.0),
+        termination=TerminationSettings(stall_views=3),
+    )
     simulation, termination = played(blind)
     assert termination.reason is TerminationReason.STALLED
     assert all(len(step.hits) == 0 for step in simulation.judge.steps)
@@ -346,7 +405,11 @@ def test_arcs_hold_during_an_episode():
         ({"object": "cube"}, UnknownNameError, "cube"),
         ({"object": "ellipse:a=9,b=4"}, ContourError, "8"),
         ({"views": ViewSpaceSettings(blocked_arcs=(0.0, 7.0))}, SettingError, "blocked_arcs"),
-        ({"protocol": "thesis", "matching": DwellSettings(scans_per_view=2)}, SettingError, "scans_per_view"),
+        (
+            {"protocol": "thesis", "matching": DwellSettings(scans_per_view=2)},
+            SettingError,
+            "scans_per_view",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_runs(changes, kind, word):

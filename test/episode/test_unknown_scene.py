@@ -29,19 +29,29 @@ PLAIN = PlannerSettings(planner="greedy", objective="U", target="points")
 
 def unknown(text: str, stated: float, world: WorldSettings, **changes) -> EpisodeConfig:
     return EpisodeConfig(
-        object=text, search=SearchSettings(scene="unknown", rough_radius=stated), world=world, stop_at_coverage=0.95,
-        planner=PLAIN, sensor=SensorSettings(noise_std=0.05), **changes,
+        object=text,
+        search=SearchSettings(scene="unknown", rough_radius=stated),
+        world=world,
+        stop_at_coverage=0.95,
+        planner=PLAIN,
+        sensor=SensorSettings(noise_std=0.05),
+        **changes,
     )
 
 
 def depth_inside(simulation: Simulation) -> float:
     """How far within the object the camera has been at most, metres; negative outside."""
-    world, shape = simulation.config.world, parse_object(simulation.config.object, simulation.config.scene)
+    world, shape = (
+        simulation.config.world,
+        parse_object(simulation.config.object, simulation.config.scene),
+    )
     poses = [pose.relative_to(world.object_x, world.object_y) for pose in simulation.poses]
     return max(float(shape.radius(pose.view_angle)) - math.hypot(pose.x, pose.y) for pose in poses)
 
 
-@pytest.mark.parametrize("text", ["ellipse:a=6,b=4", "square:width=6", "flower:frequency=3,amplitude=1"])
+@pytest.mark.parametrize(
+    "text", ["ellipse:a=6,b=4", "square:width=6", "flower:frequency=3,amplitude=1"]
+)
 @pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
 def test_a_wrong_centre_and_a_wrong_size_are_found_out(text, factor):
     world = WorldSettings(object_x=1.2, object_y=-1.0)
@@ -51,7 +61,9 @@ def test_a_wrong_centre_and_a_wrong_size_are_found_out(text, factor):
     assert len(simulation.poses) == len(simulation.judge.steps) + len(simulation.approaches)
     found = simulation.found
     assert found is not None
-    assert found.radius_max > 0.9 * np.max(simulation.judge.truth.shape.radius(np.linspace(0.0, TWO_PI, 360)))
+    assert found.radius_max > 0.9 * np.max(
+        simulation.judge.truth.shape.radius(np.linspace(0.0, TWO_PI, 360))
+    )
 
 
 def test_the_belief_is_compared_with_the_object_about_the_centre_found():
@@ -68,20 +80,35 @@ def test_the_same_world_at_another_size_takes_the_same_views(size):
     """Lengths follow from the scene; only rounding differs."""
     scene = {"radius_max": 8.0 * size}
     scene |= {"radius_min": 2.0 * size, "view_distance": 10.0 * size}
-    classes = {one.name: type(getattr(EpisodeConfig(), one.name)) for one in dataclasses.fields(EpisodeConfig)}
+    classes = {
+        one.name: type(getattr(EpisodeConfig(), one.name))
+        for one in dataclasses.fields(EpisodeConfig)
+    }
     groups = {
         name: cls(**{k: v for k, v in {**scaled(scene, [cls]), **scene}.items() if k in names(cls)})
-        for name, cls in classes.items() if dataclasses.is_dataclass(cls) and name not in ("search", "world")
+        for name, cls in classes.items()
+        if dataclasses.is_dataclass(cls) and name not in ("search", "world")
     }
     world = WorldSettings(object_x=1.2, object_y=-1.0)
-    usual = Simulation(EpisodeConfig(
-        object="square:width=6", search=SearchSettings("unknown", 8.0), world=world, planner=PLAIN, stop_at_coverage=0.9
-    ))
+    usual = Simulation(
+        EpisodeConfig(
+            object="square:width=6",
+            search=SearchSettings("unknown", 8.0),
+            world=world,
+            planner=PLAIN,
+            stop_at_coverage=0.9,
+        )
+    )
     groups["planner"] = dataclasses.replace(groups["planner"], planner="greedy", objective="U")
-    other = Simulation(EpisodeConfig(
-        object=f"square:width={6 * size}", search=SearchSettings("unknown", 8.0 * size), stop_at_coverage=0.9,
-        world=WorldSettings(object_x=1.2 * size, object_y=-1.0 * size), **groups,
-    ))
+    other = Simulation(
+        EpisodeConfig(
+            object=f"square:width={6 * size}",
+            search=SearchSettings("unknown", 8.0 * size),
+            stop_at_coverage=0.9,
+            world=WorldSettings(object_x=1.2 * size, object_y=-1.0 * size),
+            **groups,
+        )
+    )
     assert end_of(usual).reason is end_of(other).reason is TerminationReason.COMPLETE
     for one, theirs in zip(usual.poses[:4], other.poses[:4], strict=True):
         assert (theirs.x / size, theirs.y / size) == pytest.approx((one.x, one.y), abs=0.02)
@@ -102,7 +129,9 @@ def test_another_object_in_view_is_no_part_of_it():
 
 
 def test_one_end_of_a_long_object_is_not_taken_for_the_whole():
-    simulation = Simulation(unknown("flower:frequency=2,amplitude=2.8", 12.0, WorldSettings(object_x=-0.5)))
+    simulation = Simulation(
+        unknown("flower:frequency=2,amplitude=2.8", 12.0, WorldSettings(object_x=-0.5))
+    )
     assert end_of(simulation).reason is TerminationReason.COMPLETE
     assert depth_inside(simulation) < 0.0
 
@@ -119,13 +148,19 @@ def test_where_there_is_nothing_the_search_ends_with_words():
 def test_each_step_of_the_approach_stays_within_what_the_last_scan_showed_to_be_free():
     far = Scene(view_distance=25.0)
     begin = MotionSettings(initial_view_angle=0.0)
-    simulation = Simulation(unknown("ellipse:a=3,b=2", 6.0, WorldSettings(object_x=0.5), scene=far, motion=begin))
+    simulation = Simulation(
+        unknown("ellipse:a=3,b=2", 6.0, WorldSettings(object_x=0.5), scene=far, motion=begin)
+    )
     end_of(simulation)
     poses = [*simulation.approaches, simulation.poses[len(simulation.approaches)]]
     assert len(poses) > 1
     for before, after in itertools.pairwise(poses):
         assert after.view_angle == pytest.approx(before.view_angle)
-        assert 0.0 < math.hypot(before.x, before.y) - math.hypot(after.x, after.y) < simulation.config.scene.range_max
+        assert (
+            0.0
+            < math.hypot(before.x, before.y) - math.hypot(after.x, after.y)
+            < simulation.config.scene.range_max
+        )
 
 
 def test_the_thesis_protocol_knows_the_scene():
@@ -151,14 +186,16 @@ HALF = 5.0
 @pytest.fixture
 def room(tmp_path):
     """A square room of 10 m, and its map with 5 cm cells: free inside, walls, unknown beyond."""
-    (tmp_path / "room.yaml").write_text(f"room:\n- polygon: {[[-5, -5], [5, -5], [5, 5], [-5, 5]]}\n")
+    (tmp_path / "room.yaml").write_text(
+        f"room:\n- polygon: {[[-5, -5], [5, -5], [5, 5], [-5, 5]]}\n"
+    )
     place = np.abs((np.arange(220) + 0.5) * 0.05 - 5.5)
     out = np.maximum(place[:, None], place)
     cells = np.where(out > HALF + 0.2, 205, np.where(out > HALF, 0, 254)).astype(np.uint8)
     (tmp_path / "map.pgm").write_bytes(b"P5 220 220 255\n" + cells.tobytes())
     (tmp_path / "map.yaml").write_text(
-        "image: map.pgm\nresolution: 0.05\norigin: [-5.5, -5.5, 0.0]\nnegate: 0\noccupied_thresh: 0.65\n"
-        "free_thresh: 0.196\n"
+        "image: map.pgm\nresolution: 0.05\norigin: [-5.5, -5.5, 0.0]\nnegate: 0\noccupied_thresh:"
+        " 0.65\nfree_thresh: 0.196\n"
     )
     return tmp_path
 
@@ -166,9 +203,19 @@ def room(tmp_path):
 def in_room(room, has_map: bool, degrees: float, **changes) -> Simulation:
     ground = {"ground_map": str(room / "map.yaml"), "robot_radius": 0.3} if has_map else {}
     given = {
-        "object": "ellipse:a=0.9,b=0.7", "scene": "unknown", "rough_radius": 1.0, "radius_max": 1.2, "range_max": 12.0,
-        "noise_std": 0.02, "field_of_view": math.radians(degrees), "object_x": 0.3, "object_y": -0.2,
-        "room_file": str(room / "room.yaml"), "planner": "greedy", "objective": "U", "certify": False,
+        "object": "ellipse:a=0.9,b=0.7",
+        "scene": "unknown",
+        "rough_radius": 1.0,
+        "radius_max": 1.2,
+        "range_max": 12.0,
+        "noise_std": 0.02,
+        "field_of_view": math.radians(degrees),
+        "object_x": 0.3,
+        "object_y": -0.2,
+        "room_file": str(room / "room.yaml"),
+        "planner": "greedy",
+        "objective": "U",
+        "certify": False,
     }
     return Simulation(configure(**{**given, **ground, **changes}))
 
@@ -176,13 +223,17 @@ def in_room(room, has_map: bool, degrees: float, **changes) -> Simulation:
 CORNER = {"initial_view_angle": math.pi / 4.0, "view_distance": 6.0}
 
 
-@pytest.mark.parametrize("start", [{"initial_view_angle": 0.6, "view_distance": 3.5}, CORNER], ids=["beside", "corner"])
+@pytest.mark.parametrize(
+    "start", [{"initial_view_angle": 0.6, "view_distance": 3.5}, CORNER], ids=["beside", "corner"]
+)
 @pytest.mark.parametrize("degrees", [12, 15, 35])
 @pytest.mark.parametrize("has_map", [True, False])
 def test_in_a_room_the_first_scan_is_taken_where_the_robot_stands_and_no_view_is_behind_a_wall(
     room, degrees, has_map, start
 ):
-    """However narrow the cone and however far away it stands: goals as far out would lie behind the walls."""
+    """However narrow the cone and however far away it stands: goals as far out would lie behind the
+    walls.
+    """
     simulation = in_room(room, has_map, degrees, **start)
     assert end_of(simulation).reason is TerminationReason.BAND_NARROW
     first = simulation.poses[0]
@@ -193,9 +244,13 @@ def test_in_a_room_the_first_scan_is_taken_where_the_robot_stands_and_no_view_is
 
 
 def test_a_narrow_cone_that_misses_the_object_finds_it_by_turning_where_it_stands(room):
-    """It looks past the side: closer on the same ray it would never meet it, and nothing tells of walls elsewhere."""
+    """It looks past the side: closer on the same ray it would never meet it, and nothing tells of
+    walls elsewhere.
+    """
     thin = {"object": "ellipse:a=0.9,b=0.2", "object_x": 0.0, "object_y": 0.3, "radius_min": 0.1}
-    simulation = in_room(room, False, 5.0, initial_view_angle=0.0, view_distance=2.0, max_views=2, **thin)
+    simulation = in_room(
+        room, False, 5.0, initial_view_angle=0.0, view_distance=2.0, max_views=2, **thin
+    )
     simulation.finish()
     looked = simulation.poses[:3]
     assert [math.degrees(pose.turn) for pose in looked] == pytest.approx([0.0, 4.5, -4.5])
@@ -214,8 +269,12 @@ def test_a_cone_too_narrow_for_its_views_ends_by_their_number_and_not_behind_a_w
 
 
 def test_a_view_that_the_map_bars_comes_closer_and_the_others_stay_where_they_are(room):
-    """A circle of 4.8 m about the middle of a room of 10 m, whose walls are 0.3 m off for the robot."""
-    space = FoundViewSpace(ViewSpaceSettings(num_views=8), FoundScene(0.0, 0.0, 0.5, 1.1, 4.8, views=1))
+    """A circle of 4.8 m about the middle of a room of 10 m, whose walls are 0.3 m off for the
+    robot.
+    """
+    space = FoundViewSpace(
+        ViewSpaceSettings(num_views=8), FoundScene(0.0, 0.0, 0.5, 1.1, 4.8, views=1)
+    )
     put_on_ground(space, GroundSettings(ground_map=str(room / "map.yaml"), robot_radius=0.3))
     belief = Simulation(EpisodeConfig(planner=PLAIN)).belief
     space.believe(dataclasses.replace(belief, upper=np.full_like(belief.upper, 1.0)), None, 1.1)

@@ -1,4 +1,6 @@
-"""An episode is put together from its messages in whichever order they arrive, in bounded memory."""
+"""An episode is put together from its messages in whichever order they arrive, in bounded
+memory.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,13 @@ from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 
-VALUES = {"round": "2", "goal_stamp": "70", "view_angle": "1.5", "utility": "0.25", "planning_milliseconds": "3.0"}
+VALUES = {
+    "round": "2",
+    "goal_stamp": "70",
+    "view_angle": "1.5",
+    "utility": "0.25",
+    "planning_milliseconds": "3.0",
+}
 BELIEF = wavy_belief(1, size=20)
 CANDIDATE_VIEWS = Candidates(*np.zeros((5, 3)), np.ones(3, dtype=bool))
 SCAN_TAKEN = Scan(0.0, 0.1, np.full(3, 5.0), 0.1, 10.0)
@@ -51,13 +59,20 @@ def say(log: EpisodeLog, topic: str, stamp: int) -> None:
 ONE_VIEW = [(ITERATION, 100), (CANDIDATES, 100), (SURFACE, 105), (SCAN, 105), (CAMERA_POSE, 105)]
 
 
-@pytest.mark.parametrize("order", itertools.permutations(ONE_VIEW), ids=lambda o: "-".join(k[0] for k, _ in o))
+@pytest.mark.parametrize(
+    "order", itertools.permutations(ONE_VIEW), ids=lambda o: "-".join(k[0] for k, _ in o)
+)
 def test_any_order_within_a_view_gives_the_same(order):
     log = EpisodeLog()
     for what in order:
         say(log, *what)
     (view,) = log.views
-    assert (view.candidates, view.belief, view.scan.scan, view.scan.pose) == (CANDIDATE_VIEWS, BELIEF, SCAN_TAKEN, POSE)
+    assert (view.candidates, view.belief, view.scan.scan, view.scan.pose) == (
+        CANDIDATE_VIEWS,
+        BELIEF,
+        SCAN_TAKEN,
+        POSE,
+    )
     assert view.belief_stamp == view.scan.stamp == 105
 
 
@@ -65,8 +80,11 @@ def test_any_order_within_a_view_gives_the_same(order):
 def test_topics_may_overtake_each_other_across_views(seed):
     """Decisions stay in order among themselves; everything else may come long before or after."""
     rng = np.random.default_rng(seed)
-    others = [(topic, stamp + 5 * (topic != CANDIDATES)) for stamp in (100, 200, 300)
-              for topic in (CANDIDATES, SURFACE, SCAN, CAMERA_POSE)]  # fmt: skip
+    others = [
+        (topic, stamp + 5 * (topic != CANDIDATES))
+        for stamp in (100, 200, 300)
+        for topic in (CANDIDATES, SURFACE, SCAN, CAMERA_POSE)
+    ]
     mixed = [others[index] for index in rng.permutation(len(others))]
     places = np.sort(rng.integers(0, len(others) + 1, size=3))
     for place, stamp in reversed(list(zip(places, (100, 200, 300), strict=True))):
@@ -114,15 +132,26 @@ MS = 1_000_000
 
 
 @pytest.mark.parametrize(
-    ("mapper", "x"), [({}, 10.5), ({"pose_gap": 0.0}, 10.0), ({"pose_gap": 0.0, "pose_tolerance": 0.001}, None),
-                      ({"mount_x": 1.0}, 9.5)],
+    ("mapper", "x"),
+    [
+        ({}, 10.5),
+        ({"pose_gap": 0.0}, 10.0),
+        ({"pose_gap": 0.0, "pose_tolerance": 0.001}, None),
+        ({"mount_x": 1.0}, 9.5),
+    ],
     ids=str,
-)  # fmt: skip
+)
 @pytest.mark.parametrize("when", [0, 2, 4])
 def test_a_scan_gets_its_pose_as_the_mapper_gives_it_whenever_the_parameters_come(mapper, x, when):
-    """The camera looks along -x; the scan is taken in the middle between two poses that are 20 ms apart."""
-    said = [(SCAN, SCAN_TAKEN, 110 * MS), (CAMERA_POSE, POSE, 100 * MS),
-            (CAMERA_POSE, CameraPose(11.0, 0.0, math.pi), 120 * MS), (SURFACE, BELIEF, 110 * MS)]  # fmt: skip
+    """The camera looks along -x; the scan is taken in the middle between two poses that are 20 ms
+    apart.
+    """
+    said = [
+        (SCAN, SCAN_TAKEN, 110 * MS),
+        (CAMERA_POSE, POSE, 100 * MS),
+        (CAMERA_POSE, CameraPose(11.0, 0.0, math.pi), 120 * MS),
+        (SURFACE, BELIEF, 110 * MS),
+    ]
     said.insert(when, (RUN_INFO, RunParameters({"surface_mapper": mapper}), 0))
     log = EpisodeLog()
     log.add(ITERATION, decision(1, 90 * MS))
@@ -140,11 +169,19 @@ def test_waiting_values_are_bounded_in_number_and_in_bytes():
     log = EpisodeLog()
     for stamp in range(1, 2000):
         log.add(SCAN, SCAN_TAKEN if stamp < 1900 else large, stamp)
-    assert log._scans._bytes == sum(_size(scan) for scan in log._scans.entries.values()) <= 32 * 2**20
+    assert (
+        log._scans._bytes == sum(_size(scan) for scan in log._scans.entries.values()) <= 32 * 2**20
+    )
     for stamp in range(2000, 4000):
         for topic in VALUES_OF:
             say(log, topic, stamp)
-    kept = (log._scans.entries, log._surfaces.entries, log._candidates.entries, log._unpaired, log._poses)
+    kept = (
+        log._scans.entries,
+        log._surfaces.entries,
+        log._candidates.entries,
+        log._unpaired,
+        log._poses,
+    )
     assert max(len(values) for values in kept) <= 400
 
 
@@ -156,7 +193,10 @@ def test_values_of_a_decision_are_read():
 def test_a_decision_off_the_view_circle_tells_its_whole_view():
     assert decision_from_values(VALUES).view(10.0) == CameraPose.from_polar(1.5, 10.0)
     elsewhere = CameraPose.from_polar(1.5, 7.0, -0.2)
-    values = {**VALUES, **{name: repr(number) for name, number in elsewhere.off_circle(10.0).items()}}
+    values = {
+        **VALUES,
+        **{name: repr(number) for name, number in elsewhere.off_circle(10.0).items()},
+    }
     assert decision_from_values(values).view(10.0) == elsewhere
     with pytest.raises(InputRejectedError, match="view_distance is inf"):
         decision_from_values({**values, "view_distance": "inf"})
@@ -164,7 +204,9 @@ def test_a_decision_off_the_view_circle_tells_its_whole_view():
 
 
 @pytest.mark.parametrize(
-    "values", [{"round": "x"}, {"view_angle": "nan"}, {"view_angle": "inf"}, {"goal_stamp": "1.5"}], ids=str
+    "values",
+    [{"round": "x"}, {"view_angle": "nan"}, {"view_angle": "inf"}, {"goal_stamp": "1.5"}],
+    ids=str,
 )
 def test_values_that_are_no_decision_are_refused(values):
     with pytest.raises(InputRejectedError) as caught:
@@ -175,25 +217,43 @@ def test_values_that_are_no_decision_are_refused(values):
 
 
 def test_a_termination_is_read_with_its_figures():
-    values = {"state": "DONE", "views": "3", "reason": "NO_GAIN", "detail": "why", "min_gain": "0.5", "elapsed": "1"}
-    assert termination_from_values(values) == Termination(TerminationReason.NO_GAIN, {"min_gain": 0.5}, "why")
+    values = {
+        "state": "DONE",
+        "views": "3",
+        "reason": "NO_GAIN",
+        "detail": "why",
+        "min_gain": "0.5",
+        "elapsed": "1",
+    }
+    assert termination_from_values(values) == Termination(
+        TerminationReason.NO_GAIN, {"min_gain": 0.5}, "why"
+    )
     stopped = {**values, "reason": "STOPPED"}
     assert termination_from_values(stopped).figures == {"min_gain": 0.5, "views": 3.0}
     assert termination_from_values({"state": "MOVING"}) is None
 
 
-@pytest.mark.parametrize("values", [{"reason": "BORED"}, {"reason": "NO_GAIN", "min_gain": "much"}], ids=str)
+@pytest.mark.parametrize(
+    "values", [{"reason": "BORED"}, {"reason": "NO_GAIN", "min_gain": "much"}], ids=str
+)
 def test_a_termination_nobody_knows_is_refused(values):
     with pytest.raises(InputRejectedError) as caught:
         termination_from_values({"state": "DONE", "views": "1", **values})
     assert caught.value.reason == "status"
 
 
-ESTIMATE = {"coverage_mean": "0.9", "coverage_lower": "0.85", "coverage_upper": "0.95", "coverage_probability": "0.25"}
+ESTIMATE = {
+    "coverage_mean": "0.9",
+    "coverage_lower": "0.85",
+    "coverage_upper": "0.95",
+    "coverage_probability": "0.25",
+}
 
 
 def test_an_estimate_of_the_coverage_is_read_where_there_is_one():
-    assert estimate_from_values({"state": "MOVING", **ESTIMATE}) == CoverageEstimate(0.9, 0.85, 0.95, 0.25)
+    assert estimate_from_values({"state": "MOVING", **ESTIMATE}) == CoverageEstimate(
+        0.9, 0.85, 0.95, 0.25
+    )
     assert estimate_from_values({"state": "MOVING", "coverage_estimate": "0.9"}) is None
 
 

@@ -1,4 +1,6 @@
-"""Calibration on truths drawn from the belief itself, and on beliefs that are wrong in a known way."""
+"""Calibration on truths drawn from the belief itself, and on beliefs that are wrong in a known
+way.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ SIZE = 72_000
 
 def drawn(belief, seed, factor=1.0):
     """True radii drawn from the belief, independent from one angle to the next."""
-    return belief.mean + factor * belief.std * np.random.default_rng(seed).standard_normal(len(belief.angle))
+    return belief.mean + factor * belief.std * np.random.default_rng(seed).standard_normal(
+        len(belief.angle)
+    )
 
 
 def test_truths_drawn_from_the_belief_lie_inside_as_often_as_promised():
@@ -34,7 +38,9 @@ def test_a_belief_with_half_the_spread_is_found_out():
     """P(|X| ≤ z) of a normal variable twice as wide as believed."""
     belief = wavy_belief(3, size=SIZE)
     found = calibration(belief, drawn(belief, 4, factor=2.0))
-    assert found.inside[NOMINAL_LEVELS.index(0.95)] == pytest.approx(erf(0.5 * 1.959964 / math.sqrt(2.0)), abs=0.01)
+    assert found.inside[NOMINAL_LEVELS.index(0.95)] == pytest.approx(
+        erf(0.5 * 1.959964 / math.sqrt(2.0)), abs=0.01
+    )
 
 
 def test_inside_by_angle_says_where_the_band_fails():
@@ -61,7 +67,9 @@ def test_a_bin_without_a_grid_angle_has_no_value_and_json_takes_it():
     belief = belief_of(4.0, 6.0, size=18)
     found = calibration(belief, np.full(18, 5.0))
     assert found.inside_by_angle.count(None) == 18
-    assert json.loads(json.dumps(dataclasses.asdict(found), allow_nan=False))["inside_by_angle"][:3] == [1.0, None, 1.0]
+    assert json.loads(json.dumps(dataclasses.asdict(found), allow_nan=False))["inside_by_angle"][
+        :3
+    ] == [1.0, None, 1.0]
 
 
 def test_the_doubled_end_of_the_thesis_grid_counts_once():

@@ -1,4 +1,6 @@
-"""The Hausdorff distance of contours against shapes whose distance is known, and against all pairs."""
+"""The Hausdorff distance of contours against shapes whose distance is known, and against all
+pairs.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +35,25 @@ def test_concentric_circles_are_apart_by_the_difference_of_their_radii():
 
 
 def test_a_square_is_farthest_from_its_inscribed_circle_at_the_corners():
-    square, circle = SampledContour.of_shape(Square(width=8.0)), SampledContour.of_shape(Ellipse(a=4.0, b=4.0))
+    square, circle = (
+        SampledContour.of_shape(Square(width=8.0)),
+        SampledContour.of_shape(Ellipse(a=4.0, b=4.0)),
+    )
     found = hausdorff_distance(square, circle)
     assert found == pytest.approx(4.0 * (math.sqrt(2.0) - 1.0), abs=square.spacing)
     assert found == hausdorff_distance(circle, square)
 
 
 def test_one_spike_is_found_from_both_sides():
-    """The circle's points all have a near neighbour on the spiked contour, but not the other way round."""
+    """The circle's points all have a near neighbour on the spiked contour, but not the other way
+    round.
+    """
     angle = np.arange(2000) * (2 * math.pi / 2000)
     radius = np.where(np.abs(angle - 2.0) < 0.004, 7.0, 4.0)
-    spiked, circle = SampledContour.of_polar(angle, radius), SampledContour.of_shape(Ellipse(a=4.0, b=4.0))
+    spiked, circle = (
+        SampledContour.of_polar(angle, radius),
+        SampledContour.of_shape(Ellipse(a=4.0, b=4.0)),
+    )
     assert hausdorff_distance(circle, spiked) == pytest.approx(3.0, abs=spiked.spacing)
 
 
@@ -58,6 +68,7 @@ def test_leaving_out_samples_changes_nothing(data, samples):
     """The search looks at one sample in eight first; all pairs are the oracle."""
     radii = st.lists(st.floats(2.0, 8.0), min_size=5, max_size=9)
     first, second = (
-        SampledContour.of_shape(Polygon.equally_spaced(tuple(data.draw(radii))), samples) for _ in range(2)
+        SampledContour.of_shape(Polygon.equally_spaced(tuple(data.draw(radii))), samples)
+        for _ in range(2)
     )
     assert hausdorff_distance(first, second) == pytest.approx(all_pairs(first, second), abs=1e-12)

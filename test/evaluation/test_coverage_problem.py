@@ -28,7 +28,8 @@ def test_reduction_of_an_example_worked_out_by_hand():
     ).astype(bool)
     problem = reduced_problem(visible)
     assert problem.candidates.tolist() == [1, 2, 4]
-    assert sorted(problem.weights.tolist()) == [1, 1, 1, 2]  # points 0 and 1 as one; nobody sees point 5
+    # points 0 and 1 as one; nobody sees point 5
+    assert sorted(problem.weights.tolist()) == [1, 1, 1, 2]
     assert problem.reachable == 5
     assert [problem.coverage([row]) for row in range(3)] == [2, 3, 2]
 
@@ -46,7 +47,9 @@ def test_reduction_keeps_the_best_coverage_by_any_number_of_views(visible):
 def test_reduced_views_see_as_many_points_as_the_candidates_they_stand_for(visible):
     problem = reduced_problem(visible)
     rows = range(len(problem.visible))
-    assert [problem.coverage([row]) for row in rows] == [visible[problem.candidates[row]].sum() for row in rows]
+    assert [problem.coverage([row]) for row in rows] == [
+        visible[problem.candidates[row]].sum() for row in rows
+    ]
 
 
 @given(VISIBLE)

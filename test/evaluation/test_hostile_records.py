@@ -1,4 +1,6 @@
-"""Results that somebody else has written: other types than expected, FIFOs, files without end. One line says which."""
+"""Results that somebody else has written: other types than expected, FIFOs, files without end. One
+line says which.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,20 @@ from nbv_planner.errors import ResultsError
 from nbv_planner.files.results_folder import RECORD_FILE, read_json
 
 OPTIONS = ["--no-figures", "--object", "square:width=8", "--planner", "greedy", "--objective", "U"]
-ODD = [None, [], {}, "x", "\ud800", float("inf"), float("nan"), 10**400, True, [[]], {"a": None}, [5]]
+ODD = [
+    None,
+    [],
+    {},
+    "x",
+    "\ud800",
+    float("inf"),
+    float("nan"),
+    10**400,
+    True,
+    [[]],
+    {"a": None},
+    [5],
+]
 HUGE = 2**40  # bytes; sparse
 
 
@@ -33,17 +48,26 @@ def sweep(tmp_path_factory):
     pytest.importorskip("joblib", minversion="1.3", reason="sweeps need the extra [bench]")
     place = tmp_path_factory.mktemp("sweep")
     (place / "s.yaml").write_text(
-        "name: mine\nobjects: ['square:width=8']\nplanners: {U: {objective: U}, CSW: {objective: CSW}}\n"
-        "protocols: [sensor]\nseeds: [5]\nsettings: {termination: {max_views: 3}}\n"
+        "name: mine\nobjects: ['square:width=8']\nplanners: {U: {objective: U}, CSW: {objective:"
+        " CSW}}\nprotocols: [sensor]\nseeds: [5]\nsettings: {termination: {max_views: 3}}\n"
     )
-    assert main(["experiment", str(place / "s.yaml"), "--out", str(place / "out"), "--workers", "1"]) == 0
+    assert (
+        main(["experiment", str(place / "s.yaml"), "--out", str(place / "out"), "--workers", "1"])
+        == 0
+    )
     return place / "out"
 
 
 def places(value, above=()):
     """Every place in plain values, of each list the first entry only."""
     yield from [above] if above else []
-    inner = value.items() if isinstance(value, dict) else list(enumerate(value))[:1] if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else list(enumerate(value))[:1]
+        if isinstance(value, list)
+        else ()
+    )
     for key, below in inner:
         yield from places(below, (*above, key))
 
@@ -118,9 +142,15 @@ def test_report_of_several_says_it_too(episode, tmp_path, capsys):
     content = json.loads((episode / RECORD_FILE).read_text())
     other = written(episode, RECORD_FILE, changed(content, ("views", 2, "coverage"), [1]))
     capsys.readouterr()
-    assert main(["report", str(other), str(episode), "--no-figures", "--out", str(tmp_path / "out")]) == 2
+    assert (
+        main(["report", str(other), str(episode), "--no-figures", "--out", str(tmp_path / "out")])
+        == 2
+    )
     (said,) = capsys.readouterr().err.splitlines()
-    assert f"{other / RECORD_FILE}: it is not an episode of nbv_planner (view 3: coverage is [1], must be a" in said
+    assert (
+        f"{other / RECORD_FILE}: it is not an episode of nbv_planner (view 3: coverage is [1], must"
+        " be a" in said
+    )
 
 
 @pytest.mark.parametrize("kind", ["FIFO", "folder", "device", "huge"])
@@ -149,15 +179,24 @@ def replace(path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "arrays", [{"mean": np.zeros(3)}, {"hits": np.zeros((3, 9))}, {"angle": np.array("x")}, {"std": None},
-               {"mean": np.zeros((2**15, 2**11))}], ids=["shape", "type", "text", "missing", "bomb"]
-)  # fmt: skip
+    "arrays",
+    [
+        {"mean": np.zeros(3)},
+        {"hits": np.zeros((3, 9))},
+        {"angle": np.array("x")},
+        {"std": None},
+        {"mean": np.zeros((2**15, 2**11))},
+    ],
+    ids=["shape", "type", "text", "missing", "bomb"],
+)
 def test_beliefs_that_are_none_are_refused(episode, tmp_path, arrays, capsys):
     pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
     folder = shutil.copytree(episode, tmp_path / "copy")
     with np.load(folder / "beliefs.npz") as content:
         new = {**content, **arrays}
-    np.savez_compressed(folder / "beliefs.npz", **{name: array for name, array in new.items() if array is not None})
+    np.savez_compressed(
+        folder / "beliefs.npz", **{name: array for name, array in new.items() if array is not None}
+    )
     assert main(["explain", str(folder), "--out", str(tmp_path / "out")]) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert f"cannot read {folder / 'beliefs.npz'}: " in said
@@ -186,7 +225,9 @@ def test_a_record_of_another_case_and_a_failure_without_its_error_are_refused(sw
     one, other = sorted((folder / "episodes").glob("*.json"))
     content = json.loads(one.read_text())
     (folder / FAILURES_FOLDER).mkdir(exist_ok=True)
-    (folder / FAILURES_FOLDER / one.name).write_text(json.dumps({"case": content["case"], "error": 5}))
+    (folder / FAILURES_FOLDER / one.name).write_text(
+        json.dumps({"case": content["case"], "error": 5})
+    )
     with pytest.raises(ResultsError, match="its error is 5, must be a text"):
         read_episodes(folder)
     (folder / FAILURES_FOLDER / one.name).unlink()

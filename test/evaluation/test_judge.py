@@ -41,7 +41,9 @@ def step(view: float, value: float = 1.5) -> Step:
 @pytest.fixture
 def judge() -> EpisodeJudge:
     shape = parse_object("polygon:concave", SCENE)
-    return EpisodeJudge(StarTruth(surface_points(shape, 0.25), SCENE, shape), circle(angles=CANDIDATES.view_angle))
+    return EpisodeJudge(
+        StarTruth(surface_points(shape, 0.25), SCENE, shape), circle(angles=CANDIDATES.view_angle)
+    )
 
 
 def test_each_view_is_judged_as_a_plain_set_would(judge):
@@ -79,13 +81,17 @@ def test_errors_are_those_of_the_belief_with_the_measurements_of_the_view(judge)
     assert record.rmse == pytest.approx(math.sqrt(np.mean((radius - 5.0) ** 2)))
     assert record.max_error == pytest.approx(3.0)
     assert record.band_coverage == pytest.approx(np.mean((radius >= 4.0) & (radius <= 6.0)))
-    assert record.iou == pytest.approx(np.sum(np.minimum(radius, 5.0) ** 2) / np.sum(np.maximum(radius, 5.0) ** 2))
+    assert record.iou == pytest.approx(
+        np.sum(np.minimum(radius, 5.0) ** 2) / np.sum(np.maximum(radius, 5.0) ** 2)
+    )
     assert record.hausdorff == pytest.approx(3.0, abs=0.1)
 
 
 @pytest.mark.parametrize(("start", "first"), [(None, 0.0), (6.0, 10.0 * (0.5 + 2 * math.pi - 6.0))])
 def test_way_along_the_view_circle_adds_up_the_shorter_way_round(judge, start, first):
-    judge = dataclasses.replace(judge, start=None if start is None else at(start), steps=[], views=[])
+    judge = dataclasses.replace(
+        judge, start=None if start is None else at(start), steps=[], views=[]
+    )
     travelled = [judge.add(step(view)).travelled for view in (0.5, 3.0, 6.0, 6.0)]
     assert travelled == pytest.approx([first, first + 25.0, first + 55.0, first + 55.0])
 
@@ -103,23 +109,60 @@ def test_record_says_how_often_the_last_belief_holds_the_truth(judge):
 def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
     judge.add(step(0.0))
     judge.add(step(2.0, value=math.nan))
-    termination = Termination(TerminationReason.MAX_VIEWS, {"views": 2.0, "bound": math.inf}, "enough")
+    termination = Termination(
+        TerminationReason.MAX_VIEWS, {"views": 2.0, "bound": math.inf}, "enough"
+    )
     record = judge.record({"scene": {"radius_min": 2.0}}, 7, termination, note="x")
     content = json.loads(json.dumps(record.to_json(), allow_nan=False))
-    assert set(content) >= {"config", "versions", "seed", "views", "termination", "metrics", "calibration"}
+    assert set(content) >= {
+        "config",
+        "versions",
+        "seed",
+        "views",
+        "termination",
+        "metrics",
+        "calibration",
+    }
     assert content["seed"] == 7
     assert content["config"] == {"scene": {"radius_min": 2.0}}
     assert content["termination"]["reason"] == "MAX_VIEWS"
-    assert 2.0 in content["termination"].values() or 2.0 in content["termination"].get("figures", {}).values()
+    assert (
+        2.0 in content["termination"].values()
+        or 2.0 in content["termination"].get("figures", {}).values()
+    )
     for view in content["views"]:
         assert set(view) == {
-            "number", "angle", "new_points", "coverage", "greedy_gain", "objective_value", "milliseconds",
-            "rmse", "max_error", "hausdorff", "iou", "band_coverage", "travelled", "completeness", "accuracy",
-             "seconds", "distance", "turn", "simple_regret", "chamfer",
-        }  # fmt: skip
+            "number",
+            "angle",
+            "new_points",
+            "coverage",
+            "greedy_gain",
+            "objective_value",
+            "milliseconds",
+            "rmse",
+            "max_error",
+            "hausdorff",
+            "iou",
+            "band_coverage",
+            "travelled",
+            "completeness",
+            "accuracy",
+            "seconds",
+            "distance",
+            "turn",
+            "simple_regret",
+            "chamfer",
+        }
     assert content["views"][1]["objective_value"] is None
     assert set(content["metrics"]) == {
-        "T", "T95", "C95", "completeness", "accuracy", "rec", "mean_individual_regret", "surface_points",
+        "T",
+        "T95",
+        "C95",
+        "completeness",
+        "accuracy",
+        "rec",
+        "mean_individual_regret",
+        "surface_points",
         "time95",
     }
     assert content["metrics"]["T"] == 2
@@ -127,7 +170,9 @@ def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
 
 
 def test_each_belief_is_judged_at_the_resolution(judge):
-    """A measured circle of 5 m about a square: a plain search over all pairs of points is the oracle."""
+    """A measured circle of 5 m about a square: a plain search over all pairs of points is the
+    oracle.
+    """
     belief = belief_of(4.9, 5.1, hits=lambda angle: (angle < 4.0).astype(int))
     record = judge.add(dataclasses.replace(step(0.0), belief=belief))
     angle = np.linspace(0.0, belief.angle[belief.hits > 0][-1], 2000)
@@ -135,7 +180,9 @@ def test_each_belief_is_judged_at_the_resolution(judge):
     distance = np.hypot(*(judge.outline.points[:, None] - arc).T)
     assert judge.outline.spacing <= judge.tau / 10.0
     assert 0.02 < record.completeness < 0.9
-    assert record.completeness == pytest.approx(np.mean(distance.min(axis=0) <= judge.tau), abs=0.005)
+    assert record.completeness == pytest.approx(
+        np.mean(distance.min(axis=0) <= judge.tau), abs=0.005
+    )
     assert record.accuracy == pytest.approx(np.mean(distance.min(axis=1) <= judge.tau), abs=0.01)
     np.testing.assert_array_equal(judge.complete.mean(), record.completeness)
     assert judge.metrics()["completeness"] == record.completeness
@@ -146,17 +193,24 @@ def test_nothing_is_complete_that_was_not_measured(judge):
     record = judge.add(step(0.0))
     assert record.completeness == 0.0
     assert math.isnan(record.accuracy)
-    assert judge.record({}, 0, Termination(TerminationReason.STOPPED)).to_json()["metrics"]["accuracy"] is None
+    assert (
+        judge.record({}, 0, Termination(TerminationReason.STOPPED)).to_json()["metrics"]["accuracy"]
+        is None
+    )
 
 
 def test_an_object_elsewhere_is_judged_where_it_stands():
     """What was measured about another centre counts in the frame of the object."""
     shape = parse_object("ellipse:a=5,b=5", SCENE)
-    judge = EpisodeJudge(StarTruth(surface_points(shape, 0.25), SCENE, shape), circle(angles=CANDIDATES.view_angle))
+    judge = EpisodeJudge(
+        StarTruth(surface_points(shape, 0.25), SCENE, shape), circle(angles=CANDIDATES.view_angle)
+    )
     angle = np.arange(400) * (2 * math.pi / 400)
     # The circle of 5 m about the origin, as seen from (1, 0).
     radius = -np.cos(angle) + np.sqrt(25.0 - np.sin(angle) ** 2)
-    there = dataclasses.replace(belief_of(lambda _: radius, lambda _: radius, hits=1), centre=(1.0, 0.0))
+    there = dataclasses.replace(
+        belief_of(lambda _: radius, lambda _: radius, hits=1), centre=(1.0, 0.0)
+    )
     assert judge.add(dataclasses.replace(step(0.0), belief=there)).completeness == 1.0
     here = dataclasses.replace(there, centre=(0.0, 0.0))
     assert judge.add(dataclasses.replace(step(0.0), belief=here)).completeness < 0.5
@@ -169,7 +223,10 @@ def test_simple_regret_is_what_its_definition_says(judge):
     assert all(math.isnan(view.simple_regret) for view in judge.views)
     subsets = judge.truth.visible(CANDIDATES)
     best = [
-        max(int(subsets[list(chosen)].any(axis=0).sum()) for chosen in itertools.combinations(range(20), number))
+        max(
+            int(subsets[list(chosen)].any(axis=0).sum())
+            for chosen in itertools.combinations(range(20), number)
+        )
         for number in (1, 2)
     ]
     judge.compare(best)
@@ -178,4 +235,6 @@ def test_simple_regret_is_what_its_definition_says(judge):
     assert first == pytest.approx(factor * best[0] - new[0])
     assert second == pytest.approx(factor * (best[1] - best[0]) - new[1])
     assert math.isnan(third)
-    assert first + second == pytest.approx(factor * best[1] - sum(new[:2])), "R(2), thesis eq. cumulative-regret"
+    assert first + second == pytest.approx(factor * best[1] - sum(new[:2])), (
+        "R(2), thesis eq. cumulative-regret"
+    )

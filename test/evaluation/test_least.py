@@ -1,4 +1,6 @@
-"""The fewest views and the least time that cover an object, against trying all sets and all orders."""
+"""The fewest views and the least time that cover an object, against trying all sets and all
+orders.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
-needs_milp = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
+needs_milp = pytest.mark.skipif(
+    not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming"
+)
 TURN = 2.0 * math.pi
 SCENE = Scene(pixel_size=0.4)
 
@@ -41,14 +45,17 @@ def drive(offsets) -> float:
 
 def sets_that_see(visible, points):
     every = range(len(visible))
-    for chosen in chain.from_iterable(combinations(every, number) for number in range(len(visible) + 1)):
+    for chosen in chain.from_iterable(
+        combinations(every, number) for number in range(len(visible) + 1)
+    ):
         if visible[list(chosen)].any(axis=0).sum() >= points:
             yield chosen
 
 
 def quickest_by_trying_all(visible, offset, seconds_per_radian, dwell, points) -> float:
     return min(
-        min((drive(order) for order in permutations(offset[list(chosen)])), default=0.0) * seconds_per_radian
+        min((drive(order) for order in permutations(offset[list(chosen)])), default=0.0)
+        * seconds_per_radian
         + dwell * len(chosen)
         for chosen in sets_that_see(visible, points)
     )
@@ -97,7 +104,9 @@ def test_least_time_is_that_of_trying_all_sets_and_orders(world, seconds_per_rad
     assert found.cost <= greedy.cost + 1e-9
     assert found.bound <= quickest + 1e-9
     route = problem.candidates[list(greedy.views)]
-    assert drive(offset[route]) * seconds_per_radian + dwell * len(route) == pytest.approx(greedy.cost)
+    assert drive(offset[route]) * seconds_per_radian + dwell * len(route) == pytest.approx(
+        greedy.cost
+    )
 
 
 @given(st.lists(st.floats(0.0, TURN - 1e-9), max_size=6))
@@ -124,7 +133,9 @@ def test_more_poses_are_never_worse(text):
     few, many = seen_from(circle, text), seen_from(free, text)
     assert (many[:24] == few).all()
     points = points_for_95(few.shape[1])
-    least, free_least = (least_views(reduced_problem(visible), points, time_limit=30.0) for visible in (few, many))
+    least, free_least = (
+        least_views(reduced_problem(visible), points, time_limit=30.0) for visible in (few, many)
+    )
     assert least.proved
     assert free_least.proved
     assert free_least.cost <= least.cost <= len(greedy_views(plain_problem(few), points))
@@ -142,14 +153,18 @@ def test_no_sweep_is_quicker_and_more_speed_takes_no_more_time():
     offset, points = np.mod(angle - start, TURN), points_for_95(visible.shape[1])
     seconds = []
     for speed in (0.1, 0.5, 2.0):
-        found = least_time(reduced_problem(visible, offset), offset, 10.0 / speed, 2.0, points, time_limit=30.0)
+        found = least_time(
+            reduced_problem(visible, offset), offset, 10.0 / speed, 2.0, points, time_limit=30.0
+        )
         assert found.proved
         seconds.append(found.cost)
         quickest = math.inf
         for step in range(1, 16):
             for direction in (1, -1):
                 sweep = [(direction * number * step) % 30 for number in range(31)]
-                needed = next((n for n in range(32) if visible[sweep[:n]].any(axis=0).sum() >= points), None)
+                needed = next(
+                    (n for n in range(32) if visible[sweep[:n]].any(axis=0).sum() >= points), None
+                )
                 if needed is not None:
                     taken = drive(offset[sweep[:needed]]) * 10.0 / speed + 2.0 * needed
                     assert found.cost <= taken + 1e-6
@@ -160,7 +175,9 @@ def test_no_sweep_is_quicker_and_more_speed_takes_no_more_time():
         assert found.cost <= chosen.cost + 1e-6
         assert chosen.cost <= quickest + 1e-6
         assert visible[list(chosen.views)].any(axis=0).sum() >= points
-        assert drive(offset[list(chosen.views)]) * 10.0 / speed + 2.0 * len(chosen.views) == pytest.approx(chosen.cost)
+        assert drive(offset[list(chosen.views)]) * 10.0 / speed + 2.0 * len(
+            chosen.views
+        ) == pytest.approx(chosen.cost)
     assert seconds == sorted(seconds, reverse=True)
 
 
@@ -181,9 +198,17 @@ def test_without_time_the_greedy_sets_are_left_and_the_bounds_say_so(monkeypatch
     visible = seen_from(Poses.on_circle(np.arange(24) * (TURN / 24), SCENE.view_distance))
     nothing = type("Nothing", (), {"x": None, "mip_dual_bound": None})
     monkeypatch.setattr(set_cover, "milp_solver", lambda who: lambda *_, **__: nothing)
-    problem, points, offset = reduced_problem(visible), points_for_95(visible.shape[1]), np.arange(24) * (TURN / 24)
+    problem, points, offset = (
+        reduced_problem(visible),
+        points_for_95(visible.shape[1]),
+        np.arange(24) * (TURN / 24),
+    )
     found = least_views(problem, points, time_limit=1.0)
-    assert (list(found.views), found.bound, found.proved) == (greedy_views(problem, points), 0, False)
+    assert (list(found.views), found.bound, found.proved) == (
+        greedy_views(problem, points),
+        0,
+        False,
+    )
     tour = least_time(problem, offset, 20.0, 2.0, points, time_limit=1.0)
     assert tour.cost <= greedy_tour(problem, offset, 20.0, 2.0, points).cost
     assert 0.0 < tour.bound < tour.cost

@@ -23,7 +23,12 @@ class View:
 
 
 def test_metrics_of_a_hand_computed_episode():
-    views = [View(0.5, 50, 60), View(0.9, 40, 40, 0.95), View(0.95, 5, 8, 0.97), View(0.96, 1, 5, 0.98, 0.9)]
+    views = [
+        View(0.5, 50, 60),
+        View(0.9, 40, 40, 0.95),
+        View(0.95, 5, 8, 0.97),
+        View(0.96, 1, 5, 0.98, 0.9),
+    ]
     assert episode_metrics(views, 100) == {
         "T": 4,
         "T95": 3,
@@ -53,9 +58,15 @@ def test_an_episode_without_views_has_no_mean():
     metrics = episode_metrics([], 100)
     assert math.isnan(metrics.pop("accuracy"))
     assert metrics == {
-        "T": 0, "T95": None, "C95": None, "rec": 0.0, "completeness": 0.0, "mean_individual_regret": None,
-        "surface_points": 100, "time95": None,
-    }  # fmt: skip
+        "T": 0,
+        "T95": None,
+        "C95": None,
+        "rec": 0.0,
+        "completeness": 0.0,
+        "mean_individual_regret": None,
+        "surface_points": 100,
+        "time95": None,
+    }
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 30)), min_size=1, max_size=12))
@@ -68,7 +79,9 @@ def test_metrics_follow_their_definitions(steps):
     metrics = episode_metrics(views, total)
     assert metrics["T"] == len(steps)
     assert metrics["rec"] == pytest.approx(covered / total)
-    assert metrics["mean_individual_regret"] == pytest.approx(sum(extra for _, extra in steps) / len(steps))
+    assert metrics["mean_individual_regret"] == pytest.approx(
+        sum(extra for _, extra in steps) / len(steps)
+    )
     reached = [t for t, view in enumerate(views, start=1) if view.coverage >= 0.95]
     assert metrics["T95"] == (reached[0] if reached else None)
     assert set(map(type, metrics.values())) <= {int, float, type(None)}

@@ -1,4 +1,6 @@
-"""Regret and ratio against an optimum worked out by hand, and the greedy planner's guarantee on a thesis object."""
+"""Regret and ratio against an optimum worked out by hand, and the greedy planner's guarantee on a
+thesis object.
+"""
 
 from __future__ import annotations
 

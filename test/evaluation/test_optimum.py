@@ -1,4 +1,6 @@
-"""The optimum against trying all sets, against dynamic programming round the circle, and through its cache."""
+"""The optimum against trying all sets, against dynamic programming round the circle, and through
+its cache.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,12 @@ SCENE = Scene()
 COARSE = Scene(pixel_size=0.5)
 TEN = np.arange(10) * (2 * math.pi / 10)
 THESIS_CANDIDATES = np.linspace(0.0, 2 * math.pi, 100)
-VISIBLE = st.tuples(st.integers(1, 8), st.integers(1, 12)).flatmap(lambda shape: arrays(bool, shape))
-needs_milp = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
+VISIBLE = st.tuples(st.integers(1, 8), st.integers(1, 12)).flatmap(
+    lambda shape: arrays(bool, shape)
+)
+needs_milp = pytest.mark.skipif(
+    not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming"
+)
 
 
 def coarse_points():
@@ -91,19 +97,28 @@ def test_what_no_candidate_sees_is_reported_and_the_rest_is_covered():
 
 def test_candidates_that_see_nothing_need_no_solver():
     found = solve_optimum(np.zeros((3, 5), dtype=bool))
-    assert (found.reachable, found.best_coverage, found.views_95, found.views_reachable) == (0, (), None, 0)
+    assert (found.reachable, found.best_coverage, found.views_95, found.views_reachable) == (
+        0,
+        (),
+        None,
+        0,
+    )
     assert found.coverage_by(2) == 0
     assert found.views_reachable_proved
 
 
 def test_without_time_the_bounds_say_what_is_not_proved(monkeypatch, tmp_path):
-    """A solver that finds nothing: what is left is one view after the other, and bounds from fewer views."""
+    """A solver that finds nothing: what is left is one view after the other, and bounds from fewer
+    views.
+    """
     nothing = SimpleNamespace(x=None, mip_dual_bound=None)
     monkeypatch.setattr(set_cover, "milp_solver", lambda who: lambda *_, **__: nothing)
     points = coarse_points()
     found = optimum_for(points, COARSE, TEN, cache=tmp_path)
     assert not all(found.proved)
-    assert all(coverage <= bound for coverage, bound in zip(found.best_coverage, found.bounds, strict=True))
+    assert all(
+        coverage <= bound for coverage, bound in zip(found.best_coverage, found.bounds, strict=True)
+    )
     assert list(tmp_path.iterdir()) == []  # nothing that is not proved is kept
     assert not found.views_reachable_proved
 
@@ -117,7 +132,8 @@ def needing_a_solver():
 
 
 @pytest.mark.parametrize(
-    ("bound", "proved"), [(-5.0, True), (-5.9, True), (-4.9999, True), (-6.0, False), (-5.9999, False), (None, False)]
+    ("bound", "proved"),
+    [(-5.0, True), (-5.9, True), (-4.9999, True), (-6.0, False), (-5.9999, False), (None, False)],
 )
 def test_bound_of_the_solver_decides_what_is_proved(monkeypatch, bound, proved):
     """The bound of a whole number is rounded down, but not what rounding may have taken from it."""
@@ -144,7 +160,7 @@ def test_no_time_is_refused(limit):
         solve_optimum(np.ones((2, 2), dtype=bool), time_limit=limit)
 
 
-# ------------------------------------------------------------------------------------------------------------ cache
+# -------------------------------------------------------------------------------------------- cache
 
 
 @needs_milp
@@ -161,7 +177,12 @@ def test_cache_tells_objects_scenes_and_candidates_apart(tmp_path):
     points = coarse_points()
     narrow = Scene(pixel_size=0.5, field_of_view=0.4)
     other = surface_points(parse_object("polygon:concave", COARSE), 0.5)
-    for case in ((points, COARSE, TEN), (points, narrow, TEN), (points, COARSE, TEN[:-1]), (other, COARSE, TEN)):
+    for case in (
+        (points, COARSE, TEN),
+        (points, narrow, TEN),
+        (points, COARSE, TEN[:-1]),
+        (other, COARSE, TEN),
+    ):
         optimum_for(*case, cache=tmp_path)
     assert len(list(tmp_path.iterdir())) == 4
 
@@ -191,7 +212,9 @@ def spoil(content):
     yield json.dumps({**content, "optimum": {**content["optimum"], "reachable": "many"}})
     sets = content["optimum"]["best_views"]
     yield json.dumps({**content, "optimum": {**content["optimum"], "best_views": sets[::-1]}})
-    yield json.dumps({**content, "optimum": {**content["optimum"], "best_views": [[99], *sets[1:]]}})
+    yield json.dumps(
+        {**content, "optimum": {**content["optimum"], "best_views": [[99], *sets[1:]]}}
+    )
     yield json.dumps({**content, "optimum": {**content["optimum"], "best_views": [[], *sets[1:]]}})
 
 

@@ -1,4 +1,6 @@
-"""The thesis's ranks on examples worked out by hand, and against the counts of a plain definition."""
+"""The thesis's ranks on examples worked out by hand, and against the counts of a plain
+definition.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +15,11 @@ from nbv_bench.statistics import ranks
 
 def ranked(episodes, name):
     """Ranks of episodes of one trial beside others of another one, None where there is none."""
-    cases = pd.DataFrame([{**own, "trial": trial} for trial in (0, 1) for own in episodes], dtype=float)
+    cases = pd.DataFrame(
+        [{**own, "trial": trial} for trial in (0, 1) for own in episodes], dtype=float
+    )
     found = ranks(cases, ["trial"]).reindex(cases.index)[name]
-    assert found[len(episodes):].reset_index(drop=True).equals(found[: len(episodes)])
+    assert found[len(episodes) :].reset_index(drop=True).equals(found[: len(episodes)])
     return [None if math.isnan(rank) else rank for rank in found[: len(episodes)]]
 
 
@@ -37,7 +41,8 @@ BY_HAND = [
     (metrics(10, 13, 1.0, 5.0), 5, 2),
     (metrics(10, 12, 0.98, 7.0), 4, 4),  # fewer views in all
     (metrics(10, 12, 0.99, 7.0), 3, 3),  # and of two equals the one that has seen more
-    (metrics(10, 12, 0.99, 7.0), 3, 3),  # equal in everything: the same rank, and none is left out behind it
+    # equal in everything: the same rank, and none is left out behind it
+    (metrics(10, 12, 0.99, 7.0), 3, 3),
     (metrics(None, 8, 0.94, 2.0), None, None),  # 95 % never reached: unranked
     (metrics(8, 20, 0.96, 9.0), 1, 5),  # a late end costs nothing if 95 % comes early
 ]
@@ -56,10 +61,16 @@ def test_an_episode_without_views_has_no_rank():
 
 
 EPISODES = st.lists(
-    st.builds(metrics, st.none() | st.integers(1, 3), st.integers(3, 5), st.sampled_from([0.96, 1.0]),
-              st.sampled_from([0.0, 0.5, 2.0])),
-    min_size=1, max_size=8,
-)  # fmt: skip
+    st.builds(
+        metrics,
+        st.none() | st.integers(1, 3),
+        st.integers(3, 5),
+        st.sampled_from([0.96, 1.0]),
+        st.sampled_from([0.0, 0.5, 2.0]),
+    ),
+    min_size=1,
+    max_size=8,
+)
 
 
 @given(EPISODES, st.randoms())
@@ -84,7 +95,9 @@ def test_a_rank_is_one_more_than_the_number_of_different_better_results(episodes
     for ranking, key in ((reconstruction_ranks, by_t95), (decision_ranks, by_regret)):
         ranked = [e for e in episodes if e["T95"] is not None]
         for own, rank in zip(episodes, ranking(episodes), strict=True):
-            expected = None if own["T95"] is None else 1 + len({key(e) for e in ranked if key(e) < key(own)})
+            expected = (
+                None
+                if own["T95"] is None
+                else 1 + len({key(e) for e in ranked if key(e) < key(own)})
+            )
             assert rank == expected
-
-

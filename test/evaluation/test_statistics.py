@@ -26,17 +26,23 @@ def test_on_one_object_it_is_the_textbook_interval(values):
     found = mean_interval(on_one_object(values))
     half = stats.t.ppf(0.975, len(values) - 1) * stats.sem(values)
     assert found.mean == pytest.approx(np.mean(values), abs=1e-9)
-    assert (found.low, found.high) == pytest.approx((found.mean - half, found.mean + half), abs=1e-9)
+    assert (found.low, found.high) == pytest.approx(
+        (found.mean - half, found.mean + half), abs=1e-9
+    )
     assert found.cases == len(values)
 
 
 @settings(max_examples=50)
 @given(st.integers(1, 4), st.integers(3, 6), st.integers(0, 2**32 - 1))
-def test_with_all_seeds_on_all_objects_it_is_the_interval_of_the_means_per_seed(objects, seeds, draw):
+def test_with_all_seeds_on_all_objects_it_is_the_interval_of_the_means_per_seed(
+    objects, seeds, draw
+):
     table = np.random.default_rng(draw).normal(size=(objects, seeds))
     found = mean_interval({(o, s): table[o, s] for o in range(objects) for s in range(seeds)})
     by_seed = mean_interval(on_one_object(table.mean(axis=0)))
-    assert (found.mean, found.low, found.high) == pytest.approx((by_seed.mean, by_seed.low, by_seed.high))
+    assert (found.mean, found.low, found.high) == pytest.approx(
+        (by_seed.mean, by_seed.low, by_seed.high)
+    )
 
 
 def test_three_values_by_hand():
@@ -47,8 +53,12 @@ def test_three_values_by_hand():
 
 
 def test_the_spread_between_objects_does_not_count():
-    """The objects are a fixed set: however different they are, the interval is that of the noise."""
-    found = mean_interval({("a", seed): 0.0 for seed in range(3)} | {("b", seed): 100.0 for seed in range(3)})
+    """The objects are a fixed set: however different they are, the interval is that of the
+    noise.
+    """
+    found = mean_interval(
+        {("a", seed): 0.0 for seed in range(3)} | {("b", seed): 100.0 for seed in range(3)}
+    )
     assert (found.mean, found.low, found.high) == (50.0, 50.0, 50.0)
 
 
@@ -63,7 +73,12 @@ def test_the_interval_holds_the_truth_as_often_as_it_says():
     held = 0
     for _ in range(1000):
         shared, own = rng.normal(size=6), rng.normal(size=(3, 6))
-        cases = {(o, s): 10.0 * o + shared[s] + 0.5 * own[o, s] for o in range(3) for s in range(6) if (o, s) != (1, 2)}
+        cases = {
+            (o, s): 10.0 * o + shared[s] + 0.5 * own[o, s]
+            for o in range(3)
+            for s in range(6)
+            if (o, s) != (1, 2)
+        }
         found = mean_interval(cases)
         held += found.low <= 10.0 <= found.high
     assert 0.92 <= held / 1000 <= 0.975
@@ -86,15 +101,33 @@ def test_one_seed_gives_a_mean_without_an_interval():
 
 
 def test_differences_are_paired_by_object_and_seed():
-    first = {("a", 0): 10.0, ("a", 1): 20.0, ("b", 0): 7.0, ("b", 1): 9.0, ("b", 2): 50.0, ("a", 3): 4.0, ("b", 3): 4.0}
-    second = {("a", 1): 18.0, ("a", 0): 9.0, ("b", 0): 6.0, ("b", 1): 7.0, ("c", 0): 99.0, ("a", 3): 3.0, ("b", 3): 2.0}
+    first = {
+        ("a", 0): 10.0,
+        ("a", 1): 20.0,
+        ("b", 0): 7.0,
+        ("b", 1): 9.0,
+        ("b", 2): 50.0,
+        ("a", 3): 4.0,
+        ("b", 3): 4.0,
+    }
+    second = {
+        ("a", 1): 18.0,
+        ("a", 0): 9.0,
+        ("b", 0): 6.0,
+        ("b", 1): 7.0,
+        ("c", 0): 99.0,
+        ("a", 3): 3.0,
+        ("b", 3): 2.0,
+    }
     found = paired_difference(first, second)
     assert found.difference.mean == pytest.approx(1.5)
     assert found.difference.cases == 6
     assert found.unpaired == 2
     assert math.isfinite(found.difference.low)
     swapped = paired_difference(second, first).difference
-    assert (swapped.low, swapped.high) == pytest.approx((-found.difference.high, -found.difference.low))
+    assert (swapped.low, swapped.high) == pytest.approx(
+        (-found.difference.high, -found.difference.low)
+    )
 
 
 def test_pairing_takes_out_what_both_have_in_common():
@@ -119,14 +152,23 @@ def test_over_objects_it_is_the_textbook_interval_of_their_means(values):
 
 
 def test_over_objects_the_seeds_only_count_through_the_mean_of_their_object():
-    noisy = {("a", 0): 0.0, ("a", 1): 2.0, ("b", 0): 9.0, ("b", 1): 11.0, ("c", 0): 4.0, ("d", 0): 5.0}
+    noisy = {
+        ("a", 0): 0.0,
+        ("a", 1): 2.0,
+        ("b", 0): 9.0,
+        ("b", 1): 11.0,
+        ("c", 0): 4.0,
+        ("d", 0): 5.0,
+    }
     means = {("a", 0): 1.0, ("b", 0): 10.0, ("c", 0): 4.0, ("d", 0): 5.0}
     assert object_interval(noisy) == dataclasses.replace(object_interval(means), cases=6)
 
 
 @pytest.mark.parametrize("objects", [1, 2, 3])
 def test_fewer_than_four_objects_have_no_interval_over_objects(objects):
-    found = object_interval({(name, seed): 10.0 * name for name in range(objects) for seed in range(5)})
+    found = object_interval(
+        {(name, seed): 10.0 * name for name in range(objects) for seed in range(5)}
+    )
     assert found.mean == pytest.approx(5.0 * (objects - 1))
     assert math.isnan(found.low)
     assert math.isnan(found.high)
@@ -144,6 +186,8 @@ def test_paired_differences_take_the_interval_that_is_asked_for():
     first = {("a", 0): 3.0, ("b", 0): 7.0, ("d", 0): 2.0, ("e", 0): 1.0}
     second = {("a", 0): 1.0, ("b", 0): 1.0, ("d", 0): 1.0, ("e", 0): 1.0, ("c", 0): 5.0}
     pair = paired_difference(first, second, interval=object_interval)
-    assert pair.difference == object_interval({("a", 0): 2.0, ("b", 0): 6.0, ("d", 0): 1.0, ("e", 0): 0.0})
+    assert pair.difference == object_interval(
+        {("a", 0): 2.0, ("b", 0): 6.0, ("d", 0): 1.0, ("e", 0): 0.0}
+    )
     assert math.isfinite(pair.difference.low)
     assert pair.unpaired == 1

@@ -17,7 +17,9 @@ FLOWER = Flower(frequency=3, amplitude=1.0)
 
 
 def test_a_belief_that_is_right_has_no_error():
-    belief = belief_of(lambda phi: FLOWER.radius(phi) - 0.1, lambda phi: FLOWER.radius(phi) + 0.1, size=1000)
+    belief = belief_of(
+        lambda phi: FLOWER.radius(phi) - 0.1, lambda phi: FLOWER.radius(phi) + 0.1, size=1000
+    )
     found = surface_error(belief, FLOWER)
     assert found.rmse == pytest.approx(0.0, abs=1e-12)
     assert found.max_error == pytest.approx(0.0, abs=1e-12)
@@ -51,10 +53,14 @@ def test_intersection_over_union_of_two_squares():
 
 
 def test_a_grid_that_holds_0_and_2_pi_counts_the_direction_once():
-    """A belief that is wrong at angle 0 alone, on a grid of 9 angles of which the last is the first again."""
+    """A belief that is wrong at angle 0 alone, on a grid of 9 angles of which the last is the first
+    again.
+    """
     grid = np.linspace(0.0, 2 * math.pi, 9)
     wrong = np.isin(np.arange(9), (0, 8))
-    belief = belief_of(lambda phi: np.where(wrong, 6.0, 4.0), lambda phi: np.where(wrong, 8.0, 6.0), grid=grid)
+    belief = belief_of(
+        lambda phi: np.where(wrong, 6.0, 4.0), lambda phi: np.where(wrong, 8.0, 6.0), grid=grid
+    )
     found = surface_error(belief, CIRCLE)
     assert found.rmse == pytest.approx(math.sqrt(4.0 / 8.0))
     assert found.band_coverage == pytest.approx(7.0 / 8.0)

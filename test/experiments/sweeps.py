@@ -51,7 +51,9 @@ def run(
 def files(folder: Path) -> dict[str, str]:
     """Every file of a results folder by name; times left out."""
     return {
-        str(path.relative_to(folder)): without_times(path) for path in sorted(folder.rglob("*")) if path.is_file()
+        str(path.relative_to(folder)): without_times(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
     }
 
 

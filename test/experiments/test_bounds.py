@@ -33,7 +33,9 @@ def drawn(simulation: Simulation) -> Shapes:
     return Shapes(angle, np.stack([np.full(360, radius) for radius in (3.0, 4.0)]))
 
 
-def predicted(simulation: Simulation, told: tuple[str, ...], taken: Poses, views: Poses, belief: SurfaceBelief):
+def predicted(
+    simulation: Simulation, told: tuple[str, ...], taken: Poses, views: Poses, belief: SurfaceBelief
+):
     scene = simulation.config.scene
     surface = ToldSurface(belief, StarReader(scene), simulation, told)
     return coverage_of(surface, surface.met(drawn(simulation), POINTS), POINTS, taken, views, scene)
@@ -50,10 +52,18 @@ def test_who_is_told_nothing_counts_as_the_rollout_does(halfway):
 
 def test_who_is_told_all_predicts_the_true_number_of_new_points_whatever_the_shapes(halfway):
     simulation, belief, taken = halfway
-    scene, judge, candidates = simulation.config.scene, simulation.judge, simulation.planner.views.candidates
+    scene, judge, candidates = (
+        simulation.config.scene,
+        simulation.judge,
+        simulation.planner.views.candidates,
+    )
     gains = predicted(simulation, STEPS["all three"], taken, candidates, belief).gains()
-    new = observe(judge.truth.points.angle, judge.truth.points.radius, candidates, scene) & ~judge.seen
-    there = np.abs(gains - new.sum(axis=1)).max(axis=0) < 0.05 * len(judge.truth)  # parts of an angle are independent
+    new = (
+        observe(judge.truth.points.angle, judge.truth.points.radius, candidates, scene)
+        & ~judge.seen
+    )
+    # parts of an angle are independent
+    there = np.abs(gains - new.sum(axis=1)).max(axis=0) < 0.05 * len(judge.truth)
     assert np.mean(there) > 0.95
     assert np.ptp(gains, axis=0).max() == 0.0
 

@@ -1,4 +1,6 @@
-"""A sweep whose episodes may end before what its tables count says so, before it runs and at the head of its report."""
+"""A sweep whose episodes may end before what its tables count says so, before it runs and at the
+head of its report.
+"""
 
 from __future__ import annotations
 
@@ -42,15 +44,24 @@ def test_shipped_sweeps_compare_what_they_count_or_are_about_the_claim_itself(pa
 
 @pytest.mark.parametrize(
     ("ending", "reason"),
-    [({"certify": "true"}, "COVERED"), ({"band_tolerance": "0.7"}, "BAND_NARROW"), ({"stall_views": "4"}, "STALLED"),
-     ({"min_gain": "0.1"}, "NO_GAIN")],
+    [
+        ({"certify": "true"}, "COVERED"),
+        ({"band_tolerance": "0.7"}, "BAND_NARROW"),
+        ({"stall_views": "4"}, "STALLED"),
+        ({"min_gain": "0.1"}, "NO_GAIN"),
+    ],
 )
 def test_each_end_by_what_a_planner_believes_is_named_with_the_lines_to_write(ending, reason):
     (note,) = notes(**ending)
-    assert f"episodes of known, U may end ({reason}) before reaching 95 % of the surface points" in note
+    assert (
+        f"episodes of known, U may end ({reason}) before reaching 95 % of the surface points"
+        in note
+    )
     assert "which T95 counts" in note
     remedy = re.search(r"\{stop_at_coverage: .*\}", note)[0]
-    text = SWEEP.format(target="points", protocol="sensor", more="", termination="").partition("settings")[0]
+    text = SWEEP.format(target="points", protocol="sensor", more="", termination="").partition(
+        "settings"
+    )[0]
     whole = f"{text}settings: {remedy}\n"
     assert comparison_notes(sweep_of(located(whole, "here"), "here", whole).as_dict()) == []
 
@@ -62,7 +73,9 @@ def test_without_them_and_in_the_thesis_protocol_nothing_is_said():
 
 def test_a_reference_with_another_target_than_what_is_counted_is_named():
     (note,) = notes(target="completeness")
-    assert note.startswith("known knows the object, but its target is completeness: others may be better in T95")
+    assert note.startswith(
+        "known knows the object, but its target is completeness: others may be better in T95"
+    )
     assert notes(target="completeness", more="stop_at_completeness: 0.95, ") == []
     (note,) = notes(more="stop_at_completeness: 0.95, ")
     assert "its target is points: others may be better in C95" in note
@@ -74,10 +87,26 @@ def tutorial() -> str:
     return re.search(r"```yaml\n(# file: mine.yaml\n.*?)```", text, re.DOTALL)[1]
 
 
-def test_the_sweep_of_the_tutorial_has_a_reference_everywhere_that_no_planner_beats(tmp_path, capsys):
-    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
+def test_the_sweep_of_the_tutorial_has_a_reference_everywhere_that_no_planner_beats(
+    tmp_path, capsys
+):
+    pytest.importorskip(
+        "joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'"
+    )
     (tmp_path / "mine.yaml").write_text(tutorial(), encoding="utf-8")
-    assert main(["experiment", str(tmp_path / "mine.yaml"), "--out", str(tmp_path / "out"), "--workers", "1"]) == 0
+    assert (
+        main(
+            [
+                "experiment",
+                str(tmp_path / "mine.yaml"),
+                "--out",
+                str(tmp_path / "out"),
+                "--workers",
+                "1",
+            ]
+        )
+        == 0
+    )
     said = capsys.readouterr()
     assert "note:" not in said.err + said.out
     assert "| sensor | U | " in said.out
@@ -87,13 +116,36 @@ def test_the_sweep_of_the_tutorial_has_a_reference_everywhere_that_no_planner_be
     assert (report.cases.groupby("planner")["t95_rel_percent"].mean()[["U", "CSW"]] >= 100.0).all()
 
 
-def test_the_same_sweep_with_the_ends_of_a_robot_says_how_many_episodes_have_no_count(tmp_path, capsys):
-    pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
-    text = tutorial().partition("settings:")[0].replace("seeds: 4", "seeds: 1").replace(", target: points", "")
+def test_the_same_sweep_with_the_ends_of_a_robot_says_how_many_episodes_have_no_count(
+    tmp_path, capsys
+):
+    pytest.importorskip(
+        "joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'"
+    )
+    text = (
+        tutorial()
+        .partition("settings:")[0]
+        .replace("seeds: 4", "seeds: 1")
+        .replace(", target: points", "")
+    )
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")
-    assert main(["experiment", str(tmp_path / "mine.yaml"), "--out", str(tmp_path / "out"), "--workers", "1"]) == 0
+    assert (
+        main(
+            [
+                "experiment",
+                str(tmp_path / "mine.yaml"),
+                "--out",
+                str(tmp_path / "out"),
+                "--workers",
+                "1",
+            ]
+        )
+        == 0
+    )
     said = capsys.readouterr()
-    assert said.err.startswith("note: episodes of greedy_oracle, U, CSW may end (COVERED, BAND_NARROW, STALLED) before")
+    assert said.err.startswith(
+        "note: episodes of greedy_oracle, U, CSW may end (COVERED, BAND_NARROW, STALLED) before"
+    )
     report = sweep_report(read_sweep(tmp_path / "out"))
     early = [e for e in report.episodes if e["metrics"]["T95"] is None]
     assert early

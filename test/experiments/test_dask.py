@@ -1,4 +1,6 @@
-"""Sweeps and campaigns on a cluster of dask: the same records, lost workers, and workers that are not as the runner."""
+"""Sweeps and campaigns on a cluster of dask: the same records, lost workers, and workers that are
+not as the runner.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def worker(tmp_path, scheduler):
 
     def start(before: str = "") -> subprocess.Popen[bytes]:
         command = [sys.executable, "-c", WORKER.format(before=before), scheduler]
-        begun.append(subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL))
+        begun.append(
+            subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.DEVNULL)
+        )
         return begun[-1]
 
     yield start
@@ -68,7 +72,9 @@ def run(path: Path, sweep, scheduler: str, **more):
         return run_sweep(folder, workers=1, backend="dask", scheduler=scheduler, **more)
 
 
-def test_records_are_those_of_one_process_though_a_worker_is_killed(tmp_path, sweep, scheduler, worker):
+def test_records_are_those_of_one_process_though_a_worker_is_killed(
+    tmp_path, sweep, scheduler, worker
+):
     sweeps.run(tmp_path / "here", sweep)
     first, killed = worker(), []
 
@@ -91,9 +97,13 @@ def test_records_are_those_of_one_process_though_a_worker_is_killed(tmp_path, sw
         ("import numpy; numpy.__version__ = '1.21.0'", r"numpy 1\.21\.0, must be "),
     ],
 )
-def test_worker_of_another_version_computes_nothing(tmp_path, sweep, scheduler, worker, before, words):
+def test_worker_of_another_version_computes_nothing(
+    tmp_path, sweep, scheduler, worker, before, words
+):
     worker(before)
-    with pytest.raises(BackEndError, match=rf"^the worker on \S+ \(.*\) has other versions: {words}") as error:
+    with pytest.raises(
+        BackEndError, match=rf"^the worker on \S+ \(.*\) has other versions: {words}"
+    ) as error:
         run(tmp_path, sweep, scheduler)
     assert "\n" not in str(error.value)
     assert not list(tmp_path.glob("episodes/*"))
@@ -117,7 +127,9 @@ def test_campaign_gives_the_rows_of_this_machine(tmp_path, scheduler, worker):
     worker()
     asked = ["lies", "scale", "--half", "test", "--planners", "U", "--seeds", "2", "--out"]
     assert main([*asked, str(tmp_path / "here"), "--backend", "sequential"]) == 0
-    assert main([*asked, str(tmp_path / "there"), "--backend", "dask", "--scheduler", scheduler]) == 0
+    assert (
+        main([*asked, str(tmp_path / "there"), "--backend", "dask", "--scheduler", scheduler]) == 0
+    )
     here, there = (sweeps.files(tmp_path / name) for name in ("here", "there"))
     assert set(here) == set(there) >= {"rows.csv", "table.md", "kinds.md"}
     for name in here:
@@ -129,8 +141,12 @@ def test_campaign_gives_the_rows_of_this_machine(tmp_path, scheduler, worker):
             assert here[name] == there[name]
 
 
-@pytest.mark.parametrize("command", [["lies"], ["honest"], ["unknown"], ["bounds"], ["calibrate", "--rows", "rows"]])
-@pytest.mark.parametrize("options", [["--backend", "dask"], ["--scheduler", "tcp://x:1"], ["--backend", "slurm"]])
+@pytest.mark.parametrize(
+    "command", [["lies"], ["honest"], ["unknown"], ["bounds"], ["calibrate", "--rows", "rows"]]
+)
+@pytest.mark.parametrize(
+    "options", [["--backend", "dask"], ["--scheduler", "tcp://x:1"], ["--backend", "slurm"]]
+)
 def test_back_end_of_a_campaign_that_is_none_is_refused_before_anything_is_written(
     tmp_path, capsys, monkeypatch, command, options
 ):
@@ -141,4 +157,3 @@ def test_back_end_of_a_campaign_that_is_none_is_refused_before_anything_is_writt
     assert said.count("\n") == 1
     assert "--backend" in said
     assert not list(tmp_path.iterdir())
-

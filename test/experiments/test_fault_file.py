@@ -30,7 +30,9 @@ def load(tmp_path):
 def test_the_standard_campaign_kills_each_node_at_20_moments_and_knows_every_kind_of_fault():
     campaign = load_campaign("standard")
     kills = {
-        fault.node: case.repeats for case in campaign.cases for fault in case.faults
+        fault.node: case.repeats
+        for case in campaign.cases
+        for fault in case.faults
         if isinstance(fault, Kill) and fault.at < 0.0 and len(case.faults) == 1
     }
     assert kills == {"surface_mapper": 20, "nbv_planner": 20, "depth_camera": 20}
@@ -64,9 +66,21 @@ def test_a_small_campaign_is_read(load):
         ("at: 1", "when: 1", ["line 8", "unknown setting 'when'"]),
         ("  one:", "  reference:", ["line 6", "no name of a case"]),
         ("  one:", "  One case:", ["line 6", "no name of a case"]),
-        ("faults: [{kind: kill, node: nbv_planner, at: 1}]", "faults: []", ["line 8", "at least one"]),
-        ("    faults: [{kind: kill, node: nbv_planner, at: 1}]", "", ["line 6", "'faults' is missing"]),
-        ("kind: kill, node: nbv_planner, at: 1", "kind: stall, seconds: 2, every: 1", ["line 8", "every"]),
+        (
+            "faults: [{kind: kill, node: nbv_planner, at: 1}]",
+            "faults: []",
+            ["line 8", "at least one"],
+        ),
+        (
+            "    faults: [{kind: kill, node: nbv_planner, at: 1}]",
+            "",
+            ["line 6", "'faults' is missing"],
+        ),
+        (
+            "kind: kill, node: nbv_planner, at: 1",
+            "kind: stall, seconds: 2, every: 1",
+            ["line 8", "every"],
+        ),
     ],
 )
 def test_what_is_wrong_is_named_with_its_line(load, old, new, words):
@@ -86,9 +100,20 @@ def test_a_campaign_that_is_not_there_is_said_with_those_that_are():
 
 def outcome_of(run, **changes) -> Outcome:
     values = {
-        "case": run.case.name, "number": run.number, "seed": run.seed, "reason": "MAX_VIEWS", "detail": "",
-        "seconds": 1.0, "visited": (0.0,), "map_views": 1, "goals": 1, "lost_views": 0, "coverage": 0.5, "rmse": None,
-        "digest": "", "starts": 1,
+        "case": run.case.name,
+        "number": run.number,
+        "seed": run.seed,
+        "reason": "MAX_VIEWS",
+        "detail": "",
+        "seconds": 1.0,
+        "visited": (0.0,),
+        "map_views": 1,
+        "goals": 1,
+        "lost_views": 0,
+        "coverage": 0.5,
+        "rmse": None,
+        "digest": "",
+        "starts": 1,
     }
     return Outcome(**{**values, **changes})
 

@@ -28,7 +28,10 @@ with folder_lock(Path(sys.argv[1])):
 def holder(tmp_path):
     """Return another process that holds the folder."""
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout.readline() == "held\n"
     yield process
@@ -37,7 +40,9 @@ def holder(tmp_path):
 
 
 def test_second_process_is_refused_and_told_who_holds_the_folder(tmp_path, holder):
-    with pytest.raises(ResultsError, match=f"being written by process {holder.pid} on {platform.node()}"):
+    with pytest.raises(
+        ResultsError, match=f"being written by process {holder.pid} on {platform.node()}"
+    ):
         folder_lock(tmp_path).__enter__()
     assert (tmp_path / LOCK_FILE).exists()
 
@@ -78,6 +83,8 @@ def test_forked_child_does_not_keep_the_lock(tmp_path):
 
 
 def test_other_process_can_take_it(tmp_path):
-    done = subprocess.run([sys.executable, "-c", HOLD, str(tmp_path)], input="", capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", HOLD, str(tmp_path)], input="", capture_output=True, text=True
+    )
     assert done.stdout == "held\n"
     assert done.returncode == 0

@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from nbv_bench.optimum.least import LeastTimeCase, candidate_views, least_views_row, optimum_row, run_optima
+from nbv_bench.optimum.least import (
+    LeastTimeCase,
+    candidate_views,
+    least_views_row,
+    optimum_row,
+    run_optima,
+)
 from nbv_bench.optimum.optimum_problem import points_for_95
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
@@ -22,12 +28,16 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import MotionSettings
 from nbv_planner.world.visibility import observe
 
-pytestmark = pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
+pytestmark = pytest.mark.skipif(
+    not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming"
+)
 
 START = MotionSettings().start(Scene().view_distance)
 
 
-@pytest.mark.parametrize("text", ["polygon:convex", "square:width=8", "flower:frequency=3,amplitude=2"])
+@pytest.mark.parametrize(
+    "text", ["polygon:convex", "square:width=8", "flower:frequency=3,amplitude=2"]
+)
 def test_greedy_is_the_omniscient_planner_of_the_thesis_protocol(text, tmp_path):
     row = optimum_row(text, 100, tmp_path, 60.0)
     greedy = PlannerSettings(planner="greedy", objective="OSM", first_candidate=-1)
@@ -41,7 +51,10 @@ def test_greedy_is_the_omniscient_planner_of_the_thesis_protocol(text, tmp_path)
 
 def test_rows_do_not_depend_on_the_number_of_workers(tmp_path):
     wanted = [(text, count) for text in ("square:width=4", "star") for count in (12, 30)]
-    once, again = ([partial(optimum_row, *one, tmp_path / name, 60.0) for one in wanted] for name in ("one", "two"))
+    once, again = (
+        [partial(optimum_row, *one, tmp_path / name, 60.0) for one in wanted]
+        for name in ("one", "two")
+    )
     alone, steps = run_optima(once, 1), []
     assert run_optima(again, 2, steps.append) == alone
     assert steps == [1, 2, 3, 4]
@@ -65,7 +78,12 @@ def test_100_candidates_are_those_of_the_thesis():
 
 # Radii with the view circle's, so that its views are among the poses.
 ANNULUS = ViewSpaceSettings(
-    view_space="annulus", annulus_min=8.5, annulus_max=11.5, annulus_radii=3, annulus_angles=20, annulus_headings=3
+    view_space="annulus",
+    annulus_min=8.5,
+    annulus_max=11.5,
+    annulus_radii=3,
+    annulus_angles=20,
+    annulus_headings=3,
 )
 CIRCLE = view_space_for(ViewSpaceSettings(num_views=20), Scene()).candidates
 
@@ -77,7 +95,9 @@ def test_views_of_the_fewest_are_those_of_the_candidates():
     for name, views in (("circle", CIRCLE), ("poses", poses)):
         least = row.costs[f"{name}, least"]
         assert len(least.views) == least.cost == least.bound <= row.costs[f"{name}, greedy"].cost
-        seen = observe(surface.angle, surface.radius, views.chosen(np.array(least.views)), Scene()).any(axis=0)
+        seen = observe(
+            surface.angle, surface.radius, views.chosen(np.array(least.views)), Scene()
+        ).any(axis=0)
         assert seen.sum() >= points_for_95(len(surface))
     assert row.costs["poses, least"].cost <= row.costs["circle, least"].cost
 
@@ -90,15 +110,25 @@ def test_no_tour_among_the_poses_is_below_the_bound_and_that_of_the_best_ring_is
     assert best.bound < best.cost <= least.cost + 1e-9
     assert least.proved
     surface = surface_points(parse_object(text, Scene()), Scene().pixel_size)
-    seen, needed = observe(surface.angle, surface.radius, poses, Scene()), points_for_95(len(surface))
+    seen, needed = (
+        observe(surface.angle, surface.radius, poses, Scene()),
+        points_for_95(len(surface)),
+    )
     assert seen[list(best.views)].any(axis=0).sum() >= needed
     (distance,) = set(poses.distance[list(best.views)])
     angles = np.array([0.0314, *poses.view_angle[list(best.views)]])
-    driven = abs(distance - 10.0) + distance * np.abs(angle_difference(angles[1:], angles[:-1])).sum()
+    driven = (
+        abs(distance - 10.0) + distance * np.abs(angle_difference(angles[1:], angles[:-1])).sum()
+    )
     assert driven / speed + dwell * len(best.views) == pytest.approx(best.cost)
     rng = np.random.default_rng(1)
-    for _ in range(50):  # greedy tours with drawn preferences, along shortest paths around the object's bound
-        here, seconds, known = CameraPose.from_polar(0.0314, 10.0), 0.0, np.zeros(len(surface), dtype=bool)
+    # greedy tours with drawn preferences, along shortest paths around the object's bound
+    for _ in range(50):
+        here, seconds, known = (
+            CameraPose.from_polar(0.0314, 10.0),
+            0.0,
+            np.zeros(len(surface), dtype=bool),
+        )
         weight = 1.0 + rng.random(len(poses))
         while known.sum() < needed:
             cost = path_around(here, poses, Scene().radius_max) / speed + dwell

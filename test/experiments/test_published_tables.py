@@ -1,4 +1,6 @@
-"""The thesis's tables 7.1 and 7.2, printed digit by printed digit: all 22 objects and 7 planners are run anew."""
+"""The thesis's tables 7.1 and 7.2, printed digit by printed digit: all 22 objects and 7 planners
+are run anew.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,13 @@ from nbv_bench.experiments.summary.thesis_tables import compared_with_thesis
 from nbv_bench.experiments.sweep_file import load_sweep
 
 HALF_A_DIGIT = {
-    "t95_rel_percent": 0.5, "t_rel_percent": 0.5, "rec_percent": 0.5, "avg_individual_regret": 0.005,
-    "rank_rec": 0.05, "rank_nbv": 0.05, "not_reached": 0.0,
+    "t95_rel_percent": 0.5,
+    "t_rel_percent": 0.5,
+    "rec_percent": 0.5,
+    "avg_individual_regret": 0.005,
+    "rank_rec": 0.05,
+    "rank_nbv": 0.05,
+    "not_reached": 0.0,
 }
 """How far a figure may be from its printed one, which is rounded."""
 
@@ -31,6 +38,10 @@ def test_every_printed_digit_is_reproduced(compared, figure):
     rows = [row for row in compared if row["figure"] == figure]
     classes = {row["object_class"] for row in rows}
     assert len({row["algorithm"] for row in rows}) == 7
-    assert classes >= {"all"} if figure in ("t_rel_percent", "rec_percent", "not_reached") else len(classes) == 5
+    assert (
+        classes >= {"all"}
+        if figure in ("t_rel_percent", "rec_percent", "not_reached")
+        else len(classes) == 5
+    )
     wrong = [row for row in rows if abs(row["difference"]) > HALF_A_DIGIT[figure] + 1e-9]
     assert not wrong

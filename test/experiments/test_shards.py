@@ -64,8 +64,9 @@ def test_shard_that_has_not_run_or_not_to_its_end_is_missing_until_it_has(tmp_pa
     run_shard(out, sweep, 2, 4)
     run_shard(out, sweep, 3, 4)
     assert read_sweep(out).missing_shards == [1, 4]
-    assert sweep_report(read_sweep(out)).progress == (
-        "4 of 8 cases, 0 failed; 2 of 4 shards are missing: 1,4 (of --shard i/4)"
+    assert (
+        sweep_report(read_sweep(out)).progress
+        == "4 of 8 cases, 0 failed; 2 of 4 shards are missing: 1,4 (of --shard i/4)"
     )
     share = dealt((case.slug for case in sweep.cases()), 4)
     lost = next(slug for slug, number in share.items() if number == 3)
@@ -74,7 +75,9 @@ def test_shard_that_has_not_run_or_not_to_its_end_is_missing_until_it_has(tmp_pa
     assert read_sweep(out).missing_shards == [3, 4]
     (out / "failures").mkdir()
     case = next(case for case in sweep.cases() if case.slug == lost)
-    (out / "failures" / f"{lost}.json").write_text(json.dumps({"case": case.as_dict(), "error": "E"}))
+    (out / "failures" / f"{lost}.json").write_text(
+        json.dumps({"case": case.as_dict(), "error": "E"})
+    )
     assert read_sweep(out).missing_shards == [4], "a case that has failed has run"
 
 
@@ -83,16 +86,24 @@ def test_number_of_shards_that_is_none_is_named(tmp_path, sweep, shards):
     run_shard(tmp_path / "out", sweep, 1, 4)
     path = tmp_path / "out" / "manifest.json"
     path.write_text(path.read_text().replace('"shards": 4', f'"shards": {shards}'))
-    with pytest.raises(ResultsError, match=r"manifest\.json: it holds no sweep \(TypeError: shards is "):
+    with pytest.raises(
+        ResultsError, match=r"manifest\.json: it holds no sweep \(TypeError: shards is "
+    ):
         read_sweep(tmp_path / "out")
 
 
 def test_shards_hold_each_other_up_in_nothing(tmp_path, sweep):
     out = tmp_path / "out"
-    with SweepFolder(out, sweep, shard=Shard(1, 2)) as first, SweepFolder(out, sweep, shard=Shard(2, 2)) as second:
+    with (
+        SweepFolder(out, sweep, shard=Shard(1, 2)) as first,
+        SweepFolder(out, sweep, shard=Shard(2, 2)) as second,
+    ):
         assert {path.name for path in out.iterdir()} == {
-            "manifest.json", "sweep.yaml", ".lock-1-of-2", ".lock-2-of-2",
-        }  # fmt: skip
+            "manifest.json",
+            "sweep.yaml",
+            ".lock-1-of-2",
+            ".lock-2-of-2",
+        }
         cases = [{case.slug for case in folder.unfinished()} for folder in (first, second)]
         assert cases[0] | cases[1] == {case.slug for case in sweep.cases()}
         assert cases[0] & cases[1] == set()
@@ -114,7 +125,11 @@ def test_shards_that_begin_at_the_same_time_describe_the_folder_once(tmp_path, s
         process.join()
     assert [process.exitcode for process in processes] == [0] * 8
     assert read_sweep(tmp_path / "out").missing_shards == []
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"episodes", "manifest.json", "sweep.yaml"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "episodes",
+        "manifest.json",
+        "sweep.yaml",
+    }
 
 
 def test_half_written_file_of_another_shard_is_left_alone(tmp_path, sweep):
@@ -124,7 +139,9 @@ def test_half_written_file_of_another_shard_is_left_alone(tmp_path, sweep):
     for path in remains.values():
         path.touch()
     with SweepFolder(tmp_path / "out", sweep, shard=Shard(1, 2)):
-        assert {slug: path.exists() for slug, path in remains.items()} == {s: n == 2 for s, n in share.items()}
+        assert {slug: path.exists() for slug, path in remains.items()} == {
+            s: n == 2 for s, n in share.items()
+        }
 
 
 def test_another_number_of_shards_is_refused(tmp_path, sweep):
@@ -135,7 +152,10 @@ def test_another_number_of_shards_is_refused(tmp_path, sweep):
         begun = "with --shard i/4" if shard else "without --shard"
         for other in (None, Shard(1, 3), Shard(1, 4)):
             if other != shard:
-                with pytest.raises(ResultsError, match=f"was begun {begun}; continue it like this or choose another"):
+                with pytest.raises(
+                    ResultsError,
+                    match=f"was begun {begun}; continue it like this or choose another",
+                ):
                     SweepFolder(out, sweep, resume=True, shard=other)
 
 
@@ -144,5 +164,7 @@ def test_shard_of_other_versions_is_refused(tmp_path, sweep):
     path = tmp_path / "out" / "manifest.json"
     manifest = json.loads(path.read_text())
     path.write_text(json.dumps({**manifest, "versions": {**manifest["versions"], "numpy": "1.0"}}))
-    with pytest.raises(ResultsError, match=r'begun with other versions: numpy was "1\.0", is ".*; all shards need'):
+    with pytest.raises(
+        ResultsError, match=r'begun with other versions: numpy was "1\.0", is ".*; all shards need'
+    ):
         SweepFolder(tmp_path / "out", sweep, shard=Shard(2, 2))

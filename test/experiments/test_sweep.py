@@ -13,30 +13,46 @@ from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.world.simulated_camera import SensorSettings
 
 SWEEP = Sweep(
-    name="x", objects=("square:width=4", "star"), protocols=("thesis", "sensor"), seeds=(5, 7),
-    planners={"U": PlannerSettings(planner="greedy", objective="U"), "any": PlannerSettings(planner="random")},
+    name="x",
+    objects=("square:width=4", "star"),
+    protocols=("thesis", "sensor"),
+    seeds=(5, 7),
+    planners={
+        "U": PlannerSettings(planner="greedy", objective="U"),
+        "any": PlannerSettings(planner="random"),
+    },
     base=EpisodeConfig(sensor=SensorSettings(num_beams=9)),
 )
 
 
 def test_cases_are_the_product_and_planners_change_fastest():
     named = [case.as_dict() for case in SWEEP.cases()]
-    cases = [tuple(case[key] for key in ("protocol", "seed", "object", "planner")) for case in named]
+    cases = [
+        tuple(case[key] for key in ("protocol", "seed", "object", "planner")) for case in named
+    ]
     assert len(cases) == len(set(cases)) == 16
-    assert cases[:4] == [("thesis", 5, shape, planner) for shape in SWEEP.objects for planner in SWEEP.planners]
+    assert cases[:4] == [
+        ("thesis", 5, shape, planner) for shape in SWEEP.objects for planner in SWEEP.planners
+    ]
 
 
 def test_seed_goes_to_the_sensor_and_to_the_random_planner_and_the_rest_is_kept():
     config = SWEEP.case("any", "star", "sensor", 7).config
     assert (config.object, config.protocol) == ("star", "sensor")
     assert config.sensor == SensorSettings(num_beams=9, seed=7)
-    assert dataclasses.asdict(config.planner) == dataclasses.asdict(PlannerSettings(planner="random", planner_seed=7))
+    assert dataclasses.asdict(config.planner) == dataclasses.asdict(
+        PlannerSettings(planner="random", planner_seed=7)
+    )
 
 
 def test_case_says_what_the_results_are_grouped_by():
     assert SWEEP.case("U", "star", "thesis", 5).as_dict() == {
-        "planner": "U", "object": "star", "object_class": "polygon", "protocol": "thesis", "seed": 5,
-    }  # fmt: skip
+        "planner": "U",
+        "object": "star",
+        "object_class": "polygon",
+        "protocol": "thesis",
+        "seed": 5,
+    }
 
 
 def test_cases_can_be_listed_from_the_plain_form():
@@ -45,20 +61,33 @@ def test_cases_can_be_listed_from_the_plain_form():
 
 def test_file_names_are_plain_and_differ():
     sweep = dataclasses.replace(
-        SWEEP, objects=("file:/a/b.csv", "file:/a_b.csv", "file:" + "x" * 300 + ".csv", "file:ü.csv"),
-        planners={label: PlannerSettings() for label in ("a/b", "a b", "..", "A B")}, measures=("episode", "other"),
+        SWEEP,
+        objects=("file:/a/b.csv", "file:/a_b.csv", "file:" + "x" * 300 + ".csv", "file:ü.csv"),
+        planners={label: PlannerSettings() for label in ("a/b", "a b", "..", "A B")},
+        measures=("episode", "other"),
     )
     slugs = [case.slug for case in sweep.cases()]
     assert len({slug.lower() for slug in slugs}) == len(slugs)
-    assert all(re.fullmatch(r"[\w.-]{1,200}", slug, re.ASCII) and not slug.startswith(".") for slug in slugs)
-    assert SWEEP.case("U", "square:width=4", "thesis", 5).slug.startswith("U-square_width_4-thesis-seed5-")
+    assert all(
+        re.fullmatch(r"[\w.-]{1,200}", slug, re.ASCII) and not slug.startswith(".")
+        for slug in slugs
+    )
+    assert SWEEP.case("U", "square:width=4", "thesis", 5).slug.startswith(
+        "U-square_width_4-thesis-seed5-"
+    )
 
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [("ellipse:a=6,b=4", "ellipse"), ("polygon:star", "polygon"), ("star", "polygon"), ("file:polygon.csv", "file"),
-     ("prior:3", "prior"), ("random:flower:3", "random:flower")],
-)  # fmt: skip
+    [
+        ("ellipse:a=6,b=4", "ellipse"),
+        ("polygon:star", "polygon"),
+        ("star", "polygon"),
+        ("file:polygon.csv", "file"),
+        ("prior:3", "prior"),
+        ("random:flower:3", "random:flower"),
+    ],
+)
 def test_class_of_an_object(text, name):
     assert object_class(text) == name
 

@@ -18,10 +18,18 @@ from nbv_planner.planning.planners import PLANNERS as PLANNER_NAMES
 from nbv_planner.world.objects import OBJECT_SETS
 
 VARIANTS_ONLY = {
-    "robust", "robust_parts", "covered", "covered_test", "covered_real", "covered_annulus", "time_22",
+    "robust",
+    "robust_parts",
+    "covered",
+    "covered_test",
+    "covered_real",
+    "covered_annulus",
+    "time_22",
     "time_random_test",
 }
-"""Sweeps that compare variants of the mapper, or times, with each other, not planners with the omniscient one."""
+"""Sweeps that compare variants of the mapper, or times, with each other, not planners with the
+omniscient one.
+"""
 SHIPPED = sorted((Path(__file__).parents[2] / "config" / "experiments").glob("*.yaml"))
 
 
@@ -38,7 +46,12 @@ def test_sweep_is_as_the_file_says(tmp_path):
 
 def test_what_is_left_out_has_a_default(tmp_path):
     sweep = sweeps.load(tmp_path, "objects: thesis\nplanners: {U: {objective: U}}\n")
-    assert (sweep.name, sweep.protocols, sweep.seeds, len(sweep.objects)) == ("tiny", ("thesis",), (0,), 22)
+    assert (sweep.name, sweep.protocols, sweep.seeds, len(sweep.objects)) == (
+        "tiny",
+        ("thesis",),
+        (0,),
+        22,
+    )
 
 
 def test_seeds_are_a_count_or_a_list(tmp_path):
@@ -48,13 +61,19 @@ def test_seeds_are_a_count_or_a_list(tmp_path):
 
 
 def test_arcs_are_lists(tmp_path):
-    text = "objects: [star]\nplanners: {U: {objective: U}}\nsettings: {views: {allowed_arcs: [0, 3.5]}}"
+    text = (
+        "objects: [star]\nplanners: {U: {objective: U}}\nsettings: {views: {allowed_arcs: [0,"
+        " 3.5]}}"
+    )
     assert sweeps.load(tmp_path, text).base.views.allowed_arcs == (0.0, 3.5)
 
 
 @pytest.mark.parametrize("name", OBJECT_SETS)
 def test_objects_are_a_set_by_its_name(tmp_path, name):
-    assert sweeps.load(tmp_path, f"objects: {name}\nplanners: {{U: {{objective: U}}}}\n").objects == OBJECT_SETS[name]
+    assert (
+        sweeps.load(tmp_path, f"objects: {name}\nplanners: {{U: {{objective: U}}}}\n").objects
+        == OBJECT_SETS[name]
+    )
 
 
 def test_sets_and_objects_can_stand_in_one_list(tmp_path):
@@ -67,8 +86,13 @@ LINES = {
     "nam: x": ["line 3: unknown key 'nam'", "measure, name, objects"],
     "objects: cube": ["line 3: objects", "given twice, first in line 1"],
     "protocols: thesis": ["line 3: protocols", "list"],
-    "protocols: [thesis, real]": ["line 3: protocols: unknown protocol 'real'; known: sensor, thesis"],
-    "protocols:\n  - thesis\n  - thesis": ["line 5: protocols", "'thesis' is given twice, first in line 4"],
+    "protocols: [thesis, real]": [
+        "line 3: protocols: unknown protocol 'real'; known: sensor, thesis"
+    ],
+    "protocols:\n  - thesis\n  - thesis": [
+        "line 5: protocols",
+        "'thesis' is given twice, first in line 4",
+    ],
     "seeds: 0": ["line 3: seeds", "0 is out of range", ">= 1"],
     "seeds: many": ["line 3: seeds", "'many'", "integer"],
     "seeds: 1.5": ["line 3: seeds", "1.5", "integer"],
@@ -77,8 +101,15 @@ LINES = {
     "seeds: [1, 1]": ["line 3: seeds", "1 is given twice"],
     "seeds: []": ["line 3: seeds", "at least one"],
     "measure: [sense]": ["line 3: measure: unknown measure 'sense'; known: ", "episode"],
-    "settings:\n  sensr: {}": ["line 4: settings: unknown group 'sensr'; known: ", "mapper, ", "sensor, "],
-    "settings:\n  sensor:\n    nois_std: 1": ["line 5: settings.sensor: unknown parameter 'nois_std'", "noise_std"],
+    "settings:\n  sensr: {}": [
+        "line 4: settings: unknown group 'sensr'; known: ",
+        "mapper, ",
+        "sensor, ",
+    ],
+    "settings:\n  sensor:\n    nois_std: 1": [
+        "line 5: settings.sensor: unknown parameter 'nois_std'",
+        "noise_std",
+    ],
     "settings:\n  sensor:\n    noise_std: -1": ["line 5: settings.sensor: noise_std: -1.0", ">= 0"],
     "settings: {sensor: {noise_std: .nan}}": ["line 3: settings.sensor: noise_std", "finite"],
     "settings: {sensor: {num_beams: [1]}}": ["line 3: settings.sensor: num_beams", "integer"],
@@ -86,12 +117,24 @@ LINES = {
     "settings: {planner: {objective: U}}": ["line 3: settings.planner", "'planners'"],
     "settings: {object: star}": ["line 3: settings.object", "'objects'"],
     "settings: {protocol: sensor}": ["line 3: settings.protocol", "'protocols'"],
-    "settings:\n  termination:\n    max_duration: 5": ["line 5: settings.termination.max_duration", "max_views"],
+    "settings:\n  termination:\n    max_duration: 5": [
+        "line 5: settings.termination.max_duration",
+        "max_views",
+    ],
     "settings: {thesis_tie_tolerance: 2}": ["line 3: settings: thesis_tie_tolerance: 2.0", "< 1"],
-    "settings: {thesis_tie_tolerance: little}": ["line 3: settings: thesis_tie_tolerance", "number"],
-    "settings:\n  scene:\n    radius_min: 9": ["line 4: settings.scene: radius_min: 9.0 must be < 8.0 (radius_max)"],
+    "settings: {thesis_tie_tolerance: little}": [
+        "line 3: settings: thesis_tie_tolerance",
+        "number",
+    ],
+    "settings:\n  scene:\n    radius_min: 9": [
+        "line 4: settings.scene: radius_min: 9.0 must be < 8.0 (radius_max)"
+    ],
     "settings:\n  mapper: {prior_mean: 9}": ["line 3: settings: prior_mean: 9.0", "[2, 8]"],
-    "settings: {views: {allowed_arcs: [1.0, 1.001]}}": ["line 2: planners.U", "allowed_arcs", "none"],
+    "settings: {views: {allowed_arcs: [1.0, 1.001]}}": [
+        "line 2: planners.U",
+        "allowed_arcs",
+        "none",
+    ],
 }
 """What line 3 and those after it may not be; lines 1 and 2 are the objects and the planners."""
 
@@ -103,20 +146,31 @@ def test_mistake_is_refused_with_its_line(tmp_path, text):
 
 PLANNERS = {
     "CSV: {objective: CSV}": ["line 3: planners.CSV: unknown objective 'CSV'; known: C, CS, CSN, "],
-    "X:\n    planner: best": ["line 4: planners.X: unknown planner 'best'; known: design, frontier, greedy, "],
-    "X:\n    planner: two_phase\n    phase_one_objective: Q": ["line 5: planners.X: unknown objective 'Q'"],
+    "X:\n    planner: best": [
+        "line 4: planners.X: unknown planner 'best'; known: design, frontier, greedy, "
+    ],
+    "X:\n    planner: two_phase\n    phase_one_objective: Q": [
+        "line 5: planners.X: unknown objective 'Q'"
+    ],
     "X: {planner: [greedy]}": ["line 3: planners.X.planner", "single value"],
     "X: U": ["line 3: planners.X", "mapping"],
     "X:": ["line 3: planners.X", "mapping"],
     "X: {objectiv: U}": ["line 3: planners.X: unknown parameter 'objectiv'", "objective"],
     "X: {objective: U, planner_seed: 1}": ["line 3: planners.X.planner_seed", "'seeds'"],
     "X:\n    planner: greedy\n    phase_one_objective: CS": [
-        "line 5: planners.X: phase_one_objective has no effect with planner greedy, only with two_phase"
+        "line 5: planners.X: phase_one_objective has no effect with planner greedy, only with"
+        " two_phase"
     ],
-    "X: {objective: U, sweep_views: 4}": ["line 3: planners.X: sweep_views has no effect", "uniform"],
+    "X: {objective: U, sweep_views: 4}": [
+        "line 3: planners.X: sweep_views has no effect",
+        "uniform",
+    ],
     "X: {travel_weight: -1}": ["line 3: planners.X: travel_weight: -1.0", ">= 0"],
     "X: {first_candidate: 100}": ["line 3: planners.X: first_candidate: 100 must be < 100"],
-    "X: {objective: I}\n  X: {objective: U}": ["line 4: planners.X", "given twice, first in line 3"],
+    "X: {objective: I}\n  X: {objective: U}": [
+        "line 4: planners.X",
+        "given twice, first in line 3",
+    ],
 }
 
 
@@ -126,8 +180,16 @@ def test_planner_that_cannot_be_is_refused_with_its_line(tmp_path, text):
 
 
 OBJECTS = {
-    "cube": ["line 2: objects", "'cube'", "set (thesis, random_tuning, random_test, real, slices_tuning,", "list"],
-    "\n  - random:flower:1\n  - random_tuning": ["line 4: objects", "flower:1' is given twice, first in line 3"],
+    "cube": [
+        "line 2: objects",
+        "'cube'",
+        "set (thesis, random_tuning, random_test, real, slices_tuning,",
+        "list",
+    ],
+    "\n  - random:flower:1\n  - random_tuning": [
+        "line 4: objects",
+        "flower:1' is given twice, first in line 3",
+    ],
     "[random:flower]": ["line 2: objects: object 'random:flower': seed ''", "whole number"],
     "[]": ["line 2: objects", "at least one"],
     "3": ["line 2: objects", "3", "text"],
@@ -166,7 +228,9 @@ def refused(folder: Path, text: str, words: list[str]) -> None:
     assert [word for word in ["tiny.yaml", *words] if word not in message] == [], message
 
 
-def test_name_of_a_shipped_sweep_will_do_and_a_folder_of_that_name_is_no_hindrance(tmp_path, monkeypatch):
+def test_name_of_a_shipped_sweep_will_do_and_a_folder_of_that_name_is_no_hindrance(
+    tmp_path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "thesis").mkdir()
     assert load_sweep("thesis").name == "thesis"
@@ -195,22 +259,36 @@ OF_LISTED_OBJECTS = ("theory", "prior_known", "on_the_way")
 
 
 @pytest.mark.parametrize(
-    "path", [path for path in SHIPPED if path.stem not in OF_LISTED_OBJECTS], ids=lambda path: path.stem
+    "path",
+    [path for path in SHIPPED if path.stem not in OF_LISTED_OBJECTS],
+    ids=lambda path: path.stem,
 )
 def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
     sweep = load_sweep(path.stem)
     assert sweep.name == path.stem
-    named = path.stem.replace("_sensor", "") if path.stem.startswith(("random", "real")) else "thesis"
+    named = (
+        path.stem.replace("_sensor", "") if path.stem.startswith(("random", "real")) else "thesis"
+    )
     others = {
-        "covered": "random_tuning", "covered_test": "random_test", "blind_first_view_test": "random_test",
-        "random_test_effort": "random_test", "covered_real": "real", "refined_test": "random_test",
-        "dwell_random_test": "random_test", "dwell_real": "real", "completeness_test": "random_test",
-        "completeness_real": "real", "annulus_random_test": "random_test", "time_random_test": "random_test",
-        "slices": "slices_test", "silhouettes": "silhouettes_test",
+        "covered": "random_tuning",
+        "covered_test": "random_test",
+        "blind_first_view_test": "random_test",
+        "random_test_effort": "random_test",
+        "covered_real": "real",
+        "refined_test": "random_test",
+        "dwell_random_test": "random_test",
+        "dwell_real": "real",
+        "completeness_test": "random_test",
+        "completeness_real": "real",
+        "annulus_random_test": "random_test",
+        "time_random_test": "random_test",
+        "slices": "slices_test",
+        "silhouettes": "silhouettes_test",
     }
     assert sweep.objects == OBJECT_SETS[others.get(path.stem, named)]
     omniscient = [
-        label for label, planner in sweep.planners.items()
+        label
+        for label, planner in sweep.planners.items()
         if planner.used_objectives == (OMNISCIENT,) and planner.first_candidate < 0
     ]
     others = {"completeness": "points", "annulus": "annulus"}.get(path.stem.split("_")[0])
@@ -223,15 +301,25 @@ def test_shipped_sweeps_are_those_that_the_thesis_and_the_evaluation_ask_for():
     thesis, everything, sensor = (load_sweep(name) for name in ("thesis", "thesis_all", "sensor"))
     assert list(thesis.planners) == ["greedy_oracle", "CSW", "IOA", "I", "U", "UP", "CS-U"]
     assert thesis.planners["CS-U"].label == "CSN-U"
-    assert (sensor.planners, sensor.protocols, len(sensor.seeds)) == (thesis.planners, ("sensor",), 10)
+    assert (sensor.planners, sensor.protocols, len(sensor.seeds)) == (
+        thesis.planners,
+        ("sensor",),
+        10,
+    )
     until_t95 = dataclasses.replace(sensor.base, stop_at_coverage=FULL_ENOUGH)
     for name in ("random_tuning", "random_test", "real", "shapes"):
         exact, noisy = (load_sweep(name + suffix) for suffix in ("", "_sensor"))
         assert (exact.protocols, exact.base) == (thesis.protocols, thesis.base)
-        assert (noisy.protocols, noisy.base, noisy.seeds) == (sensor.protocols, until_t95, sensor.seeds)
+        assert (noisy.protocols, noisy.base, noisy.seeds) == (
+            sensor.protocols,
+            until_t95,
+            sensor.seeds,
+        )
         assert noisy.planners.items() >= thesis.planners.items()
         assert noisy.planners.items() >= exact.planners.items()
-    greedy = {planner.objective for planner in everything.planners.values() if planner.planner == "greedy"}
+    greedy = {
+        planner.objective for planner in everything.planners.values() if planner.planner == "greedy"
+    }
     assert greedy == set(OBJECTIVE_INFO)
     assert {planner.planner for planner in everything.planners.values()} == set(PLANNER_NAMES)
 
@@ -248,7 +336,10 @@ def test_the_planners_of_the_shipped_sweep_with_a_known_prior_do_know_it():
 @pytest.mark.parametrize("name", ["blind_first_view", "blind_first_view_test"])
 def test_blind_first_views_are_spread_evenly_around_the_circle(name):
     sweep = load_sweep(name)
-    assert [planner.first_candidate for planner in sweep.planners.values()] == [-1, *range(5, 100, 10)]
+    assert [planner.first_candidate for planner in sweep.planners.values()] == [
+        -1,
+        *range(5, 100, 10),
+    ]
     assert {planner.used_objectives for planner in sweep.planners.values()} == {(OMNISCIENT,)}
 
 
@@ -266,9 +357,13 @@ def test_shipped_theory_sweep_draws_its_surfaces_from_its_own_prior():
     assert mapper.schedule_b >= slope[1]
 
 
-@pytest.mark.parametrize("objects", ["ellipse:a=6,b=4", "star, ellipse:a=6, b=4", "flower:frequency=5,amplitude=1"])
+@pytest.mark.parametrize(
+    "objects", ["ellipse:a=6,b=4", "star, ellipse:a=6, b=4", "flower:frequency=5,amplitude=1"]
+)
 def test_an_object_with_commas_that_is_not_quoted_is_told_to_be(tmp_path, objects):
     whole = objects.removeprefix("star, ").replace(" ", "")
     with pytest.raises(ConfigFileError) as caught:
         sweeps.load(tmp_path, f"objects: [{objects}]\nplanners: {{U: {{objective: U}}}}\n")
-    assert f'line 1: objects: an object that holds a comma must be quoted: "{whole}"' in str(caught.value)
+    assert f'line 1: objects: an object that holds a comma must be quoted: "{whole}"' in str(
+        caught.value
+    )

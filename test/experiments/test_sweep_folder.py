@@ -42,13 +42,19 @@ def test_folder_describes_itself_before_anything_runs(begun, sweep):
     assert (begun / "sweep.yaml").read_text() == sweeps.TINY
     manifest = json.loads((begun / "manifest.json").read_text())
     assert {**manifest, "versions": 0} == {
-        "format": "nbv_planner sweep", "format_version": 1, "sweep": sweep.as_dict(), "versions": 0, "cases": 8,
-    }  # fmt: skip
+        "format": "nbv_planner sweep",
+        "format_version": 1,
+        "sweep": sweep.as_dict(),
+        "versions": 0,
+        "cases": 8,
+    }
     assert {"nbv_planner", "numpy", "scipy", "python"} <= set(manifest["versions"])
 
 
 def test_folder_that_holds_something_needs_resume(begun, sweep):
-    with pytest.raises(ResultsError, match=r"out is not empty; continue it with --resume or choose another"):
+    with pytest.raises(
+        ResultsError, match=r"out is not empty; continue it with --resume or choose another"
+    ):
         SweepFolder(begun, sweep)
     SweepFolder(begun, sweep, resume=True)
 
@@ -67,7 +73,10 @@ def test_resume_of_another_sweep_is_refused_and_the_difference_named(begun, swee
 
 @pytest.mark.parametrize(
     ("values", "words"),
-    [({"format_version": 2}, r"format_version is 2, .* reads 1"), ({"format": "x"}, "format is 'x', must be 'nbv_pl")],
+    [
+        ({"format_version": 2}, r"format_version is 2, .* reads 1"),
+        ({"format": "x"}, "format is 'x', must be 'nbv_pl"),
+    ],
 )
 def test_folder_of_another_format_is_refused(begun, sweep, values, words):
     change(begun / "manifest.json", **values)
@@ -137,7 +146,10 @@ def test_half_written_files_are_removed_but_only_where_the_runner_writes(begun, 
 
 def test_result_that_cannot_be_written_is_an_error(begun, sweep):
     (begun / "episodes").touch()
-    with SweepFolder(begun, sweep, resume=True) as folder, pytest.raises(ResultsError, match="cannot write to"):
+    with (
+        SweepFolder(begun, sweep, resume=True) as folder,
+        pytest.raises(ResultsError, match="cannot write to"),
+    ):
         folder.keep(outcome(sweep))
 
 

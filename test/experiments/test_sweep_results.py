@@ -1,4 +1,6 @@
-"""Reading a sweep: the order is that of the sweep, whatever was run first, and what cannot be read is named."""
+"""Reading a sweep: the order is that of the sweep, whatever was run first, and what cannot be read
+is named.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def results(tmp_path):
     sweep = sweeps.load(tmp_path)
     with SweepFolder(tmp_path / "out", sweep) as folder:
         for number, case in reversed(list(enumerate(sweep.cases()))):
-            folder.keep(Outcome(case, {"case": case.as_dict(), "number": number}, failed=number % 2 == 1))
+            folder.keep(
+                Outcome(case, {"case": case.as_dict(), "number": number}, failed=number % 2 == 1)
+            )
     (tmp_path / "out" / "episodes" / ".half.json.tmp").write_text("{")
     return tmp_path / "out"
 
@@ -39,7 +43,10 @@ def test_sweep_that_has_just_begun_has_no_episodes(tmp_path):
 def test_folder_of_another_version_is_refused_and_both_are_named(results):
     manifest = json.loads((results / "manifest.json").read_text())
     (results / "manifest.json").write_text(json.dumps({**manifest, "format_version": 7}))
-    with pytest.raises(ResultsError, match=r"manifest\.json: format_version is 7, this version of the package reads 1"):
+    with pytest.raises(
+        ResultsError,
+        match=r"manifest\.json: format_version is 7, this version of the package reads 1",
+    ):
         read_sweep(results)
 
 

@@ -21,13 +21,16 @@ from nbv_bench.experiments.sweep import case_identities
 from nbv_planner.errors import ConfigFileError
 
 SENSOR = sweeps.TINY.replace("protocols: [thesis, sensor]", "protocols: [sensor]")
-VARIED = SENSOR.replace("max_views: 2", "max_views: 12, stall_views: 0, certify: false") + """\
+VARIED = (
+    SENSOR.replace("max_views: 2", "max_views: 12, stall_views: 0, certify: false")
+    + """\
   robust: {robust: false}
 vary:
   - pixel_size: [0.1, 0.4]
   - {view_distance: [9, 12], range_max: [9, 12]}
   - noise_std: [0.05, 0.2]
 """
+)
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +44,11 @@ def results(tmp_path_factory):
 def test_every_variant_is_run_once_and_that_of_the_settings_is_shared(tmp_path):
     sweep = sweeps.load(tmp_path, VARIED)
     assert list(sweep.variants) == [
-        "", "pixel_size=0.4", "view_distance=9, range_max=9", "view_distance=12, range_max=12", "noise_std=0.05",
+        "",
+        "pixel_size=0.4",
+        "view_distance=9, range_max=9",
+        "view_distance=12, range_max=12",
+        "noise_std=0.05",
     ]
     cases = sweep.cases()
     assert len(cases) == 5 * 2 * 2 == len({case.slug for case in cases})
@@ -62,24 +69,39 @@ def test_a_sweep_without_variations_has_the_files_that_it_always_had(tmp_path):
 
 
 LINES = {
-    "vary: {pixel_sise: [0.1, 0.2]}": ["line 15: vary: unknown parameter 'pixel_sise'; known: ", "pixel_size"],
+    "vary: {pixel_sise: [0.1, 0.2]}": [
+        "line 15: vary: unknown parameter 'pixel_sise'; known: ",
+        "pixel_size",
+    ],
     "vary: {seed: [1, 2]}": ["line 15: vary: unknown parameter 'seed'"],
     "vary: {pixel_size: 0.1}": ["line 15: vary.pixel_size: must be a list"],
-    "vary: {pixel_size: [0.1]}": ["line 15: vary: must be 'parameter: [value, ...]' with at least two values"],
+    "vary: {pixel_size: [0.1]}": [
+        "line 15: vary: must be 'parameter: [value, ...]' with at least two values"
+    ],
     "vary: {}": ["line 15: vary: must be 'parameter: [value, ...]'"],
     "vary: []": ["line 15: vary: must be a list with at least one item"],
     "vary: {pixel_size: [0.1, 0.2], range_max: [9]}": ["line 15: vary", "as many of each"],
     "vary: {pixel_size: [0.1, 0.2], range_max: [9, 10, 11]}": ["line 15: vary", "as many of each"],
-    "vary:\n  - pixel_size: [0.1, -0.2]": ["line 16: vary: pixel_size: -0.2 is out of range; must be >= 1e-12"],
+    "vary:\n  - pixel_size: [0.1, -0.2]": [
+        "line 16: vary: pixel_size: -0.2 is out of range; must be >= 1e-12"
+    ],
     "vary: {pixel_size: [0.1, tiny]}": ["line 15: vary: pixel_size: 'tiny' is text"],
     "vary: {num_beams: [31, 31.5]}": ["line 15: vary: num_beams: 31.5"],
     "vary: {pixel_size: [0.2, 0.2]}": ["line 15: vary.pixel_size: 0.2 is given twice"],
     "vary: {pixel_size: [0.1, 0.1]}": ["line 15: vary.pixel_size: 0.1 is given twice"],
-    "vary:\n  - pixel_size: [0.1, 0.2]\n  - pixel_size: [0.2, 0.4]": ["line 17: vary.pixel_size: 0.2 is given twice"],
-    "vary: {view_distance: [9, 9], range_max: [9, 10]}": ["line 15: vary.view_distance: 9 is given twice"],
-    "vary:\n  view_distance:\n    - 9\n    - 7": ["line 18: vary.view_distance: view_distance: 7.0 puts the camera in"],
+    "vary:\n  - pixel_size: [0.1, 0.2]\n  - pixel_size: [0.2, 0.4]": [
+        "line 17: vary.pixel_size: 0.2 is given twice"
+    ],
+    "vary: {view_distance: [9, 9], range_max: [9, 10]}": [
+        "line 15: vary.view_distance: 9 is given twice"
+    ],
+    "vary:\n  view_distance:\n    - 9\n    - 7": [
+        "line 18: vary.view_distance: view_distance: 7.0 puts the camera in"
+    ],
     "vary: {radius_max: [8, 5]}": ["line 15: vary.radius_max", "ellipse:a=6,b=4"],
-    "vary: {pixel_size: [0.1, 0.2]}\nmeasure: [theory]": ["line 15: vary: is for the measure episode only"],
+    "vary: {pixel_size: [0.1, 0.2]}\nmeasure: [theory]": [
+        "line 15: vary: is for the measure episode only"
+    ],
 }
 
 
@@ -120,13 +142,17 @@ def test_table_holds_the_ratio_to_the_reference_in_the_same_scene(results):
     records = [json.loads(path.read_text()) for path in (folder / "episodes").glob("*.json")]
     for row in table.records():
         name = str(row["parameter"]).partition(" ")[0]
-        at_value = [r for r in records if any(
-            r["config"][group].get(name) == row["value"] for group in ("scene", "sensor")
-        ) and _others_are_as_the_sweep_has_them(r, row)]
+        at_value = [
+            r
+            for r in records
+            if any(r["config"][group].get(name) == row["value"] for group in ("scene", "sensor"))
+            and _others_are_as_the_sweep_has_them(r, row)
+        ]
         t95 = {(r["case"]["planner"], r["case"]["object"]): r["metrics"]["T95"] for r in at_value}
         assert len(t95) == 4
         ratios = [
-            100.0 * t95["random", shape] / t95["greedy_oracle", shape] for shape in report.sweep["objects"]
+            100.0 * t95["random", shape] / t95["greedy_oracle", shape]
+            for shape in report.sweep["objects"]
             if t95["random", shape] and t95["greedy_oracle", shape]
         ]
         assert row["t95_random"].cases == len(ratios)
@@ -155,6 +181,10 @@ def test_optimum_is_that_of_each_scene(results, tmp_path, monkeypatch):
     report = sweep_report(read_sweep(results[1]))
     optima = sweep_optima(report.episodes)
     assert len(optima) == 10
-    points = {place[0]: best.surface_points for place, best in optima.items() if place[1] == "square:width=4"}
+    points = {
+        place[0]: best.surface_points
+        for place, best in optima.items()
+        if place[1] == "square:width=4"
+    }
     assert points["sensor (pixel_size=0.4)"] < points["sensor"] / 3
     assert points["sensor (noise_std=0.05)"] == points["sensor"]

@@ -56,7 +56,9 @@ def test_a_moved_end_leaves_no_more_outside_than_it_may(short, level):
 
 
 def episodes(number: int, seed: int = 0, views: int = 12, wrong: float = 0.0) -> Rows:
-    """Episodes of as many objects, whose shapes say `wrong` logits more than is true, with noise of 0.3 logits."""
+    """Episodes of as many objects, whose shapes say `wrong` logits more than is true, with noise of
+    0.3 logits.
+    """
     rng = np.random.default_rng(seed)
     truth = np.tile(np.linspace(0.2, 0.995, views), number)
     object_ = np.repeat(np.arange(number), views)
@@ -71,7 +73,11 @@ def episodes(number: int, seed: int = 0, views: int = 12, wrong: float = 0.0) ->
 
 def test_real_outlines_weigh_as_much_as_all_others():
     rows = episodes(9)
-    assert rows.weight[rows.real].sum() == pytest.approx(rows.weight[~rows.real].sum()) == pytest.approx(54.0)
+    assert (
+        rows.weight[rows.real].sum()
+        == pytest.approx(rows.weight[~rows.real].sum())
+        == pytest.approx(54.0)
+    )
     assert (rows.chosen(rows.real).weight == 1.0).all()
 
 
@@ -118,7 +124,12 @@ def test_lines_count_up_to_the_claim():
     claims = np.array([False, False, False, True, True, False, False, False])
     found = Estimates(rows.truth, rows.truth, rows.truth, claims)
     everything = summarised(rows, found)[0]
-    assert (everything.lines, everything.inside, everything.episodes, everything.claimed) == (5, 5, 2, 2)
+    assert (everything.lines, everything.inside, everything.episodes, everything.claimed) == (
+        5,
+        5,
+        2,
+        2,
+    )
     assert (everything.held, everything.late) == (1, 0.0)
     assert "held 1 (50.0%" in everything.words
 
@@ -148,9 +159,26 @@ def test_nothing_to_fit_is_refused():
 
 def test_recording_keeps_what_was_done(tmp_path, capsys):
     rows, before = tmp_path / "rows.csv", TABLE.read_bytes()
-    assert main(["calibrate", "--objects", "square:width=6", "--rows", str(rows), "--workers", "1"]) == 0
+    assert (
+        main(["calibrate", "--objects", "square:width=6", "--rows", str(rows), "--workers", "1"])
+        == 0
+    )
     first = rows.read_text(encoding="utf-8")
-    assert main(["calibrate", "--objects", "square:width=6", "--rows", str(rows), "--workers", "1", "--judge"]) == 0
+    assert (
+        main(
+            [
+                "calibrate",
+                "--objects",
+                "square:width=6",
+                "--rows",
+                str(rows),
+                "--workers",
+                "1",
+                "--judge",
+            ]
+        )
+        == 0
+    )
     assert rows.read_text(encoding="utf-8") == first
     with rows.open(encoding="utf-8", newline="") as lines:
         read = list(csv.DictReader(lines))

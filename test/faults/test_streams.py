@@ -1,4 +1,6 @@
-"""Messages on their way: lost, late, twice, in another order, broken; and each of it by its seed."""
+"""Messages on their way: lost, late, twice, in another order, broken; and each of it by its
+seed.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +11,14 @@ from campaigns.faults import Bias, Corrupt, Delay, Drop, Duplicate, FaultyStream
 
 
 def stream(*faults, seed: int = 0) -> FaultyStream[str]:
-    return FaultyStream(faults, np.random.default_rng(seed), lambda message, fault, rng: f"{fault.kind}({message})")
+    return FaultyStream(
+        faults, np.random.default_rng(seed), lambda message, fault, rng: f"{fault.kind}({message})"
+    )
 
 
-def passed(one: FaultyStream[str], number: int, *, elapsed: float | None = 0.0) -> list[tuple[float, str]]:
+def passed(
+    one: FaultyStream[str], number: int, *, elapsed: float | None = 0.0
+) -> list[tuple[float, str]]:
     """What comes of `number` messages, sent once a second, in the order in which it comes."""
     found = [delivery for n in range(number) for delivery in one.passed(str(n), float(n), elapsed)]
     return [(delivery.due, delivery.message) for delivery in found]

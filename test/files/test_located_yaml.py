@@ -43,9 +43,10 @@ def test_numbers_are_read_as_in_parameter_files(read):
 
 
 def test_error_inside_a_block_is_blamed_on_the_value(read):
-    with pytest.raises(ConfigFileError, match=r"x\.yaml, line 2: b: not allowed$"), read("a: 1\nb: 2").mapping()[
-        "b"
-    ].blamed():
+    with (
+        pytest.raises(ConfigFileError, match=r"x\.yaml, line 2: b: not allowed$"),
+        read("a: 1\nb: 2").mapping()["b"].blamed(),
+    ):
         raise SettingError("not\nallowed")
 
 
@@ -58,7 +59,11 @@ def test_error_inside_a_block_is_blamed_on_the_value(read):
         ("a: 1\nb: 2\na: 3", lambda v: v.mapping(), ["line 3", "a: is given twice", "line 1"]),
         ("- 1", lambda v: v.mapping(), ["line 1", "mapping"]),
         ("? [1]\n: 2", lambda v: v.mapping(), ["line 1", "key"]),
-        ("a: &x {b: 1}\nc:\n  <<: *x", lambda v: v.mapping()["c"].mapping(), ["line 3", "c", "key"]),
+        (
+            "a: &x {b: 1}\nc:\n  <<: *x",
+            lambda v: v.mapping()["c"].mapping(),
+            ["line 3", "c", "key"],
+        ),
         ("a: {}", lambda v: v.mapping()["a"].sequence(), ["line 1", "a", "list"]),
         ("a: []", lambda v: v.mapping()["a"].sequence(), ["line 1", "a", "at least one"]),
         ("\na: [1]", lambda v: v.mapping()["a"].scalar(), ["line 2", "a", "single value"]),
@@ -67,7 +72,11 @@ def test_error_inside_a_block_is_blamed_on_the_value(read):
         ("a: !!python/name:os.system x", lambda v: v.mapping()["a"].scalar(), ["line 1", "python"]),
         ("a: 3", lambda v: v.mapping()["a"].text(), ["line 1", "3", "text"]),
         ("a: ''", lambda v: v.mapping()["a"].text(), ["line 1", "text"]),
-        ("a: 1\nq: 2", lambda v: v.known_mapping("key", ("a", "b")), ["line 2", "unknown key 'q'", "a, b"]),
+        (
+            "a: 1\nq: 2",
+            lambda v: v.known_mapping("key", ("a", "b")),
+            ["line 2", "unknown key 'q'", "a, b"],
+        ),
     ],
 )
 def test_what_is_not_allowed_is_refused_with_its_line(read, text, use, words):
@@ -86,7 +95,10 @@ def laughs(levels: int, first: str = "[x, x, x, x, x, x, x, x, x]") -> str:
 
 
 HOSTILE = {
-    "date": ("a: 1\nb: 2024-02-31\n", "line 2: b: '2024-02-31' is no timestamp: day (is out|31 must be in) "),
+    "date": (
+        "a: 1\nb: 2024-02-31\n",
+        "line 2: b: '2024-02-31' is no timestamp: day (is out|31 must be in) ",
+    ),
     "digits": (f"a: 1\nb: {'9' * 5000}\n", "line 2: b: .*must have 100 characters or fewer"),
     "hexadecimal": (f"b: 0x{'f' * 5000}\n", "line 1: b: .*must have 100 characters or fewer"),
     "brackets": ("a: 1\nb: " + "[" * 2000, "line 2: values are nested more than 50 deep"),
@@ -95,7 +107,10 @@ HOSTILE = {
     "list of itself": ("a: 1\nb: &b [*b]\n", "line 2: a value holds itself"),
     "mapping of itself": ("b: &b\n  c: *b\n", "line 2: a value holds itself"),
     "aliases": (laughs(9), "line 7: aliases make more than 1000000 values"),
-    "levels": ("\n".join(["a0: &a0 [1]"] + [f"a{i}: &a{i} [*a{i - 1}]" for i in range(1, 60)]), "50 levels"),
+    "levels": (
+        "\n".join(["a0: &a0 [1]"] + [f"a{i}: &a{i} [*a{i - 1}]" for i in range(1, 60)]),
+        "50 levels",
+    ),
     "nothing": ('a: 1\nb: "x\\0y"\n', "line 2: .*has a character that no text has"),
     "half a character": ('a: 1\nb: "\\ud800"\n', "line 2: .*has a character that no text has"),
     "beyond characters": ('b: "\\UFFFFFFFF"\n', "cannot read"),

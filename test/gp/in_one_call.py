@@ -10,7 +10,9 @@ from nbv_planner.gp.condensed import CondensedMeasurements
 
 def fast_posterior(kernel, prior_mean, grid, angle, radius, noise_std):
     """Mean and standard deviation at the grid, with all measurements kept."""
-    posterior = FastPosterior.none(kernel, prior_mean, grid, len(angle)).adding(angle, radius, noise_std)
+    posterior = FastPosterior.none(kernel, prior_mean, grid, len(angle)).adding(
+        angle, radius, noise_std
+    )
     return posterior.mean_and_std()
 
 

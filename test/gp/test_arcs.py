@@ -30,7 +30,9 @@ def chain_and_arcs(draw):
     chain = draw(chains)
     gaps = draw(arrays(float, 3, elements=st.floats(1e-6, 2.0)))
     precisions = draw(arrays(float, 3, elements=st.sampled_from([0.0, 1.0, 1e2, 1e4])))
-    return chain, [one_step(chain, gap, precision) for gap, precision in zip(gaps, precisions, strict=True)]
+    return chain, [
+        one_step(chain, gap, precision) for gap, precision in zip(gaps, precisions, strict=True)
+    ]
 
 
 @given(chain_and_arcs())
@@ -45,7 +47,9 @@ def test_combining_arcs_is_associative_and_no_step_is_neutral(drawn):
 
 @given(chain_and_arcs())
 def test_a_bridge_is_the_conditional_of_the_joint_gaussian(drawn):
-    """Write down the joint law of middle and end given the start and the measurements, and condition it densely."""
+    """Write down the joint law of middle and end given the start and the measurements, and
+    condition it densely.
+    """
     chain, (first, second, _) = drawn
     both, meeting = first.joined(second)
     bridge = meeting.bridges(chain.size)
@@ -60,13 +64,21 @@ def test_a_bridge_is_the_conditional_of_the_joint_gaussian(drawn):
     spread = A2 @ gain @ A2.T + C2
     end = reached + np.linalg.cholesky(spread) @ np.ones(d)
     kalman = np.linalg.solve(spread, A2 @ gain).T
-    np.testing.assert_allclose(both.forward[:, :d, 0] @ start + both.forward[:, d, 0], reached, rtol=1e-6, atol=1e-8)
-    middle = bridge.weight[..., 0] @ np.concatenate([start, end]) + bridge.offset[:, 0]
-    # Over short stretches the end hardly strays from where the start leads, so that its last digits decide.
-    rounding = 4.0 * np.finfo(float).eps * np.abs(kalman) @ np.abs(end)
-    assert (np.abs(middle - mean - kalman @ (end - reached)) < 1e-6 + 1e-4 * np.abs(mean) + rounding).all()
     np.testing.assert_allclose(
-        bridge.covariance[..., 0], gain - kalman @ A2 @ gain, rtol=1e-4, atol=1e-8 * np.abs(gain).max()
+        both.forward[:, :d, 0] @ start + both.forward[:, d, 0], reached, rtol=1e-6, atol=1e-8
+    )
+    middle = bridge.weight[..., 0] @ np.concatenate([start, end]) + bridge.offset[:, 0]
+    # Over short stretches the end hardly strays from where the start leads, so that its last digits
+    # decide.
+    rounding = 4.0 * np.finfo(float).eps * np.abs(kalman) @ np.abs(end)
+    assert (
+        np.abs(middle - mean - kalman @ (end - reached)) < 1e-6 + 1e-4 * np.abs(mean) + rounding
+    ).all()
+    np.testing.assert_allclose(
+        bridge.covariance[..., 0],
+        gain - kalman @ A2 @ gain,
+        rtol=1e-4,
+        atol=1e-8 * np.abs(gain).max(),
     )
     first_only = meeting.bridges(1)
     np.testing.assert_allclose(first_only.weight, bridge.weight[:1], rtol=1e-12)
@@ -79,7 +91,11 @@ def test_a_bridge_is_the_conditional_of_the_joint_gaussian(drawn):
 def test_where_stretches_meet_no_pivot_falls_below_one(drawn):
     """So that the systems can be solved without exchanging rows."""
     chain, (first, second, third) = drawn
-    for before, after in [(first, second), (first, second.then(third)), (first.then(second), third)]:
+    for before, after in [
+        (first, second),
+        (first, second.then(third)),
+        (first.then(second), third),
+    ]:
         d = chain.size
         rest = np.eye(d) + before.forward[:, d + 1 :, 0] @ after.likelihood[:, :d, 0]
         while len(rest):
@@ -95,7 +111,9 @@ def test_inverses_and_roots_of_a_stack(d, seed):
     unit = np.broadcast_to(np.eye(d)[..., None], covariance.shape)
     np.testing.assert_allclose(product(inverse_of(covariance), covariance), unit, rtol=0, atol=1e-9)
     root = root_of(covariance)
-    np.testing.assert_allclose(product(root, root.swapaxes(0, 1)), covariance, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        product(root, root.swapaxes(0, 1)), covariance, rtol=1e-12, atol=1e-12
+    )
     np.testing.assert_array_equal(root, np.tril(root.transpose(2, 0, 1)).transpose(1, 2, 0))
 
 

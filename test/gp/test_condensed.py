@@ -1,4 +1,6 @@
-"""Measurements condensed to a bounded number of angles: what is kept, what is lost, and how little."""
+"""Measurements condensed to a bounded number of angles: what is kept, what is lost, and how
+little.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,15 @@ def columns(rows):
     return tuple(np.array(column, dtype=float) for column in zip(*rows, strict=True))
 
 
-special = [0.0, 1.0, 1.0 + 1e-15, 1.0 + 1e-9, float(EDGE[3]), float(np.nextafter(TWO_PI, 0.0)), -1e-17]
+special = [
+    0.0,
+    1.0,
+    1.0 + 1e-15,
+    1.0 + 1e-9,
+    float(EDGE[3]),
+    float(np.nextafter(TWO_PI, 0.0)),
+    -1e-17,
+]
 angles = st.one_of(st.floats(-7.0, 14.0), st.sampled_from(special), st.floats(2.0, 2.001))
 rows = st.tuples(angles, st.floats(2.0, 8.0), st.floats(1e-3, 1.0))
 batches = st.lists(st.lists(rows, min_size=1, max_size=40).map(columns), min_size=1, max_size=4)
@@ -71,7 +81,9 @@ def test_nothing_is_merged_across_a_cell_boundary(parts):
     place = np.where(wrapped < EDGE[0], wrapped + TWO_PI, wrapped)
     cell = np.searchsorted(EDGE, place, side="right") - 1
     expected = np.bincount(cell, noise**-2.0, minlength=8)
-    np.testing.assert_allclose(np.bincount(data.cell, data.precision, minlength=8), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        np.bincount(data.cell, data.precision, minlength=8), expected, rtol=1e-12
+    )
 
 
 @given(batches)
@@ -79,7 +91,9 @@ def test_changed_names_every_cell_that_differs(parts):
     before = gathered(parts[:-1], 16)
     after = before.adding(*parts[-1])
     for cell in set(range(8)) - set(after.changed.tolist()):
-        np.testing.assert_array_equal(before.columns[:, before.cell == cell], after.columns[:, after.cell == cell])
+        np.testing.assert_array_equal(
+            before.columns[:, before.cell == cell], after.columns[:, after.cell == cell]
+        )
 
 
 def test_only_repeats_are_merged_up_to_the_bound():
@@ -96,16 +110,21 @@ def test_a_grid_larger_than_the_bound_raises_it():
 
 
 def test_merging_goes_for_near_pairs_and_for_what_is_hardly_measured():
-    angle = np.array([0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.99, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7])
+    angle = np.array(
+        [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.99, 1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7]
+    )
     noise = np.where(np.arange(17) == 16, 1e3, 1.0)
     data = CondensedMeasurements.none(np.array([0.1]), 15).adding(angle, np.ones(17), noise)
     assert np.abs(data.angle - 0.995).min() < 1e-12  # the nearest pair
-    np.testing.assert_allclose(data.angle[-1], 1.6, atol=1e-6)  # and the one with an end that is hardly measured
+    # and the one with an end that is hardly measured
+    np.testing.assert_allclose(data.angle[-1], 1.6, atol=1e-6)
 
 
 def test_more_is_kept_beside_a_gap():
     angle = np.concatenate([np.arange(0.5, 1.0, 1e-3), np.arange(3.0, 3.5, 1e-3)])
-    data = CondensedMeasurements.none(np.arange(6) * np.pi / 3, 200).adding(angle, np.ones(1000), np.ones(1000))
+    data = CondensedMeasurements.none(np.arange(6) * np.pi / 3, 200).adding(
+        angle, np.ones(1000), np.ones(1000)
+    )
     spacing = np.diff(data.angle)
     gap = int(spacing.argmax())
     beside = [spacing[0], spacing[gap - 1], spacing[gap + 1], spacing[-1]]
@@ -113,16 +132,20 @@ def test_more_is_kept_beside_a_gap():
 
 
 def test_of_a_rough_surface_what_lies_far_from_the_cell_boundaries_is_merged_first():
-    """Also where that is farther apart: what lies nearer hides it, the sooner the more is measured."""
+    """Also where that is farther apart: what lies nearer hides it, the sooner the more is
+    measured.
+    """
     angle = np.concatenate([[1e-3, 2e-3], np.linspace(0.4, 0.6, 20), [0.998, 0.999]])
     ones = np.ones(len(angle))
-    smooth, rough = (CondensedMeasurements.none(np.arange(6.0), 12, diffusion=q) for q in (0.0, 100.0))
+    smooth, rough = (
+        CondensedMeasurements.none(np.arange(6.0), 12, diffusion=q) for q in (0.0, 100.0)
+    )
     rough = rough.adding(angle, ones, ones)
     np.testing.assert_array_equal(rough.angle[[0, 1, -2, -1]], angle[[0, 1, -2, -1]])
     assert smooth.adding(angle, ones, ones).angle[0] > angle[0]
 
 
-# --------------------------------------------------------------------------------------------------- against the exact
+# -------------------------------------------------------------------------------- against the exact
 
 
 def in_batches(kernel, data, most, size=1000):
@@ -145,9 +168,14 @@ def test_twenty_thousand_condensed_measurements_are_within_a_millimetre(nu, leng
     data = sample(kind, 20_000, noise)
     most = most_exact_angles(kernel)
     posterior = in_batches(kernel, data, most)
-    assert posterior.solver == ("fast" if kind in ("repeated", "nearly equal", "on the grid") else "condensed")
+    assert posterior.solver == (
+        "fast" if kind in ("repeated", "nearly equal", "on the grid") else "condensed"
+    )
     assert len(posterior.data) <= most
-    (mean, std), (exact_mean, exact_std) = posterior.mean_and_std(), fast_posterior(kernel, 5.0, GRID, *data)
+    (mean, std), (exact_mean, exact_std) = (
+        posterior.mean_and_std(),
+        fast_posterior(kernel, 5.0, GRID, *data),
+    )
     assert np.abs(std - exact_std).max() < 1e-3
     assert np.abs(mean - exact_mean).max() < 1e-3
 
@@ -155,20 +183,29 @@ def test_twenty_thousand_condensed_measurements_are_within_a_millimetre(nu, leng
 @pytest.mark.parametrize("seed", [2, 3])
 @pytest.mark.parametrize("kind", ["sweep", "mixed", "one arc"])
 def test_the_hardest_kinds_are_within_a_millimetre_with_other_draws_too(kind, seed):
-    """In rising order, when the newest cells are merged while they fill, and beside a gap, where the slope decides."""
+    """In rising order, when the newest cells are merged while they fill, and beside a gap, where
+    the slope decides.
+    """
     kernel, data = PeriodicMatern(), sample(kind, 20_000, 0.01, seed)
     mean = in_batches(kernel, data, most_exact_angles(kernel)).mean()
     assert np.abs(mean - fast_posterior(kernel, 5.0, GRID, *data)[0]).max() < 1e-3
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.1])
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("repeated", "nearly equal", "on the grid")])
+@pytest.mark.parametrize(
+    "kind", [kind for kind in KINDS if kind not in ("repeated", "nearly equal", "on the grid")]
+)
 def test_a_condensed_rough_surface_is_never_claimed_to_be_known_better_than_it_is(kind, noise):
-    """ν = 1/2: the deviation is not below the exact one, hardly above, and the means lie apart by less than 1 of it."""
+    """ν = 1/2: the deviation is not below the exact one, hardly above, and the means lie apart by
+    less than 1 of it.
+    """
     kernel, data = PeriodicMatern(smoothness="1/2"), sample(kind, 20_000, noise)
     posterior = in_batches(kernel, data, most_exact_angles(kernel))
     assert posterior.solver == "condensed"
-    (mean, std), (exact_mean, exact_std) = posterior.mean_and_std(), fast_posterior(kernel, 5.0, GRID, *data)
+    (mean, std), (exact_mean, exact_std) = (
+        posterior.mean_and_std(),
+        fast_posterior(kernel, 5.0, GRID, *data),
+    )
     assert (std > 0.999 * exact_std).all()
     assert np.median(std / exact_std) < 1.1
     assert (np.abs(mean - exact_mean) < std).all()
@@ -199,7 +236,9 @@ def test_an_earlier_posterior_is_not_changed_by_later_measurements():
     before = in_batches(PeriodicMatern(), sample("random", 500, 0.1), 8192)
     kept = before.cells.forward.copy(), before.data.columns.copy(), before.mean()
     before.adding(*sample("random", 500, 0.1, seed=2)).mean_and_std()
-    for now, then in zip((before.cells.forward, before.data.columns, before.mean()), kept, strict=True):
+    for now, then in zip(
+        (before.cells.forward, before.data.columns, before.mean()), kept, strict=True
+    ):
         np.testing.assert_array_equal(now, then)
 
 

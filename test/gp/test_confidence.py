@@ -14,12 +14,16 @@ from nbv_planner.gp.confidence import scheduled_beta, scheduled_half_width
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
 
-parameters = st.tuples(st.integers(1, 500), st.floats(1e-6, 0.99), st.floats(1.0, 1e6), st.floats(1.0, 1e3))
+parameters = st.tuples(
+    st.integers(1, 500), st.floats(1e-6, 0.99), st.floats(1.0, 1e6), st.floats(1.0, 1e3)
+)
 
 
 @given(parameters)
 def test_beta_is_the_union_bound_over_angles_and_rounds(values):
-    """As the proof has it: 2 log(|D_t| π_t / (δ/2)) with π_t = π²t²/6 and |D_t| = 2πb √log(2a/δ) t²."""
+    """As the proof has it: 2 log(|D_t| π_t / (δ/2)) with π_t = π²t²/6 and |D_t| = 2πb √log(2a/δ)
+    t².
+    """
     t, delta, a, b = values
     size = 2 * math.pi * b * math.sqrt(math.log(2 * a / delta)) * t**2
     expected = 2 * math.log(size * (math.pi**2 * t**2 / 6) / (delta / 2))
@@ -36,7 +40,9 @@ def test_band_misses_with_at_most_the_probability_that_the_round_may_have(values
 
 
 def test_discretisation_of_the_print_does_not_bound_the_error_between_its_angles():
-    """With log(2a/b), as printed, the slope b √log(2a/δ) gives more than 1/t² over one step; with δ it does not."""
+    """With log(2a/b), as printed, the slope b √log(2a/δ) gives more than 1/t² over one step; with δ
+    it does not.
+    """
     delta, a, b = 0.05, 530.0, 26.0
     steepest = b * math.sqrt(math.log(2 * a / delta))
     printed = 2 * math.pi * b * math.sqrt(math.log(2 * a / b))
@@ -47,7 +53,9 @@ def test_discretisation_of_the_print_does_not_bound_the_error_between_its_angles
 def test_half_width_is_wider_by_one_over_t_squared():
     std = np.array([0.0, 0.5, 1.5])
     width = scheduled_half_width(std, 4, 0.05, 530.0, 26.0)
-    np.testing.assert_allclose(width, math.sqrt(scheduled_beta(4, 0.05, 530.0, 26.0)) * std + 1 / 16)
+    np.testing.assert_allclose(
+        width, math.sqrt(scheduled_beta(4, 0.05, 530.0, 26.0)) * std + 1 / 16
+    )
 
 
 @pytest.mark.parametrize(
@@ -74,7 +82,9 @@ def measured(*angles: float) -> Measurements:
 
 
 def test_mapper_counts_views_and_widens_its_band_with_them():
-    settings = MapperSettings(grid_size=64, confidence="schedule", delta=0.1, schedule_a=100.0, schedule_b=20.0)
+    settings = MapperSettings(
+        grid_size=64, confidence="schedule", delta=0.1, schedule_a=100.0, schedule_b=20.0
+    )
     mapper = SurfaceMapper(PeriodicMatern(), settings)
     for t in (1, 2, 3):
         assert mapper.round == t

@@ -66,7 +66,8 @@ def test_posterior_does_not_depend_on_what_the_table_has_kept(most, monkeypatch)
     for n in (5, 25, 60):
         data = angle[:n], radius[:n], np.full(n, 0.2)
         for got, want in zip(
-            dense_posterior(kernel, 5.0, GRID, *data, table=table), dense_posterior(kernel, 5.0, GRID, *data),
+            dense_posterior(kernel, 5.0, GRID, *data, table=table),
+            dense_posterior(kernel, 5.0, GRID, *data),
             strict=True,
-        ):  # fmt: skip
+        ):
             np.testing.assert_array_equal(got, want)

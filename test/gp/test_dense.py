@@ -23,8 +23,18 @@ def measurement_sets(draw, least=1, most=25):
         st.floats(0.0, TWO_PI, exclude_max=True),
         st.sampled_from([0.0, 1.0, 1.0 + 1e-9, np.pi, float(np.nextafter(TWO_PI, 0.0))]),
     )
-    rows = draw(st.lists(st.tuples(angle, st.floats(2.0, 8.0), st.floats(0.05, 1.0)), min_size=least, max_size=most))
-    return tuple(np.array(column) for column in zip(*rows, strict=True)) if rows else (np.empty(0),) * 3
+    rows = draw(
+        st.lists(
+            st.tuples(angle, st.floats(2.0, 8.0), st.floats(0.05, 1.0)),
+            min_size=least,
+            max_size=most,
+        )
+    )
+    return (
+        tuple(np.array(column) for column in zip(*rows, strict=True))
+        if rows
+        else (np.empty(0),) * 3
+    )
 
 
 kernels = st.builds(
@@ -52,16 +62,24 @@ def test_posterior_with_many_repeats_and_own_noise_equals_the_textbook_formula(n
     radius = 5.0 + np.cos(3 * angle) + 0.2 * rng.normal(size=90)
     noise = rng.uniform(0.05, 0.6, 90)
     mean, std = dense_posterior(kernel, 5.0, GRID, angle, radius, noise)
-    expected_mean, expected_std = oracles.textbook_posterior(kernel, 5.0, GRID, angle, radius, noise)
+    expected_mean, expected_std = oracles.textbook_posterior(
+        kernel, 5.0, GRID, angle, radius, noise
+    )
     np.testing.assert_allclose(mean, expected_mean, rtol=0, atol=1e-8)
     np.testing.assert_allclose(std, expected_std, rtol=0, atol=1e-8)
 
 
 def test_posterior_equals_conditioning_of_the_joint_gaussian_one_measurement_at_a_time():
-    """Recursive conditioning on the joint law of grid and measured angles: no matrix is inverted."""
+    """Recursive conditioning on the joint law of grid and measured angles: no matrix is
+    inverted.
+    """
     kernel = PeriodicMatern(smoothness="5/2", length_scale=0.4)
     rng = np.random.default_rng(1)
-    angle, radius, noise = rng.uniform(0, TWO_PI, 30), rng.uniform(3, 7, 30), rng.uniform(0.1, 0.4, 30)
+    angle, radius, noise = (
+        rng.uniform(0, TWO_PI, 30),
+        rng.uniform(3, 7, 30),
+        rng.uniform(0.1, 0.4, 30),
+    )
     where = np.concatenate([GRID, angle])
     mean = np.full(len(where), 4.5)
     covariance = kernel(where[:, None] - where)
@@ -98,7 +116,9 @@ def test_order_of_measurements_does_not_matter(kernel, data, random):
 
 
 def test_no_measurement_gives_the_prior():
-    mean, std = dense_posterior(PeriodicMatern(kernel_std=1.2), 4.0, GRID, np.empty(0), np.empty(0), np.empty(0))
+    mean, std = dense_posterior(
+        PeriodicMatern(kernel_std=1.2), 4.0, GRID, np.empty(0), np.empty(0), np.empty(0)
+    )
     np.testing.assert_array_equal(mean, np.full(60, 4.0))
     np.testing.assert_allclose(std, 1.2)
 
@@ -109,20 +129,26 @@ def test_thousands_of_repeats_with_tiny_noise_are_safe():
     mean, std = dense_posterior(kernel, 5.0, GRID, angle, np.full(4000, 6.0), np.full(4000, 1e-6))
     assert np.isfinite(mean).all()
     assert ((std >= 0.0) & (std <= 1.5)).all()
-    _, at_data = dense_posterior(kernel, 5.0, angle[::100], angle, np.full(4000, 6.0), np.full(4000, 1e-6))
+    _, at_data = dense_posterior(
+        kernel, 5.0, angle[::100], angle, np.full(4000, 6.0), np.full(4000, 1e-6)
+    )
     assert at_data.max() < 1e-4
 
 
 def test_almost_equal_angles_with_tiny_noise_are_safe():
     angle = 1.0 + np.arange(50) * 1e-12
-    mean, std = dense_posterior(PeriodicMatern(smoothness="5/2"), 5.0, GRID, angle, np.full(50, 6.0), np.full(50, 1e-6))
+    mean, std = dense_posterior(
+        PeriodicMatern(smoothness="5/2"), 5.0, GRID, angle, np.full(50, 6.0), np.full(50, 1e-6)
+    )
     assert np.isfinite(mean).all()
     assert ((std >= 0.0) & (std <= 1.5)).all()
 
 
 def test_posterior_is_continuous_across_zero():
     data = (np.array([TWO_PI - 0.05]), np.array([7.0]), np.array([0.1]))
-    mean, std = dense_posterior(PeriodicMatern(), 5.0, np.array([0.0, TWO_PI - 0.1, 0.05, TWO_PI - 0.15]), *data)
+    mean, std = dense_posterior(
+        PeriodicMatern(), 5.0, np.array([0.0, TWO_PI - 0.1, 0.05, TWO_PI - 0.15]), *data
+    )
     assert mean[0] == pytest.approx(mean[1])
     assert mean[2] == pytest.approx(mean[3])
     assert std[0] == pytest.approx(std[1])

@@ -1,4 +1,6 @@
-"""The posterior whose measurements are moved to the grid, against conditioning of all states by dense algebra."""
+"""The posterior whose measurements are moved to the grid, against conditioning of all states by
+dense algebra.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def grid_of(size):
 
 
 def states_covariance(kernel, size):
-    """Prior covariance of all states on the grid, by the inverse of the sum over the steps of their densities."""
+    """Prior covariance of all states on the grid, by the inverse of the sum over the steps of their
+    densities.
+    """
     chain, step, d = MaternChain.of(kernel), np.array([TWO_PI / size]), kernel.order + 1
     forward, noise = chain.transition(step)[..., 0], chain.noise(step)[..., 0]
     precision = np.zeros((size * d, size * d))
@@ -37,7 +41,9 @@ def states_covariance(kernel, size):
 
 
 def conditioned(kernel, size, angle, radius, std):
-    """Mean, deviation and covariance of the radius on the grid, by the formula of the class, one row a measurement."""
+    """Mean, deviation and covariance of the radius on the grid, by the formula of the class, one
+    row a measurement.
+    """
     chain, d = MaternChain.of(kernel), kernel.order + 1
     prior, rows, noise = states_covariance(kernel, size), [], []
     for phi, sigma in zip(angle, std, strict=True):
@@ -58,7 +64,11 @@ def conditioned(kernel, size, angle, radius, std):
 @pytest.mark.parametrize("kind", KINDS)
 def test_posterior_and_samples_are_those_of_all_states_conditioned_densely(nu, kind):
     kernel, data = PeriodicMatern(smoothness=nu, length_scale=0.3), sample(kind, 50, 0.1)
-    posterior = GridPosterior.none(kernel, 5.0, 40).adding(*(c[:20] for c in data)).adding(*(c[20:] for c in data))
+    posterior = (
+        GridPosterior.none(kernel, 5.0, 40)
+        .adding(*(c[:20] for c in data))
+        .adding(*(c[20:] for c in data))
+    )
     mean, std, covariance = conditioned(kernel, 40, *data)
     for value, expected in zip(posterior.mean_and_std(), (mean, std), strict=True):
         np.testing.assert_allclose(value, expected, rtol=0, atol=1e-9)
@@ -68,7 +78,12 @@ def test_posterior_and_samples_are_those_of_all_states_conditioned_densely(nu, k
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.sampled_from(MATERN_SMOOTHNESS), st.floats(0.05, 2.0), st.sampled_from([2, 3, 16, 120]), st.integers(0, 99))
+@given(
+    st.sampled_from(MATERN_SMOOTHNESS),
+    st.floats(0.05, 2.0),
+    st.sampled_from([2, 3, 16, 120]),
+    st.integers(0, 99),
+)
 def test_measured_on_the_grid_angles_it_is_exact(nu, length, size, seed):
     kernel, rng = PeriodicMatern(smoothness=nu, length_scale=length), np.random.default_rng(seed)
     angle = rng.choice(grid_of(size), 30) + TWO_PI * rng.integers(-1, 2, 30)
@@ -77,7 +92,9 @@ def test_measured_on_the_grid_angles_it_is_exact(nu, length, size, seed):
     assert posterior.mean_and_std()[1] == pytest.approx(kernel.kernel_std, abs=1e-6)
     grid = grid_of(size)
     expected = dense_posterior(kernel, 5.0, grid, np.round(angle % TWO_PI, 12), radius, std)
-    for value, exact in zip(posterior.adding(angle, radius, std).mean_and_std(), expected, strict=True):
+    for value, exact in zip(
+        posterior.adding(angle, radius, std).mean_and_std(), expected, strict=True
+    ):
         np.testing.assert_allclose(value, exact, rtol=0, atol=2e-6)
     covariance = dense_covariance(kernel, grid, np.round(angle % TWO_PI, 12), std)
     root = posterior.adding(angle, radius, std)
@@ -85,11 +102,15 @@ def test_measured_on_the_grid_angles_it_is_exact(nu, length, size, seed):
     np.testing.assert_allclose(drawn.T @ drawn, covariance, rtol=0, atol=2e-6)
 
 
-@pytest.mark.parametrize(("nu", "size", "off"), [("3/2", 360, 0.02), ("3/2", 1000, 0.004), ("5/2", 360, 1e-3)])
+@pytest.mark.parametrize(
+    ("nu", "size", "off"), [("3/2", 360, 0.02), ("3/2", 1000, 0.004), ("5/2", 360, 1e-3)]
+)
 def test_between_the_grid_angles_it_is_near_the_exact_posterior(nu, size, off):
     kernel, data = PeriodicMatern(smoothness=nu), sample("random", 400, 0.2)
     exact = dense_posterior(kernel, 5.0, grid_of(size), *data)
-    for value, expected in zip(GridPosterior.none(kernel, 5.0, size).adding(*data).mean_and_std(), exact, strict=True):
+    for value, expected in zip(
+        GridPosterior.none(kernel, 5.0, size).adding(*data).mean_and_std(), exact, strict=True
+    ):
         assert np.abs(value - expected).max() < off
 
 
@@ -112,10 +133,15 @@ def test_on_the_finest_grid_it_is_exact_but_for_rounding(nu, length):
     with pytest.raises(SettingError) as refused:
         GridPosterior.none(kernel, 5.0, 10**9)
     finest = min(int(str(refused.value).split("at most ")[1].split()[0]), 20_000)
-    angle, few = np.random.default_rng(0).choice(grid_of(finest), 100), slice(None, None, finest // 40)
+    angle, few = (
+        np.random.default_rng(0).choice(grid_of(finest), 100),
+        slice(None, None, finest // 40),
+    )
     radius = 5.0 + np.cos(3.0 * angle)
     found = GridPosterior.none(kernel, 5.0, finest).adding(angle, radius, std).mean_and_std()
-    for value, exact in zip(found, dense_posterior(kernel, 5.0, grid_of(finest)[few], angle, radius, std), strict=True):
+    for value, exact in zip(
+        found, dense_posterior(kernel, 5.0, grid_of(finest)[few], angle, radius, std), strict=True
+    ):
         np.testing.assert_allclose(value[few], exact, rtol=0, atol=3e-4)
 
 

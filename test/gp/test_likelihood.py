@@ -1,4 +1,6 @@
-"""Log marginal likelihood against the dense formula and scipy, its gradient, and leave-one-out predictions."""
+"""Log marginal likelihood against the dense formula and scipy, its gradient, and leave-one-out
+predictions.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,14 @@ from nbv_planner.gp.condensed import CondensedMeasurements
 from nbv_planner.gp.dense import dense_log_likelihood
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
 
-angles = st.one_of(st.floats(0.0, 2.0 * np.pi), st.sampled_from([0.0, 1.0, 1.0 + 1e-15, 1.0 + 1e-9, -1e-17]))
-rows = st.lists(st.tuples(angles, st.floats(2.0, 8.0), st.sampled_from([0.05, 0.3, 1.0])), min_size=1, max_size=25)
+angles = st.one_of(
+    st.floats(0.0, 2.0 * np.pi), st.sampled_from([0.0, 1.0, 1.0 + 1e-15, 1.0 + 1e-9, -1e-17])
+)
+rows = st.lists(
+    st.tuples(angles, st.floats(2.0, 8.0), st.sampled_from([0.05, 0.3, 1.0])),
+    min_size=1,
+    max_size=25,
+)
 kernels = st.builds(
     PeriodicMatern,
     smoothness=st.sampled_from(MATERN_SMOOTHNESS),
@@ -35,9 +43,15 @@ def columns(drawn):
 def test_log_likelihood_is_that_of_the_joint_gaussian(kernel, drawn):
     angle, radius, noise = columns(drawn)
     covariance = kernel(angle[:, None] - angle) + np.diag(noise**2)
-    expected = multivariate_normal.logpdf(radius, np.full(len(angle), 5.0), covariance, allow_singular=True)
-    assert dense_log_likelihood(kernel, 5.0, angle, radius, noise) == pytest.approx(expected, rel=1e-7, abs=1e-7)
-    assert log_likelihood(kernel, 5.0, angle, radius, noise) == pytest.approx(expected, rel=1e-6, abs=1e-6)
+    expected = multivariate_normal.logpdf(
+        radius, np.full(len(angle), 5.0), covariance, allow_singular=True
+    )
+    assert dense_log_likelihood(kernel, 5.0, angle, radius, noise) == pytest.approx(
+        expected, rel=1e-7, abs=1e-7
+    )
+    assert log_likelihood(kernel, 5.0, angle, radius, noise) == pytest.approx(
+        expected, rel=1e-6, abs=1e-6
+    )
 
 
 @pytest.mark.parametrize("nu", MATERN_SMOOTHNESS)
@@ -45,7 +59,9 @@ def test_log_likelihood_is_that_of_the_joint_gaussian(kernel, drawn):
 @pytest.mark.parametrize("noise", [0.01, 0.1])
 def test_log_likelihood_of_many_measurements_equals_the_dense_one(nu, kind, noise):
     kernel, data = PeriodicMatern(smoothness=nu), sample(kind, 400, noise)
-    assert log_likelihood(kernel, 4.7, *data) == pytest.approx(dense_log_likelihood(kernel, 4.7, *data), abs=1e-5)
+    assert log_likelihood(kernel, 4.7, *data) == pytest.approx(
+        dense_log_likelihood(kernel, 4.7, *data), abs=1e-5
+    )
 
 
 def test_log_likelihood_without_measurements_is_zero():

@@ -38,7 +38,9 @@ def drift(d: int) -> np.ndarray:
 
 
 def response(d: int, s: float) -> np.ndarray:
-    """h(s): the state after a unit push of the highest derivative, f = s^p e^{-s}/p! and its derivatives."""
+    """h(s): the state after a unit push of the highest derivative, f = s^p e^{-s}/p! and its
+    derivatives.
+    """
     if d == 1:
         return np.array([1.0]) * math.exp(-s)
     if d == 2:
@@ -73,7 +75,9 @@ def test_prior_variance_is_that_of_the_kernel(nu, length):
 @given(chains, gaps)
 def test_transition_is_the_matrix_exponential_of_the_drift(chain, gap):
     expected = expm(drift(chain.size) * chain.rate * gap)
-    np.testing.assert_allclose(chain.transition(np.array([gap]))[..., 0], expected, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        chain.transition(np.array([gap]))[..., 0], expected, rtol=0, atol=1e-12
+    )
 
 
 @given(chains, gaps, gaps)
@@ -88,13 +92,16 @@ def test_two_steps_are_one_step_of_the_summed_gap(chain, first, second):
 @pytest.mark.parametrize("nu", MATERN_SMOOTHNESS)
 @pytest.mark.parametrize("u", [1e-12, 1e-9, 1e-6, 1e-3, 0.03, 0.5, 2.0, 8.0])
 def test_process_noise_keeps_its_relative_accuracy(nu, u):
-    """Against Gauss-Legendre quadrature of h h^T; all terms of the quadrature of the diagonal are positive."""
+    """Against Gauss-Legendre quadrature of h h^T; all terms of the quadrature of the diagonal are
+    positive.
+    """
     chain = MaternChain.of(PeriodicMatern(smoothness=nu, length_scale=0.3))
     noise = chain.noise(np.array([u / chain.rate]))[..., 0]
     node, weight = np.polynomial.legendre.leggauss(40)
     rows = np.array([response(chain.size, 0.5 * u * (x + 1.0)) for x in node])
     integral = np.einsum("k,ki,kj->ij", 0.5 * u * weight, rows, rows)
-    stationary = {"1/2": 2.0, "3/2": 4.0, "5/2": 16.0 / 3.0}[nu] * chain.variance  # intensity on the line
+    # intensity on the line
+    stationary = {"1/2": 2.0, "3/2": 4.0, "5/2": 16.0 / 3.0}[nu] * chain.variance
     turns = float(sum(_matern(nu, chain.rate * TWO_PI * i) for i in range(-9, 10)))
     expected = integral * stationary / turns
     assert np.all(np.abs(noise - expected) <= 1e-12 * relative(expected))

@@ -1,4 +1,6 @@
-"""Draws from the prior have its covariance, and the tail of their slopes is the one that is stated."""
+"""Draws from the prior have its covariance, and the tail of their slopes is the one that is
+stated.
+"""
 
 from __future__ import annotations
 
@@ -16,13 +18,17 @@ from nbv_planner.star2d.mapper import MapperSettings
 TWO_PI = 2.0 * math.pi
 
 
-@pytest.mark.parametrize(("nu", "length"), [("1/2", 0.5), ("3/2", 0.2), ("3/2", 3.0), ("5/2", 0.2), ("7/2", 1.0)])
+@pytest.mark.parametrize(
+    ("nu", "length"), [("1/2", 0.5), ("3/2", 0.2), ("3/2", 3.0), ("5/2", 0.2), ("7/2", 1.0)]
+)
 def test_covariance_of_the_draws_is_the_kernel(nu, length):
     kernel = PeriodicMatern(nu, length)
     draws = draw_prior(kernel, 256, 20_000, np.random.default_rng(0))
     covariance = draws[:, :1].T @ draws / len(draws)
     # twice the standard error of a covariance estimate, over 256 of them: five of it
-    np.testing.assert_allclose(covariance[0], kernel(np.arange(256) * TWO_PI / 256), atol=5 * 2.25 * math.sqrt(2 / 2e4))
+    np.testing.assert_allclose(
+        covariance[0], kernel(np.arange(256) * TWO_PI / 256), atol=5 * 2.25 * math.sqrt(2 / 2e4)
+    )
 
 
 @pytest.mark.parametrize("nu", ["3/2", "5/2"])
@@ -48,7 +54,9 @@ def test_spectral_moment_is_the_curvature_of_the_kernel_at_the_origin(nu, length
 def test_tail_of_the_steepest_slope_is_bounded_by_rice(nu, length):
     kernel = PeriodicMatern(nu, length, 1.0)
     a, b = slope_tail(kernel)
-    steepest = np.abs(draw_prior(kernel, 2048, 4000, np.random.default_rng(1), derivative=1)).max(axis=1)
+    steepest = np.abs(draw_prior(kernel, 2048, 4000, np.random.default_rng(1), derivative=1)).max(
+        axis=1
+    )
     for level in np.quantile(steepest, [0.05, 0.5, 0.9, 0.98]):
         frequency = np.mean(steepest > level)
         bound = a * math.exp(-((level / b) ** 2))
@@ -59,10 +67,14 @@ def test_tail_of_the_steepest_slope_is_bounded_by_rice(nu, length):
 
 def test_default_constants_of_the_mapper_are_those_of_the_default_kernel():
     """ν = 3/2: Borell-TIS around a measured mean of about 45 m/rad; the default allows for 46."""
-    rng = np.random.default_rng(0)  # the grid misses peaks: the mean still rises by 1 % from 16 384 to 65 536 angles
-    steepest = np.concatenate([
-        np.abs(draw_prior(PeriodicMatern(), 1 << 15, 20, rng, derivative=1)).max(axis=1) for _ in range(5)
-    ])  # fmt: skip
+    # the grid misses peaks: the mean still rises by 1 % from 16 384 to 65 536 angles
+    rng = np.random.default_rng(0)
+    steepest = np.concatenate(
+        [
+            np.abs(draw_prior(PeriodicMatern(), 1 << 15, 20, rng, derivative=1)).max(axis=1)
+            for _ in range(5)
+        ]
+    )
     assert 43.0 < steepest.mean() < 46.0 - 2 * steepest.std(ddof=1) / math.sqrt(len(steepest))
     a, b = slope_tail(PeriodicMatern(), 46.0)
     settings = MapperSettings()
@@ -72,9 +84,13 @@ def test_default_constants_of_the_mapper_are_those_of_the_default_kernel():
 
 def test_default_constants_bound_the_measured_tail():
     settings = MapperSettings()
-    steepest = np.abs(draw_prior(PeriodicMatern(), 8192, 400, np.random.default_rng(2), derivative=1)).max(axis=1)
+    steepest = np.abs(
+        draw_prior(PeriodicMatern(), 8192, 400, np.random.default_rng(2), derivative=1)
+    ).max(axis=1)
     for level in np.quantile(steepest, [0.05, 0.5, 0.9]):
-        assert np.mean(steepest > level) <= settings.schedule_a * math.exp(-((level / settings.schedule_b) ** 2))
+        assert np.mean(steepest > level) <= settings.schedule_a * math.exp(
+            -((level / settings.schedule_b) ** 2)
+        )
 
 
 def test_a_prior_without_slopes_is_refused():

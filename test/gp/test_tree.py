@@ -39,14 +39,18 @@ def linear_map(posterior):
 @pytest.mark.parametrize("kind", ["random", "clustered", "repeated", "one arc"])
 @pytest.mark.parametrize("grid", GRIDS)
 def test_samples_have_exactly_the_posterior_covariance(nu, length, kind, grid):
-    """L Lᵀ of the map from normals to samples is the dense posterior covariance; nothing statistical about it."""
+    """L Lᵀ of the map from normals to samples is the dense posterior covariance; nothing
+    statistical about it.
+    """
     kernel, data = PeriodicMatern(smoothness=nu, length_scale=length), sample(kind, 60, 0.1)
     posterior = posterior_of(kernel, GRIDS[grid], data)
     root = linear_map(posterior)
     expected = dense_covariance(kernel, GRIDS[grid], data[0], data[2])
     np.testing.assert_allclose(root @ root.T, expected, rtol=0, atol=1e-8)
     mean, std = posterior.mean_and_std()
-    np.testing.assert_allclose(posterior.sample(np.zeros((1, root.shape[1])))[0], mean, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        posterior.sample(np.zeros((1, root.shape[1])))[0], mean, rtol=0, atol=1e-10
+    )
     np.testing.assert_allclose(np.sum(root**2, axis=1), std**2, rtol=0, atol=1e-10)
 
 
@@ -59,23 +63,37 @@ def test_samples_before_the_first_measurement_have_the_covariance_of_the_kernel(
 
 @pytest.mark.parametrize("nu", ["3/2", "5/2"])
 def test_condensed_samples_have_nearly_the_posterior_covariance(nu):
-    kernel, data, grid = PeriodicMatern(smoothness=nu), sample("random", 3000, 0.05), GRIDS["uniform"]
+    kernel, data, grid = (
+        PeriodicMatern(smoothness=nu),
+        sample("random", 3000, 0.05),
+        GRIDS["uniform"],
+    )
     posterior = posterior_of(kernel, grid, data, most=1000)
     assert posterior.solver == "condensed"
     root = linear_map(posterior)
-    np.testing.assert_allclose(root @ root.T, dense_covariance(kernel, grid, data[0], data[2]), rtol=0, atol=1e-4)
+    np.testing.assert_allclose(
+        root @ root.T, dense_covariance(kernel, grid, data[0], data[2]), rtol=0, atol=1e-4
+    )
 
 
 def test_dense_samples_have_the_posterior_covariance_too():
-    kernel, data, grid = PeriodicMatern(smoothness="5/2"), sample("random", 50, 0.1), GRIDS["thesis"]
+    kernel, data, grid = (
+        PeriodicMatern(smoothness="5/2"),
+        sample("random", 50, 0.1),
+        GRIDS["thesis"],
+    )
     posterior = DensePosterior(kernel, 5.0, grid).adding(*data)
     root = linear_map(posterior)
-    np.testing.assert_allclose(root @ root.T, dense_covariance(kernel, grid, data[0], data[2]), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(
+        root @ root.T, dense_covariance(kernel, grid, data[0], data[2]), rtol=0, atol=1e-8
+    )
 
 
 def test_samples_of_both_ends_of_the_thesis_grid_are_equal():
     posterior = posterior_of(PeriodicMatern(), GRIDS["thesis"], sample("random", 20, 0.1))
-    drawn = posterior.sample(np.random.default_rng(0).standard_normal((5, posterior.normals_per_sample)))
+    drawn = posterior.sample(
+        np.random.default_rng(0).standard_normal((5, posterior.normals_per_sample))
+    )
     np.testing.assert_array_equal(drawn[:, 0], drawn[:, -1])
 
 
@@ -100,15 +118,20 @@ def test_an_update_combines_only_what_lies_above_changed_cells(monkeypatch):
     posterior.mean()
     combined = []
     joined = Arcs.joined
-    monkeypatch.setattr(Arcs, "joined", lambda one, after: combined.append(len(one)) or joined(one, after))
-    posterior.adding(np.array([1.0]), np.array([6.0]), np.array([0.1])).mean()  # a single pair is combined twice over
+    monkeypatch.setattr(
+        Arcs, "joined", lambda one, after: combined.append(len(one)) or joined(one, after)
+    )
+    # a single pair is combined twice over
+    posterior.adding(np.array([1.0]), np.array([6.0]), np.array([0.1])).mean()
     levels = len(posterior.pairing.sizes) - 1
     assert combined[-levels:] == [2] * levels
 
 
-# ------------------------------------------------------------------------------------------------------ numerical edges
+# ---------------------------------------------------------------------------------- numerical edges
 
-close_angles = st.sampled_from([1.0, 1.0 + 2.3e-16, 1.0 + 1e-15, 1.0 + 1e-12, 1.0 + 1e-6, 1e-300, 0.0, TWO_PI])
+close_angles = st.sampled_from(
+    [1.0, 1.0 + 2.3e-16, 1.0 + 1e-15, 1.0 + 1e-12, 1.0 + 1e-6, 1e-300, 0.0, TWO_PI]
+)
 
 
 def logarithmic(low, high):
@@ -116,19 +139,28 @@ def logarithmic(low, high):
 
 
 rows = st.lists(
-    st.tuples(st.one_of(close_angles, st.floats(0.0, TWO_PI)), st.floats(2.0, 8.0), logarithmic(-6.0, 1.0)),
-    min_size=1, max_size=30,
-)  # fmt: skip
+    st.tuples(
+        st.one_of(close_angles, st.floats(0.0, TWO_PI)), st.floats(2.0, 8.0), logarithmic(-6.0, 1.0)
+    ),
+    min_size=1,
+    max_size=30,
+)
 kernels = st.builds(
-    PeriodicMatern, smoothness=st.sampled_from(MATERN_SMOOTHNESS), length_scale=logarithmic(-3.0, 2.0),
+    PeriodicMatern,
+    smoothness=st.sampled_from(MATERN_SMOOTHNESS),
+    length_scale=logarithmic(-3.0, 2.0),
     kernel_std=logarithmic(-2.0, 1.0),
-)  # fmt: skip
+)
 odd_grid = np.array([0.0, 1e-300, 1.0, 1.0 + 1e-15, 1.0 + 1e-9, 1.001, 3.0, TWO_PI - 1e-13, TWO_PI])
 
 
 @settings(max_examples=300)
 @given(kernels, rows, st.sampled_from([odd_grid, GRIDS["uniform"]]))
-@example(PeriodicMatern(length_scale=100.0, smoothness="5/2"), [(1.0, 5.0, 1e-6), (1.0 + 1e-15, 5.0, 1e-6)], odd_grid)
+@example(
+    PeriodicMatern(length_scale=100.0, smoothness="5/2"),
+    [(1.0, 5.0, 1e-6), (1.0 + 1e-15, 5.0, 1e-6)],
+    odd_grid,
+)
 def test_any_angles_length_scales_and_noises_give_numbers(kernel, drawn, grid):
     """Also with more information than is supported: then they are merely not exact."""
     data = tuple(np.array(column) for column in zip(*drawn, strict=True))
@@ -147,7 +179,9 @@ def test_any_angles_length_scales_and_noises_give_numbers(kernel, drawn, grid):
 def test_nearly_equal_grid_angles_agree_with_the_dense_solution(nu, length, noise):
     kernel, data = PeriodicMatern(smoothness=nu, length_scale=length), sample("random", 40, noise)
     for fast, dense in zip(
-        posterior_of(kernel, odd_grid, data).mean_and_std(), dense_posterior(kernel, 5.0, odd_grid, *data), strict=True
+        posterior_of(kernel, odd_grid, data).mean_and_std(),
+        dense_posterior(kernel, 5.0, odd_grid, *data),
+        strict=True,
     ):
         np.testing.assert_allclose(fast, dense, rtol=0, atol=1e-6)
 

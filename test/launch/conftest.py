@@ -23,7 +23,9 @@ path, *given = sys.argv[1:]
 arguments = [tuple(item.split(":=", 1)) for item in given]
 service = LaunchService()
 service.include_launch_description(
-    LaunchDescription([IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=arguments)])
+    LaunchDescription([
+        IncludeLaunchDescription(PythonLaunchDescriptionSource(path), launch_arguments=arguments)
+    ])
 )
 sys.exit(service.run())
 """
@@ -54,8 +56,12 @@ def launch_environment(prefix, tmp_path):
     from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 
     environment = isolated_environment(free_domain_id())
-    environment["AMENT_PREFIX_PATH"] = f"{prefix}{os.pathsep}{environment.get('AMENT_PREFIX_PATH', '')}"
-    environment["PYTHONPATH"] = f"{ROOT}{os.pathsep}{environment.get('PYTHONPATH', '')}".rstrip(os.pathsep)
+    environment["AMENT_PREFIX_PATH"] = (
+        f"{prefix}{os.pathsep}{environment.get('AMENT_PREFIX_PATH', '')}"
+    )
+    environment["PYTHONPATH"] = f"{ROOT}{os.pathsep}{environment.get('PYTHONPATH', '')}".rstrip(
+        os.pathsep
+    )
     environment["ROS_LOG_DIR"] = str(tmp_path / "log")
     environment["TMPDIR"] = str(tmp_path / "temporary")
     (tmp_path / "temporary").mkdir()
@@ -73,10 +79,20 @@ def launch(launch_environment, tmp_path):
     def start(name: str, *arguments: str) -> tuple[subprocess.Popen[str], Path]:
         with output.open("w") as file:
             process = subprocess.Popen(
-                [sys.executable, str(script), str(ROOT / "launch" / f"{name}.launch.py"), *arguments],
-                stdout=file, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, env=environment, cwd=tmp_path,
-                text=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-            )  # fmt: skip
+                [
+                    sys.executable,
+                    str(script),
+                    str(ROOT / "launch" / f"{name}.launch.py"),
+                    *arguments,
+                ],
+                stdout=file,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env=environment,
+                cwd=tmp_path,
+                text=True,
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+            )
         started.append(process)
         return process, output
 

@@ -16,16 +16,22 @@ ROOT = Path(__file__).parents[2]
 
 
 def described(name: str) -> LaunchDescription:
-    return get_launch_description_from_python_launch_file(str(ROOT / "launch" / f"{name}.launch.py"))
+    return get_launch_description_from_python_launch_file(
+        str(ROOT / "launch" / f"{name}.launch.py")
+    )
 
 
 def started(name: str, **given: str) -> tuple[list[ExecuteProcess], dict[str, Node]]:
-    """What a launch file starts with these arguments: processes that are no nodes, and nodes by executable."""
+    """What a launch file starts with these arguments: processes that are no nodes, and nodes by
+    executable.
+    """
     context = LaunchContext(argv=[])
     context.launch_configurations.update(given)
     found = [action for entity in described(name).entities for action in _below(entity, context)]
     others = [action for action in found if not isinstance(action, Node)]
-    return others, {str(action.node_executable): action for action in found if isinstance(action, Node)}
+    return others, {
+        str(action.node_executable): action for action in found if isinstance(action, Node)
+    }
 
 
 def nodes(name: str, **given: str) -> dict[str, Node]:
@@ -44,7 +50,9 @@ def parameters(node: Node) -> dict:
 
 
 def _below(entity, context: LaunchContext) -> Iterator[ExecuteProcess]:
-    """Processes in order, nodes among them; what is renamed is so where it holds, also within a group."""
+    """Processes in order, nodes among them; what is renamed is so where it holds, also within a
+    group.
+    """
     for action in entity.visit(context) or []:
         if isinstance(action, Node):
             action._perform_substitutions(context)

@@ -1,4 +1,6 @@
-"""Recording and playing by the launch files: the real launch; `ros2 bag` itself only where it is installed."""
+"""Recording and playing by the launch files: the real launch; `ros2 bag` itself only where it is
+installed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings the wheels")
-pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
+pytest.importorskip(
+    "launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed"
+)
 
 import yaml
 from launch.actions import ExecuteProcess
@@ -42,7 +46,9 @@ def value(words: list[str], option: str) -> str:
 
 @pytest.fixture
 def rosbag2(monkeypatch):
-    """Let the launch files believe that ros2 bag is installed: what they would start is looked at, not started."""
+    """Let the launch files believe that ros2 bag is installed: what they would start is looked at,
+    not started.
+    """
     monkeypatch.setattr(launch_bags, "has_rosbag2", lambda: True)
 
 
@@ -54,7 +60,9 @@ def test_nothing_is_recorded_unless_asked_for(name):
 
 
 @pytest.mark.parametrize(("namespace", "prefix"), [("", ""), ("arm", "/arm"), ("/a/b/", "/a/b")])
-def test_ros2_bag_records_the_topics_of_the_nodes_with_overrides_for_all_latched_ones(rosbag2, namespace, prefix):
+def test_ros2_bag_records_the_topics_of_the_nodes_with_overrides_for_all_latched_ones(
+    rosbag2, namespace, prefix
+):
     recorder, nodes = actions("simulation", record="true", bag_path="here", namespace=namespace)
     words = command(recorder)
     assert words[:3] == ["ros2", "bag", "record"]
@@ -68,7 +76,8 @@ def test_ros2_bag_records_the_topics_of_the_nodes_with_overrides_for_all_latched
     assert set(overrides) == {f"{prefix}/{name}" for name in LATCHED}
     assert all(profile["durability"] == "transient_local" for profile in overrides.values())
     assert overrides[f"{prefix}/nbv_planner/iteration"]["depth"] == 100
-    assert parameters(nodes["nbv_planner"])["goal_subscribers"] == 3  # mapper, camera, and the recorder
+    # mapper, camera, and the recorder
+    assert parameters(nodes["nbv_planner"])["goal_subscribers"] == 3
     assert parameters(nodes["nbv_planner"])["recorder"] == "rosbag2_recorder"
 
 
@@ -96,10 +105,18 @@ def test_replay_plays_what_the_nodes_listen_to_and_keeps_the_goals_apart(rosbag2
     words = command(player)
     assert words[:4] == ["ros2", "bag", "play", str(tmp_path)]
     assert (value(words, "--rate"), value(words, "--delay")) == ("2.5", "3")
-    assert words[words.index("--topics") + 1 :] == ["/arm/scan", "/arm/camera_pose", "/arm/goal_pose"]
+    assert words[words.index("--topics") + 1 :] == [
+        "/arm/scan",
+        "/arm/camera_pose",
+        "/arm/goal_pose",
+    ]
     assert set(nodes) == {"surface_mapper", "nbv_planner"}
     assert parameters(nodes["surface_mapper"]) == {"use_sim_time": True}
-    assert parameters(nodes["nbv_planner"]) == {"use_sim_time": True, "wait_for_start": False, "goal_subscribers": 0}
+    assert parameters(nodes["nbv_planner"]) == {
+        "use_sim_time": True,
+        "wait_for_start": False,
+        "goal_subscribers": 0,
+    }
     assert nodes["nbv_planner"].expanded_remapping_rules == [("goal_pose", "replay/goal_pose")]
     assert not nodes["surface_mapper"].expanded_remapping_rules
     _, nodes = actions("replay", bag=str(tmp_path), rviz="true")
@@ -154,7 +171,8 @@ from launch_ros.actions import PushRosNamespace, SetRemap
 def generate_launch_description():
     return LaunchDescription([GroupAction([
         PushRosNamespace("cell"), PushRosNamespace("robot"), SetRemap("scan", "/lidar/scan"),
-        SetRemap("camera_pose", "pose"), SetRemap("goal_pose", "view_goal"), IncludeLaunchDescription({path!r}),
+        SetRemap("camera_pose", "pose"), SetRemap("goal_pose", "view_goal"),
+        IncludeLaunchDescription({path!r}),
     ])])
 """
 
@@ -166,16 +184,24 @@ def test_topics_that_an_including_launch_renames_are_recorded_and_analysed(launc
 
     path = str(ROOT / "launch" / "simulation.launch.py")
     (tmp_path / "robot.launch.py").write_text(INCLUDING.format(path=path))
-    arguments = (fast, "namespace:=arm", "exit_when_done:=true", "record:=true", f"bag_path:={tmp_path / 'bag'}")
+    arguments = (
+        fast,
+        "namespace:=arm",
+        "exit_when_done:=true",
+        "record:=true",
+        f"bag_path:={tmp_path / 'bag'}",
+    )
     process, output = launch(str(tmp_path / "robot"), *arguments)
     assert process.wait(180) == 0, output.read_text()
     analysis = analyse(Bag(tmp_path / "bag"))
     topics = {name: topic.name for name, topic in analysis.recording.topics.topics.items()}
     own = "/cell/robot/arm"
     assert {name: topics[name] for name in ("scan", "camera_pose", "goal_pose", "surface")} == {
-        "scan": "/lidar/scan", "camera_pose": f"{own}/pose", "goal_pose": f"{own}/view_goal",
+        "scan": "/lidar/scan",
+        "camera_pose": f"{own}/pose",
+        "goal_pose": f"{own}/view_goal",
         "surface": f"{own}/surface",
-    }  # fmt: skip
+    }
     assert (analysis.remarks, analysis.gaps) == ((), ())
     assert len(analysis.steps) == len(analysis.views) == 3
 
@@ -187,7 +213,11 @@ def test_ros2_bag_records_topics_under_the_names_that_they_have_here(rosbag2):
     words = command(record_process("/arm", renamed, "here", 2, use_sim_time=False))
     pattern = re.compile(value(words, "--regex"))
     names = {topic.name: topic.full_name("/arm", renamed) for topic in RECORDED_TOPICS}
-    assert (names["scan"], names["surface"], names["nbv_planner/status"]) == ("/lidar/scan", "/arm/belief", "/state")
+    assert (names["scan"], names["surface"], names["nbv_planner/status"]) == (
+        "/lidar/scan",
+        "/arm/belief",
+        "/state",
+    )
     assert all(map(pattern.fullmatch, names.values()))
     assert not any(map(pattern.fullmatch, ("/arm/scan", "/arm/surface", "/arm/nbv_planner/status")))
     overrides = yaml.safe_load(Path(value(words, "--qos-profile-overrides-path")).read_text())
@@ -195,10 +225,13 @@ def test_ros2_bag_records_topics_under_the_names_that_they_have_here(rosbag2):
 
 
 def test_a_recorder_that_dies_on_the_way_fails_the_launch_at_its_end(launch, fast, tmp_path):
-    with Path(fast.partition(":=")[2]).open("a") as file:  # leaves time to kill the recorder on the way
+    # leaves time to kill the recorder on the way
+    with Path(fast.partition(":=")[2]).open("a") as file:
         file.write("/**/depth_camera: {ros__parameters: {angular_speed: 1.0}}\n")
     bag = tmp_path / "bag"
-    process, output = launch("simulation", fast, "exit_when_done:=true", "record:=true", f"bag_path:={bag}")
+    process, output = launch(
+        "simulation", fast, "exit_when_done:=true", "record:=true", f"bag_path:={bag}"
+    )
     deadline = time.monotonic() + 180
     while "to view 2" not in output.read_text():
         assert process.poll() is None, output.read_text()
@@ -211,12 +244,18 @@ def test_a_recorder_that_dies_on_the_way_fails_the_launch_at_its_end(launch, fas
     assert "MAX_VIEWS" in output.read_text()
 
 
-def test_when_the_recorder_cannot_record_that_is_said_and_the_episode_goes_on(launch, fast, tmp_path):
+def test_when_the_recorder_cannot_record_that_is_said_and_the_episode_goes_on(
+    launch, fast, tmp_path
+):
     bag = tmp_path / "bag"
     bag.mkdir()
     (bag / "precious.txt").write_text("x")
-    process, output = launch("simulation", fast, "exit_when_done:=true", "record:=true", f"bag_path:={bag}")
+    process, output = launch(
+        "simulation", fast, "exit_when_done:=true", "record:=true", f"bag_path:={bag}"
+    )
     assert process.wait(180) == 1, output.read_text()
-    assert re.search(r"\[ERROR\].*NOT RECORDED ANY MORE: .*; nothing has been recorded", output.read_text())
+    assert re.search(
+        r"\[ERROR\].*NOT RECORDED ANY MORE: .*; nothing has been recorded", output.read_text()
+    )
     assert "MAX_VIEWS" in output.read_text()
     assert [path.name for path in bag.iterdir()] == ["precious.txt"]

@@ -14,7 +14,9 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings the wheels")
-pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
+pytest.importorskip(
+    "launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed"
+)
 
 import yaml
 from launch_ros.actions import Node
@@ -31,10 +33,26 @@ NODES = {
     "planner": ["surface_mapper", "nbv_planner"],
 }
 COMMON = {
-    "params_file", "namespace", "use_sim_time", "log_level", "objective", "planner", "exit_when_done", "rviz",
-    "enclave", "radius_max", "view_distance", "noise_std", "max_views", "view_space", "map",
-    "respawn", "state_folder", "episode", "outline_folder",
-}  # fmt: skip
+    "params_file",
+    "namespace",
+    "use_sim_time",
+    "log_level",
+    "objective",
+    "planner",
+    "exit_when_done",
+    "rviz",
+    "enclave",
+    "radius_max",
+    "view_distance",
+    "noise_std",
+    "max_views",
+    "view_space",
+    "map",
+    "respawn",
+    "state_folder",
+    "episode",
+    "outline_folder",
+}
 SIMULATED = {"object", "seed", "room"}
 
 
@@ -51,7 +69,9 @@ def test_every_argument_is_described(name):
 @pytest.mark.parametrize("name", NODES)
 def test_every_objective_and_planner_is_described(name):
     """Also those that know the true object, with where they may be used."""
-    arguments = {argument.name: argument.description for argument in described(name).get_launch_arguments()}
+    arguments = {
+        argument.name: argument.description for argument in described(name).get_launch_arguments()
+    }
     words = set(re.findall(r"\w+", arguments["objective"]))
     assert words >= {*OBJECTIVES, EXPECTED, *TRUTH_OBJECTIVES, "OS", "OSM", "simulate"}
     assert set(re.findall(r"\w+", arguments["planner"])) >= set(PLANNERS)
@@ -63,10 +83,16 @@ def test_nodes_get_the_parameter_file_and_little_else_by_default(name):
     assert list(found) == NODES[name]
     for executable, node in found.items():
         files, overrides = files_of(node), parameters(node)
-        assert [Path(file).name for file in files[:-1]] == ["robot.yaml" if name == "planner" else "simulation.yaml"]
+        assert [Path(file).name for file in files[:-1]] == [
+            "robot.yaml" if name == "planner" else "simulation.yaml"
+        ]
         assert Path(files[0]).is_file()
         folder = overrides.pop("outline_folder", "")
-        assert re.fullmatch(r"launch_\d{8}_\d{6}", Path(folder).name) if executable == "surface_mapper" else not folder
+        assert (
+            re.fullmatch(r"launch_\d{8}_\d{6}", Path(folder).name)
+            if executable == "surface_mapper"
+            else not folder
+        )
         assert overrides == {"use_sim_time": False}
         assert node.node_package == "nbv_planner"
         assert node.node_name == f"/{executable}"
@@ -74,21 +100,44 @@ def test_nodes_get_the_parameter_file_and_little_else_by_default(name):
 
 def test_arguments_reach_the_nodes_they_are_for():
     found = nodes(
-        "simulation", namespace="arm", object="ellipse:a=6,b=4", objective="U", planner="greedy", seed="3",
-        use_sim_time="true", exit_when_done="true", radius_max="0.1", noise_std="0.001", max_views="7",
-        view_space="annulus", outline_folder="/tmp/out",
-    )  # fmt: skip
+        "simulation",
+        namespace="arm",
+        object="ellipse:a=6,b=4",
+        objective="U",
+        planner="greedy",
+        seed="3",
+        use_sim_time="true",
+        exit_when_done="true",
+        radius_max="0.1",
+        noise_std="0.001",
+        max_views="7",
+        view_space="annulus",
+        outline_folder="/tmp/out",
+    )
     said = {executable: parameters(node) for executable, node in found.items()}
     assert said == {
         "depth_camera": {
-            "use_sim_time": True, "object": "ellipse:a=6,b=4", "seed": 3, "radius_max": 0.1, "noise_std": 0.001,
+            "use_sim_time": True,
+            "object": "ellipse:a=6,b=4",
+            "seed": 3,
+            "radius_max": 0.1,
+            "noise_std": 0.001,
         },
         "surface_mapper": {
-            "use_sim_time": True, "radius_max": 0.1, "noise_std": 0.001, "outline_folder": "/tmp/out",
+            "use_sim_time": True,
+            "radius_max": 0.1,
+            "noise_std": 0.001,
+            "outline_folder": "/tmp/out",
         },
         "nbv_planner": {
-            "use_sim_time": True, "objective": "U", "planner": "greedy", "exit_when_done": True, "radius_max": 0.1,
-            "max_views": 7, "noise_std": 0.001, "view_space": "annulus",
+            "use_sim_time": True,
+            "objective": "U",
+            "planner": "greedy",
+            "exit_when_done": True,
+            "radius_max": 0.1,
+            "max_views": 7,
+            "noise_std": 0.001,
+            "view_space": "annulus",
         },
     }
     assert all(node.node_name == f"/arm/{executable}" for executable, node in found.items())
@@ -98,20 +147,35 @@ def test_files_of_map_and_room_reach_all_that_know_them_as_whole_paths(monkeypat
     monkeypatch.chdir(tmp_path)
     found = nodes("simulation", map="hall/map.yaml", room="room.yaml")
     said = {executable: parameters(node) for executable, node in found.items()}
-    assert [values["ground_map"] for values in said.values()] == 3 * [str(tmp_path / "hall" / "map.yaml")]
+    assert [values["ground_map"] for values in said.values()] == 3 * [
+        str(tmp_path / "hall" / "map.yaml")
+    ]
     rooms = {executable: values.get("room_file") for executable, values in said.items()}
-    assert rooms == {"depth_camera": str(tmp_path / "room.yaml"), "surface_mapper": None, "nbv_planner": None}
+    assert rooms == {
+        "depth_camera": str(tmp_path / "room.yaml"),
+        "surface_mapper": None,
+        "nbv_planner": None,
+    }
 
 
-@pytest.mark.parametrize("given", [{"view_space": "annulus"}, {"max_views": "7"}, {"noise_std": "0.1"}])
+@pytest.mark.parametrize(
+    "given", [{"view_space": "annulus"}, {"max_views": "7"}, {"noise_std": "0.1"}]
+)
 def test_an_argument_that_chooses_no_planner_leaves_that_of_the_file(given):
     assert "planner" not in parameters(nodes("simulation", **given)["nbv_planner"])
-    assert parameters(nodes("simulation", objective="U", **given)["nbv_planner"])["planner"] == "greedy"
+    assert (
+        parameters(nodes("simulation", objective="U", **given)["nbv_planner"])["planner"]
+        == "greedy"
+    )
 
 
 def test_every_node_gets_an_enclave_of_its_own_when_asked_for():
     def words(node: Node) -> list[str]:
-        return ["".join(part.text for part in token) for token in node.cmd if all(hasattr(p, "text") for p in token)]
+        return [
+            "".join(part.text for part in token)
+            for token in node.cmd
+            if all(hasattr(p, "text") for p in token)
+        ]
 
     assert not any("--enclave" in words(node) for node in nodes("simulation").values())
     for executable, node in nodes("simulation", enclave="/robot/").items():
@@ -136,13 +200,16 @@ def test_another_parameter_file_is_laid_over_the_shipped_one(tmp_path, name):
         assert values_of(first) == values_of(shipped)
 
 
-@pytest.mark.parametrize(("text", "given", "planner"), [
-    ("nbv_planner: {ros__parameters: {objective: U}}", {}, "greedy"),
-    ("/**: {ros__parameters: {planner: hybrid}}", {}, "hybrid"),
-    ("/**: {ros__parameters: {seed: 3}}", {"objective": "U"}, "greedy"),
-    ("/**: {ros__parameters: {planner: uniform}}", {"objective": "U"}, "uniform"),
-    ("amcl: {ros__parameters: {rate: 3}}", {}, "rollout"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "given", "planner"),
+    [
+        ("nbv_planner: {ros__parameters: {objective: U}}", {}, "greedy"),
+        ("/**: {ros__parameters: {planner: hybrid}}", {}, "hybrid"),
+        ("/**: {ros__parameters: {seed: 3}}", {"objective": "U"}, "greedy"),
+        ("/**: {ros__parameters: {planner: uniform}}", {"objective": "U"}, "uniform"),
+        ("amcl: {ros__parameters: {rate: 3}}", {}, "rollout"),
+    ],
+)
 def test_the_planner_is_that_of_the_shipped_file_unless_the_file_or_the_arguments_choose_one(
     tmp_path, text, given, planner
 ):
@@ -155,7 +222,9 @@ def test_the_planner_is_that_of_the_shipped_file_unless_the_file_or_the_argument
 def test_nodes_keep_their_state_in_a_folder_and_are_started_again_when_asked_for(tmp_path):
     plain = nodes("simulation")
     assert not any(node._ExecuteLocal__respawn for node in plain.values())
-    found = nodes("simulation", respawn="true", state_folder=str(tmp_path / "state"), episode="monday")
+    found = nodes(
+        "simulation", respawn="true", state_folder=str(tmp_path / "state"), episode="monday"
+    )
     assert all(node._ExecuteLocal__respawn for node in found.values())
     folder = tmp_path / "state"
     assert folder.is_dir()
@@ -217,11 +286,14 @@ def test_wrong_argument_is_refused_by_name(given, words):
     assert [word for word in words if word not in str(caught.value)] == []
 
 
-# For real: a process with the launch service starts the nodes of this checkout (fixtures in conftest.py).
+# For real: a process with the launch service starts the nodes of this checkout (fixtures in
+# conftest.py).
 
 
 def test_simulation_runs_in_a_namespace_and_ends_by_itself(launch, fast):
-    process, output = launch("simulation", fast, "exit_when_done:=true", "namespace:=arm", "object:=square:width=8")
+    process, output = launch(
+        "simulation", fast, "exit_when_done:=true", "namespace:=arm", "object:=square:width=8"
+    )
     code = process.wait(180)
     said = output.read_text()
     assert code == 0, said
@@ -230,46 +302,86 @@ def test_simulation_runs_in_a_namespace_and_ends_by_itself(launch, fast):
     assert "Traceback" not in said
 
 
-def test_a_planner_of_an_installed_package_is_launched_by_its_name(launch, launch_environment, fast, tmp_path):
+def test_a_planner_of_an_installed_package_is_launched_by_its_name(
+    launch, launch_environment, fast, tmp_path
+):
     site = tmp_path / "site"
     shutil.copytree(ROOT / "examples" / "plugin", tmp_path / "source")
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation", "--target", site]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--target",
+        site,
+    ]
     subprocess.run([*pip, tmp_path / "source"], check=True, stdout=subprocess.DEVNULL)
     launch_environment["PYTHONPATH"] += f"{os.pathsep}{site}"
     file = Path(fast.partition(":=")[2])
-    file.write_text(file.read_text() + "/nbv_planner: {ros__parameters: {farthest.travel_weight: 0.125}}\n")
+    file.write_text(
+        file.read_text() + "/nbv_planner: {ros__parameters: {farthest.travel_weight: 0.125}}\n"
+    )
     bag = tmp_path / "bag"
     process, output = launch(
-        "simulation", fast, "planner:=farthest", "exit_when_done:=true", "record:=true", f"bag_path:={bag}"
+        "simulation",
+        fast,
+        "planner:=farthest",
+        "exit_when_done:=true",
+        "record:=true",
+        f"bag_path:={bag}",
     )
     assert process.wait(180) == 0, output.read_text()
-    told = [decode(message).data for message in Bag(bag).messages(lambda topic: topic.name == "/run_info")]
+    told = [
+        decode(message).data
+        for message in Bag(bag).messages(lambda topic: topic.name == "/run_info")
+    ]
     found = next(yaml.safe_load(text) for text in told if "planner: farthest" in text)
-    assert "farthest.travel_weight: 0.125" in yaml.safe_dump(found), "declared as a parameter of the node"
+    assert "farthest.travel_weight: 0.125" in yaml.safe_dump(found), (
+        "declared as a parameter of the node"
+    )
     assert "DONE: MAX_VIEWS" in output.read_text()
 
 
 def test_nodes_take_what_the_file_names_and_else_what_is_shipped(launch, tmp_path):
     """Also under `/**`, which to ROS alone is less than a node's own section in an earlier file."""
     file, state = tmp_path / "mine.yaml", tmp_path / "state"
-    file.write_text("/**: {ros__parameters: {num_views: 24, grid_size: 120, max_views: 2, num_beams: 61}}\n")
-    process, output = launch("simulation", f"params_file:={file}", "exit_when_done:=true", "record:=true",
-                             f"state_folder:={state}", f"bag_path:={tmp_path / 'bag'}")  # fmt: skip
+    file.write_text(
+        "/**: {ros__parameters: {num_views: 24, grid_size: 120, max_views: 2, num_beams: 61}}\n"
+    )
+    process, output = launch(
+        "simulation",
+        f"params_file:={file}",
+        "exit_when_done:=true",
+        "record:=true",
+        f"state_folder:={state}",
+        f"bag_path:={tmp_path / 'bag'}",
+    )
     assert process.wait(180) == 0, output.read_text()
     found = analyse(Bag(tmp_path / "bag")).recording.log.parameters.nodes
     assert (found["nbv_planner"]["planner"], found["nbv_planner"]["certify"]) == ("rollout", True)
     assert (found["nbv_planner"]["num_views"], found["nbv_planner"]["max_views"]) == (24, 2)
     folder = Path(re.search(r"the outline is in (\S+)/outline\.csv, ", output.read_text())[1])
     assert {path.name for path in folder.iterdir()} == {
-        "outline.csv", "outline.geojson", "outline.dxf", "map.yaml", "map.pgm",
+        "outline.csv",
+        "outline.geojson",
+        "outline.dxf",
+        "map.yaml",
+        "map.pgm",
     }
     assert (found["surface_mapper"]["grid_size"], found["surface_mapper"]["robust"]) == (120, True)
     assert found["depth_camera"]["num_beams"] == 61
     assert not list((tmp_path / "temporary").glob("shipped_*"))  # what the nodes were started with
 
 
-@pytest.mark.parametrize(("argument", "word"), [("object:=cube", "cube"), ("objective:=XYZ", "XYZ")])
-def test_launch_that_should_end_by_itself_fails_with_the_node_that_fails(launch, fast, argument, word):
+@pytest.mark.parametrize(
+    ("argument", "word"), [("object:=cube", "cube"), ("objective:=XYZ", "XYZ")]
+)
+def test_launch_that_should_end_by_itself_fails_with_the_node_that_fails(
+    launch, fast, argument, word
+):
     process, output = launch("simulation", fast, "exit_when_done:=true", argument)
     code = process.wait(180)
     said = output.read_text()
@@ -279,7 +391,8 @@ def test_launch_that_should_end_by_itself_fails_with_the_node_that_fails(launch,
 
 
 def test_a_killed_mapper_is_started_again_and_the_episode_goes_on(launch, fast, tmp_path):
-    with Path(fast.partition(":=")[2]).open("a") as file:  # leaves time to kill the mapper on the way
+    # leaves time to kill the mapper on the way
+    with Path(fast.partition(":=")[2]).open("a") as file:
         file.write("/**/depth_camera: {ros__parameters: {angular_speed: 1.0}}\n")
     arguments = ("exit_when_done:=true", "respawn:=true", f"state_folder:={tmp_path / 'state'}")
     process, output = launch("simulation", fast, *arguments)
@@ -288,7 +401,9 @@ def test_a_killed_mapper_is_started_again_and_the_episode_goes_on(launch, fast, 
         assert process.poll() is None, output.read_text()
         assert time.monotonic() < deadline, output.read_text()
         time.sleep(0.02)
-    pids = re.findall(r"surface_mapper-\d+\]: process started with pid \[(\d+)\]", output.read_text())
+    pids = re.findall(
+        r"surface_mapper-\d+\]: process started with pid \[(\d+)\]", output.read_text()
+    )
     os.kill(int(pids[0]), signal.SIGKILL)
     code = process.wait(180)
     said = output.read_text()
@@ -300,7 +415,9 @@ def test_a_killed_mapper_is_started_again_and_the_episode_goes_on(launch, fast, 
 
 @pytest.mark.parametrize("ends", ["true", "false"])
 def test_a_node_that_refuses_its_parameters_is_not_started_over_and_over(launch, fast, ends):
-    process, output = launch("simulation", fast, f"exit_when_done:={ends}", "respawn:=true", "object:=cube")
+    process, output = launch(
+        "simulation", fast, f"exit_when_done:={ends}", "respawn:=true", "object:=cube"
+    )
     assert process.wait(180) == 1, output.read_text()
     assert "refused its parameters" in output.read_text()
 

@@ -1,4 +1,6 @@
-"""Launch files that wire mapper and planner to Nav2, a turntable, a simulator: what they start, under which names."""
+"""Launch files that wire mapper and planner to Nav2, a turntable, a simulator: what they start,
+under which names.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("rclpy", reason="rclpy is not installed; make test brings the wheels")
-pytest.importorskip("launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed")
+pytest.importorskip(
+    "launch_ros", reason="launch_ros is not on PyPI: these tests run where ROS 2 is installed"
+)
 
 import yaml
 from launch.utilities import perform_substitutions
@@ -51,14 +55,21 @@ def test_topics_may_have_other_names(name):
         assert renamed == {topic: f"/other/{topic.strip('/')}" for topic in TOPICS[name]}
 
 
-@pytest.mark.parametrize(("text", "given", "source"), [
-    ("/**: {ros__parameters: {scan_source: depth_image}}", {}, "depth_image"),
-    ("/**/scan_maker: {ros__parameters: {scan_source: point_cloud}}", {}, "point_cloud"),
-    ("/**: {ros__parameters: {scan_source: depth_image}}", {"scan_source": "multi_echo"}, "multi_echo"),
-    ("/**: {ros__parameters: {scan_source: depth_image}}", {"scan_source": "laser_scan"}, None),
-    ("/**: {ros__parameters: {max_views: 3}}", {}, None),
-    ("/**: {ros__parameters: {max_views: 3}}", {"scan_source": "depth_image"}, "depth_image"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("text", "given", "source"),
+    [
+        ("/**: {ros__parameters: {scan_source: depth_image}}", {}, "depth_image"),
+        ("/**/scan_maker: {ros__parameters: {scan_source: point_cloud}}", {}, "point_cloud"),
+        (
+            "/**: {ros__parameters: {scan_source: depth_image}}",
+            {"scan_source": "multi_echo"},
+            "multi_echo",
+        ),
+        ("/**: {ros__parameters: {scan_source: depth_image}}", {"scan_source": "laser_scan"}, None),
+        ("/**: {ros__parameters: {max_views: 3}}", {}, None),
+        ("/**: {ros__parameters: {max_views: 3}}", {"scan_source": "depth_image"}, "depth_image"),
+    ],
+)
 def test_a_sensor_that_sends_no_scans_has_them_made(tmp_path, text, given, source):
     file = tmp_path / "mine.yaml"
     file.write_text(text)
@@ -84,13 +95,33 @@ def test_a_table_has_its_own_values_of_the_shipped_file(tmp_path):
 
 
 def test_the_place_of_the_object_in_the_map_is_published():
-    given = {"object_x": "1.5", "object_y": "-2", "object_yaw": "0.3", "map_frame": "world", "object_frame": "vase"}
+    given = {
+        "object_x": "1.5",
+        "object_y": "-2",
+        "object_yaw": "0.3",
+        "map_frame": "world",
+        "object_frame": "vase",
+    }
     node = nodes("nav2", **given)["static_transform_publisher"]
     context = LaunchContext(argv=[])
     context.launch_configurations.update(given)
-    wanted = ["--x", "1.5", "--y", "-2", "--yaw", "0.3", "--frame-id", "world", "--child-frame-id", "vase"]
-    # The first word is the executable, which is looked for only when it is started; what ROS adds comes last.
-    assert [perform_substitutions(context, part) for part in node.cmd[1 : len(wanted) + 1]] == wanted
+    wanted = [
+        "--x",
+        "1.5",
+        "--y",
+        "-2",
+        "--yaw",
+        "0.3",
+        "--frame-id",
+        "world",
+        "--child-frame-id",
+        "vase",
+    ]
+    # The first word is the executable, which is looked for only when it is started; what ROS adds
+    # comes last.
+    assert [
+        perform_substitutions(context, part) for part in node.cmd[1 : len(wanted) + 1]
+    ] == wanted
 
 
 @pytest.mark.parametrize("name", ["turntable", "simulator"])

@@ -22,7 +22,9 @@ def beams_of(shape, view: float, *, noise: float, beams: int = 121, seed: int = 
     pose = CameraPose.from_polar(view, 10.0)
     sensor = SensorSettings(noise_std=noise, num_beams=beams, seed=seed)
     scan = SimulatedCamera(shape, SCENE, sensor).scan(pose, 1)
-    hits = polar(scan_to_hits(scan, pose, SCENE, MeasurementSettings(noise_std=max(noise, 0.2))).hits)
+    hits = polar(
+        scan_to_hits(scan, pose, SCENE, MeasurementSettings(noise_std=max(noise, 0.2))).hits
+    )
     return Beams(hits, np.zeros(len(hits), dtype=int), np.ones(len(hits), dtype=int))
 
 
@@ -38,22 +40,30 @@ def bias_by_angle(shape, period: float, *, along: bool) -> np.ndarray:
     return np.bincount(place, np.concatenate(residual)) / np.bincount(place)
 
 
-@pytest.mark.parametrize("text", ["ellipse:a=6,b=4", "flower:frequency=5,amplitude=2", "square:width=8"])
+@pytest.mark.parametrize(
+    "text", ["ellipse:a=6,b=4", "flower:frequency=5,amplitude=2", "square:width=8"]
+)
 def test_exact_ranges_leave_nothing_on_the_true_contour(text):
     shape = parse_object(text, SCENE)
-    data = linearised(beams_of(shape, 0.4, noise=0.0), GRID, shape.radius(GRID), along=True, incidence=0.0)
+    data = linearised(
+        beams_of(shape, 0.4, noise=0.0), GRID, shape.radius(GRID), along=True, incidence=0.0
+    )
     assert np.quantile(np.abs(data.radius - data.mean), 0.98) < 0.01
     assert np.median(np.abs(data.radius - data.mean)) < 1e-3
 
 
-def test_on_a_steep_surface_the_range_along_the_beam_is_less_biased_than_the_radius_at_the_noisy_angle():
-    along, at_angle = (bias_by_angle(STEEP, 2.0 * np.pi / 5, along=along) for along in (True, False))
+def test_on_a_steep_surface_the_range_along_the_beam_is_less_biased_than_the_radius():
+    along, at_angle = (
+        bias_by_angle(STEEP, 2.0 * np.pi / 5, along=along) for along in (True, False)
+    )
     assert np.sqrt(np.mean(along**2)) < 0.5 * np.sqrt(np.mean(at_angle**2))
 
 
 def test_a_surface_further_out_is_measured_further_out_by_as_much():
     shape, shift = parse_object("ellipse:a=6,b=4", SCENE), 0.05
-    data = linearised(beams_of(shape, 0.7, noise=0.0), GRID, shape.radius(GRID) - shift, along=True, incidence=0.0)
+    data = linearised(
+        beams_of(shape, 0.7, noise=0.0), GRID, shape.radius(GRID) - shift, along=True, incidence=0.0
+    )
     assert np.median(data.radius - data.mean) == pytest.approx(shift, rel=0.03)
 
 

@@ -1,4 +1,6 @@
-"""Measurements per grid angle: what is kept of them, and that it gives the posterior that they give."""
+"""Measurements per grid angle: what is kept of them, and that it gives the posterior that they
+give.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,13 @@ def test_nothing_is_known_at_first():
     assert (evidence.free == np.inf).all()
 
 
-@given(st.lists(st.tuples(st.floats(0, 6.28), st.floats(2, 8), st.floats(0.01, 1.0)), min_size=1, max_size=30))
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 6.28), st.floats(2, 8), st.floats(0.01, 1.0)),
+        min_size=1,
+        max_size=30,
+    )
+)
 def test_each_cell_keeps_the_weighted_means_however_the_measurements_come(rows):
     angle, radius, std = np.array(rows).T
     evidence, half = Evidence.none(GRID), len(rows) // 2
@@ -40,7 +48,9 @@ def test_each_cell_keeps_the_weighted_means_however_the_measurements_come(rows):
         weight = np.array([std[i] ** -2 for i in mine])
         mean = np.average([offset[i] for i in mine], weights=weight)
         assert evidence.angle[k] - place == pytest.approx(mean, abs=1e-9)
-        assert evidence.radius[k] == pytest.approx(np.average([radius[i] for i in mine], weights=weight))
+        assert evidence.radius[k] == pytest.approx(
+            np.average([radius[i] for i in mine], weights=weight)
+        )
         assert evidence.std[k] == pytest.approx(weight.sum() ** -0.5)
 
 
@@ -50,10 +60,14 @@ def test_bounds_only_come_down():
 
 
 def test_the_posterior_of_the_evidence_is_that_of_the_measurements():
-    """Within 2 cm (the prior has 1.5 m): what is lost is how the surface runs within a cell of 6 mrad."""
+    """Within 2 cm (the prior has 1.5 m): what is lost is how the surface runs within a cell of 6
+    mrad.
+    """
     rng = np.random.default_rng(0)
     angle = rng.uniform(0.0, 4.0, 3000)
-    data = Measurements(angle, 5.0 + np.cos(3 * angle) + rng.normal(size=3000) * 0.1, np.full(3000, 0.1))
+    data = Measurements(
+        angle, 5.0 + np.cos(3 * angle) + rng.normal(size=3000) * 0.1, np.full(3000, 0.1)
+    )
     direct = SurfaceMapper(PeriodicMatern(), MapperSettings())
     direct.add(data)
     again = SurfaceMapper(PeriodicMatern(), MapperSettings())

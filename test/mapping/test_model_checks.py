@@ -1,4 +1,6 @@
-"""A world that differs from the declared one is found out from its scans; an honest one is not suspected."""
+"""A world that differs from the declared one is found out from its scans; an honest one is not
+suspected.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,16 @@ from nbv_planner.star2d.common_errors import AccuracySettings
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.model_checks import ModelChecks, beyond_bounds, covered_parts, noise_ratio
 from nbv_planner.star2d.overlap import Outline, in_rows
-from nbv_planner.surface.checks import KINDS, Check, CheckSettings, Level, failed, forbidding, told, untested
+from nbv_planner.surface.checks import (
+    KINDS,
+    Check,
+    CheckSettings,
+    Level,
+    failed,
+    forbidding,
+    told,
+    untested,
+)
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams
@@ -31,13 +42,17 @@ from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera, 
 
 SCENE, DECLARED = Scene(), MeasurementSettings()
 STDS = [one.name for one in dataclasses.fields(AccuracySettings) if one.name.endswith("_std")]
-ROUND = [2.0 * math.pi * k / 12 for k in range(12)] + [2.0 * math.pi * (k + 0.5) / 12 for k in range(0, 12, 2)]
+ROUND = [2.0 * math.pi * k / 12 for k in range(12)] + [
+    2.0 * math.pi * (k + 0.5) / 12 for k in range(0, 12, 2)
+]
 
 
 class World:
     """A true object before a true sensor, which takes a scan of what stands at a pose."""
 
-    def __init__(self, contour: Contour | str = "polygon:star", seed: int = 0, noise: float = 0.2) -> None:
+    def __init__(
+        self, contour: Contour | str = "polygon:star", seed: int = 0, noise: float = 0.2
+    ) -> None:
         known = isinstance(contour, str)
         self.contour = sampled_contour(parse_object(contour, SCENE)) if known else contour
         self.noise, self.random = noise, np.random.default_rng(seed)
@@ -47,13 +62,17 @@ class World:
         return self.seen_from(pose)
 
     def seen_from(self, pose: CameraPose) -> Scan:
-        ranges = cast_beams(self.contour, pose, self.bearings) + self.noise * self.random.standard_normal(121)
+        ranges = cast_beams(
+            self.contour, pose, self.bearings
+        ) + self.noise * self.random.standard_normal(121)
         ranges[~(ranges <= SCENE.range_max)] = np.inf
         return self.with_ranges(ranges)
 
     def with_ranges(self, ranges: np.ndarray) -> Scan:
         step = self.bearings[1] - self.bearings[0]
-        return Scan(self.bearings[0], step, ranges.astype(np.float32), SCENE.range_min, SCENE.range_max)
+        return Scan(
+            self.bearings[0], step, ranges.astype(np.float32), SCENE.range_min, SCENE.range_max
+        )
 
 
 class Drifting(World):
@@ -161,7 +180,8 @@ LETTER_C = closed(
     *((7 * math.cos(a), 7 * math.sin(a)) for a in np.linspace(0.6, 2 * math.pi - 0.6, 200)),
     *((4 * math.cos(a), 4 * math.sin(a)) for a in np.linspace(2 * math.pi - 0.6, 0.6, 200)),
 )
-# About the point from which all of it is seen, in its corner, and a square about a point as far off.
+# About the point from which all of it is seen, in its corner, and a square about a point as far
+# off.
 LETTER_L = closed((-1.2, -1.2), (6.8, -1.2), (6.8, 1.2), (1.2, 1.2), (1.2, 6.8), (-1.2, 6.8))
 BESIDE = closed((-1.2, -1.2), (5.0, -1.2), (5.0, 5.0), (-1.2, 5.0))
 LETTER_T = closed((-6, 2), (-1.5, 2), (-1.5, -6), (1.5, -6), (1.5, 2), (6, 2), (6, 5), (-6, 5))
@@ -171,7 +191,9 @@ def mapped(
     world: World, views=ROUND, *, robust: bool = False, heights=(0.0,), accuracy=None, **limits
 ) -> ScanMapping:
     checks = ModelChecks(SCENE, DECLARED.noise, CheckSettings(**limits), accuracy, robust=robust)
-    mapping = ScanMapping(SurfaceMapper(KernelSettings().build(), MapperSettings()), SCENE, DECLARED, checks)
+    mapping = ScanMapping(
+        SurfaceMapper(KernelSettings().build(), MapperSettings()), SCENE, DECLARED, checks
+    )
     for number, angle in enumerate(views, start=1):
         level = CameraPose.from_polar(angle, SCENE.view_distance)
         pose = dataclasses.replace(level, height=heights[number % len(heights)])
@@ -184,10 +206,15 @@ def found(world: World, views=ROUND, **limits) -> dict[str, Check]:
     return {check.name: check for check in mapped(world, views, **limits).belief().checks}
 
 
-@pytest.mark.parametrize(("contour", "lacking"), [
-    ("polygon:star", []), ("ellipse:a=6,b=4", []), ("flower:frequency=8,amplitude=2", ["accuracy"]),
-    ("real:iceland", []),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("contour", "lacking"),
+    [
+        ("polygon:star", []),
+        ("ellipse:a=6,b=4", []),
+        ("flower:frequency=8,amplitude=2", ["accuracy"]),
+        ("real:iceland", []),
+    ],
+)
 def test_an_honest_world_passes_all_checks(contour, lacking):
     checks = found(World(contour))
     assert [name for name, check in checks.items() if check.level] == lacking
@@ -196,13 +223,22 @@ def test_an_honest_world_passes_all_checks(contour, lacking):
     assert all(check.words for check in checks.values())
 
 
-@pytest.mark.parametrize(("world", "name", "views"), [
-    (Drifting(), "overlap", ROUND), (Moving(), "overlap", ROUND), (Mirrored(), "overlap", ROUND),
-    (Turned(), "bias", ROUND), (Frozen(), "alive", ROUND[:4]), (Dead(), "alive", ROUND[:3]),
-    (Blind(), "alive", ROUND[:3]), (World(LETTER_C), "star_shape", ROUND[:4]),
-    (World(LETTER_T), "star_shape", ROUND), (Dirty(), "outliers", ROUND),
-    (World(closed((-9, -5), (9, -5), (9, 5), (-9, 5))), "bounds", ROUND),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("world", "name", "views"),
+    [
+        (Drifting(), "overlap", ROUND),
+        (Moving(), "overlap", ROUND),
+        (Mirrored(), "overlap", ROUND),
+        (Turned(), "bias", ROUND),
+        (Frozen(), "alive", ROUND[:4]),
+        (Dead(), "alive", ROUND[:3]),
+        (Blind(), "alive", ROUND[:3]),
+        (World(LETTER_C), "star_shape", ROUND[:4]),
+        (World(LETTER_T), "star_shape", ROUND),
+        (Dirty(), "outliers", ROUND),
+        (World(closed((-9, -5), (9, -5), (9, 5), (-9, 5))), "bounds", ROUND),
+    ],
+)
 def test_a_world_that_differs_is_found_out(world, name, views):
     check = found(world, views)[name]
     assert check.level is Level.FAILED
@@ -221,12 +257,18 @@ def test_noise_is_noted_where_it_is_used_and_fails_where_not():
 
 
 def test_noise_that_differs_is_told_with_the_lines_for_the_parameter_file():
-    (check,) = (one for one in mapped(World(noise=0.04), ROUND[:3]).belief().checks if one.name == "noise")
-    check = dataclasses.replace(check, score=0.2)
-    assert told(check, RangeNoise(0.2, 0.0)) == (
-        "the ranges scatter 0.2 times as much as declared: write that into the parameter file (noise_std: 0.04)"
+    (check,) = (
+        one for one in mapped(World(noise=0.04), ROUND[:3]).belief().checks if one.name == "noise"
     )
-    assert told(check, RangeNoise(0.05, 0.02)).endswith("(noise_std: 0.01, noise_std_per_metre: 0.004)")
+    check = dataclasses.replace(check, score=0.2)
+    assert (
+        told(check, RangeNoise(0.2, 0.0))
+        == "the ranges scatter 0.2 times as much as declared: write that into the parameter file"
+        " (noise_std: 0.04)"
+    )
+    assert told(check, RangeNoise(0.05, 0.02)).endswith(
+        "(noise_std: 0.01, noise_std_per_metre: 0.004)"
+    )
     good = dataclasses.replace(check, level=Level.GOOD)
     assert told(good, RangeNoise(0.2, 0.0)) == "the noise is the declared one"
 
@@ -251,8 +293,10 @@ def test_the_checks_use_smaller_noise_down_to_a_part_of_the_declared_one():
 def test_what_has_too_little_data_is_not_tested():
     checks = found(World(), ROUND[:3])
     assert {name for name, check in checks.items() if check.level is Level.UNTESTED} == {
-        "overlap", "bias", "accuracy",
-    }  # fmt: skip
+        "overlap",
+        "bias",
+        "accuracy",
+    }
     assert checks["overlap"].words == "not tested yet: the views fit together"
     assert [check.name for check in forbidding(checks.values(), 5)] == ["overlap"]
     assert [check.name for check in forbidding(checks.values(), 6)] == ["overlap", "bias"]
@@ -260,16 +304,31 @@ def test_what_has_too_little_data_is_not_tested():
     assert not checks["overlap"].level.speaks
 
 
-@pytest.mark.parametrize(("which", "value", "std", "level"), [
-    (0, 0.0, 0.2, Level.GOOD), (0, -0.09, 0.2, Level.GOOD), (0, 0.11, 0.2, Level.UNTESTED),
-    (0, 0.0, 0.31, Level.UNTESTED), (0, 0.0, math.inf, Level.UNTESTED), (0, -0.35, 0.2, Level.UNTESTED),
-    (0, 0.25, 0.04, Level.NOTED), (0, 0.28, 0.04, Level.UNTESTED), (0, 0.35, 0.1, Level.FAILED),
-    (1, 0.1, 0.15, Level.GOOD), (1, 0.2, 0.15, Level.UNTESTED), (1, 0.25, 0.05, Level.FAILED),
-    (1, 0.5, 0.15, Level.UNTESTED),
-    (3, 0.0, math.inf, Level.GOOD),
-])  # fmt: skip
-def test_an_error_common_to_views_is_not_tested_while_one_beyond_the_limit_is_likely(which, value, std, level):
-    """By the views alone; declared are 0.2 m along the beams and 0.1 m beside them, and 1.5 times that is the limit."""
+@pytest.mark.parametrize(
+    ("which", "value", "std", "level"),
+    [
+        (0, 0.0, 0.2, Level.GOOD),
+        (0, -0.09, 0.2, Level.GOOD),
+        (0, 0.11, 0.2, Level.UNTESTED),
+        (0, 0.0, 0.31, Level.UNTESTED),
+        (0, 0.0, math.inf, Level.UNTESTED),
+        (0, -0.35, 0.2, Level.UNTESTED),
+        (0, 0.25, 0.04, Level.NOTED),
+        (0, 0.28, 0.04, Level.UNTESTED),
+        (0, 0.35, 0.1, Level.FAILED),
+        (1, 0.1, 0.15, Level.GOOD),
+        (1, 0.2, 0.15, Level.UNTESTED),
+        (1, 0.25, 0.05, Level.FAILED),
+        (1, 0.5, 0.15, Level.UNTESTED),
+        (3, 0.0, math.inf, Level.GOOD),
+    ],
+)
+def test_an_error_common_to_views_is_not_tested_while_one_beyond_the_limit_is_likely(
+    which, value, std, level
+):
+    """By the views alone; declared are 0.2 m along the beams and 0.1 m beside them, and 1.5 times
+    that is the limit.
+    """
     prior = np.array([0.2, 0.1, 0.0, 0.02])
     views = np.where(np.arange(4) == which, [[value], [std]], [[0.0], [0.01]])
     with np.errstate(divide="ignore"):
@@ -313,13 +372,22 @@ def test_a_narrower_sensor_is_noted_or_refused():
     check = found(Narrow(), ROUND[:2])["field_of_view"]
     assert check.level is Level.NOTED
     assert check.score == pytest.approx(0.65, abs=0.02)
-    assert found(Narrow(), ROUND[:2], sensor_mismatch="refuse")["field_of_view"].level is Level.FAILED
+    assert (
+        found(Narrow(), ROUND[:2], sensor_mismatch="refuse")["field_of_view"].level is Level.FAILED
+    )
 
 
-@pytest.mark.parametrize(("world", "name", "lacking"), [
-    (Covered(), "field_of_view", 0.33), (Cropped(), "field_of_view", 0.48), (Short(), "range", 0.4),
-])  # fmt: skip
-def test_a_sensor_that_sees_less_from_some_view_on_is_noticed_three_views_later(world, name, lacking):
+@pytest.mark.parametrize(
+    ("world", "name", "lacking"),
+    [
+        (Covered(), "field_of_view", 0.33),
+        (Cropped(), "field_of_view", 0.48),
+        (Short(), "range", 0.4),
+    ],
+)
+def test_a_sensor_that_sees_less_from_some_view_on_is_noticed_three_views_later(
+    world, name, lacking
+):
     assert found(world, ROUND[:4])[name].level is Level.GOOD
     assert found(world, ROUND[:6])[name].level is Level.GOOD  # one view may look past all surfaces
     check = found(world, ROUND[:7])[name]
@@ -345,7 +413,9 @@ def test_outliers_are_only_noted_where_the_mapper_finds_them_itself():
     )
 
 
-@pytest.mark.parametrize(("heights", "part"), [((1.0, 1.2), 0.12), ((3.0,), 0.3), ((-1.0, 1.0), 0.2), ((0.0,), 0.0)])
+@pytest.mark.parametrize(
+    ("heights", "part"), [((1.0, 1.2), 0.12), ((3.0,), 0.3), ((-1.0, 1.0), 0.2), ((0.0,), 0.0)]
+)
 def test_a_camera_off_the_plane_or_of_changing_height_fails(heights, part):
     check = found(World(), ROUND[:2], heights=heights)["plane"]
     assert check.score == pytest.approx(part)
@@ -391,7 +461,9 @@ def test_rows_are_those_of_groupby(values, least):
 def test_the_nearest_point_of_a_contour_is_that_of_brute_force(amplitude, frequency, angle, off):
     grid = uniform_grid(1000)
     radius = 5.0 + 0.5 * amplitude * np.cos(frequency * grid)
-    belief = SurfaceBelief(grid, radius, np.full(1000, 0.1), radius, radius, np.ones(1000, dtype=np.uint32))
+    belief = SurfaceBelief(
+        grid, radius, np.full(1000, 0.1), radius, radius, np.ones(1000, dtype=np.uint32)
+    )
     at = 5.0 + 0.5 * amplitude * np.cos(frequency * angle) + off
     x, y = polar_to_cartesian(np.array([angle]), np.array([at]))
     fine = uniform_grid(20_000)
@@ -410,30 +482,47 @@ def test_only_a_surface_that_goes_on_beyond_the_bounds_counts():
     wide.bearings = np.linspace(-1.2, 1.2, 121)
     assert beyond_bounds(wide.seen_from(pose), pose, SCENE, DECLARED.noise) > 10
     behind = World(closed((-3, -3), (3, -3), (3, 3), (-3, 3)), noise=0.0).seen_from(pose)
-    ranges = np.where(np.isfinite(behind.ranges), behind.ranges, 19.0).astype(np.float32)  # a wall behind the object
-    assert beyond_bounds(dataclasses.replace(behind, ranges=ranges), pose, SCENE, DECLARED.noise) == 0
+    # a wall behind the object
+    ranges = np.where(np.isfinite(behind.ranges), behind.ranges, 19.0).astype(np.float32)
+    assert (
+        beyond_bounds(dataclasses.replace(behind, ranges=ranges), pose, SCENE, DECLARED.noise) == 0
+    )
 
 
 def test_the_covered_part_is_that_of_field_and_range():
     whole = World().seen_from(CameraPose.from_polar(0.0, 10.0))
     assert covered_parts(whole, SCENE) == (1.0, 1.0)
-    assert covered_parts(dataclasses.replace(whole, range_max=6.0), SCENE) == pytest.approx((1.0, 0.6))
+    assert covered_parts(dataclasses.replace(whole, range_max=6.0), SCENE) == pytest.approx(
+        (1.0, 0.6)
+    )
     wide = dataclasses.replace(whole, angle_min=-math.pi, angle_increment=2.0 * math.pi / 120)
     assert covered_parts(wide, SCENE) == (1.0, 1.0)
     around = dataclasses.replace(wide, angle_min=0.0)  # ahead are its first and its last beams
     assert covered_parts(around, SCENE) == (1.0, 1.0)
     left = dataclasses.replace(wide, angle_min=0.0, angle_increment=math.pi / 120)
-    assert covered_parts(left, SCENE)[0] == pytest.approx(0.5, abs=math.pi / 120 / SCENE.field_of_view + 1e-9)
+    assert covered_parts(left, SCENE)[0] == pytest.approx(
+        0.5, abs=math.pi / 120 / SCENE.field_of_view + 1e-9
+    )
     away = dataclasses.replace(whole, angle_min=math.pi - 0.3)
     assert covered_parts(away, SCENE) == (0.0, 0.0)
     assert covered_parts(dataclasses.replace(whole, range_max=math.inf), SCENE) == (1.0, 1.0)
-    assert covered_parts(dataclasses.replace(whole, ranges=np.full(121, np.nan)), SCENE) == (0.0, 0.0)
+    assert covered_parts(dataclasses.replace(whole, ranges=np.full(121, np.nan)), SCENE) == (
+        0.0,
+        0.0,
+    )
 
 
 def test_a_damaged_state_is_refused_and_changes_nothing():
     mapping = mapped(World(), ROUND[:3])
     before = mapping.belief()
-    for name in ("check_pose_0", "check_hits_1", "check_rays_2", "check_rate_0", "check_sights", "check_counts"):
+    for name in (
+        "check_pose_0",
+        "check_hits_1",
+        "check_rays_2",
+        "check_rate_0",
+        "check_sights",
+        "check_counts",
+    ):
         with pytest.raises(MeasurementError, match="check"):
             mapping.restore({**mapping.state(), name: mapping.state()[name][:-1]})
     with pytest.raises(MeasurementError, match="check_rate_1: holds a value that is not finite"):
@@ -443,5 +532,7 @@ def test_a_damaged_state_is_refused_and_changes_nothing():
 
 def test_the_simulated_camera_is_honest():
     """The declared noise is that of the simulated camera, dropouts and all."""
-    camera = SimulatedCamera(parse_object("polygon:concave", SCENE), SCENE, SensorSettings(dropout_probability=0.2))
+    camera = SimulatedCamera(
+        parse_object("polygon:concave", SCENE), SCENE, SensorSettings(dropout_probability=0.2)
+    )
     assert [check for check in found(camera).values() if check.level] == []

@@ -1,4 +1,6 @@
-"""An object of unknown place and size is found from scans, told from others, and mapped as if it had been known."""
+"""An object of unknown place and size is found from scans, told from others, and mapped as if it
+had been known.
+"""
 
 from __future__ import annotations
 
@@ -36,9 +38,13 @@ def config(stated: float = 8.0, scene: Scene = SCENE) -> EpisodeConfig:
     return EpisodeConfig(scene=scene, search=SearchSettings(scene="unknown", rough_radius=stated))
 
 
-def looks(world: WorldSettings, angles=ROUND, text: str = "ellipse:a=6,b=4", scene: Scene = SCENE) -> list[MatchedScan]:
+def looks(
+    world: WorldSettings, angles=ROUND, text: str = "ellipse:a=6,b=4", scene: Scene = SCENE
+) -> list[MatchedScan]:
     """Scans from around the place where the object truly is."""
-    camera = SimulatedCamera(parse_object(text, scene), scene, SensorSettings(noise_std=0.05), world)
+    camera = SimulatedCamera(
+        parse_object(text, scene), scene, SensorSettings(noise_std=0.05), world
+    )
     found = []
     for number, angle in enumerate(angles, start=1):
         x, y = polar_to_cartesian(angle, scene.view_distance)
@@ -57,7 +63,9 @@ def mapped(scans: list[MatchedScan], stated: float = 8.0, scene: Scene = SCENE) 
 
 def assert_equal(one: SurfaceBelief, other: SurfaceBelief, tolerance: float = 1e-9) -> None:
     for name in FIELDS:
-        np.testing.assert_allclose(getattr(one, name), getattr(other, name), atol=tolerance, err_msg=name)
+        np.testing.assert_allclose(
+            getattr(one, name), getattr(other, name), atol=tolerance, err_msg=name
+        )
 
 
 places = st.tuples(st.floats(-1.8, 1.8), st.floats(-1.8, 1.8))
@@ -104,7 +112,8 @@ def test_a_circle_is_found_at_any_scale(size):
     angle = np.linspace(0.0, TWO_PI, 400, endpoint=False)
     x, y = polar_to_cartesian(angle, 5.0 * size)
     centre_x, centre_y, mean = fitted_circle(x + 0.4 * size, y - 0.3 * size, 7.0 * size)
-    assert math.hypot(centre_x - 0.4 * size, centre_y + 0.3 * size) < 0.15 * size  # drawn to the given point
+    # drawn to the given point
+    assert math.hypot(centre_x - 0.4 * size, centre_y + 0.3 * size) < 0.15 * size
     assert mean == pytest.approx(5.0 * size, rel=0.01)
 
 
@@ -126,15 +135,24 @@ def test_nothing_hit_comes_closer_on_the_same_ray_by_less_than_is_free():
     assert mapping.found.arc_start == mapping.found.arc_end == pytest.approx(0.0)
 
 
-@pytest.mark.parametrize("ranges", [
-    np.full(61, math.nan), np.full(61, -math.inf), np.zeros(61), np.r_[np.full(60, math.inf), -math.inf],
-], ids=["invalid", "too close", "zero", "one too close"])
+@pytest.mark.parametrize(
+    "ranges",
+    [
+        np.full(61, math.nan),
+        np.full(61, -math.inf),
+        np.zeros(61),
+        np.r_[np.full(60, math.inf), -math.inf],
+    ],
+    ids=["invalid", "too close", "zero", "one too close"],
+)
 def test_a_scan_that_tells_nothing_brings_the_camera_no_closer(ranges):
     mapping, count = mapped([]), 0
     outer = mapping.found.view_distance
     for count in range(1, 5):
         pose = CameraPose.from_polar(mapping.found.arc_start, mapping.found.view_distance)
-        mapping.add([MatchedScan(count, Scan(-0.3, 0.01, ranges, 0.05, 10.0), pose, view=count)], count - 1)
+        mapping.add(
+            [MatchedScan(count, Scan(-0.3, 0.01, ranges, 0.05, 10.0), pose, view=count)], count - 1
+        )
         assert mapping.found.view_distance == outer
         assert mapping.found.arc_start == pytest.approx(count * TWO_PI / 3.0)
 
@@ -143,7 +161,8 @@ def test_past_the_given_point_the_search_goes_on_from_another_side():
     mapping = mapped([])
     empty = Scan(-0.3, 0.01, np.full(61, np.inf), 0.05, 10.0)
     mapping.add([MatchedScan(1, empty, CameraPose(4.0, 0.0, math.pi), view=1)], 0)
-    assert mapping.found.view_distance == 4.0  # no farther than it has stood: what is behind that may be a wall
+    # no farther than it has stood: what is behind that may be a wall
+    assert mapping.found.view_distance == 4.0
     assert mapping.found.arc_start == pytest.approx(TWO_PI / 3.0)
 
 
@@ -151,27 +170,44 @@ NARROW = Scene(field_of_view=math.radians(10.0), range_max=12.0)
 
 
 def missed(mapping: SearchingMapping, limit: int = 40) -> list[tuple[float, float]]:
-    """Distance and turn of each look of a camera that begins at 10 m, sees nothing, and goes where it is told to."""
+    """Distance and turn of each look of a camera that begins at 10 m, sees nothing, and goes where
+    it is told to.
+    """
     pose, found = CameraPose(10.0, 0.0, math.pi), list[tuple[float, float]]()
     for number in range(1, limit):
         found.append((pose.distance, pose.turn))
-        mapping.add([MatchedScan(number, Scan(-0.08, 0.02, np.full(9, np.inf), 0.05, 12.0), pose, view=number)], number)
+        mapping.add(
+            [
+                MatchedScan(
+                    number, Scan(-0.08, 0.02, np.full(9, np.inf), 0.05, 12.0), pose, view=number
+                )
+            ],
+            number,
+        )
         now = mapping.found
         pose = CameraPose.from_polar(now.arc_start, now.view_distance, now.turn)
     return found
 
 
 def test_a_narrow_cone_turns_on_the_spot_as_far_as_the_centre_may_lie_and_comes_closer_then():
-    """Six metres beside the given point, seen from 10 m: 37 degrees to either side, at steps of nine."""
+    """Six metres beside the given point, seen from 10 m: 37 degrees to either side, at steps of
+    nine.
+    """
     looks_taken = missed(mapped([], 10.0, NARROW))
     turns = [math.degrees(turn) for _, turn in looks_taken]
     assert turns[:10] == pytest.approx([0.0, 9.0, -9.0, 18.0, -18.0, 27.0, -27.0, 36.0, -36.0, 0.0])
-    assert [distance for distance, _ in looks_taken[:10]] == pytest.approx([10.0] * 9 + [4.0])  # half of what is free
+    # half of what is free
+    assert [distance for distance, _ in looks_taken[:10]] == pytest.approx([10.0] * 9 + [4.0])
 
 
-@pytest.mark.parametrize("scene", [
-    dataclasses.replace(NARROW, field_of_view=math.radians(80.0)), dataclasses.replace(NARROW, range_max=9.0),
-], ids=["a wide cone", "too far to see anything"])
+@pytest.mark.parametrize(
+    "scene",
+    [
+        dataclasses.replace(NARROW, field_of_view=math.radians(80.0)),
+        dataclasses.replace(NARROW, range_max=9.0),
+    ],
+    ids=["a wide cone", "too far to see anything"],
+)
 def test_it_does_not_turn_where_that_would_tell_nothing(scene):
     assert {turn for _, turn in missed(mapped([], 10.0, scene), limit=4)} == {0.0}
 
@@ -182,8 +218,13 @@ def walls(number: int, angle: float, distance: float, wall: float) -> MatchedSca
     beams = pose.yaw + np.linspace(-0.6, 0.6, 241)
     ahead, x, y = np.stack([np.cos(beams), np.sin(beams)]), pose.x, pose.y
     with np.errstate(divide="ignore"):
-        ranges = np.min([np.where(step > 0, (wall - at) / step, (-wall - at) / step)
-                         for step, at in zip(ahead, (x, y), strict=True)], axis=0)
+        ranges = np.min(
+            [
+                np.where(step > 0, (wall - at) / step, (-wall - at) / step)
+                for step, at in zip(ahead, (x, y), strict=True)
+            ],
+            axis=0,
+        )
     middle, off = -(x * ahead[0] + y * ahead[1]), np.abs(x * ahead[1] - y * ahead[0])
     ranges = np.where(off < 1.0, middle - np.sqrt(np.maximum(1.0 - off**2, 0.0)), ranges)
     return MatchedScan(number, Scan(-0.6, 0.005, ranges, 0.05, 30.0), pose, view=number)
@@ -192,9 +233,15 @@ def walls(number: int, angle: float, distance: float, wall: float) -> MatchedSca
 @pytest.mark.parametrize("field", [0.5, 1.2])
 @pytest.mark.parametrize("wall", [1.8, 2.3, 6.0])
 def test_the_circle_stays_on_this_side_of_walls_that_have_been_seen(wall, field):
-    """Nor is it wider than 2.5 radii, however far the camera has stood, as nothing tells that more is free."""
+    """Nor is it wider than 2.5 radii, however far the camera has stood, as nothing tells that more
+    is free.
+    """
     scene = Scene(field_of_view=field, range_max=30.0)
-    mapping = mapped([walls(number, angle, 1.5, wall) for number, angle in enumerate(np.arange(8.0), 1)], 0.65, scene)
+    mapping = mapped(
+        [walls(number, angle, 1.5, wall) for number, angle in enumerate(np.arange(8.0), 1)],
+        0.65,
+        scene,
+    )
     found = mapping.found
     assert found.radius_max == pytest.approx(1.1, abs=0.03)
     assert AROUND * found.radius_max <= found.view_distance * 1.0001
@@ -204,7 +251,10 @@ def test_the_circle_stays_on_this_side_of_walls_that_have_been_seen(wall, field)
 
 
 def test_the_object_nearest_to_the_given_point_is_chosen():
-    world, wide = WorldSettings(0.5, 0.0, other_x=7.0, other_y=0.0, other_radius=0.8), Scene(field_of_view=1.6)
+    world, wide = (
+        WorldSettings(0.5, 0.0, other_x=7.0, other_y=0.0, other_radius=0.8),
+        Scene(field_of_view=1.6),
+    )
     scans = looks(world, 0.2 + np.arange(12) * (TWO_PI / 12), "ellipse:a=4,b=3", wide)
     mapping = mapped(scans, 6.0, wide)
     beside = 0
@@ -220,9 +270,16 @@ def test_the_object_nearest_to_the_given_point_is_chosen():
 
 def test_background_is_free_before_it_and_nothing_behind_it():
     ranges = np.array([np.inf, 7.0, 7.0, 7.0, 3.0])
-    scan, background = Scan(-0.2, 0.1, ranges, 0.05, 10.0), np.array([False, False, True, True, False])
+    scan, background = (
+        Scan(-0.2, 0.1, ranges, 0.05, 10.0),
+        np.array([False, False, True, True, False]),
+    )
     found = scan_to_hits(
-        scan, CameraPose(10.0, 0.0, math.pi), SCENE, MeasurementSettings(noise_std=0.1), background=background
+        scan,
+        CameraPose(10.0, 0.0, math.pi),
+        SCENE,
+        MeasurementSettings(noise_std=0.1),
+        background=background,
     )
     assert found.dropped["background"] == 2
     assert len(found.hits) == 1 + int(np.hypot(*scan_point(scan, 4)) <= 9.0)
@@ -237,7 +294,10 @@ def scan_point(scan: Scan, beam: int) -> tuple[float, float]:
 
 def test_saved_and_restored_it_goes_on_bit_for_bit():
     scans = looks(WorldSettings(object_x=1.0))
-    scans = [dataclasses.replace(match, rate=(0.3, -0.2, 0.1 * number)) for number, match in enumerate(scans)]
+    scans = [
+        dataclasses.replace(match, rate=(0.3, -0.2, 0.1 * number))
+        for number, match in enumerate(scans)
+    ]
     one, twin = mapped(scans[:3]), mapped([])
     twin.restore(one.state(), one.found, one.scans)
     assert twin.found == one.found
@@ -263,7 +323,9 @@ def test_a_copy_is_independent():
 @settings(max_examples=50, deadline=None)
 @given(radius=st.floats(0.01, 100.0), near=st.floats(0.0, 1.0), reach=st.floats(0.1, 200.0))
 def test_views_are_taken_from_outside_of_the_bound(radius, near, reach):
-    scene = Scene(radius_min=1e-3, radius_max=1e-2, view_distance=2e-2, range_min=1e-3, range_max=reach)
+    scene = Scene(
+        radius_min=1e-3, radius_max=1e-2, view_distance=2e-2, range_min=1e-3, range_max=reach
+    )
     distance = view_distance(radius, near * radius, scene)
     assert distance > 1.04 * radius
     assert distance <= max(1.06 * radius, reach + 0.41 * near * radius)
@@ -279,17 +341,27 @@ def test_lengths_of_the_object_follow_what_was_found_and_those_of_the_sensor_sta
     assert rescaled(PlannerSettings(), SCENE, scene).prior_kernel_stds == (0.25, 0.5, 1.0)
 
 
-@pytest.mark.parametrize("numbers", [
-    (0.0, 0.0, 2.0, 1.0, 3.0), (0.0, 0.0, 1.0, 2.0, 1.5), (math.nan, 0.0, 1.0, 2.0, 3.0), (0.0, 0.0, 0.0, 2.0, 3.0),
-    (0.0, 0.0, 1.0, 1e300, 2e300), (0.0, 0.0, 1e-323, 2.0, 3.0), (1e9, 0.0, 1.0, 2.0, 3.0),
-])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        (0.0, 0.0, 2.0, 1.0, 3.0),
+        (0.0, 0.0, 1.0, 2.0, 1.5),
+        (math.nan, 0.0, 1.0, 2.0, 3.0),
+        (0.0, 0.0, 0.0, 2.0, 3.0),
+        (0.0, 0.0, 1.0, 1e300, 2e300),
+        (0.0, 0.0, 1e-323, 2.0, 3.0),
+        (1e9, 0.0, 1.0, 2.0, 3.0),
+    ],
+)
 def test_a_scene_that_cannot_be_is_refused(numbers):
     with pytest.raises(SettingError, match="no scene"):
         FoundScene(*numbers)
 
 
 def test_the_outline_and_the_map_are_in_the_frame_of_the_object():
-    mapping = mapped(looks(WorldSettings(object_x=1.5, object_y=-1.0), np.arange(12) * (TWO_PI / 12)))
+    mapping = mapped(
+        looks(WorldSettings(object_x=1.5, object_y=-1.0), np.arange(12) * (TWO_PI / 12))
+    )
     belief = mapping.belief()
     outline = Outline.of(belief, SCENE)
     x, y = np.array(outline.points(outline.radius)).T

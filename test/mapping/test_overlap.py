@@ -23,11 +23,15 @@ STD, RADIUS, DISTANCE = 0.1, 5.0, 13.0
 def outline(scale=1.0, amplitude=0.5) -> Outline:
     angle = uniform_grid(720)
     radius = scale * (RADIUS + amplitude * np.cos(3.0 * angle))
-    belief = SurfaceBelief(angle, radius, np.full(720, 0.1), radius - 0.1, radius + 0.1, np.zeros(720, dtype=int))
+    belief = SurfaceBelief(
+        angle, radius, np.full(720, 0.1), radius - 0.1, radius + 0.1, np.zeros(720, dtype=int)
+    )
     return Outline(belief, scale * STD)
 
 
-def view_of(direction, hits, x=0.0, y=0.0, scale=1.0, radius=RADIUS, amplitude=0.5, seed=0, noise=STD) -> ViewData:
+def view_of(
+    direction, hits, x=0.0, y=0.0, scale=1.0, radius=RADIUS, amplitude=0.5, seed=0, noise=STD
+) -> ViewData:
     """Noisy hits within 0.6 rad of a direction, displaced by x and y."""
     random = np.random.default_rng([seed, int(1000 * direction)])
     angle = direction + random.uniform(-0.6, 0.6, hits)
@@ -39,7 +43,10 @@ def view_of(direction, hits, x=0.0, y=0.0, scale=1.0, radius=RADIUS, amplitude=0
 
 
 def around(count=10, **options):
-    return [view_of(direction, 60, **options) for direction in np.arange(count) * (2.0 * math.pi / count)]
+    return [
+        view_of(direction, 60, **options)
+        for direction in np.arange(count) * (2.0 * math.pi / count)
+    ]
 
 
 def scores(views, scale=1.0) -> tuple[float, float]:
@@ -48,7 +55,9 @@ def scores(views, scale=1.0) -> tuple[float, float]:
 
 
 def by_regression(residuals: Residuals, derivatives, group, cells, radius, noise=1.0) -> float:
-    """The score by a regression with a column for each cell, as a textbook has it; NaN with less than six cells."""
+    """The score by a regression with a column for each cell, as a textbook has it; NaN with less
+    than six cells.
+    """
     cell = np.floor(residuals.angle / (2.0 * math.pi / cells)).astype(int) % cells
     member = np.asarray(group, dtype=bool)[residuals.view]
     known = ~residuals.lone & ~residuals.steep
@@ -74,10 +83,15 @@ def by_regression(residuals: Residuals, derivatives, group, cells, radius, noise
 
 
 def by_cameras(residuals: Residuals) -> np.ndarray:
-    """Derivatives of the distances by ahead, left and turn of the camera, from those by the place of the hit."""
+    """Derivatives of the distances by ahead, left and turn of the camera, from those by the place
+    of the hit.
+    """
     x, y, yaw = residuals.pose[residuals.view].T
     along_x, along_y, turn = residuals.by.T
-    ahead, left = along_x * np.cos(yaw) + along_y * np.sin(yaw), along_y * np.cos(yaw) - along_x * np.sin(yaw)
+    ahead, left = (
+        along_x * np.cos(yaw) + along_y * np.sin(yaw),
+        along_y * np.cos(yaw) - along_x * np.sin(yaw),
+    )
     return np.stack([ahead, left, turn + along_x * y - along_y * x], axis=1)
 
 
@@ -87,12 +101,18 @@ def test_the_scores_are_those_of_a_regression_with_a_free_surface_in_each_cell(s
     contour = outline()
     residuals = Residuals.of(views, contour)
     cells = round(min(2.0 * math.pi * RADIUS / STD, len(residuals.view) / 4))
-    groups = [np.arange(9) >= first for first in range(1, 9)] + [np.arange(9) == one for one in range(9)]
+    groups = [np.arange(9) >= first for first in range(1, 9)] + [
+        np.arange(9) == one for one in range(9)
+    ]
     for noise in (1.0, 0.5):
-        found = [by_regression(residuals, residuals.by, group, cells, RADIUS, noise) for group in groups]
+        found = [
+            by_regression(residuals, residuals.by, group, cells, RADIUS, noise) for group in groups
+        ]
         common = by_regression(residuals, by_cameras(residuals), np.ones(9), cells, RADIUS, noise)
         expected = (np.nanmax(found), common)
-        assert displacement_scores(residuals, contour, STD, noise) == pytest.approx(expected, rel=1e-5)
+        assert displacement_scores(residuals, contour, STD, noise) == pytest.approx(
+            expected, rel=1e-5
+        )
 
 
 @given(amplitude=st.floats(-0.2, 0.2), seed=st.integers(0, 50))
@@ -109,7 +129,9 @@ def test_what_the_surface_is_in_a_cell_does_not_matter(amplitude, seed):
 
 @given(scale=st.sampled_from([1e-3, 0.1, 10.0, 1e4]), seed=st.integers(0, 20))
 def test_the_scores_do_not_depend_on_the_unit_of_length(scale, seed):
-    assert scores(around(scale=scale, seed=seed), scale) == pytest.approx(scores(around(seed=seed)), rel=1e-6)
+    assert scores(around(scale=scale, seed=seed), scale) == pytest.approx(
+        scores(around(seed=seed)), rel=1e-6
+    )
 
 
 def test_views_that_do_not_overlap_are_not_tested():
@@ -122,19 +144,27 @@ def test_two_views_are_not_compared_yet():
 
 def test_honest_noise_scores_as_a_displacement_in_three_directions_does():
     found = np.array([scores(around(seed=seed)) for seed in range(200)])
-    # The greatest of 19: some of these exceed the limit by chance, which leaves room for what is no noise.
-    assert np.mean(found[:, 0] > CheckSettings().overlap_limit) < 19 * chi2.sf(CheckSettings().overlap_limit**2, 3)
-    # Where few cells leave the covariance by cells unsure, the smaller of both scores is less than the root of χ²(3).
+    # The greatest of 19: some of these exceed the limit by chance, which leaves room for what is no
+    # noise.
+    assert np.mean(found[:, 0] > CheckSettings().overlap_limit) < 19 * chi2.sf(
+        CheckSettings().overlap_limit ** 2, 3
+    )
+    # Where few cells leave the covariance by cells unsure, the smaller of both scores is less than
+    # the root of χ²(3).
     assert 0.7 * math.sqrt(chi2.median(3)) < np.median(found[:, 1]) < math.sqrt(chi2.median(3))
     assert np.mean(found[:, 1] > math.sqrt(chi2.isf(0.05, 3))) <= 0.07
     assert np.mean(found[:, 1] > CheckSettings().bias_limit) <= 0.005
 
 
 def test_smaller_noise_makes_the_same_displacement_score_more():
-    views = [view_of(0.2 * math.pi * k, 60, x=0.04 * (k > 4), seed=1, noise=0.2 * STD) for k in range(10)]
+    views = [
+        view_of(0.2 * math.pi * k, 60, x=0.04 * (k > 4), seed=1, noise=0.2 * STD) for k in range(10)
+    ]
     contour = outline()
     residuals = Residuals.of(views, contour)
-    declared, shown = (displacement_scores(residuals, contour, STD, noise)[0] for noise in (1.0, 0.2))
+    declared, shown = (
+        displacement_scores(residuals, contour, STD, noise)[0] for noise in (1.0, 0.2)
+    )
     assert declared < CheckSettings().overlap_limit < shown
 
 
@@ -146,18 +176,27 @@ def test_the_place_of_a_hit_on_a_slanting_wall_does_not_depend_on_its_noise():
     beam = at - np.array([[pose.x], [pose.y]])
     beam /= np.hypot(*beam)
     hits = np.concatenate([at + noise * beam, np.full((1, 1000), STD)])
-    found = Residuals.of([ViewData(np.array([pose.x, pose.y, pose.yaw]), hits, np.empty((2, 0)))], contour)
+    found = Residuals.of(
+        [ViewData(np.array([pose.x, pose.y, pose.yaw]), hits, np.empty((2, 0)))], contour
+    )
     assert np.ptp(found.angle) < 0.01
     assert np.ptp(np.arctan2(at[1] + noise * beam[1], at[0] + noise * beam[0])) > 0.04
     facing = -(beam[:, 0] @ [math.cos(0.7), math.sin(0.7)])
     assert found.distance == pytest.approx(-noise / STD * facing, abs=0.1)
 
 
-@pytest.mark.parametrize("late", [
-    [view_of(direction, 60, x=0.15, seed=1) for direction in np.arange(5, 10) * (0.2 * math.pi)],  # the object moved
-    [view_of(0.2 * math.pi * k, 60, x=0.04 * k, seed=1) for k in range(5, 10)],  # drift
-    [view_of(0.3, 60, y=0.3, seed=1), view_of(0.9, 60, seed=1)],  # one view alone
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "late",
+    [
+        # the object moved
+        [
+            view_of(direction, 60, x=0.15, seed=1)
+            for direction in np.arange(5, 10) * (0.2 * math.pi)
+        ],
+        [view_of(0.2 * math.pi * k, 60, x=0.04 * k, seed=1) for k in range(5, 10)],  # drift
+        [view_of(0.3, 60, y=0.3, seed=1), view_of(0.9, 60, seed=1)],  # one view alone
+    ],
+)
 def test_views_displaced_against_the_others_score(late):
     assert scores([*around(seed=2)[:5], *late])[0] > 4.5
 
@@ -174,14 +213,20 @@ def test_steep_walls_are_left_out():
     contour, views = outline(), [*around(8), view_of(0.3, 60, x=0.1, y=0.2)]
     residuals = Residuals.of(views, contour)
     steep = dataclasses.replace(residuals, steep=np.ones(len(residuals.view), dtype=bool))
-    assert displacement_scores(steep, contour, STD) == pytest.approx((math.nan, math.nan), nan_ok=True)
+    assert displacement_scores(steep, contour, STD) == pytest.approx(
+        (math.nan, math.nan), nan_ok=True
+    )
 
 
 def test_one_steep_hit_leaves_the_others_of_its_cell():
     contour, views = outline(), [*around(8), view_of(0.3, 60, x=0.1, y=0.2)]
     residuals = Residuals.of(views, contour)
-    some = dataclasses.replace(residuals, steep=np.arange(len(residuals.view)) % 4 == 0)  # one hit of each cell
-    assert displacement_scores(some, contour, STD)[0] > 0.7 * displacement_scores(residuals, contour, STD)[0]
+    # one hit of each cell
+    some = dataclasses.replace(residuals, steep=np.arange(len(residuals.view)) % 4 == 0)
+    assert (
+        displacement_scores(some, contour, STD)[0]
+        > 0.7 * displacement_scores(residuals, contour, STD)[0]
+    )
 
 
 def test_the_hits_of_many_views_are_thinned_out():

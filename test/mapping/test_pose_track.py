@@ -21,9 +21,13 @@ def track(*, size: int = 40, tolerance: int = 50 * MS, gap: int = 500 * MS) -> P
 
 
 def steady(stamp: int) -> CameraPose:
-    """Pose at `stamp` of a camera that moves straight on and turns evenly, several turns a second."""
+    """Pose at `stamp` of a camera that moves straight on and turns evenly, several turns a
+    second.
+    """
     t = stamp / SECOND
-    return CameraPose(2.0 + 0.3 * t, -1.0 - 0.7 * t, math.remainder(20.0 * t, 2 * math.pi), height=0.2 * t)
+    return CameraPose(
+        2.0 + 0.3 * t, -1.0 - 0.7 * t, math.remainder(20.0 * t, 2 * math.pi), height=0.2 * t
+    )
 
 
 def turn(yaw: float, other: float) -> float:
@@ -32,7 +36,9 @@ def turn(yaw: float, other: float) -> float:
 
 @given(
     st.lists(st.integers(0, 10), min_size=2, max_size=30, unique=True).flatmap(
-        lambda slots: st.tuples(st.permutations(slots), st.integers(min(slots) * 100, max(slots) * 100))
+        lambda slots: st.tuples(
+            st.permutations(slots), st.integers(min(slots) * 100, max(slots) * 100)
+        )
     )
 )
 def test_an_even_motion_is_found_again_whatever_the_order_of_the_poses(case):
@@ -46,7 +52,9 @@ def test_an_even_motion_is_found_again_whatever_the_order_of_the_poses(case):
     found = poses.at(stamp)
     assert found is not None
     expected = steady(stamp)
-    assert (found.x, found.y, found.height) == pytest.approx((expected.x, expected.y, expected.height))
+    assert (found.x, found.y, found.height) == pytest.approx(
+        (expected.x, expected.y, expected.height)
+    )
     if later - earlier <= 1:  # two radians at most: the shorter way is the way it took
         assert turn(found.yaw, steady(stamp).yaw) < 1e-9
 
@@ -79,9 +87,15 @@ def test_a_pose_that_is_yet_to_come_is_waited_for():
 
 @pytest.mark.parametrize(
     ("stamp", "gap", "reason"),
-    [(49 * MS, 500 * MS, "pose_too_far"), (300 * MS, 399 * MS, "pose_gap"), (300 * MS, 400 * MS, None),
-     (50 * MS, 0, None), (149 * MS, 0, None), (300 * MS, 0, "pose_gap")],
-)  # fmt: skip
+    [
+        (49 * MS, 500 * MS, "pose_too_far"),
+        (300 * MS, 399 * MS, "pose_gap"),
+        (300 * MS, 400 * MS, None),
+        (50 * MS, 0, None),
+        (149 * MS, 0, None),
+        (300 * MS, 0, "pose_gap"),
+    ],
+)
 def test_what_is_too_far_is_refused_with_a_reason(stamp, gap, reason):
     poses = track(gap=gap)
     poses.add(100 * MS, steady(100 * MS))
@@ -123,8 +137,11 @@ def test_the_poses_of_a_time_begin_with_the_one_that_held_when_it_began():
     for stamp in (100, 200, 300):
         poses.add(stamp * MS, steady(stamp * MS))
     assert poses.during(99 * MS, 300 * MS) == []
-    assert poses.during(100 * MS, 250 * MS) == [(stamp * MS, steady(stamp * MS)) for stamp in (100, 200)]
+    assert poses.during(100 * MS, 250 * MS) == [
+        (stamp * MS, steady(stamp * MS)) for stamp in (100, 200)
+    ]
     assert poses.during(250 * MS, 260 * MS) == [(200 * MS, steady(200 * MS))]
     poses.add(400 * MS, steady(400 * MS))
-    assert poses.during(0, 100 * MS) == [(100 * MS, steady(100 * MS))]  # full: it may have forgotten some
+    # full: it may have forgotten some
+    assert poses.during(0, 100 * MS) == [(100 * MS, steady(100 * MS))]
     assert poses.latest() == (400 * MS, steady(400 * MS))

@@ -1,4 +1,6 @@
-"""The robust mapper: outliers do little, nothing is believed or doubted for good, memory stays bounded."""
+"""The robust mapper: outliers do little, nothing is believed or doubted for good, memory stays
+bounded.
+"""
 
 from __future__ import annotations
 
@@ -39,10 +41,14 @@ def robust(**settings) -> RobustMapper:
 
 def scan_data(view: float, number: int, shape=SHAPE, sensor=DIRTY):
     pose = CameraPose.from_polar(view, SCENE.view_distance)
-    return scan_to_hits(SimulatedCamera(shape, SCENE, sensor).scan(pose, number), pose, SCENE, ASSUMED)
+    return scan_to_hits(
+        SimulatedCamera(shape, SCENE, sensor).scan(pose, number), pose, SCENE, ASSUMED
+    )
 
 
-def feed(target: SurfaceMapper, views=VIEWS, *, first: int = 1, shape=SHAPE, sensor=DIRTY) -> SurfaceMapper:
+def feed(
+    target: SurfaceMapper, views=VIEWS, *, first: int = 1, shape=SHAPE, sensor=DIRTY
+) -> SurfaceMapper:
     for number, view in enumerate(views, start=first):
         data = scan_data(view, number, shape, sensor)
         target.take(data.hits, [data.free])
@@ -91,7 +97,10 @@ def test_outliers_are_doubted_and_others_are_not():
 
 def test_a_wrong_early_belief_cannot_lock_out_the_truth():
     """Something stands close before the camera in the first view, and is gone later."""
-    intruder, truth = parse_object("ellipse:a=7.5,b=7.5", SCENE), parse_object("ellipse:a=4,b=4", SCENE)
+    intruder, truth = (
+        parse_object("ellipse:a=7.5,b=7.5", SCENE),
+        parse_object("ellipse:a=4,b=4", SCENE),
+    )
     fitted = feed(robust(), [0.0], shape=intruder)
     front = np.abs(np.sin(0.5 * fitted.belief().angle)) < 0.03
     assert fitted.belief().mean[front].mean() == pytest.approx(7.5, abs=0.1)
@@ -112,7 +121,9 @@ def test_the_order_of_the_views_does_not_matter():
 def test_without_outliers_the_answer_is_that_of_the_plain_mapper():
     exact = SensorSettings(noise_std=0.0, num_beams=61)
     shape = parse_object("ellipse:a=5,b=5", SCENE)
-    plain, fitted = (feed_at_once(target, shape=shape, sensor=exact) for target in (mapper(), robust()))
+    plain, fitted = (
+        feed_at_once(target, shape=shape, sensor=exact) for target in (mapper(), robust())
+    )
     np.testing.assert_allclose(fitted.belief().mean, plain.belief().mean, atol=5e-3)
     np.testing.assert_allclose(fitted.belief().std, plain.belief().std, atol=5e-3)
 
@@ -179,7 +190,8 @@ def test_misses_narrow_the_band_if_they_are_asked_to():
     small, silent = parse_object("square:width=4", SCENE), SensorSettings(noise_std=0.01)
     views = [0.0, 1.0]
     loose, tight = (
-        feed(robust(free_space_bound=bound), views, shape=small, sensor=silent) for bound in (False, True)
+        feed(robust(free_space_bound=bound), views, shape=small, sensor=silent)
+        for bound in (False, True)
     )
     lowered = loose.belief().upper - tight.belief().upper
     assert lowered.min() >= 0.0
@@ -190,7 +202,12 @@ def test_misses_narrow_the_band_if_they_are_asked_to():
 def test_misses_that_left_the_window_still_bound_the_band():
     small, silent = parse_object("square:width=4", SCENE), SensorSettings(noise_std=0.01)
     beliefs = [
-        feed(robust(free_space_bound=True, window=window), [0.0, 1.0, 2.0], shape=small, sensor=silent).belief()
+        feed(
+            robust(free_space_bound=True, window=window),
+            [0.0, 1.0, 2.0],
+            shape=small,
+            sensor=silent,
+        ).belief()
         for window in (100, 6000)
     ]
     np.testing.assert_allclose(beliefs[0].upper, beliefs[1].upper, atol=0.05)
@@ -214,7 +231,9 @@ def test_every_combination_of_ingredients_gives_a_finite_belief():
     for model, isolated, along, bound in itertools.product(
         ("gaussian", "student_t", "contaminated"), (True, False), (True, False), (True, False)
     ):
-        fitted = robust(noise_model=model, isolated_beams=isolated, along_beam=along, free_space_bound=bound)
+        fitted = robust(
+            noise_model=model, isolated_beams=isolated, along_beam=along, free_space_bound=bound
+        )
         fitted.take(data.hits, [data.free])
         belief = fitted.belief()
         assert np.isfinite(belief.mean).all()

@@ -20,7 +20,9 @@ from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 SCENE = Scene()
 CAMERA = SimulatedCamera(
-    parse_object("polygon:star", SCENE), SCENE, SensorSettings(num_beams=41, outlier_probability=0.1)
+    parse_object("polygon:star", SCENE),
+    SCENE,
+    SensorSettings(num_beams=41, outlier_probability=0.1),
 )
 
 

@@ -1,4 +1,6 @@
-"""Scans of depth images and clouds, against beams cast one by one on an object extruded from its contour."""
+"""Scans of depth images and clouds, against beams cast one by one on an object extruded from its
+contour.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,12 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError, SettingError
-from nbv_planner.mapping.scan_making import Pinhole, ScanMakerSettings, scan_of_depth, scan_of_points
+from nbv_planner.mapping.scan_making import (
+    Pinhole,
+    ScanMakerSettings,
+    scan_of_depth,
+    scan_of_points,
+)
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import cast_beams
@@ -32,7 +39,9 @@ def bearing_of(column, camera=CAMERA):
 
 
 def rendered(contour, pose: CameraPose, low: float, high: float, camera=CAMERA) -> np.ndarray:
-    """Depth image of the contour extruded between two heights over the camera: each pixel's ray, cut one by one."""
+    """Depth image of the contour extruded between two heights over the camera: each pixel's ray,
+    cut one by one.
+    """
     ranges = cast_beams(contour, pose, bearing_of(np.arange(COLUMNS - 1, -1, -1), camera))[::-1]
     depth = np.full((ROWS, COLUMNS), np.inf)
     for column in range(COLUMNS):
@@ -47,7 +56,8 @@ def rendered(contour, pose: CameraPose, low: float, high: float, camera=CAMERA) 
 def assert_nearest(scan, contour, pose, blur: float) -> None:
     """Each beam has the range of the contour at its bearing or within `blur` of it."""
     for bearing, found in zip(scan.bearings, scan.ranges, strict=True):
-        near = cast_beams(contour, pose, bearing + np.linspace(-blur, blur, 2001))  # at an edge the range rises steeply
+        # at an edge the range rises steeply
+        near = cast_beams(contour, pose, bearing + np.linspace(-blur, blur, 2001))
         if math.isfinite(found):
             assert near.min() - 0.01 <= found <= near[np.isfinite(near)].max() + 0.01
         else:
@@ -67,9 +77,16 @@ def test_the_scan_of_a_depth_image_is_that_of_beams_in_the_plane(text, angle):
     assert (scan.range_min, scan.range_max) == (0.0, math.inf)
 
 
-@pytest.mark.parametrize(("low", "high", "seen"), [
-    (-3.0, 3.0, True), (0.41, 3.0, False), (-3.0, -0.21, False), (0.2, 3.0, True), (-3.0, -0.1, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("low", "high", "seen"),
+    [
+        (-3.0, 3.0, True),
+        (0.41, 3.0, False),
+        (-3.0, -0.21, False),
+        (0.2, 3.0, True),
+        (-3.0, -0.1, True),
+    ],
+)
 def test_only_what_lies_in_the_band_of_heights_counts(low, high, seen):
     pose = CameraPose.from_polar(1.0, 12.0)
     scan = scan_of_depth(rendered(CONTOURS["ellipse:a=6,b=4"], pose, low, high), CAMERA, BAND)
@@ -93,12 +110,15 @@ def test_each_beam_has_the_range_of_a_slanting_wall_at_its_own_bearing():
 
 @pytest.mark.parametrize("step", [0.05, 0.1, 0.5])
 def test_between_a_wall_and_one_behind_it_there_is_nothing(step):
-    """However little farther that is, beyond the noise of a depth: each beam has the range of one of them."""
+    """However little farther that is, beyond the noise of a depth: each beam has the range of one
+    of them.
+    """
     depth = np.full((ROWS, COLUMNS), 4.0)
     depth[:, COLUMNS // 2 :] += step
     scan = scan_of_depth(depth, CAMERA, BAND)
     wall = 4.0 + step * (scan.bearings < bearing_of(COLUMNS // 2 - 0.5))
-    aside = np.abs(scan.bearings) + 0.5 / CAMERA.fx * np.array([[-1.0], [1.0]])  # within half a pixel, as at any edge
+    # within half a pixel, as at any edge
+    aside = np.abs(scan.bearings) + 0.5 / CAMERA.fx * np.array([[-1.0], [1.0]])
     low, high = wall / np.cos(np.maximum(aside, 0.0))
     assert ((scan.ranges >= low - 1e-9) & (scan.ranges <= high + 1e-9)).all()
 
@@ -118,7 +138,9 @@ def test_many_noisy_pixels_of_a_column_do_not_shorten_its_range():
 def test_a_beam_of_a_cloud_has_the_median_of_what_lies_close_behind_its_nearest_point(points):
     beam, distance = (np.array(column) for column in zip(*points, strict=True))
     bearing = (beam - 4.5) * 0.1
-    cloud = np.column_stack([distance * np.cos(bearing), distance * np.sin(bearing), np.zeros(len(beam))])
+    cloud = np.column_stack(
+        [distance * np.cos(bearing), distance * np.sin(bearing), np.zeros(len(beam))]
+    )
     scan = scan_of_points(cloud, ScanMakerSettings(scan_field=1.0, scan_step=0.1), optical=False)
     for number, found in enumerate(scan.ranges):
         there = distance[beam == number]
@@ -130,10 +152,19 @@ def scan_edge() -> float:
     return float(np.abs(bearing_of(np.array([0, COLUMNS - 1]))).max())
 
 
-@pytest.mark.parametrize(("pixel", "free", "expected"), [
-    (0.0, True, math.inf), (math.nan, True, math.inf), (math.inf, True, math.inf), (0.0, False, math.nan),
-    (math.nan, False, math.nan), (-math.inf, True, -math.inf), (-math.inf, False, -math.inf), (-1.0, True, math.inf),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("pixel", "free", "expected"),
+    [
+        (0.0, True, math.inf),
+        (math.nan, True, math.inf),
+        (math.inf, True, math.inf),
+        (0.0, False, math.nan),
+        (math.nan, False, math.nan),
+        (-math.inf, True, -math.inf),
+        (-math.inf, False, -math.inf),
+        (-1.0, True, math.inf),
+    ],
+)
 def test_pixels_without_a_return_are_free_or_tell_nothing(pixel, free, expected):
     settings = ScanMakerSettings(band_above=0.4, band_below=0.2, empty_is_free=free)
     scan = scan_of_depth(np.full((ROWS, COLUMNS), pixel), CAMERA, settings)
@@ -147,7 +178,11 @@ def test_an_image_that_does_not_show_what_is_straight_ahead_tells_nothing_of_fre
 
 
 @given(
-    st.integers(1, 12), st.integers(1, 40), st.floats(5.0, 400.0), st.floats(-30.0, 60.0), st.floats(-10.0, 20.0),
+    st.integers(1, 12),
+    st.integers(1, 40),
+    st.floats(5.0, 400.0),
+    st.floats(-30.0, 60.0),
+    st.floats(-10.0, 20.0),
     st.integers(0, 2**32),
 )
 def test_any_image_gives_a_scan_of_depths_that_it_holds(rows, columns, focal, cx, cy, seed):
@@ -181,14 +216,20 @@ def as_optical(points) -> np.ndarray:
 
 
 @settings(max_examples=30)
-@given(st.sampled_from(sorted(CONTOURS)), st.floats(0.0, 6.28), st.integers(0, 2**32), st.booleans())
+@given(
+    st.sampled_from(sorted(CONTOURS)), st.floats(0.0, 6.28), st.integers(0, 2**32), st.booleans()
+)
 @example("flower:frequency=5,amplitude=2", 1.1547235715866129, 36088972, False)
-def test_the_scan_of_a_cloud_is_that_of_beams_in_the_plane_in_any_order_of_points(text, angle, seed, optical):
+def test_the_scan_of_a_cloud_is_that_of_beams_in_the_plane_in_any_order_of_points(
+    text, angle, seed, optical
+):
     rng = np.random.default_rng(seed)
     pose, contour = CameraPose.from_polar(angle, 12.0), CONTOURS[text]
     points = extruded(contour, pose, rng.uniform(-0.8, 0.8, 4000), (-0.15, 0.0, 0.35))
     above = extruded(contour, pose, np.linspace(-0.7, 0.7, 50), (0.41, -0.21)) * [0.5, 0.5, 1.0]
-    points = rng.permutation(np.concatenate([points, above, [[np.nan, 1.0, 0.0], [1.0, np.inf, 0.0], [0.0, 0.0, 0.0]]]))
+    points = rng.permutation(
+        np.concatenate([points, above, [[np.nan, 1.0, 0.0], [1.0, np.inf, 0.0], [0.0, 0.0, 0.0]]])
+    )
     settings = ScanMakerSettings(band_above=0.4, band_below=0.2, scan_field=1.6, scan_step=0.02)
     scan = scan_of_points(as_optical(points) if optical else points, settings, optical=optical)
     assert len(scan.ranges) == 80
@@ -212,7 +253,9 @@ def test_a_cloud_without_points_is_a_scan_that_tells_nothing():
     assert np.isnan(scan.ranges).all()
 
 
-@pytest.mark.parametrize("numbers", [(0.0, 1.0, 0.0, 0.0), (1.0, -1.0, 0.0, 0.0), (1.0, 1.0, math.nan, 0.0)])
+@pytest.mark.parametrize(
+    "numbers", [(0.0, 1.0, 0.0, 0.0), (1.0, -1.0, 0.0, 0.0), (1.0, 1.0, math.nan, 0.0)]
+)
 def test_a_camera_that_is_not_calibrated_is_refused(numbers):
     with pytest.raises(InputRejectedError, match="not calibrated") as caught:
         Pinhole(*numbers)

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping, averaged, scan_to_hits, unlike
+from nbv_planner.mapping.scans import (
+    MeasurementSettings,
+    ScanMapping,
+    averaged,
+    scan_to_hits,
+    unlike,
+)
 from nbv_planner.star2d.common_errors import AccuracySettings
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
 from nbv_planner.star2d.model_checks import ModelChecks
@@ -57,11 +63,15 @@ def test_scans_of_several_views_count_each_view_once():
 
 
 def with_ranges(match: MatchedScan, ranges) -> MatchedScan:
-    return dataclasses.replace(match, scan=dataclasses.replace(match.scan, ranges=np.asarray(ranges, dtype=float)))
+    return dataclasses.replace(
+        match, scan=dataclasses.replace(match.scan, ranges=np.asarray(ranges, dtype=float))
+    )
 
 
 def plain_average(columns: np.ndarray, noise_std: float) -> tuple[list[float], list[float]]:
-    """Range and factor of the noise of each beam of scans (n, B) without a background, beam by beam."""
+    """Range and factor of the noise of each beam of scans (n, B) without a background, beam by
+    beam.
+    """
     ranges, factors = [], []
     for column in columns.T:
         hits = sorted(r for r in column if math.isfinite(r))
@@ -83,7 +93,11 @@ def plain_average(columns: np.ndarray, noise_std: float) -> tuple[list[float], l
 RANGE = st.one_of(st.floats(1.0, 9.0), st.sampled_from([4.0, 4.1, math.inf, math.nan]))
 
 
-@given(st.integers(1, 6).flatmap(lambda n: st.lists(st.lists(RANGE, min_size=5, max_size=5), min_size=n, max_size=n)))
+@given(
+    st.integers(1, 6).flatmap(
+        lambda n: st.lists(st.lists(RANGE, min_size=5, max_size=5), min_size=n, max_size=n)
+    )
+)
 def test_scans_from_one_place_are_averaged_beam_by_beam(rows):
     columns, noise = np.array(rows), RangeNoise(0.2, 0.0)
     first = with_ranges(scan(1), columns[0])
@@ -103,7 +117,10 @@ def test_scans_from_one_place_are_averaged_beam_by_beam(rows):
 
 def test_scans_from_places_further_apart_than_the_noise_stay_apart():
     noise, here = SETTINGS.noise, scan(1)
-    moved = [dataclasses.replace(here, pose=dataclasses.replace(here.pose, x=here.pose.x + by)) for by in (0.1, 0.3)]
+    moved = [
+        dataclasses.replace(here, pose=dataclasses.replace(here.pose, x=here.pose.x + by))
+        for by in (0.1, 0.3)
+    ]
     turned = dataclasses.replace(here, pose=dataclasses.replace(here.pose, yaw=here.pose.yaw + 0.2))
     fewer = with_ranges(here, here.scan.ranges[:-3])
     assert len(averaged([here, moved[0]], noise)) == 1
@@ -121,8 +138,14 @@ def with_header(match: MatchedScan, **header) -> MatchedScan:
 def test_scans_whose_number_of_beams_differs_by_one_are_averaged_beam_by_beam():
     here = with_ranges(scan(1), np.linspace(4.0, 6.0, 21))
     first, last = here.scan.ranges[:-1], here.scan.ranges[1:]
-    later = with_header(here, angle_min=here.scan.angle_min + here.scan.angle_increment, ranges=last + 0.2)
-    finer = with_header(here, angle_increment=here.scan.angle_increment * 20.0 / 21.0, ranges=np.linspace(4.0, 6.0, 22))
+    later = with_header(
+        here, angle_min=here.scan.angle_min + here.scan.angle_increment, ranges=last + 0.2
+    )
+    finer = with_header(
+        here,
+        angle_increment=here.scan.angle_increment * 20.0 / 21.0,
+        ranges=np.linspace(4.0, 6.0, 22),
+    )
     whole, factor = averaged([here, with_ranges(here, first + 0.1), later], SETTINGS.noise)[0]
     assert whole.scan.ranges == pytest.approx(
         np.concatenate([[4.05], here.scan.ranges[1:-1] + 0.1, [6.1]]), abs=1e-12
@@ -138,9 +161,13 @@ def test_scans_whose_number_of_beams_differs_by_one_are_averaged_beam_by_beam():
     assert mapping().add([here, sparse], -1).unlike == 1
 
 
-def test_scans_whose_greatest_range_differs_are_averaged_and_a_short_miss_tells_nothing_of_what_is_farther():
-    near = with_header(with_ranges(scan(1), [4.0, 9.0, np.inf, np.inf, 0.01]), range_max=6.0, range_min=0.05)
-    far = with_header(with_ranges(scan(1), [4.2, 8.0, 9.0, np.inf, 4.0]), range_max=10.0, range_min=0.0)
+def test_scans_of_different_greatest_range_are_averaged_and_a_short_miss_tells_nothing_beyond():
+    near = with_header(
+        with_ranges(scan(1), [4.0, 9.0, np.inf, np.inf, 0.01]), range_max=6.0, range_min=0.05
+    )
+    far = with_header(
+        with_ranges(scan(1), [4.2, 8.0, 9.0, np.inf, 4.0]), range_max=10.0, range_min=0.0
+    )
     whole, factor = averaged([near, far, near], SETTINGS.noise)[0]
     assert whole.scan.range_max == 10.0
     assert whole.scan.ranges == pytest.approx([12.2 / 3.0, 8.0, 9.0, np.inf, 4.0])
@@ -150,10 +177,16 @@ def test_scans_whose_greatest_range_differs_are_averaged_and_a_short_miss_tells_
 
 
 def test_a_driver_that_states_its_largest_range_sees_as_much_from_nine_scans_as_another():
-    pose, shape = CameraPose.from_polar(1.0, SCENE.view_distance), parse_object("ellipse:a=6,b=4", SCENE)
+    pose, shape = (
+        CameraPose.from_polar(1.0, SCENE.view_distance),
+        parse_object("ellipse:a=6,b=4", SCENE),
+    )
     camera = SimulatedCamera(shape, SCENE, SensorSettings())
     plain = [MatchedScan(n, camera.scan(pose, 1, n), pose, view=1) for n in range(9)]
-    own = [with_header(one, range_max=float(one.scan.ranges[np.isfinite(one.scan.ranges)].max())) for one in plain]
+    own = [
+        with_header(one, range_max=float(one.scan.ranges[np.isfinite(one.scan.ranges)].max()))
+        for one in plain
+    ]
     expected, found = (averaged(scans, SETTINGS.noise) for scans in (plain, own))
     assert len(expected) == len(found) == 1
     assert found[0][1] == pytest.approx(expected[0][1])
@@ -170,9 +203,13 @@ def test_what_lies_behind_the_object_is_averaged_apart_from_it():
 
 
 def test_several_scans_of_a_view_see_what_one_without_noise_sees():
-    """Mapped one by one, hits that noise moves along the beams lie in the gaps behind the tips that they pass."""
+    """Mapped one by one, hits that noise moves along the beams lie in the gaps behind the tips that
+    they pass.
+    """
     shape = parse_object("real:iceland", SCENE)
-    noisy, exact = (SimulatedCamera(shape, SCENE, SensorSettings(noise_std=std)) for std in (0.2, 0.0))
+    noisy, exact = (
+        SimulatedCamera(shape, SCENE, SensorSettings(noise_std=std)) for std in (0.2, 0.0)
+    )
 
     def seen(*steps: list[MatchedScan]) -> int:
         model = mapping()
@@ -203,11 +240,20 @@ def test_beams_are_left_out_and_counted_where_no_scan_of_the_place_has_them():
 
 def test_noise_larger_than_declared_is_used_unless_that_is_switched_off():
     """The second differences of the ranges show it, from the first scan on."""
-    loud = SimulatedCamera(parse_object("ellipse:a=6,b=4", SCENE), SCENE, SensorSettings(noise_std=0.6))
+    loud = SimulatedCamera(
+        parse_object("ellipse:a=6,b=4", SCENE), SCENE, SensorSettings(noise_std=0.6)
+    )
     match = MatchedScan(1, loud.scan(scan(1).pose, 1), scan(1).pose, view=1)
     found = [
-        ScanMapping(mapper(), SCENE, SETTINGS, ModelChecks(SCENE, SETTINGS.noise, CheckSettings(adapt_noise=adapt)))
-        .add([match], 0).hits.sigma.mean() for adapt in (True, False)
+        ScanMapping(
+            mapper(),
+            SCENE,
+            SETTINGS,
+            ModelChecks(SCENE, SETTINGS.noise, CheckSettings(adapt_noise=adapt)),
+        )
+        .add([match], 0)
+        .hits.sigma.mean()
+        for adapt in (True, False)
     ]
     assert found == pytest.approx([0.6, 0.2], rel=0.2)
     assert found[1] == SETTINGS.noise_std

@@ -26,7 +26,9 @@ def scan_number(k: int) -> Scan:
 
 
 def matcher(**settings) -> ScanMatcher:
-    return ScanMatcher(MatchingSettings(**{"scans_per_view": 1, **settings}), ArrivalSettings(settle_time=0.0))
+    return ScanMatcher(
+        MatchingSettings(**{"scans_per_view": 1, **settings}), ArrivalSettings(settle_time=0.0)
+    )
 
 
 def numbers(taken) -> list[int]:
@@ -92,12 +94,16 @@ def test_each_scan_gets_the_pose_between_the_two_around_it():
     match.add_pose(120 * MS, CameraPose(3.0, 1.0, 0.1))
     (taken,) = match.take()
     assert (taken.pose.x, taken.pose.y) == pytest.approx((2.0, 1.5))
-    assert math.remainder(taken.pose.yaw, 2 * math.pi) == pytest.approx((6.2 - 2 * math.pi + 0.1) / 2)
+    assert math.remainder(taken.pose.yaw, 2 * math.pi) == pytest.approx(
+        (6.2 - 2 * math.pi + 0.1) / 2
+    )
     assert match.matches == 1
 
 
 def test_each_scan_gets_the_rate_of_the_pose_at_its_time():
-    """Averaged over a quarter of a second, the heading the shorter way round; 0 where too little is known."""
+    """Averaged over a quarter of a second, the heading the shorter way round; 0 where too little is
+    known.
+    """
     match = matcher(integrate="always")
     for step in range(11):
         match.add_pose(50 * step * MS, CameraPose(0.02 * step, -0.01 * step, 3.1 + 0.01 * step))
@@ -257,9 +263,14 @@ def test_reset_forgets_scans_poses_and_goal():
 @pytest.mark.parametrize(
     "values",
     [
-        {"integrate": "never"}, {"pose_gap": -0.1}, {"pose_timeout": 0.0}, {"scans_per_view": 0},
+        {"integrate": "never"},
+        {"pose_gap": -0.1},
+        {"pose_timeout": 0.0},
+        {"scans_per_view": 0},
         {"pose_tolerance": -0.1},
-        {"queue_size": 0}, {"scans_per_view": 41}, {"scans_per_view": 6, "queue_size": 5},
+        {"queue_size": 0},
+        {"scans_per_view": 41},
+        {"scans_per_view": 6, "queue_size": 5},
     ],
 )
 def test_matching_settings_outside_their_range_are_refused(values):
@@ -335,20 +346,25 @@ def test_scans_count_once_the_camera_has_stood_at_its_goal_for_settle_time():
 def test_a_camera_that_drives_through_its_goal_gives_no_scan_that_has_to_settle():
     match = ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(settle_time=0.1))
     match.set_goal(0, GOAL)
-    for stamp in range(0, 400, 20):  # 1 m/s: within the tolerances for 0.1 s, less than twice 0.05 m
+    # 1 m/s: within the tolerances for 0.1 s, less than twice 0.05 m
+    for stamp in range(0, 400, 20):
         shown(match, stamp, pose=CameraPose(GOAL.x, GOAL.y + (stamp - 190) / 1000, GOAL.yaw))
         assert match.take() == []
 
 
 def test_settling_needs_no_more_poses_than_there_are():
-    match = ScanMatcher(MatchingSettings(queue_size=3, scans_per_view=1), ArrivalSettings(settle_time=10.0))
+    match = ScanMatcher(
+        MatchingSettings(queue_size=3, scans_per_view=1), ArrivalSettings(settle_time=10.0)
+    )
     match.set_goal(0, GOAL)
     shown(match, *range(0, 1001))
     assert numbers(match.take()) == [999]
 
 
 def drive(match: ScanMatcher, poses, scans) -> list[int]:
-    """Poses every 20 ms from `poses(seconds)`, a scan between two of them at each of `scans` (ms); what is taken."""
+    """Poses every 20 ms from `poses(seconds)`, a scan between two of them at each of `scans` (ms);
+    what is taken.
+    """
     for stamp in range(0, 2000, 20):
         match.add_pose(stamp * MS, poses(stamp / 1000.0))
         for number in scans:
@@ -358,7 +374,9 @@ def drive(match: ScanMatcher, poses, scans) -> list[int]:
 
 
 def creeping(speed: float, turn: float = 0.0):
-    """Through the goal at 1 s, within the tolerances for longer than that; from then on it stands."""
+    """Through the goal at 1 s, within the tolerances for longer than that; from then on it
+    stands.
+    """
 
     def pose(seconds: float) -> CameraPose:
         off = max(1.0 - seconds, 0.0)
@@ -370,16 +388,19 @@ def creeping(speed: float, turn: float = 0.0):
 SCANS = (610, 890, 1130, 1290, 1610)
 
 
-@pytest.mark.parametrize(("poses", "gate", "counted"), [
-    (creeping(0.05), {}, 610),
-    (creeping(0.05), {"max_speed": 0.06}, 610),
-    (creeping(0.05), {"max_speed": 0.02}, 1290),
-    (creeping(0.05), {"max_speed": 0.03}, 1130),  # on average over 0.25 s
-    (creeping(0.0, 0.019), {"max_speed": 0.02}, 610),
-    (creeping(0.0, 0.019), {"max_turn_rate": 0.005}, 1290),
-    (creeping(0.04, 0.019), {"max_speed": 0.05, "max_turn_rate": 0.005}, 1290),
-    (creeping(0.04), {"max_speed": 0.01, "settle_time": 0.6}, 1290),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("poses", "gate", "counted"),
+    [
+        (creeping(0.05), {}, 610),
+        (creeping(0.05), {"max_speed": 0.06}, 610),
+        (creeping(0.05), {"max_speed": 0.02}, 1290),
+        (creeping(0.05), {"max_speed": 0.03}, 1130),  # on average over 0.25 s
+        (creeping(0.0, 0.019), {"max_speed": 0.02}, 610),
+        (creeping(0.0, 0.019), {"max_turn_rate": 0.005}, 1290),
+        (creeping(0.04, 0.019), {"max_speed": 0.05, "max_turn_rate": 0.005}, 1290),
+        (creeping(0.04), {"max_speed": 0.01, "settle_time": 0.6}, 1290),
+    ],
+)
 def test_scans_count_once_the_camera_stands_still(poses, gate, counted):
     settings = ArrivalSettings(position_tolerance=0.05, heading_tolerance=0.02, **gate)
     match = ScanMatcher(MatchingSettings(scans_per_view=1), settings)
@@ -388,7 +409,9 @@ def test_scans_count_once_the_camera_stands_still(poses, gate, counted):
 
 
 def test_a_camera_of_which_one_pose_is_known_is_not_known_to_stand_still():
-    match = ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(max_speed=0.1, settle_time=0.0))
+    match = ScanMatcher(
+        MatchingSettings(scans_per_view=1), ArrivalSettings(max_speed=0.1, settle_time=0.0)
+    )
     match.set_goal(0, GOAL)
     match.add_pose(10 * MS, GOAL)
     match.add_scan(10 * MS, scan_number(1))
@@ -397,7 +420,9 @@ def test_a_camera_of_which_one_pose_is_known_is_not_known_to_stand_still():
 
 def test_noise_of_the_poses_is_no_motion():
     """A millimetre from pose to pose at 100 Hz would be 0.1 m/s."""
-    match = ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(max_speed=0.02, settle_time=0.0))
+    match = ScanMatcher(
+        MatchingSettings(scans_per_view=1), ArrivalSettings(max_speed=0.02, settle_time=0.0)
+    )
     random = np.random.default_rng(0)
     match.set_goal(0, GOAL)
     for stamp in range(0, 1000, 10):
@@ -420,8 +445,17 @@ def test_the_gate_compares_average_speeds(seconds, limit, distance, turn):
     assert ArrivalSettings().stands(poses)
 
 
-def streamed(match: ScanMatcher, *, seconds: float = 10.0, scans=0.0, poses=0.0, begin: float = 0.0, rate=20.0) -> str:
-    """Scans at 10 Hz and poses at a `rate`, their clocks off by seconds, all before `begin` by the right one.
+def streamed(
+    match: ScanMatcher,
+    *,
+    seconds: float = 10.0,
+    scans=0.0,
+    poses=0.0,
+    begin: float = 0.0,
+    rate=20.0,
+) -> str:
+    """Scans at 10 Hz and poses at a `rate`, their clocks off by seconds, all before `begin` by the
+    right one.
 
     Returns what the matcher has to say at the end; the clock here says 5000 s and more.
     """
@@ -445,7 +479,8 @@ def test_stamps_of_another_clock_are_named_with_both_and_their_difference(kind, 
     number = r"(\d+\.\d{3}) s"
     found = re.search(
         f"the scans are stamped {number}, the poses are stamped {number}, {number} apart, "
-        f"here it is 5009.990 s: the {kind} have another clock$", said
+        f"here it is 5009.990 s: the {kind} have another clock$",
+        said,
     )
     scan, pose, apart = map(float, found.groups())
     right = {"scans": 5010.0, "poses": 5010.0, kind: 5010.0 + off}
@@ -456,7 +491,10 @@ def test_stamps_of_another_clock_are_named_with_both_and_their_difference(kind, 
 
 def test_poses_that_come_too_rarely_to_interpolate_are_named():
     said = streamed(matcher(), rate=1.0)
-    words = "scans dropped (scan.pose_gap): the poses around the scan are 1000 ms apart, pose_gap is 500 ms"
+    words = (
+        "scans dropped (scan.pose_gap): the poses around the scan are 1000 ms apart, pose_gap is"
+        " 500 ms"
+    )
     assert words in said
 
 

@@ -67,7 +67,9 @@ def test_joined_puts_the_other_set_behind_and_changes_neither():
 
 def test_together_puts_sets_behind_each_other_and_copies_no_single_one():
     first, second = measured((1.0, 5.0, 0.1)), measured((2.0, 6.0, 0.2), (1.0, 5.5, 0.3))
-    np.testing.assert_array_equal(Measurements.together([second, first, second]).radius, [6.0, 5.5, 5.0, 6.0, 5.5])
+    np.testing.assert_array_equal(
+        Measurements.together([second, first, second]).radius, [6.0, 5.5, 5.0, 6.0, 5.5]
+    )
     assert Measurements.together([first]) is first
     assert len(Measurements.together([])) == 0
 
@@ -102,7 +104,9 @@ def test_mapper_belief_is_the_posterior_of_everything_added():
     for part in (rows[:10], rows[10:11], rows[11:]):
         mapper.add(measured(*part))
     belief = mapper.belief()
-    mean, std = oracles.textbook_posterior(PeriodicMatern(), 5.0, belief.angle, *map(np.array, zip(*rows, strict=True)))
+    mean, std = oracles.textbook_posterior(
+        PeriodicMatern(), 5.0, belief.angle, *map(np.array, zip(*rows, strict=True))
+    )
     np.testing.assert_allclose(belief.mean, mean, rtol=0, atol=1e-8)
     np.testing.assert_allclose(belief.std, std, rtol=0, atol=1e-8)
     np.testing.assert_allclose(belief.lower, mean - 2 * std, rtol=0, atol=1e-7)
@@ -192,18 +196,23 @@ def test_mapper_settings_outside_their_range_are_refused(values, word):
 
 
 def test_noise_along_the_beam_becomes_noise_of_the_radius_at_fixed_angle():
-    """Monte Carlo: move returns along their beams and look how far they then lie from a sloped surface."""
+    """Monte Carlo: move returns along their beams and look how far they then lie from a sloped
+    surface.
+    """
     rng = np.random.default_rng(0)
     slope, tilt, sigma, radius = 1.5, math.pi - 0.5, 1e-3, 5.0
     move = sigma * rng.standard_normal(200_000)
-    x, y = radius + move * math.cos(tilt), move * math.sin(tilt)  # the surface point stands at angle 0
+    # the surface point stands at angle 0
+    x, y = radius + move * math.cos(tilt), move * math.sin(tilt)
     departure = np.hypot(x, y) - radius * (1.0 + slope * np.arctan2(y, x))
     data = Measurements(np.zeros(1), np.full(1, radius), np.full(1, sigma), np.full(1, tilt))
     assert data.radial_std(np.array([slope]))[0] == pytest.approx(departure.std(), rel=0.01)
 
 
 def test_noise_of_a_radius_is_never_less_than_that_of_the_range():
-    data = Measurements(np.zeros(3), np.full(3, 5.0), np.full(3, 0.2), np.array([0.0, math.pi / 2, math.pi]))
+    data = Measurements(
+        np.zeros(3), np.full(3, 5.0), np.full(3, 0.2), np.array([0.0, math.pi / 2, math.pi])
+    )
     assert data.radial_std(np.zeros(3)) == pytest.approx(0.2)
 
 
@@ -225,7 +234,8 @@ def test_mapper_widens_the_noise_on_steep_flanks_when_it_knows_the_beams():
     assert (aware.belief().std >= plain.belief().std - 1e-12).all()
 
 
-# ------------------------------------------------------------------------------------------------ solvers of the mapper
+# ------------------------------------------------------------------------------------------------
+# solvers of the mapper
 
 
 def full_mapper(nu="3/2", **settings) -> SurfaceMapper:
@@ -242,7 +252,10 @@ def fed(mapper, kind, n, noise, *, batch=1000) -> SurfaceMapper:
 @pytest.mark.parametrize("nu", ["1/2", "3/2", "5/2"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_solvers_of_the_mapper_agree(nu, kind):
-    fast, dense = (fed(full_mapper(nu, solver=solver), kind, 400, 0.05, batch=90) for solver in ("auto", "dense"))
+    fast, dense = (
+        fed(full_mapper(nu, solver=solver), kind, 400, 0.05, batch=90)
+        for solver in ("auto", "dense")
+    )
     assert fast.solver == "auto"
     belief, expected = fast.belief(), dense.belief()
     assert (fast.solver, dense.solver) == ("fast", "dense")
@@ -267,7 +280,10 @@ def test_what_is_kept_grows_no_further_however_many_measurements_come():
 
     def size_of(mapper):
         posterior = mapper._posterior
-        return sum(a.nbytes for a in (posterior.data.columns, posterior.cells.forward, posterior.cells.likelihood))
+        return sum(
+            a.nbytes
+            for a in (posterior.data.columns, posterior.cells.forward, posterior.cells.likelihood)
+        )
 
     mapper = fed(full_mapper(), "random", 9_000, 0.05)
     before = size_of(mapper)
@@ -282,9 +298,14 @@ def test_too_much_information_is_left_to_the_dense_solution_while_there_are_few_
     assert mapper.solver == "dense"
 
 
-@pytest.mark.parametrize(("settings", "fast"), [
-    ({}, [True, True, False]), ({"solver": "grid"}, [True] * 3), ({"solver": "dense"}, [False] * 3),
-])
+@pytest.mark.parametrize(
+    ("settings", "fast"),
+    [
+        ({}, [True, True, False]),
+        ({"solver": "grid"}, [True] * 3),
+        ({"solver": "dense"}, [False] * 3),
+    ],
+)
 def test_whether_an_update_stays_in_linear_time_can_be_told_before(settings, fast):
     mapper = full_mapper(**settings)
     assert [mapper.stays_fast(information) for information in (0.0, 1e11, 1e12)] == fast
@@ -330,7 +351,10 @@ def test_a_kernel_without_markov_structure_is_solved_densely_in_bounded_memory()
 
 
 def test_on_the_grid_the_mapper_believes_nearly_the_same_and_never_keeps_more():
-    grid, dense = (fed(full_mapper(solver=solver), "random", 400, 0.2, batch=90) for solver in ("grid", "dense"))
+    grid, dense = (
+        fed(full_mapper(solver=solver), "random", 400, 0.2, batch=90)
+        for solver in ("grid", "dense")
+    )
     belief, expected = grid.belief(), dense.belief()
     assert grid.solver == "grid"
     np.testing.assert_allclose(belief.mean, expected.mean, rtol=0, atol=5e-3)
@@ -358,22 +382,32 @@ def test_the_same_normals_give_samples_that_move_with_the_posterior():
     after = mapper.sample_from(normals)
     far = np.abs(uniform_grid(64) - 1.0 - np.pi) < 1.0
     np.testing.assert_allclose(after[:, far], before[:, far], atol=1e-3)
-    np.testing.assert_allclose(mapper.sample_from(0.0 * normals[:1])[0], mapper.belief().mean, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(
+        mapper.sample_from(0.0 * normals[:1])[0], mapper.belief().mean, rtol=0, atol=1e-12
+    )
 
 
 def test_the_likelihood_prefers_the_kernel_and_the_mean_that_the_surface_came_from():
     truth = PeriodicMatern(length_scale=0.4)
-    surface = SurfaceMapper(truth, MapperSettings(grid_size=400)).sample(1, np.random.default_rng(5))[0]
+    surface = SurfaceMapper(truth, MapperSettings(grid_size=400)).sample(
+        1, np.random.default_rng(5)
+    )[0]
     mapper = small_mapper()
     mapper.add(Measurements(uniform_grid(400), surface, np.full(400, 0.02)))
-    by_length = {x: mapper.log_likelihood(PeriodicMatern(length_scale=x)) for x in (0.1, 0.2, 0.4, 0.8, 1.6)}
+    by_length = {
+        x: mapper.log_likelihood(PeriodicMatern(length_scale=x)) for x in (0.1, 0.2, 0.4, 0.8, 1.6)
+    }
     assert max(by_length, key=by_length.__getitem__) == 0.4
-    assert mapper.log_likelihood(truth, prior_mean=5.0) > mapper.log_likelihood(truth, prior_mean=8.0)
+    assert mapper.log_likelihood(truth, prior_mean=5.0) > mapper.log_likelihood(
+        truth, prior_mean=8.0
+    )
     assert mapper.log_likelihood() == by_length[0.2]
 
 
 def test_hits_are_counted_where_the_beams_meet_the_believed_surface():
-    """Noise along a slanting beam moves a hit along the surface; the beam still meets it where it does."""
+    """Noise along a slanting beam moves a hit along the surface; the beam still meets it where it
+    does.
+    """
     rng, angle, tilt = np.random.default_rng(0), np.linspace(1.0, 1.5, 200), np.pi - 0.6
     error = 0.2 * rng.standard_normal(200)
     # On a circle of radius 5: a range that is too long by e ends e along the beam.
@@ -381,7 +415,11 @@ def test_hits_are_counted_where_the_beams_meet_the_believed_surface():
     y = 5.0 * np.sin(angle) + error * np.sin(angle + tilt)
     mapper = SurfaceMapper(PeriodicMatern(smoothness="5/2", length_scale=1.0), MapperSettings())
     measured = np.arctan2(y, x)
-    mapper.add(Measurements(measured, np.hypot(x, y), np.full(200, 0.2), np.full(200, tilt) + angle - measured))
+    mapper.add(
+        Measurements(
+            measured, np.hypot(x, y), np.full(200, 0.2), np.full(200, tilt) + angle - measured
+        )
+    )
     belief = mapper.belief()
     hit = belief.angle[belief.hits > 0]
     assert measured.max() - measured.min() > 0.53  # they reach beyond what was seen

@@ -23,13 +23,22 @@ from nbv_planner.world.scene import FoundScene, Scene
 
 FOUND = FoundScene(np.float64(1.5), -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
 CHECKS = (
-    Check("noise", np.float64(1.7), 1.3, Level.NOTED), Check("overlap", math.nan, 3.6, Level.UNTESTED),
+    Check("noise", np.float64(1.7), 1.3, Level.NOTED),
+    Check("overlap", math.nan, 3.6, Level.UNTESTED),
     Check("accuracy", 2.0, 1.5, Level.FAILED, "ranges are 0.1 ± 0.02 m long, by 7 views"),
 )
 INFO = SurfaceInfo(
-    17, PriorSettings(smoothness="5/2", kernel_std=0.1 + 0.2), SurfaceInfo.sensor_of(Scene(range_max=9.0)),
-    RangeNoise(0.2, 0.01), 1.7, FOUND, (0.3, 0.0, -0.1), CHECKS,
-    CommonErrors(np.array([0.3, 0.0, 0.0, 0.0]), np.array([0.05, 0.1, 0.0, 0.0]), np.full(4, 0.2), 9),
+    17,
+    PriorSettings(smoothness="5/2", kernel_std=0.1 + 0.2),
+    SurfaceInfo.sensor_of(Scene(range_max=9.0)),
+    RangeNoise(0.2, 0.01),
+    1.7,
+    FOUND,
+    (0.3, 0.0, -0.1),
+    CHECKS,
+    CommonErrors(
+        np.array([0.3, 0.0, 0.0, 0.0]), np.array([0.05, 0.1, 0.0, 0.0]), np.full(4, 0.2), 9
+    ),
 )
 
 
@@ -46,7 +55,9 @@ def test_it_comes_back_the_same(info):
 def test_a_person_reads_what_is_wrong_and_what_to_do():
     content = yaml.safe_load(INFO.text)
     assert content["prior"]["kernel"] == INFO.prior.kernel
-    assert content["checks"][0]["words"].startswith("the ranges scatter 1.7 times as much as declared")
+    assert content["checks"][0]["words"].startswith(
+        "the ranges scatter 1.7 times as much as declared"
+    )
     assert "noise_std: 0.34" in content["checks"][0]["words"]
     assert INFO.noise == RangeNoise(1.7 * 0.2, 1.7 * 0.01)
 
@@ -54,12 +65,25 @@ def test_a_person_reads_what_is_wrong_and_what_to_do():
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        (("version",), 1), (("sensor", "range_max"), -1.0), (("sensor", "range_max"), math.inf),
-        (("noise", "factor"), math.nan), (("prior", "kernel_std"), 0.0), (("prior", "kernel"), "none"),
-        (("scene", "view_distance"), -3.0), (("scene", "views"), "many"), (("checks",), [{"name": "noise"}]),
-        (("checks",), 3), (("stamp",), "soon"), (("prior",), None), (("mount",), None), (("mount", "x"), math.nan),
-        (("common_errors", "value"), [math.nan, 0.0, 0.0, 0.0]), (("common_errors", "std"), [-0.1, 0.0, 0.0, 0.0]),
-        (("common_errors", "prior"), [0.1]), (("common_errors", "views"), "many"), (("sensor",), 3),
+        (("version",), 1),
+        (("sensor", "range_max"), -1.0),
+        (("sensor", "range_max"), math.inf),
+        (("noise", "factor"), math.nan),
+        (("prior", "kernel_std"), 0.0),
+        (("prior", "kernel"), "none"),
+        (("scene", "view_distance"), -3.0),
+        (("scene", "views"), "many"),
+        (("checks",), [{"name": "noise"}]),
+        (("checks",), 3),
+        (("stamp",), "soon"),
+        (("prior",), None),
+        (("mount",), None),
+        (("mount", "x"), math.nan),
+        (("common_errors", "value"), [math.nan, 0.0, 0.0, 0.0]),
+        (("common_errors", "std"), [-0.1, 0.0, 0.0, 0.0]),
+        (("common_errors", "prior"), [0.1]),
+        (("common_errors", "views"), "many"),
+        (("sensor",), 3),
     ],
 )
 def test_a_text_that_is_none_is_refused_in_one_line(place, value):
@@ -75,7 +99,10 @@ def test_a_text_that_is_none_is_refused_in_one_line(place, value):
 
 
 @settings(max_examples=200, deadline=None)
-@given(text=st.one_of(st.text(max_size=200), st.just("a: " * 50_000), st.just("[" * 2000)), cut=st.integers(0, 900))
+@given(
+    text=st.one_of(st.text(max_size=200), st.just("a: " * 50_000), st.just("[" * 2000)),
+    cut=st.integers(0, 900),
+)
 def test_rubbish_is_refused_and_nothing_else_happens(text, cut):
     for spoilt in (text, INFO.text[:cut] + text):
         with suppress(InputRejectedError):

@@ -20,7 +20,9 @@ KERNELS = {
     "matern 7/2": KernelSettings(smoothness="7/2", length_scale=0.5),
     "rbf": KernelSettings(kernel="rbf", periodisation="warp", length_scale=0.5),
 }
-RAYS = [PolarRays(1.0, 10.0, np.array([-0.3, 0.3]), np.array([10.0, 9.0]), np.array([False, False]))]
+RAYS = [
+    PolarRays(1.0, 10.0, np.array([-0.3, 0.3]), np.array([10.0, 9.0]), np.array([False, False]))
+]
 
 
 def mapper_for(kernel: str = "matern 3/2", solver: str = "auto") -> SurfaceMapper:
@@ -51,7 +53,10 @@ def assert_same_belief(one: SurfaceMapper, other: SurfaceMapper) -> None:
 
 @pytest.mark.parametrize(
     ("kernel", "solver"),
-    [*((kernel, solver) for kernel in KERNELS for solver in ("auto", "dense")), ("matern 3/2", "grid")],
+    [
+        *((kernel, solver) for kernel in KERNELS for solver in ("auto", "dense")),
+        ("matern 3/2", "grid"),
+    ],
 )
 def test_a_restored_mapper_believes_the_same_and_goes_on_the_same_bit_for_bit(kernel, solver):
     mapper = filled(mapper_for(kernel, solver), "mixed", [40, 1, 60])

@@ -16,7 +16,11 @@ from nbv_planner.star2d.robust_fit import contaminated_weights, student_t_weight
 def test_student_t_weight_is_the_posterior_mean_of_the_precision(residual, freedom):
     def density(u):
         """Prior of the precision times the likelihood of a residual e² = q."""
-        return stats.gamma.pdf(u, 0.5 * freedom, scale=2.0 / freedom) * np.sqrt(u) * np.exp(-0.5 * u * residual)
+        return (
+            stats.gamma.pdf(u, 0.5 * freedom, scale=2.0 / freedom)
+            * np.sqrt(u)
+            * np.exp(-0.5 * u * residual)
+        )
 
     mean = integrate.quad(lambda u: u * density(u), 0, 60)[0] / integrate.quad(density, 0, 60)[0]
     assert student_t_weights(np.array([residual]), freedom)[0] == pytest.approx(mean, rel=1e-5)

@@ -65,14 +65,24 @@ def test_polygons_hide_nothing_and_cost_nothing():
     assert walled().hides
 
 
-@pytest.mark.parametrize("settings", [
-    {"planner": "greedy", "objective": "EMC"}, {"planner": "rollout"}, {"planner": "tour"},
-])
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"planner": "greedy", "objective": "EMC"},
+        {"planner": "rollout"},
+        {"planner": "tour"},
+    ],
+)
 def test_a_wall_before_the_part_that_is_not_seen_sends_the_camera_to_its_side(settings):
     gap = np.abs(np.angle(np.exp(1j * GRID))) > 0.35
-    belief = with_evidence(belief_of(
-        lambda grid: np.where(gap, 4.98, 4.0), lambda grid: np.where(gap, 5.02, 6.0), size=200, hits=gap.astype(int)
-    ))
+    belief = with_evidence(
+        belief_of(
+            lambda grid: np.where(gap, 4.98, 4.0),
+            lambda grid: np.where(gap, 5.02, 6.0),
+            size=200,
+            hits=gap.astype(int),
+        )
+    )
 
     def decided(ground: Ground | None) -> float:
         views = circle(ViewSpaceSettings(num_views=36))
@@ -86,17 +96,20 @@ def test_a_wall_before_the_part_that_is_not_seen_sends_the_camera_to_its_side(se
     assert decided(walled(half=2.5)) > 0.2
 
 
-def test_time_and_length_are_those_of_the_way_around_obstacles_but_around_the_object_alone_those_of_the_space():
+def test_time_and_length_are_those_of_the_path_around_obstacles():
     hall = view_space_for(ViewSpaceSettings(view_space="annulus"), SCENE)
     put_on_ground(hall, GroundSettings(ground_map=str(HALL / "map.yaml"), robot_radius=0.4))
-    start, end = CameraPose.from_polar(5.9, 11.0), Poses.of([CameraPose.from_polar(0.6, 13.5)])  # the box lies between
+    # the box lies between
+    start, end = CameraPose.from_polar(5.9, 11.0), Poses.of([CameraPose.from_polar(0.6, 13.5)])
     around = float(hall.drive(start, end)[0])
     assert around > float(hall.travel(start, end)[0]) + 0.1
     assert hall.legs(start, end)[0] == around
     settings = TimeSettings(linear_speed=0.5, turn_speed=1e9, dwell_time=2.0)
     assert leg_time(hall, start, end, settings)[0] == pytest.approx(around / 0.5 + 2.0)
     shape = parse_object("polygon:star", SCENE)
-    judge = EpisodeJudge(StarTruth(surface_points(shape, SCENE.pixel_size), SCENE, shape), hall, start)
+    judge = EpisodeJudge(
+        StarTruth(surface_points(shape, SCENE.pixel_size), SCENE, shape), hall, start
+    )
     assert judge.add_view(end[0], 0.0, 0.0, None).travelled == around
     corner = CameraPose.from_polar(math.atan2(4.0, 10.0), math.hypot(10.0, 4.0))
     inside_the_box = Poses.of([CameraPose.from_polar(0.0, 10.0), corner])
@@ -110,7 +123,9 @@ def test_time_and_length_are_those_of_the_way_around_obstacles_but_around_the_ob
 def test_in_a_hall_with_a_map_of_it_a_planner_completes_the_object():
     ground = GroundSettings(ground_map=str(HALL / "map.yaml"), robot_radius=0.4)
     config = EpisodeConfig(
-        ground=ground, world=WorldSettings(room_file=str(HALL / "room.yaml")), scene=Scene(range_max=14.0),
+        ground=ground,
+        world=WorldSettings(room_file=str(HALL / "room.yaml")),
+        scene=Scene(range_max=14.0),
         views=ViewSpaceSettings(view_space="annulus", annulus_max=13.0, annulus_headings=3),
         planner=PlannerSettings(deadline=60.0),
     )

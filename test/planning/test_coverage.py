@@ -35,7 +35,9 @@ def test_coverage_estimate_weights_far_parts_more():
     def half(g):
         return np.where(g < math.pi, 0.1, 2.0)
 
-    belief = belief_of(lambda g: middle(g) - half(g), lambda g: middle(g) + half(g), size=2000, hits=1)
+    belief = belief_of(
+        lambda g: middle(g) - half(g), lambda g: middle(g) + half(g), size=2000, hits=1
+    )
     # L1 lengths of the half circles: 4 r each; the jumps of 3 m at 0 and π may go to either side
     low, high = 12.0 / (36.0 + 6.0), (12.0 + 6.0) / (36.0 + 6.0)
     assert low - 0.01 <= belief.measured(1.0) <= high + 0.01

@@ -19,7 +19,16 @@ from test_session import SECOND, band, feed, ready, session, take_view
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.session import events, targets
-from nbv_planner.session.facts import Begun, Counted, Decided, Heard, Judged, Listed, from_records, to_record
+from nbv_planner.session.facts import (
+    Begun,
+    Counted,
+    Decided,
+    Heard,
+    Judged,
+    Listed,
+    from_records,
+    to_record,
+)
 from nbv_planner.session.journal import Journal, to_plain
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import State
@@ -32,20 +41,28 @@ from nbv_planner.world.scan import Scan
 
 
 def another(run: PlannerCore, facts: int | None = None, **settings) -> PlannerCore:
-    """Another process that goes on after the first facts of `run`, or all, and has heard what the first one had."""
+    """Another process that goes on after the first facts of `run`, or all, and has heard what the
+    first one had.
+    """
     other = restarted(run, session(**settings), facts)
     other.inputs = dataclasses.replace(run.inputs)
     return other
 
 
 def same(one: EpisodeState, other: EpisodeState) -> bool:
-    """Whether all fields are, to the last bit; the time that a decision took is measured, and differs."""
+    """Whether all fields are, to the last bit; the time that a decision took is measured, and
+    differs.
+    """
     return json.dumps(timeless(to_plain(one))) == json.dumps(timeless(to_plain(other)))
 
 
 def timeless(values):
     if isinstance(values, dict):
-        return {name: timeless(value) for name, value in values.items() if name != "planning_milliseconds"}
+        return {
+            name: timeless(value)
+            for name, value in values.items()
+            if name != "planning_milliseconds"
+        }
     return [timeless(value) for value in values] if isinstance(values, list) else values
 
 
@@ -70,7 +87,8 @@ def test_at_every_moment_of_an_episode_another_process_goes_on_the_same():
                 if step == 4:
                     events.take_surface(one, band(wide[number]), now)
                 events.update(one, now)
-            # A leg that a restart disturbs is none, and when the camera was last elsewhere is judged by newer poses.
+            # A leg that a restart disturbs is none, and when the camera was last elsewhere is
+            # judged by newer poses.
             moment = {"legs": (), "away": 0}
             assert same(*(dataclasses.replace(one.episode, **moment) for one in (run, twin)))
             twin, moments = another(twin, **limit), moments + 1
@@ -80,7 +98,9 @@ def test_at_every_moment_of_an_episode_another_process_goes_on_the_same():
 
 
 class Robot:
-    """A camera, a mapper and an operator around a core; each step is one of their events, by a fake clock."""
+    """A camera, a mapper and an operator around a core; each step is one of their events, by a fake
+    clock.
+    """
 
     def __init__(self, run: PlannerCore) -> None:
         self.run, self.now, self.published = run, SECOND, []
@@ -91,7 +111,9 @@ class Robot:
         if what in (0, 1) and goal is not None:
             feed(run, pose_angle=goal.decision.view_angle + 0.3 * what, pose_stamp=self.now)
         elif what == 2:
-            events.take_surface(run, hit(band(float(self.now // SECOND % 6)), self.now // SECOND), self.now)
+            events.take_surface(
+                run, hit(band(float(self.now // SECOND % 6)), self.now // SECOND), self.now
+            )
         elif what == 3:
             self.now += 6 * SECOND
         elif what in (4, 5):
@@ -109,9 +131,14 @@ class Robot:
             self.published.append((len(run.facts), target.stamp))
 
 
-@given(steps=st.lists(st.sampled_from([0, 0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9]), max_size=25), data=st.data())
+@given(
+    steps=st.lists(st.sampled_from([0, 0, 0, 1, 2, 2, 2, 3, 4, 5, 6, 7, 8, 9]), max_size=25),
+    data=st.data(),
+)
 @settings(max_examples=30)
-def test_a_crash_after_any_fact_loses_nothing_that_was_published_and_takes_no_view_twice(steps, data):
+def test_a_crash_after_any_fact_loses_nothing_that_was_published_and_takes_no_view_twice(
+    steps, data
+):
     robot = Robot(ready(goal_timeout=5.0, num_views=16))
     for what in steps:
         robot.step(what)
@@ -145,25 +172,46 @@ def test_whatever_state_it_is_in_survives(what):
             events.update(run, second * SECOND)
     twin = another(run, wait_for_start=what == "not started", goal_timeout=5.0)
     assert same(run.episode, twin.episode)
-    assert run.state is twin.state is {
-        "paused": State.PAUSED, "stopped": State.DONE, "not started": State.WAITING, "unreachable": State.MOVING,
-        "retried": State.MOVING,
-    }[what]
+    assert (
+        run.state
+        is twin.state
+        is {
+            "paused": State.PAUSED,
+            "stopped": State.DONE,
+            "not started": State.WAITING,
+            "unreachable": State.MOVING,
+            "retried": State.MOVING,
+        }[what]
+    )
     assert len(twin.planner.views.unreachable) == (what == "unreachable")
 
 
-@pytest.mark.parametrize("ranges", [[], [[5.0, math.inf, math.nan]], [[5.0], [-math.inf, 4.0], [3.0, 3.0, 3.0]]])
+@pytest.mark.parametrize(
+    "ranges", [[], [[5.0, math.inf, math.nan]], [[5.0], [-math.inf, 4.0], [3.0, 3.0, 3.0]]]
+)
 def test_a_planner_that_takes_scans_has_them_after_a_restart(ranges):
     run = ready()
-    run.note(Heard(tuple(
-        (Scan(-0.3, 0.2, np.array(found), 0.05, math.inf), CameraPose(10.0 - turn, turn, 3.0 + turn, height=0.5))
-        for turn, found in enumerate(ranges)
-    )))
+    run.note(
+        Heard(
+            tuple(
+                (
+                    Scan(-0.3, 0.2, np.array(found), 0.05, math.inf),
+                    CameraPose(10.0 - turn, turn, 3.0 + turn, height=0.5),
+                )
+                for turn, found in enumerate(ranges)
+            )
+        )
+    )
     heard = targets.ask(another(run), SECOND).planner.heard
     assert len(heard) == len(ranges)
     for (scan, pose), (its, its_pose) in zip(heard, run.episode.heard, strict=True):
         np.testing.assert_array_equal(scan.ranges, its.ranges)
-        assert (scan.angle_min, scan.angle_increment, scan.range_min, scan.range_max) == (-0.3, 0.2, 0.05, math.inf)
+        assert (scan.angle_min, scan.angle_increment, scan.range_min, scan.range_max) == (
+            -0.3,
+            0.2,
+            0.05,
+            math.inf,
+        )
         assert pose == its_pose
 
 
@@ -175,7 +223,11 @@ def test_a_new_episode_knows_legs_origin_scene_and_lists_of_the_one_before_from_
     run.begin()
     alone, _ = from_records(records_of(run)[-1:])
     assert same(alone, run.episode)
-    assert (alone.legs, alone.origin, alone.listed) == (known.legs, MAPPER, {"view_angles": (0.1, 0.7)})
+    assert (alone.legs, alone.origin, alone.listed) == (
+        known.legs,
+        MAPPER,
+        {"view_angles": (0.1, 0.7)},
+    )
     assert len(alone.legs) == 3
 
 
@@ -189,7 +241,11 @@ def test_forty_views_are_read_in_less_than_two_seconds(tmp_path):
     run, kept = ready(num_views=60), Journal(tmp_path / "run", "session")
     for number in range(40):
         events.update(run, (2 * number + 1) * SECOND)
-        feed(run, pose_angle=run.episode.goal.decision.view_angle, pose_stamp=(2 * number + 1) * SECOND)
+        feed(
+            run,
+            pose_angle=run.episode.goal.decision.view_angle,
+            pose_stamp=(2 * number + 1) * SECOND,
+        )
         events.take_surface(run, hit(band(0.1 * number), number + 1), (2 * number + 1) * SECOND)
         events.advance(run, (2 * number + 1) * SECOND)
     kept.begin([to_record(fact, 0) for fact in run.facts])
@@ -202,17 +258,26 @@ def test_forty_views_are_read_in_less_than_two_seconds(tmp_path):
 
 GOOD = to_record(Begun(started=True), 1)
 BAD = {
-    "no object": "north", "no fact": {"at": 1}, "an unknown fact": {"at": 1, "fact": "Bored"},
-    "a fact that is a list": {"at": 1, "fact": []}, "no time": {"fact": "Asked"},
-    "a time with a fraction": {**GOOD, "at": 1.5}, "a truth that is a number": {**GOOD, "started": 1},
-    "a field too few": {"at": 1, "fact": "Begun"}, "a field too many": {**GOOD, "more": 1},
+    "no object": "north",
+    "no fact": {"at": 1},
+    "an unknown fact": {"at": 1, "fact": "Bored"},
+    "a fact that is a list": {"at": 1, "fact": []},
+    "no time": {"fact": "Asked"},
+    "a time with a fraction": {**GOOD, "at": 1.5},
+    "a truth that is a number": {**GOOD, "started": 1},
+    "a field too few": {"at": 1, "fact": "Begun"},
+    "a field too many": {**GOOD, "more": 1},
     "an end for no known reason": {
-        "at": 1, "fact": "Ended", "termination": {"reason": "BORED", "figures": {}, "detail": ""}
+        "at": 1,
+        "fact": "Ended",
+        "termination": {"reason": "BORED", "figures": {}, "detail": ""},
     },
     "a view without a goal": {"at": 1, "fact": "Counted", "stamp": 1, "hits": 1},
     "views lost that were not taken": {"at": 1, "fact": "Lost", "views": 1, "hits": 1},
     "a pose that is not finite": {
-        "at": 1, "fact": "Skipped", "left_out": [[{**to_plain(CameraPose(0.0, 0.0, 0.0)), "x": None}, 1.0]]
+        "at": 1,
+        "fact": "Skipped",
+        "left_out": [[{**to_plain(CameraPose(0.0, 0.0, 0.0)), "x": None}, 1.0]],
     },
     "a scene that cannot be": {"at": 1, "fact": "Found", "found": {"x": 1.0}},
     "a list that is none": {"at": 1, "fact": "Listed", "lists": {"view_angles": 5}},
@@ -233,7 +298,9 @@ def test_damaged_facts_of_an_episode_never_lead_to_another_error():
         for name in record:
             for value in (None, -1, "x", [], {}, math.inf):
                 with contextlib.suppress(StateFileError):
-                    from_records([*records[:number], {**record, name: value}, *records[number + 1 :]])
+                    from_records(
+                        [*records[:number], {**record, name: value}, *records[number + 1 :]]
+                    )
 
 
 DOUBT = Check("overlap", 7.0, 5.0, Level.FAILED)
@@ -244,13 +311,27 @@ OTHER_PRIOR = plain_settings(PriorSettings(kappa=2))
 @pytest.mark.parametrize(
     ("other", "reason", "words"),
     [
-        (dataclasses.replace(MAPPER, prior=OTHER_PRIOR), "other_prior", "it has kappa 2 (the episode's: 1)"),
-        (dataclasses.replace(MAPPER, prior=None), "other_prior", "it has prior None (the episode's: {'kernel': "),
+        (
+            dataclasses.replace(MAPPER, prior=OTHER_PRIOR),
+            "other_prior",
+            "it has kappa 2 (the episode's: 1)",
+        ),
+        (
+            dataclasses.replace(MAPPER, prior=None),
+            "other_prior",
+            "it has prior None (the episode's: {'kernel': ",
+        ),
         (dataclasses.replace(MAPPER, size=50), "other_grid", "it has size 50 (the episode's: 100)"),
-        (dataclasses.replace(MAPPER, frame="map"), "other_grid", "it has frame map (the episode's: object)"),
+        (
+            dataclasses.replace(MAPPER, frame="map"),
+            "other_grid",
+            "it has frame map (the episode's: object)",
+        ),
     ],
 )
-def test_surfaces_of_another_mapper_are_refused_from_the_first_question_to_the_reset(other, reason, words):
+def test_surfaces_of_another_mapper_are_refused_from_the_first_question_to_the_reset(
+    other, reason, words
+):
     run, belief, its = ready(), band(5.0), band(1.0)
     events.take_surface(run, its, 0, other)
     events.take_surface(run, belief, 0, MAPPER)  # nothing has been decided yet
@@ -273,11 +354,15 @@ def mapped_at(view: int) -> int:
 
 
 def counted(number: int) -> PlannerCore:
-    """A session in which views mapped at 2.5, 5.5, 8.5, ... s have counted, each with 10 more hits."""
+    """A session in which views mapped at 2.5, 5.5, 8.5, ... s have counted, each with 10 more
+    hits.
+    """
     run = ready()
     for view in range(1, number + 1):
         events.update(run, (3 * view - 2) * SECOND)
-        feed(run, pose_angle=run.episode.goal.decision.view_angle, pose_stamp=(3 * view - 1) * SECOND)
+        feed(
+            run, pose_angle=run.episode.goal.decision.view_angle, pose_stamp=(3 * view - 1) * SECOND
+        )
         events.update(run, (3 * view - 1) * SECOND)
         events.take_surface(run, hit(band(float(view)), 10 * view), mapped_at(view))
         events.update(run, 3 * view * SECOND)
@@ -324,8 +409,12 @@ def test_a_planner_that_was_started_again_notices_the_loss_too():
 
 @pytest.mark.parametrize("back", [0, 1])  # the views that the map still has
 @pytest.mark.parametrize("paused", [False, True])
-def test_a_map_that_is_lost_between_a_view_and_its_decision_takes_the_leg_to_that_view_with_it(back, paused):
-    """The mapper was reset or restarted, or has loaded another map, while the decision was due or made elsewhere."""
+def test_a_map_that_is_lost_between_a_view_and_its_decision_takes_the_leg_to_that_view_with_it(
+    back, paused
+):
+    """The mapper was reset or restarted, or has loaded another map, while the decision was due or
+    made elsewhere.
+    """
     run = counted(1)
     events.update(run, 4 * SECOND)
     feed(run, pose_angle=run.episode.goal.decision.view_angle, pose_stamp=5 * SECOND)
@@ -339,7 +428,8 @@ def test_a_map_that_is_lost_between_a_view_and_its_decision_takes_the_leg_to_tha
     assert events.take_surface(run, hit(band(9.9), 10 * back), mapped_at(back)) == 2 - back
     if paused:
         events.pause(run, False, 7 * SECOND)
-    assert events.answer(run, question, question.decide(), 7 * SECOND) is None  # it was about a map that is no more
+    # it was about a map that is no more
+    assert events.answer(run, question, question.decide(), 7 * SECOND) is None
     assert events.update(run, 7 * SECOND).round == back + 1
     assert len(run.episode.legs) == legs
     assert run.drive.leg is not None
@@ -369,7 +459,9 @@ def test_a_map_that_is_lost_on_the_way_to_the_next_view_leaves_the_leg_to_that_o
 def doubted(run: PlannerCore, *doubts: bool) -> PlannerCore:
     """The same, with these doubts after its views."""
     due = iter(doubts)
-    run.facts = [dataclasses.replace(f, doubt=next(due)) if isinstance(f, Judged) else f for f in run.facts]
+    run.facts = [
+        dataclasses.replace(f, doubt=next(due)) if isinstance(f, Judged) else f for f in run.facts
+    ]
     return another(run)
 
 

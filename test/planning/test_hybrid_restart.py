@@ -1,4 +1,6 @@
-"""The account of the hybrid planner survives the process: an episode goes on as if nobody had died."""
+"""The account of the hybrid planner survives the process: an episode goes on as if nobody had
+died.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,13 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
 SCENE, SECOND, VIEWS = Scene(), 1_000_000_000, 9
-TIGHT = {"hybrid_factor": 1.0, "hybrid_share": 1.0, "shapes": 2, "shape_grid": 90, "shape_prior": "fixed"}
+TIGHT = {
+    "hybrid_factor": 1.0,
+    "hybrid_share": 1.0,
+    "shapes": 2,
+    "shape_grid": 90,
+    "shape_prior": "fixed",
+}
 OBJECT = "polygon:star"
 
 
@@ -72,7 +80,9 @@ def decide(run: PlannerCore, world: World):
 
 
 def take(run: PlannerCore, world: World) -> None:
-    """The camera goes to the present goal and the mapper maps it; the next decision is yet to come."""
+    """The camera goes to the present goal and the mapper maps it; the next decision is yet to
+    come.
+    """
     goal, now = run.episode.goal, world.now()
     world.take(goal.decision.view_angle)
     run.inputs.pose, run.inputs.pose_stamp = goal.pose, now
@@ -96,7 +106,10 @@ def played(cut=lambda view, moment: False) -> list[tuple]:
 
 def plain(decision) -> tuple:
     """The whole decision; arrays by their bytes."""
-    values = [*{**vars(decision.candidates), **vars(decision), "candidates": None}.values(), decision.decided_by]
+    values = [
+        *{**vars(decision.candidates), **vars(decision), "candidates": None}.values(),
+        decision.decided_by,
+    ]
     return tuple(value.tobytes() if isinstance(value, np.ndarray) else value for value in values)
 
 
@@ -141,12 +154,18 @@ def test_the_state_holds_a_round_for_each_view_and_for_the_goal_under_way():
     assert other.episode.rounds == run.episode.rounds
     other.planner.ledger.enter([], at(1.0), Round(5.0, 5.0))
     other.inputs = run.inputs
-    assert targets.ask(other, 99).planner.ledger.rounds(other.episode.visited) == list(run.episode.rounds[:2])
+    assert targets.ask(other, 99).planner.ledger.rounds(other.episode.visited) == list(
+        run.episode.rounds[:2]
+    )
 
 
 BAD = {
-    "not a number": [10.0, None], "infinite": ["inf", 1.0], "negative": [10.0, -1.0], "text": ["10", "1"],
-    "worth more than the best": [10.0, 11.0], "true": [True, False],
+    "not a number": [10.0, None],
+    "infinite": ["inf", 1.0],
+    "negative": [10.0, -1.0],
+    "text": ["10", "1"],
+    "worth more than the best": [10.0, 11.0],
+    "true": [True, False],
 }
 
 

@@ -1,4 +1,6 @@
-"""Speeds and dwell time learned from legs driven: the estimator, and a session whose camera has a known speed."""
+"""Speeds and dwell time learned from legs driven: the estimator, and a session whose camera has a
+known speed.
+"""
 
 from __future__ import annotations
 
@@ -36,19 +38,28 @@ WAYS = st.lists(st.tuples(st.floats(0.5, 40.0), st.floats(0.05, 3.1)), min_size=
 
 def legs_of(ways, pace: TimeSettings, noise=1.0) -> list[Leg]:
     took = travel_time(*np.array(ways).T, pace) * noise
-    return [Leg(length, turn, 0.0, float(t), pace.dwell_time) for (length, turn), t in zip(ways, took, strict=True)]
+    return [
+        Leg(length, turn, 0.0, float(t), pace.dwell_time)
+        for (length, turn), t in zip(ways, took, strict=True)
+    ]
 
 
 def loss(legs, prior, v, w) -> float:
     """What is minimised, leg by leg."""
     found = abs(math.log(v / prior.linear_speed)) + abs(math.log(w / prior.turn_speed))
-    return found + sum(abs(math.log(leg.travel / max(leg.length / v, leg.turn / w))) for leg in legs)
+    return found + sum(
+        abs(math.log(leg.travel / max(leg.length / v, leg.turn / w))) for leg in legs
+    )
 
 
 @given(WAYS, SPEED, SPEED, st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
 def test_it_is_the_best_of_all_pairs_of_speeds_by_brute_force(ways, v, w, seed):
-    legs = legs_of(ways, TimeSettings(v, w, 1.0), np.exp(np.random.default_rng(seed).normal(0.0, 0.5, len(ways))))
+    legs = legs_of(
+        ways,
+        TimeSettings(v, w, 1.0),
+        np.exp(np.random.default_rng(seed).normal(0.0, 0.5, len(ways))),
+    )
     found = learned_pace(legs, PRIOR)
     speeds = [PRIOR.linear_speed, *(leg.length / leg.travel for leg in legs)]
     rates = [PRIOR.turn_speed, *(leg.turn / leg.travel for leg in legs)]
@@ -60,21 +71,37 @@ def test_it_is_the_best_of_all_pairs_of_speeds_by_brute_force(ways, v, w, seed):
 @example([(0.5, 1.0)] * 3, 0.25)
 @settings(max_examples=60, deadline=None)
 def test_legs_that_agree_give_their_speed_and_leave_what_they_do_not_depend_on(ways, v):
-    """No leg is a turn: each takes as long as the way; one has none, so that slow turns cannot explain them all."""
-    ways = [(1.0, 0.0), *((length, min(turn, 0.9 * length / v * PRIOR.turn_speed)) for length, turn in ways)]
+    """No leg is a turn: each takes as long as the way; one has none, so that slow turns cannot
+    explain them all.
+    """
+    ways = [
+        (1.0, 0.0),
+        *((length, min(turn, 0.9 * length / v * PRIOR.turn_speed)) for length, turn in ways),
+    ]
     found = learned_pace(legs_of(ways, TimeSettings(v, 1e9, 7.0)), PRIOR)
     assert found.linear_speed == pytest.approx(v)
     assert (found.turn_speed, found.dwell_time) == (PRIOR.turn_speed, 7.0)
 
 
 def test_a_speed_that_no_setting_may_have_counts_as_none():
-    legs = [Leg(1e-15, 1e-17, 0.0, 1e9, 2.0), *legs_of([(2.0, 0.1)] * 3, TimeSettings(0.25, 1.0, 2.0))]
+    legs = [
+        Leg(1e-15, 1e-17, 0.0, 1e9, 2.0),
+        *legs_of([(2.0, 0.1)] * 3, TimeSettings(0.25, 1.0, 2.0)),
+    ]
     assert learned_pace(legs, PRIOR) == TimeSettings(0.25, 1.0, 2.0)
 
 
 def test_driving_and_turning_are_told_apart_and_a_third_of_delays_counts_for_nothing():
     ways = [
-        (20.0, 0.1), (1.0, 3.0), (12.0, 0.4), (0.5, 2.0), (16.0, 0.2), (2.0, 2.6), (9.0, 0.1), (0.4, 1.0), (30.0, 1.0),
+        (20.0, 0.1),
+        (1.0, 3.0),
+        (12.0, 0.4),
+        (0.5, 2.0),
+        (16.0, 0.2),
+        (2.0, 2.6),
+        (9.0, 0.1),
+        (0.4, 1.0),
+        (30.0, 1.0),
     ]
     pace = TimeSettings(0.3, 0.25, 4.0)
     legs = legs_of(ways, pace)
@@ -86,8 +113,13 @@ def test_driving_and_turning_are_told_apart_and_a_third_of_delays_counts_for_not
 
 def test_without_legs_the_parameters_hold_and_one_leg_alone_does_not_outvote_them():
     assert learned_pace([], PRIOR) is PRIOR
-    assert learned_pace(legs_of([(10.0, 0.1)], TimeSettings(0.1)), PRIOR).linear_speed == PRIOR.linear_speed
-    assert learned_pace(legs_of([(10.0, 0.1)] * 2, TimeSettings(0.1)), PRIOR).linear_speed == pytest.approx(0.1)
+    assert (
+        learned_pace(legs_of([(10.0, 0.1)], TimeSettings(0.1)), PRIOR).linear_speed
+        == PRIOR.linear_speed
+    )
+    assert learned_pace(
+        legs_of([(10.0, 0.1)] * 2, TimeSettings(0.1)), PRIOR
+    ).linear_speed == pytest.approx(0.1)
 
 
 def test_a_camera_that_is_there_at_once_gives_finite_speeds():
@@ -103,7 +135,9 @@ SECOND = 1_000_000_000
 
 
 class Robot:
-    """A session whose camera drives at a known speed around the object, in steps of simulated time."""
+    """A session whose camera drives at a known speed around the object, in steps of simulated
+    time.
+    """
 
     def __init__(self, speed: float, dwell: float, **changes) -> None:
         self.speed, self.dwell, self.now = speed, dwell, 0
@@ -122,7 +156,10 @@ class Robot:
         self.number += 1
         wide = 2.4 * self.number
         upper = lambda grid: np.where(np.cos(grid - wide) > 0.9, 8.0, 6.5)  # noqa: E731
-        self.run.inputs.belief, self.run.inputs.belief_stamp = belief_of(5.0, upper, size=400), self.now
+        self.run.inputs.belief, self.run.inputs.belief_stamp = (
+            belief_of(5.0, upper, size=400),
+            self.now,
+        )
 
     def take_views(self, count: int) -> None:
         while len(self.run.episode.visited) < count:
@@ -144,10 +181,13 @@ def test_a_session_learns_how_fast_its_camera_drives_and_how_long_a_view_takes()
     robot.take_views(6)
     length = np.array([leg.length for leg in robot.run.episode.legs])
     assert len(robot.run.episode.legs) == 6
-    # The robot takes the chord or goes around the object, the circle's way is along the circle: a bit longer.
+    # The robot takes the chord or goes around the object, the circle's way is along the circle: a
+    # bit longer.
     assert 1.7 <= targets.pace(robot.run).linear_speed < 1.15 * 1.7
     assert targets.pace(robot.run).dwell_time == pytest.approx(3.0, abs=0.06)
-    assert np.array([leg.predicted for leg in robot.run.episode.legs]) == pytest.approx(length / 0.5 + 2.0)
+    assert np.array([leg.predicted for leg in robot.run.episode.legs]) == pytest.approx(
+        length / 0.5 + 2.0
+    )
 
 
 @pytest.mark.parametrize(("learn", "speed"), [(False, 0.5), (True, 1.7)])

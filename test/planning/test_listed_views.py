@@ -1,4 +1,6 @@
-"""Views that a user lists: as candidates of a planner, and ranked by it without any effect on the episode."""
+"""Views that a user lists: as candidates of a planner, and ranked by it without any effect on the
+episode.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,17 @@ from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.planners.planner import PLANNERS
-from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
-from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings, check_angles, view_space_for
+from nbv_planner.planning.termination import (
+    TerminationMonitor,
+    TerminationReason,
+    TerminationSettings,
+)
+from nbv_planner.planning.view_space import (
+    Exclusion,
+    ViewSpaceSettings,
+    check_angles,
+    view_space_for,
+)
 from nbv_planner.session import events, targets
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
@@ -40,13 +51,18 @@ def on_circle(angles) -> Poses:
 @pytest.mark.parametrize(
     ("angles", "words"),
     [
-        ((), "is empty"), ((math.nan,), "not a finite number"), ((1.0, math.inf), "not a finite number"),
-        ((-0.5,), "view_angles[0]: -0.5 is no view angle"), ((-1.0, 1.0), "view_angles[0]: -1.0 is no view angle"),
+        ((), "is empty"),
+        ((math.nan,), "not a finite number"),
+        ((1.0, math.inf), "not a finite number"),
+        ((-0.5,), "view_angles[0]: -0.5 is no view angle"),
+        ((-1.0, 1.0), "view_angles[0]: -1.0 is no view angle"),
         ((1.0, 7.0), "view_angles[1]: 7.0 is no view angle; must be >= 0 and <= 6.28319 rad"),
-        ((1.0, 2.0, 1.0005), "1 and 1.0005 rad are too close"), ((0.0, 3.0, TWO_PI), "are too close"),
-        (("a",), "is text"), (tuple(range(1001)), "view_angles: has 1001 angles, must be 1000 or fewer"),
+        ((1.0, 2.0, 1.0005), "1 and 1.0005 rad are too close"),
+        ((0.0, 3.0, TWO_PI), "are too close"),
+        (("a",), "is text"),
+        (tuple(range(1001)), "view_angles: has 1001 angles, must be 1000 or fewer"),
     ],
-)  # fmt: skip
+)
 def test_a_list_that_is_none_is_refused_with_the_reason(angles, words):
     with pytest.raises(SettingError) as refused:
         ViewSpaceSettings(view_angles=angles)
@@ -75,7 +91,9 @@ def test_the_listed_views_are_the_candidates_in_their_order():
     assert space.candidates.view_angle.tolist() == list(LIST)
     assert space.spacing == pytest.approx(1.2)
     assert len(space.around(0)) == 0  # nothing between them either
-    assert "num_views" not in space.indistinct(ArrivalSettings(position_tolerance=50.0, heading_tolerance=3.0))
+    assert "num_views" not in space.indistinct(
+        ArrivalSettings(position_tolerance=50.0, heading_tolerance=3.0)
+    )
     assert circle(ViewSpaceSettings()).spacing != space.spacing
 
 
@@ -83,7 +101,8 @@ def test_the_listed_views_are_the_candidates_in_their_order():
 def test_an_episode_takes_listed_views_only(planner):
     angles = tuple((np.arange(7) * TWO_PI / 7 + 0.1).tolist())
     config = EpisodeConfig(
-        views=ViewSpaceSettings(view_angles=angles), planner=PlannerSettings(planner=planner, objective="U"),
+        views=ViewSpaceSettings(view_angles=angles),
+        planner=PlannerSettings(planner=planner, objective="U"),
         termination=TerminationSettings(stall_views=0),
     )
     simulation = Simulation(config)
@@ -96,11 +115,14 @@ def test_an_episode_takes_listed_views_only(planner):
 def test_a_simulation_never_travels_farther_than_it_may(protocol):
     def travelled(most: float) -> tuple[float, TerminationReason]:
         config = EpisodeConfig(
-            protocol=protocol, planner=PlannerSettings(planner="greedy", objective="U"),
+            protocol=protocol,
+            planner=PlannerSettings(planner="greedy", objective="U"),
             termination=TerminationSettings(max_travel=most, stall_views=0),
         )
         result = Simulation(config).finish()
-        ways = [abs(math.remainder(b.angle - a.angle, TWO_PI)) * 10.0 for a, b in pairwise(result.views)]
+        ways = [
+            abs(math.remainder(b.angle - a.angle, TWO_PI)) * 10.0 for a, b in pairwise(result.views)
+        ]
         return sum(ways), result.termination.reason
 
     far, _ = travelled(0.0)
@@ -128,7 +150,11 @@ def test_a_session_ends_before_the_view_that_is_too_far():
         now += SECOND
         take_view(run, now)
     assert run.episode.termination.reason is TerminationReason.MAX_TRAVEL
-    assert run.planner.views.way(run.episode.visited) <= limit < run.episode.termination.figures["travel"]
+    assert (
+        run.planner.views.way(run.episode.visited)
+        <= limit
+        < run.episode.termination.figures["travel"]
+    )
     assert run.episode.visited == free.episode.visited[: len(run.episode.visited)]
     assert f"more than {limit:g} m" in run.episode.termination.detail
 
@@ -142,7 +168,9 @@ def test_the_ranking_is_that_of_the_candidates_at_the_same_angles(objective):
     planner = planner_named(settings, Scene(), circle(ViewSpaceSettings(num_views=40)))
     belief = wavy_belief(3)
     decision = planner.decide(belief, current_view=at(1.0))
-    utilities, costs = planner.evaluate(belief, on_circle(decision.candidates.view_angle), current_view=at(1.0))
+    utilities, costs = planner.evaluate(
+        belief, on_circle(decision.candidates.view_angle), current_view=at(1.0)
+    )
     np.testing.assert_array_equal(utilities, decision.utilities)
     np.testing.assert_array_equal(costs, decision.costs)
 
@@ -166,18 +194,26 @@ def test_a_view_beside_an_unreachable_candidate_is_said_to_be_out_of_reach():
     run.planner.views.mark_unreachable(at(math.pi / 2), 1e9)
     ranking = targets.ask(run, SECOND).rank(on_circle(np.array([math.pi / 2 + 0.1, 3.0])))
     assert dict(zip(ranking.views.view_angle.tolist(), ranking.excluded.tolist(), strict=True)) == {
-        math.pi / 2 + 0.1: int(Exclusion.UNREACHABLE), 3.0: 0,
+        math.pi / 2 + 0.1: int(Exclusion.UNREACHABLE),
+        3.0: 0,
     }
 
 
 @pytest.mark.parametrize("planner", ["greedy", "two_phase", "hybrid"])
 def test_ranking_changes_nothing_of_the_episode(planner):
     """Not even the regret ledger, which hybrid enters each decision into."""
+
     def run():
-        chosen = planner_named(PlannerSettings(planner=planner, objective="U", shapes=8), Scene(), circle())
+        chosen = planner_named(
+            PlannerSettings(planner=planner, objective="U", shapes=8), Scene(), circle()
+        )
         monitor = TerminationMonitor(TerminationSettings(certify=False))
-        one = PlannerCore(chosen, monitor, ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False))
-        feed(one, belief=with_evidence(wavy_belief(2)), belief_stamp=0, pose_angle=0.0, pose_stamp=0)
+        one = PlannerCore(
+            chosen, monitor, ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False)
+        )
+        feed(
+            one, belief=with_evidence(wavy_belief(2)), belief_stamp=0, pose_angle=0.0, pose_stamp=0
+        )
         one.inputs.subscribers = 2
         return one
 
@@ -209,10 +245,17 @@ def test_listed_poses_are_the_candidates_in_their_order_whatever_the_view_space(
 
 @pytest.mark.parametrize(
     ("numbers", "words"),
-    [((), "has 0 numbers"), ((1.0, 2.0), "has 2 numbers, must be x, y, yaw"),
-     ((9.0, 0.0, 1.0, 9.0, math.nan, 0.0), "nan"), ((9.0, 0.0, 0.0) * 2001, "has 2001 poses, must be 2000 or fewer"),
-     ((2e4, 0.0, 0.0), "view_poses, pose 1: x 20000.0, y 0.0, yaw 0.0 is no pose; must be within 10000 m")],
-)  # fmt: skip
+    [
+        ((), "has 0 numbers"),
+        ((1.0, 2.0), "has 2 numbers, must be x, y, yaw"),
+        ((9.0, 0.0, 1.0, 9.0, math.nan, 0.0), "nan"),
+        ((9.0, 0.0, 0.0) * 2001, "has 2001 poses, must be 2000 or fewer"),
+        (
+            (2e4, 0.0, 0.0),
+            "view_poses, pose 1: x 20000.0, y 0.0, yaw 0.0 is no pose; must be within 10000 m",
+        ),
+    ],
+)
 def test_a_list_of_poses_that_is_none_is_refused_with_the_reason(numbers, words):
     with pytest.raises(SettingError, match=words):
         ViewSpaceSettings(view_poses=numbers)
@@ -247,8 +290,10 @@ def test_free_views_are_indistinct_where_a_plain_search_finds_two_alike(seed, pl
     poses = [(*rng.uniform(9.0, 12.0, 2), rng.uniform(-3.0, 3.0)) for _ in range(8)]
     space = view_space_for(posed(*poses), Scene())
     alike = [
-        (a, b) for a, b in itertools.combinations(poses, 2)
-        if math.dist(a[:2], b[:2]) <= 2 * place and abs(math.remainder(a[2] - b[2], 2 * math.pi)) <= 2 * turn
+        (a, b)
+        for a, b in itertools.combinations(poses, 2)
+        if math.dist(a[:2], b[:2]) <= 2 * place
+        and abs(math.remainder(a[2] - b[2], 2 * math.pi)) <= 2 * turn
     ]
     said = space.indistinct(ArrivalSettings(position_tolerance=place, heading_tolerance=turn))
     assert bool(said) == bool(alike)

@@ -1,4 +1,6 @@
-"""Looking on the way: poses between two views, what they show, and the least sweep; held to all routes tried."""
+"""Looking on the way: poses between two views, what they show, and the least sweep; held to all
+routes tried.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,9 @@ def test_looks_on_the_circle_lie_evenly_along_the_shorter_arc(start, end, every)
 
 
 def test_looks_between_free_poses_lie_on_the_path_and_turn_evenly():
-    """From one side of the object to the other: no look in what may be the object, nor off the path's length."""
+    """From one side of the object to the other: no look in what may be the object, nor off the
+    path's length.
+    """
     space = FreeViewSpace.annulus(ViewSpaceSettings(view_space="annulus"), SCENE)
     put_on_ground(space, GroundSettings())
     start, end = CameraPose.from_polar(0.2, 12.0, -0.3), CameraPose.from_polar(3.0, 9.0, 0.3)
@@ -49,7 +53,9 @@ def test_looks_between_free_poses_lie_on_the_path_and_turn_evenly():
     steps = np.hypot(np.diff(x), np.diff(y))
     assert (steps[:-1] <= 1.0 + 1e-6).all()
     assert steps.sum() == pytest.approx(float(space.drive(start, Poses.of([end]))[0]), rel=0.02)
-    assert np.diff(looks.turn) == pytest.approx(np.full(len(looks) - 1, looks.turn[1] - looks.turn[0]))
+    assert np.diff(looks.turn) == pytest.approx(
+        np.full(len(looks) - 1, looks.turn[1] - looks.turn[0])
+    )
     assert -0.3 < looks.turn[0] < looks.turn[-1] < 0.3
 
 
@@ -68,13 +74,17 @@ def instance(seed: int, shapes=2, cells=9) -> tuple[ShapeCoverage, Ring, np.ndar
     visible[:, rng.integers(0, VIEWS, cells), np.arange(cells)] = True
     weight = rng.integers(0, 5, (shapes, cells)).astype(np.float32)
     space = circle(ViewSpaceSettings(num_views=VIEWS))
-    settings = TimeSettings(linear_speed=rng.choice([0.5, 5.0, 50.0]), turn_speed=1e9, dwell_time=0.0)
+    settings = TimeSettings(
+        linear_speed=rng.choice([0.5, 5.0, 50.0]), turn_speed=1e9, dwell_time=0.0
+    )
     ring = Ring(time_matrix(space, space.candidates, settings), DWELL)
     return ShapeCoverage(visible.astype(np.float32), weight, weight.sum(axis=1)), ring, space.angles
 
 
 def between(start: int, end: int) -> list[int]:
-    """Places on the shorter arc of the ring, the ends included; of two equal ones the counter-clockwise one."""
+    """Places on the shorter arc of the ring, the ends included; of two equal ones the
+    counter-clockwise one.
+    """
     ahead = (end - start) % VIEWS
     way = range(ahead + 1) if 2 * ahead <= VIEWS else range(0, ahead - VIEWS - 1, -1)
     return [(start + place) % VIEWS for place in way]
@@ -86,11 +96,15 @@ def test_a_leg_shows_what_the_views_between_its_ends_show(seed, start):
     found = seen_on_legs(coverage.visible, angles, float(angles[start]))
     for end in range(VIEWS):
         if 2 * abs((end - start) % VIEWS) != VIEWS:  # both arcs are the shorter one
-            np.testing.assert_array_equal(found[:, end], coverage.visible[:, between(start, end)].max(axis=1))
+            np.testing.assert_array_equal(
+                found[:, end], coverage.visible[:, between(start, end)].max(axis=1)
+            )
 
 
 def least(visible, weight, needed: float, times, first: int) -> float:
-    """Least time until what is needed has been seen from the first view on, over all routes of legs (Dijkstra)."""
+    """Least time until what is needed has been seen from the first view on, over all routes of legs
+    (Dijkstra).
+    """
     best, open_ = {}, [(DWELL, first, frozenset([first]))]
     while open_:
         open_.sort(key=lambda entry: entry[0])
@@ -102,7 +116,9 @@ def least(visible, weight, needed: float, times, first: int) -> float:
         best[here, seen] = spent
         for end in {*range(VIEWS)} - {here}:
             # Half a turn may lead along either arc.
-            ways = [between(here, end)] + ([between(end, here)] if 2 * ((end - here) % VIEWS) == VIEWS else [])
+            ways = [between(here, end)] + (
+                [between(end, here)] if 2 * ((end - here) % VIEWS) == VIEWS else []
+            )
             open_ += [(spent + times[here, end] + DWELL, end, seen | set(way)) for way in ways]
     return math.inf
 
@@ -114,7 +130,9 @@ def test_the_sweep_is_the_best_of_all_routes(seed, target):
     coverage, ring, _ = instance(seed)
     first = np.arange(VIEWS)
     found = seconds_to_sweep(coverage, coverage, ring, first, target)
-    for shape, (visible, weight) in enumerate(zip(coverage.visible > 0, coverage.unseen, strict=True)):
+    for shape, (visible, weight) in enumerate(
+        zip(coverage.visible > 0, coverage.unseen, strict=True)
+    ):
         for view in range(VIEWS):
             if weight[visible[view]].sum() >= target * weight.sum() > 0.0:
                 assert found[shape, view] <= DWELL
@@ -162,14 +180,19 @@ def test_looks_of_one_leg_have_noise_of_their_own():
 
 def test_a_tour_that_looks_on_the_way_needs_fewer_stops_and_no_more_time():
     tour = {"planner": "tour", "target": "points", "deadline": 600.0, "shapes": 8}
-    looking, plain = run(config(**tour, look_every=1.0)).judge.views, run(config(**tour)).judge.views
+    looking, plain = (
+        run(config(**tour, look_every=1.0)).judge.views,
+        run(config(**tour)).judge.views,
+    )
     assert len(looking) < len(plain)
     assert looking[-1].seconds < plain[-1].seconds
 
 
 @pytest.mark.parametrize("planner", ["tour", "rollout"])
 def test_unknown_scenes_and_free_poses_can_be_looked_at_on_the_way(planner):
-    free = ViewSpaceSettings(view_space="annulus", annulus_radii=2, annulus_angles=12, annulus_headings=1)
+    free = ViewSpaceSettings(
+        view_space="annulus", annulus_radii=2, annulus_angles=12, annulus_headings=1
+    )
     chosen = PlannerSettings(planner=planner, look_every=2.0, deadline=600.0, shapes=4)
     base = EpisodeConfig(planner=chosen, stop_at_coverage=0.8)
     unknown = dataclasses.replace(base.search, scene="unknown")

@@ -1,4 +1,6 @@
-"""Candidate views on a ground: which are barred and why, how far the way is, and goals that are withdrawn."""
+"""Candidate views on a ground: which are barred and why, how far the way is, and goals that are
+withdrawn.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,11 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.planning.termination import (
+    TerminationMonitor,
+    TerminationReason,
+    TerminationSettings,
+)
 from nbv_planner.planning.view_space import (
     CircleViewSpace,
     Exclusion,
@@ -57,25 +63,31 @@ def test_a_candidate_in_a_polygon_is_barred_and_counted_in_words():
     assert "excluded_object" not in excluded_numbers(excluded)
 
 
-def test_a_candidate_that_the_object_may_reach_is_barred_by_the_upper_bound_and_not_beyond_the_declared_one():
+def test_a_candidate_that_the_object_may_reach_is_barred_by_the_upper_bound():
     views = space(robot_radius=0.5)
-    belief = belief_of(3.0, lambda grid: np.where(np.abs(np.angle(np.exp(1j * grid))) < 0.5, 9.5, 5.0))
+    belief = belief_of(
+        3.0, lambda grid: np.where(np.abs(np.angle(np.exp(1j * grid))) < 0.5, 9.5, 5.0)
+    )
     views.believe(belief, None, 20.0)
     assert views.excluded(0.0).tolist() == [Exclusion.OBJECT, 0, 0, 0, 0, 0, 0, 0]
     views.believe(belief, None, 8.0)
-    assert views.excluded(0.0).tolist() == [Exclusion.OBJECT, 0, 0, 0, 0, 0, 0, 0]  # of the same belief
+    # of the same belief
+    assert views.excluded(0.0).tolist() == [Exclusion.OBJECT, 0, 0, 0, 0, 0, 0, 0]
     views.believe(belief_of(3.0, 9.5), None, 8.0)
     assert not views.excluded(0.0).any()
 
 
 def test_the_way_is_that_of_the_ground_and_nearest_that_of_the_circle():
     views = space(robot_radius=0.5, num_views=4)
-    assert views.drive(at(0.0), views.candidates)[2] == pytest.approx(20.0)  # nothing is known of the object
+    # nothing is known of the object
+    assert views.drive(at(0.0), views.candidates)[2] == pytest.approx(20.0)
     views.believe(belief_of(3.0, 4.2), at(0.0), 8.0)
     disc = views.ground.disc
     around = 2.0 * math.sqrt(100.0 - disc**2) + disc * (math.pi - 2.0 * math.acos(disc / 10.0))
     assert disc == pytest.approx(5.0, abs=1e-3)
-    np.testing.assert_allclose(views.drive(at(0.0), views.candidates), [0.0, 200.0**0.5, around, 200.0**0.5], rtol=1e-9)
+    np.testing.assert_allclose(
+        views.drive(at(0.0), views.candidates), [0.0, 200.0**0.5, around, 200.0**0.5], rtol=1e-9
+    )
     assert views.travel(at(0.0), views.candidates)[2] == pytest.approx(10.0 * math.pi)
     assert views.way([at(0.0), at(math.pi / 2), at(math.pi)]) == pytest.approx(2.0 * 200.0**0.5)
 
@@ -83,7 +95,9 @@ def test_the_way_is_that_of_the_ground_and_nearest_that_of_the_circle():
 def test_what_is_cut_off_from_where_the_camera_stands_is_barred_and_blamed():
     views = circle(ViewSpaceSettings(num_views=8))
     settings = GroundSettings(no_go_polygons="-30,4 30,4 30,5 -30,5")  # beyond both ends of the map
-    views.ground = ground_of(settings, 10.0, OccupancyMap(np.zeros((300, 300), np.int8), 0.1, -15.0, -15.0))
+    views.ground = ground_of(
+        settings, 10.0, OccupancyMap(np.zeros((300, 300), np.int8), 0.1, -15.0, -15.0)
+    )
     views.believe(belief_of(2.0, 3.0), at(math.pi / 2), 8.0)
     assert np.flatnonzero(views.excluded(0.0) == 0).tolist() == [1, 2, 3]
     assert (views.excluded(0.0)[[0, 4, 5, 6, 7]] == Exclusion.CUT_OFF).all()
@@ -102,7 +116,9 @@ def session(views, **settings) -> PlannerCore:
 
 
 def wide_at(angle: float, reach: float = 8.0):
-    return belief_of(5.0, lambda grid: np.where(np.abs(np.angle(np.exp(1j * (grid - angle)))) < 0.5, reach, 6.5))
+    return belief_of(
+        5.0, lambda grid: np.where(np.abs(np.angle(np.exp(1j * (grid - angle)))) < 0.5, reach, 6.5)
+    )
 
 
 def feed(run: PlannerCore, belief, stamp: int, pose: CameraPose | None = None) -> None:
@@ -122,7 +138,9 @@ def test_a_goal_that_the_map_comes_to_bar_is_withdrawn_with_its_reason_and_anoth
     second = events.update(run, 2 * SECOND)
     assert second.decision.view_angle != 0.0
     assert run.episode.withdrawn_views == 1
-    assert run.episode.withdrawal == "withdrew the view at x 10 m, y 0 m: it is now in a no-go polygon"
+    assert (
+        run.episode.withdrawal == "withdrew the view at x 10 m, y 0 m: it is now in a no-go polygon"
+    )
     assert run.episode.unreached_views == 0
     assert second.decision.excluded[0] == Exclusion.POLYGON
 
@@ -144,7 +162,11 @@ def test_a_goal_that_the_object_may_have_come_to_reach_is_withdrawn_unless_the_c
     why = run.episode.withdrawal.rpartition(" is now ")[2]
     assert (run.episode.withdrawn_views, why) == (1, "where the object may be")
     run = under_way(arrived=True)
-    assert (run.episode.withdrawn_views, run.episode.goal.decision.view_angle, run.state) == (0, 0.0, State.MEASURING)
+    assert (run.episode.withdrawn_views, run.episode.goal.decision.view_angle, run.state) == (
+        0,
+        0.0,
+        State.MEASURING,
+    )
 
 
 def test_nowhere_to_go_names_the_zone_to_blame():
@@ -158,13 +180,17 @@ def test_nowhere_to_go_names_the_zone_to_blame():
 
 
 def run_of(**groups) -> Simulation:
-    simulation = Simulation(EpisodeConfig(planner=PlannerSettings(planner="greedy", objective="U"), **groups))
+    simulation = Simulation(
+        EpisodeConfig(planner=PlannerSettings(planner="greedy", objective="U"), **groups)
+    )
     list(islice(simulation.run(), 12))
     return simulation
 
 
 def test_a_simulated_episode_never_goes_into_a_polygon():
-    simulation = run_of(ground=GroundSettings(no_go_polygons="8,-6 14,-6 14,6 8,6", robot_radius=0.2))
+    simulation = run_of(
+        ground=GroundSettings(no_go_polygons="8,-6 14,-6 14,6 8,6", robot_radius=0.2)
+    )
     views = Poses.of([step.view for step in simulation.judge.steps])
     x, y = views.position.T
     assert len(views) > 5

@@ -1,4 +1,6 @@
-"""Where arcs, polygons or the map bar all views that would see more, the episode ends at once and names them."""
+"""Where arcs, polygons or the map bar all views that would see more, the episode ends at once and
+names them.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,22 @@ import pytest
 from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.planning.termination import (
+    TerminationMonitor,
+    TerminationReason,
+    TerminationSettings,
+)
 from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 
-PLAIN = {"object": "ellipse:a=6,b=4", "shapes": 16, "first_views": 8, "certificate_shapes": 50, "grid_size": 360}
+PLAIN = {
+    "object": "ellipse:a=6,b=4",
+    "shapes": 16,
+    "first_views": 8,
+    "certificate_shapes": 50,
+    "grid_size": 360,
+}
 BARRED = {
     "arcs": ({"allowed_arcs": (0.0, 3.3)}, "outside the allowed arcs", "°)"),
     "polygon": ({"no_go_polygons": "-12,-12 12,-12 12,-3 -12,-3"}, "in a no-go polygon", "°)"),
@@ -25,10 +37,15 @@ BARRED = {
 U, IOA = {"planner": "greedy", "objective": "U"}, {"planner": "greedy", "objective": "IOA"}
 # By new points, by something else, by nothing, and by a map of its own.
 NAMED = {
-    "rollout": {}, "EMC": {"planner": "greedy", "objective": "EMC"}, "U": U, "IOA": IOA,
+    "rollout": {},
+    "EMC": {"planner": "greedy", "objective": "EMC"},
+    "U": U,
+    "IOA": IOA,
     "EMC-U": {**U, "planner": "two_phase", "phase_one_objective": "EMC"},
-    "OSM": {"planner": "greedy", "objective": "OSM"}, "uniform": {"planner": "uniform"},
-    "volumetric": {"planner": "volumetric"}, "design": {"planner": "design"},
+    "OSM": {"planner": "greedy", "objective": "OSM"},
+    "uniform": {"planner": "uniform"},
+    "volumetric": {"planner": "volumetric"},
+    "design": {"planner": "design"},
 }
 
 
@@ -39,7 +56,9 @@ def test_it_ends_as_soon_as_no_view_that_is_left_promises_a_point(named, bars, r
     ended = simulation.finish().termination
     assert ended.reason is TerminationReason.NO_REACHABLE_VIEW
     assert ended.figures["predicted_gain"] < 1.0 <= ended.figures["barred_gain"]
-    assert all(word in ended.detail for word in (reason, "the best at x", place, "estimated completeness"))
+    assert all(
+        word in ended.detail for word in (reason, "the best at x", place, "estimated completeness")
+    )
     assert sum(view.new_points == 0 for view in simulation.judge.views) <= 1
     assert 0.5 < simulation.judge.coverage < 0.8
 
@@ -53,7 +72,9 @@ def test_the_session_of_a_robot_ends_for_the_same_reason():
     session.inputs.belief, session.inputs.pose = simulation.belief, simulation.judge.steps[-1].view
     taken = tuple(simulation._visited())
     judged, sure = (0.5,) * len(taken), (False,) * len(taken)
-    session.episode = dataclasses.replace(session.episode, visited=taken, history=judged, doubts=sure)
+    session.episode = dataclasses.replace(
+        session.episode, visited=taken, history=judged, doubts=sure
+    )
     assert events.update(session, 1) is None
     assert session.episode.termination is not None
     assert session.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
@@ -71,19 +92,26 @@ def test_a_view_that_is_to_tell_whether_what_was_seen_is_right_need_not_see_more
 
 
 def test_views_at_random_end_as_well_though_some_of_them_are_worth_nothing():
-    simulation = Simulation(configure(**PLAIN, planner="random", stall_views=0, **BARRED["arcs"][0]))
+    simulation = Simulation(
+        configure(**PLAIN, planner="random", stall_views=0, **BARRED["arcs"][0])
+    )
     ended = simulation.finish().termination
     assert ended.reason is TerminationReason.NO_REACHABLE_VIEW
     assert "the best at x" in ended.detail
     assert 0.6 < simulation.judge.coverage < 0.65
 
 
-@pytest.mark.parametrize("named", [U, IOA, {"planner": "uniform"}, {"planner": "random"}, {"planner": "volumetric"}],
-                         ids=["U", "IOA", "uniform", "random", "volumetric"])
+@pytest.mark.parametrize(
+    "named",
+    [U, IOA, {"planner": "uniform"}, {"planner": "random"}, {"planner": "volumetric"}],
+    ids=["U", "IOA", "uniform", "random", "volumetric"],
+)
 def test_without_bars_nothing_is_drawn_for_it_and_every_view_is_as_if_it_could_not_be_judged(named):
     """Nor does it choose another view where something is barred: it only ends."""
     for bars in ({}, BARRED["arcs"][0]):
-        judged, blind = (Simulation(configure(**PLAIN, **named, **bars, max_views=5)) for _ in range(2))
+        judged, blind = (
+            Simulation(configure(**PLAIN, **named, **bars, max_views=5)) for _ in range(2)
+        )
         blind.planner.expected = None
         for run in (judged, blind):
             run.finish()
@@ -132,7 +160,8 @@ def test_views_that_are_left_out_for_a_while_are_no_reason_to_end():
     monitor = TerminationMonitor(TerminationSettings(certify=False))
     assert monitor.only_barred(decision, simulation.planner)
     opened = Simulation(configure(**PLAIN)).planner
-    assert monitor.only_barred(decision, opened) is None  # the same reasons, but no arc of the settings
+    # the same reasons, but no arc of the settings
+    assert monitor.only_barred(decision, opened) is None
     unknown = dataclasses.replace(decision, promised=None)
     assert monitor.only_barred(unknown, simulation.planner) is None
     bare = dataclasses.replace(simulation.belief, evidence=None)  # of a mapper that publishes none

@@ -1,4 +1,6 @@
-"""A session whose scene is being found: nothing moves in the world when the centre does, and no view is lost."""
+"""A session whose scene is being found: nothing moves in the world when the centre does, and no
+view is lost.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,12 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import StateFileError
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.planning.termination import MOST_APPROACHES, TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.planning.termination import (
+    MOST_APPROACHES,
+    TerminationMonitor,
+    TerminationReason,
+    TerminationSettings,
+)
 from nbv_planner.planning.view_space import Exclusion, FoundViewSpace, ViewSpaceSettings
 from nbv_planner.session import events
 from nbv_planner.session.facts import Barred, from_records
@@ -32,12 +39,16 @@ SEARCHING = FoundScene(0.0, 0.0, 2.0, 8.0, 10.0)
 
 def deciders(found: FoundScene):
     views = FoundViewSpace(ViewSpaceSettings(num_views=8), found)
-    planner = planner_named(PlannerSettings(planner="greedy", objective="UP"), at_found(Scene(), found), views)
+    planner = planner_named(
+        PlannerSettings(planner="greedy", objective="UP"), at_found(Scene(), found), views
+    )
     return planner, TerminationMonitor(TerminationSettings(certify=False, **ENDLESS))
 
 
 def session(found: FoundScene = FOUND) -> PlannerCore:
-    run = PlannerCore(*deciders(found), ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False))
+    run = PlannerCore(
+        *deciders(found), ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False)
+    )
     run.refer(found, *deciders(found))
     run.inputs.subscribers = 2
     feed(run, belief=band(math.pi), belief_stamp=0, pose_angle=0.0, pose_stamp=0)
@@ -67,7 +78,9 @@ def test_no_view_nor_goal_is_expressed_anew_when_the_centre_moves(x, y, distance
 
 @given(x=st.floats(-3.0, 3.0), y=st.floats(-3.0, 3.0), angle=st.floats(0.0, 6.28))
 def test_a_view_on_the_circle_about_a_centre_is_where_the_origin_sees_it(x, y, angle):
-    """The decision about a centre, and the same one about the origin moved there, send the camera to one pose."""
+    """The decision about a centre, and the same one about the origin moved there, send the camera
+    to one pose.
+    """
     about = CameraPose.from_polar(angle, 10.0, 0.1, (x, y))
     there = CameraPose.from_polar(angle, 10.0, 0.1).relative_to(-x, -y)
     assert (about.x, about.y, about.yaw) == pytest.approx((there.x, there.y, there.yaw), abs=1e-12)
@@ -137,10 +150,16 @@ def test_views_beside_the_circle_survive_a_restart():
     assert twin.episode.visited[0].distance != 11.0
 
 
-@pytest.mark.parametrize("values", [
-    {"x": 1.0}, {**dataclasses.asdict(FOUND), "x": math.nan}, {**dataclasses.asdict(FOUND), "radius_max": 50.0},
-    {**dataclasses.asdict(FOUND), "more": 1.0}, [1.0],
-])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"x": 1.0},
+        {**dataclasses.asdict(FOUND), "x": math.nan},
+        {**dataclasses.asdict(FOUND), "radius_max": 50.0},
+        {**dataclasses.asdict(FOUND), "more": 1.0},
+        [1.0],
+    ],
+)
 def test_a_saved_scene_that_cannot_be_is_refused(values):
     with pytest.raises(StateFileError):
         from_records([{"at": 1, "fact": "Found", "found": values}])
@@ -159,7 +178,11 @@ def test_views_outside_of_the_arc_that_is_known_to_be_safe_are_left_out():
 
 def test_of_a_list_of_views_the_nearest_to_the_safe_ray_is_the_one():
     angles = (0.3, 1.0, 2.5, 4.0)
-    assert excluded(dataclasses.replace(FOUND, arc_start=2.4, arc_end=2.4), view_angles=angles) == [0, 1, 3]
+    assert excluded(dataclasses.replace(FOUND, arc_start=2.4, arc_end=2.4), view_angles=angles) == [
+        0,
+        1,
+        3,
+    ]
 
 
 def test_arcs_of_the_settings_win_where_no_view_is_left():

@@ -1,4 +1,6 @@
-"""The planner's state machine: what it waits for, sends, retries, gives up, and how it ends (without ROS)."""
+"""The planner's state machine: what it waits for, sends, retries, gives up, and how it ends
+(without ROS).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
-from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.planning.termination import (
+    TerminationMonitor,
+    TerminationReason,
+    TerminationSettings,
+)
 from nbv_planner.planning.view_space import ViewSpaceSettings, excluded_numbers
 from nbv_planner.session import events, targets
 from nbv_planner.session.planner_core import PlannerCore
@@ -40,12 +46,16 @@ def band(wide_at: float):
     return belief_of(5.0, upper, size=400)
 
 
-def session(*, planner=None, termination=None, arrival=None, num_views=8, **settings) -> PlannerCore:
+def session(
+    *, planner=None, termination=None, arrival=None, num_views=8, **settings
+) -> PlannerCore:
     chosen = PlannerSettings(planner="greedy", objective="UP", **(planner or {}))
     greedy = planner_named(chosen, Scene(), circle(ViewSpaceSettings(num_views=num_views)))
     monitor = TerminationMonitor(TerminationSettings(**{**ENDLESS, **(termination or {})}))
     stands = ArrivalSettings(**{"settle_time": 0.0, **(arrival or {})})
-    return PlannerCore(greedy, monitor, stands, SessionSettings(**{"wait_for_start": False, **settings}))
+    return PlannerCore(
+        greedy, monitor, stands, SessionSettings(**{"wait_for_start": False, **settings})
+    )
 
 
 def ready(**settings) -> PlannerCore:
@@ -56,7 +66,9 @@ def ready(**settings) -> PlannerCore:
     return run
 
 
-def feed(run: PlannerCore, *, belief=None, belief_stamp=None, pose_angle=None, pose_stamp=None) -> None:
+def feed(
+    run: PlannerCore, *, belief=None, belief_stamp=None, pose_angle=None, pose_stamp=None
+) -> None:
     if belief is not None:
         run.inputs.belief, run.inputs.belief_stamp = belief, belief_stamp
     if pose_angle is not None:
@@ -88,7 +100,9 @@ def test_session_waits_for_surface_pose_and_subscribers_by_name():
 
 
 def test_after_the_first_view_no_subscriber_of_the_goals_is_waited_for():
-    """Neither a recorder that has died nor a robot that the middleware does not list for a while holds it up."""
+    """Neither a recorder that has died nor a robot that the middleware does not list for a while
+    holds it up.
+    """
     run = ready()
     events.update(run, SECOND)
     run.inputs.subscribers, run.inputs.unrecorded = 0, ("/scan",)
@@ -133,8 +147,14 @@ def test_a_pose_from_before_the_goal_is_no_arrival():
 
 
 def stand(run: PlannerCore, ahead: float, now: float) -> State:
-    """Where the camera is ahead of its goal along the circle, metres, at a time in seconds; gives the state then."""
-    feed(run, pose_angle=run.episode.goal.decision.view_angle + ahead / 10.0, pose_stamp=round(now * SECOND))
+    """Where the camera is ahead of its goal along the circle, metres, at a time in seconds; gives
+    the state then.
+    """
+    feed(
+        run,
+        pose_angle=run.episode.goal.decision.view_angle + ahead / 10.0,
+        pose_stamp=round(now * SECOND),
+    )
     events.update(run, round(now * SECOND))
     return run.state
 
@@ -143,7 +163,9 @@ def test_an_arrival_is_lost_when_the_camera_leaves_and_regained_when_it_comes_ba
     run = ready(goal_timeout=10.0)
     events.update(run, 1)
     assert [stand(run, ahead, now) for now, ahead in enumerate((0.0, 0.06, 0.0), 1)] == [
-        State.MEASURING, State.MOVING, State.MEASURING,
+        State.MEASURING,
+        State.MOVING,
+        State.MEASURING,
     ]
     feed(run, belief=band(0.0), belief_stamp=2 * SECOND)  # scanned while the camera was away
     events.update(run, 4 * SECOND)
@@ -157,8 +179,14 @@ def test_a_scan_taken_at_the_goal_counts_though_its_surface_comes_when_the_camer
     """As with a localisation that jumps now and then, or a robot that goes on too early."""
     run = ready(goal_timeout=10.0)
     goal = events.update(run, 1)
-    assert [stand(run, ahead, now) for now, ahead in enumerate((0.06, 0.0, 0.06, 0.0, 0.06), 1)] == [
-        State.MOVING, State.MEASURING, State.MOVING, State.MEASURING, State.MOVING,
+    assert [
+        stand(run, ahead, now) for now, ahead in enumerate((0.06, 0.0, 0.06, 0.0, 0.06), 1)
+    ] == [
+        State.MOVING,
+        State.MEASURING,
+        State.MOVING,
+        State.MEASURING,
+        State.MOVING,
     ]
     for passing in (1 * SECOND, 3 * SECOND):  # scanned on the way there, and after it had left
         feed(run, belief=band(0.0), belief_stamp=passing)
@@ -191,7 +219,10 @@ def test_a_scan_taken_where_the_camera_was_driven_in_a_pause_does_not_count(ahea
 def test_a_camera_that_only_passed_through_its_goal_has_not_stood_there():
     run = ready(goal_timeout=10.0, arrival={"settle_time": 2.0})
     events.update(run, 1)
-    assert [stand(run, ahead, now) for ahead, now in ((0.0, 2.0), (0.06, 3.0))] == [State.MOVING, State.MOVING]
+    assert [stand(run, ahead, now) for ahead, now in ((0.0, 2.0), (0.06, 3.0))] == [
+        State.MOVING,
+        State.MOVING,
+    ]
     feed(run, belief=band(0.0), belief_stamp=3 * SECOND - 1)
     events.update(run, 4 * SECOND)
     assert run.episode.visited == ()
@@ -203,7 +234,10 @@ def test_a_camera_that_passed_through_its_goal_and_settles_beside_it_is_given_up
     assert stand(run, 0.0, 1.0) is State.MEASURING
     assert stand(run, 0.06, 2.0) is State.MOVING
     assert events.update(run, 11 * SECOND) is goal
-    assert str(run.episode.last_miss) == "not reached: 0.06 m / 0.34° off, tolerance 0.05 m / 1.1°, retry 1 of 1"
+    assert (
+        str(run.episode.last_miss)
+        == "not reached: 0.06 m / 0.34° off, tolerance 0.05 m / 1.1°, retry 1 of 1"
+    )
     assert events.update(run, 22 * SECOND).stamp != goal.stamp
     assert run.episode.last_miss.stamp == goal.stamp
     assert str(run.episode.last_miss).endswith("given up after 1 retries")
@@ -233,7 +267,9 @@ def test_what_the_robot_says_after_the_arrival_was_lost_counts():
 
 
 def left_out(run: PlannerCore, halt: float, *, moved: bool = True) -> float:
-    """Half-width of the arc that is left out when the camera halts that far from its goal, degrees."""
+    """Half-width of the arc that is left out when the camera halts that far from its goal,
+    degrees.
+    """
     goal = targets.ask(run, 0).decide().decision.view_angle
     feed(run, pose_angle=goal + math.pi if moved else goal + halt, pose_stamp=0)
     events.update(run, 1)
@@ -247,7 +283,8 @@ def test_the_arc_up_to_where_the_camera_came_to_a_halt_is_left_out_with_its_goal
     views = {"num_views": 360, "goal_retries": 0}
     assert left_out(ready(**views), math.radians(12.5)) == pytest.approx(12.0)
     assert left_out(ready(**views), -1.0) == pytest.approx(30.0)
-    assert left_out(ready(**views), 0.006) == pytest.approx(1.0)  # beside its goal: up to the next candidates
+    # beside its goal: up to the next candidates
+    assert left_out(ready(**views), 0.006) == pytest.approx(1.0)
     assert left_out(ready(**views), 1.0, moved=False) == pytest.approx(1.0)
 
 
@@ -255,7 +292,10 @@ def test_without_a_pose_since_the_goal_the_miss_says_so():
     run = ready(goal_timeout=10.0, goal_retries=0)
     events.update(run, SECOND)
     events.update(run, 12 * SECOND)
-    assert str(run.episode.last_miss) == "not reached: no pose since the goal, given up after 0 retries"
+    assert (
+        str(run.episode.last_miss)
+        == "not reached: no pose since the goal, given up after 0 retries"
+    )
 
 
 def test_the_camera_has_arrived_once_it_has_stood_there_for_settle_time():
@@ -266,13 +306,17 @@ def test_the_camera_has_arrived_once_it_has_stood_there_for_settle_time():
     assert states == [State.MOVING] * 5 + [State.MEASURING]
     stand(run, 0.06, 4.0)
     stand(run, 0.0, 10.1)
-    assert str(run.episode.last_miss) == (
-        "not reached: within the tolerances for less than 1 s (settle_time), given up after 0 retries"
+    assert (
+        str(run.episode.last_miss)
+        == "not reached: within the tolerances for less than 1 s (settle_time), given up after 0"
+        " retries"
     )
 
 
-@given(st.lists(st.tuples(st.sampled_from([0.0, 0.04, 0.06, 3.0]), st.floats(0.01, 7.0)), max_size=30),
-       st.sampled_from([0.0, 0.5]))  # fmt: skip
+@given(
+    st.lists(st.tuples(st.sampled_from([0.0, 0.04, 0.06, 3.0]), st.floats(0.01, 7.0)), max_size=30),
+    st.sampled_from([0.0, 0.5]),
+)
 def test_no_sequence_of_poses_leaves_it_measuring_with_the_camera_elsewhere(steps, settle):
     run = ready(arrival={"settle_time": settle}, goal_timeout=10.0, unreachable_duration=1.0)
     events.update(run, 1)
@@ -285,15 +329,29 @@ def test_no_sequence_of_poses_leaves_it_measuring_with_the_camera_elsewhere(step
         stand(run, ahead, now)
         there = ahead <= 0.04
         assert not (run.state is State.MEASURING and not there)
-        assert there or run.episode.goal is not before or (now * SECOND - run.episode.sent) * 1e-9 <= 10.0 + 1e-6
+        assert (
+            there
+            or run.episode.goal is not before
+            or (now * SECOND - run.episode.sent) * 1e-9 <= 10.0 + 1e-6
+        )
 
 
-@given(st.lists(st.sampled_from([0.0, 0.06]), max_size=25), st.integers(0, 5), st.sampled_from([0.0, 0.3]),
-       st.integers(1, 3))  # fmt: skip
-def test_a_camera_that_stands_still_in_the_end_is_measured_whatever_it_did_before(ways, delay, settle, scans):
-    """Scans and poses ten times a second; the surface comes some steps after the scans that the mapper takes."""
+@given(
+    st.lists(st.sampled_from([0.0, 0.06]), max_size=25),
+    st.integers(0, 5),
+    st.sampled_from([0.0, 0.3]),
+    st.integers(1, 3),
+)
+def test_a_camera_that_stands_still_in_the_end_is_measured_whatever_it_did_before(
+    ways, delay, settle, scans
+):
+    """Scans and poses ten times a second; the surface comes some steps after the scans that the
+    mapper takes.
+    """
     run = ready(arrival={"settle_time": settle})
-    mapper = ScanMatcher(MatchingSettings(scans_per_view=scans), ArrivalSettings(settle_time=settle))
+    mapper = ScanMatcher(
+        MatchingSettings(scans_per_view=scans), ArrivalSettings(settle_time=settle)
+    )
     goal = events.update(run, 1)
     mapper.set_goal(goal.stamp, goal.pose)
     surfaces: list[int] = []
@@ -301,7 +359,9 @@ def test_a_camera_that_stands_still_in_the_end_is_measured_whatever_it_did_befor
         stamp = step * SECOND // 10
         mapper.add_scan(stamp, Scan(-0.1, 0.1, np.full(3, 5.0), 0.05, 10.0))
         mapper.add_pose(stamp, CameraPose.from_polar(goal.decision.view_angle + ahead / 10.0, 10.0))
-        surfaces.append(max((match.stamp for match in mapper.take()), default=surfaces[-1] if surfaces else 0))
+        surfaces.append(
+            max((match.stamp for match in mapper.take()), default=surfaces[-1] if surfaces else 0)
+        )
         feed(run, belief=band(0.0), belief_stamp=surfaces[max(step - 1 - delay, 0)])
         stand(run, ahead, step / 10)
         if run.episode.visited:
@@ -342,7 +402,9 @@ def test_all_goals_unreachable_ends_with_its_reason():
 
 
 def test_an_unreachable_first_candidate_is_not_tried_for_ever():
-    run = ready(planner={"first_candidate": 2}, goal_timeout=1.0, goal_retries=0, unreachable_duration=1e6)
+    run = ready(
+        planner={"first_candidate": 2}, goal_timeout=1.0, goal_retries=0, unreachable_duration=1e6
+    )
     first = events.update(run, 0)
     assert first.decision.view_angle == pytest.approx(math.pi / 2)
     second = events.update(run, 2 * SECOND)
@@ -434,7 +496,11 @@ def test_a_skipped_view_is_left_out_for_a_while_and_counted():
     assert second.decision.view_angle != first.decision.view_angle
     assert second.round == 1
     assert excluded_numbers(second.decision.excluded)["excluded_unreachable"] == 1
-    assert (run.episode.skipped_views, run.episode.unreached_views, run.episode.visited) == (1, 0, ())
+    assert (run.episode.skipped_views, run.episode.unreached_views, run.episode.visited) == (
+        1,
+        0,
+        (),
+    )
     events.skip(run, 102 * SECOND)
     assert events.update(run, 102 * SECOND).decision.view_angle == first.decision.view_angle
     run.begin()
@@ -470,9 +536,15 @@ def test_where_no_view_is_left_the_reasons_are_counted():
         events.update(run, 2 * SECOND)
     assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
     ended = run.episode.termination
-    assert ended.figures == {"excluded_arc": 0.0, "excluded_revisit": 1.0, "excluded_unreachable": 7.0}
-    assert ended.detail == (
-        "no candidate view may be chosen: 1 near a view already taken, 7 near a view not reached, or skipped"
+    assert ended.figures == {
+        "excluded_arc": 0.0,
+        "excluded_revisit": 1.0,
+        "excluded_unreachable": 7.0,
+    }
+    assert (
+        ended.detail
+        == "no candidate view may be chosen: 1 near a view already taken, 7 near a view not"
+        " reached, or skipped"
     )
 
 
@@ -483,9 +555,11 @@ def test_goals_that_were_missed_are_named_with_the_numbers_of_the_last_one():
         if run.episode.goal is not None:
             stand(run, 0.08, now / SECOND + 0.5)
     assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
-    assert run.episode.termination.detail == (
-        "no candidate view may be chosen: 8 near a view not reached, or skipped; 8 goals given up, the last one "
-        "not reached: 0.08 m / 0.46° off, tolerance 0.05 m / 1.1°, given up after 0 retries"
+    assert (
+        run.episode.termination.detail
+        == "no candidate view may be chosen: 8 near a view not reached, or skipped; 8 goals given"
+        " up, the last one not reached: 0.08 m / 0.46° off, tolerance 0.05 m / 1.1°, given up"
+        " after 0 retries"
     )
     assert run.episode.termination.figures["miss_distance"] == pytest.approx(0.08, abs=1e-4)
     assert run.episode.termination.figures["miss_turn"] == pytest.approx(0.008)
@@ -494,14 +568,20 @@ def test_goals_that_were_missed_are_named_with_the_numbers_of_the_last_one():
 @pytest.mark.parametrize(
     ("num_views", "arrival", "words"),
     [
-        (60, {"position_tolerance": 0.6, "heading_tolerance": 0.3},
-         "position_tolerance: 0.6 m with heading_tolerance: 0.3 rad takes neighbouring candidate views for the same; "
-         "must be < 0.524 m, half of their distance, or num_views < 53"),
+        (
+            60,
+            {"position_tolerance": 0.6, "heading_tolerance": 0.3},
+            (
+                "position_tolerance: 0.6 m with heading_tolerance: 0.3 rad takes neighbouring"
+                " candidate views for the same; must be < 0.524 m, half of their distance, or"
+                " num_views < 53"
+            ),
+        ),
         (52, {"position_tolerance": 0.6, "heading_tolerance": 0.3}, ""),
         (60, {"position_tolerance": 0.6, "heading_tolerance": 0.02}, ""),
         (100, {}, ""),
     ],
-)  # fmt: skip
+)
 def test_tolerances_that_take_neighbouring_views_for_the_same_are_named(num_views, arrival, words):
     run = session(num_views=num_views, arrival=arrival)
     assert run.planner.views.indistinct(run.arrival.settings) == words
@@ -561,11 +641,13 @@ def test_a_surface_with_scans_of_the_way_alone_does_not_end_a_view():
     goal = events.update(run, 1 * SECOND)
     feed(run, pose_angle=goal.decision.view_angle + 0.5, pose_stamp=2 * SECOND)
     events.update(run, 2 * SECOND)
-    feed(run, belief=band(0.0), belief_stamp=2 * SECOND)  # scanned where the camera still was on its way
+    # scanned where the camera still was on its way
+    feed(run, belief=band(0.0), belief_stamp=2 * SECOND)
     feed(run, pose_angle=goal.decision.view_angle, pose_stamp=4 * SECOND)
     assert events.update(run, 4 * SECOND) is None
     assert run.state is State.MEASURING
-    feed(run, belief=band(0.0), belief_stamp=3 * SECOND)  # there, though the pose of that moment has not been seen
+    # there, though the pose of that moment has not been seen
+    feed(run, belief=band(0.0), belief_stamp=3 * SECOND)
     assert events.update(run, 5 * SECOND).round == 2
 
 
@@ -577,8 +659,14 @@ def test_a_decision_may_be_made_elsewhere_while_the_session_goes_on():
     feed(run, belief=band(0.0), belief_stamp=1, pose_angle=2.0, pose_stamp=1)
     run.planner.settings = dataclasses.replace(run.planner.settings, first_candidate=2)
     run.planner.views.mark_unreachable(at(math.pi), 1e9)
-    goal, same = events.answer(run, question, question.decide(), 3 * SECOND), events.update(at_once, 0)
-    assert (goal.decision.view_angle, goal.decision.utility) == (same.decision.view_angle, same.decision.utility)
+    goal, same = (
+        events.answer(run, question, question.decide(), 3 * SECOND),
+        events.update(at_once, 0),
+    )
+    assert (goal.decision.view_angle, goal.decision.utility) == (
+        same.decision.view_angle,
+        same.decision.utility,
+    )
     assert goal.decision.feasible.all()
     assert (goal.stamp, goal.belief_stamp) == (3 * SECOND, 0)
     assert goal.figures["band_width_mean"] == question.belief.width.mean()
@@ -619,7 +707,8 @@ def test_the_camera_has_arrived_once_it_stands_still():
     goal = events.update(run, SECOND)
     angle, states = goal.decision.view_angle, []
     for tick in range(12):
-        moved = max(0.1 - 0.01 * tick, 0.05) / 10.0  # 0.1 m/s for half a second, through the tolerances
+        # 0.1 m/s for half a second, through the tolerances
+        moved = max(0.1 - 0.01 * tick, 0.05) / 10.0
         feed(run, pose_angle=angle + moved, pose_stamp=SECOND + tick * SECOND // 10)
         events.update(run, SECOND + tick * SECOND // 10)
         states.append(run.state)
@@ -632,7 +721,9 @@ def test_the_camera_has_arrived_once_it_stands_still():
 
 
 def test_a_camera_that_never_stands_still_does_not_arrive_and_the_goal_is_given_up():
-    run = ready(arrival={"max_turn_rate": 0.01, "heading_tolerance": 0.5}, goal_timeout=2.0, goal_retries=0)
+    run = ready(
+        arrival={"max_turn_rate": 0.01, "heading_tolerance": 0.5}, goal_timeout=2.0, goal_retries=0
+    )
     angle = events.update(run, SECOND).decision.view_angle
     for tick in range(40):
         now = SECOND + tick * SECOND // 10
@@ -647,8 +738,12 @@ def test_a_camera_that_never_stands_still_does_not_arrive_and_the_goal_is_given_
 ASIDE = 0.07  # a view angle between the candidates
 
 
-def waiting_for(run: PlannerCore, seconds: float, *, begin: float, where: float, clock: float = 0.0) -> float:
-    """Poses of one view angle at 2 Hz by a clock that is off by seconds, until the end or for so long."""
+def waiting_for(
+    run: PlannerCore, seconds: float, *, begin: float, where: float, clock: float = 0.0
+) -> float:
+    """Poses of one view angle at 2 Hz by a clock that is off by seconds, until the end or for so
+    long.
+    """
     for tick in range(round(2 * seconds)):
         now = begin + 0.5 * tick
         feed(run, pose_angle=where, pose_stamp=round((now + clock) * SECOND))
@@ -664,7 +759,8 @@ def test_a_robot_that_does_not_move_is_named_from_the_first_miss_on_and_ends_the
     events.update(run, SECOND)
     waiting_for(run, 10.0, begin=1.0, where=ASIDE)
     assert run.arrival.standstill(run.episode) == ""
-    for begin, seconds in ((11.0, 2.0), (13.0, 18.0), (31.0, 3.0)):  # a retry, and on the way to the next goal
+    # a retry, and on the way to the next goal
+    for begin, seconds in ((11.0, 2.0), (13.0, 18.0), (31.0, 3.0)):
         waiting_for(run, seconds, begin=begin, where=ASIDE)
         assert run.arrival.standstill(run.episode) == "the pose has not changed since goal 1"
     assert run.episode.unreached_views == 1
@@ -672,7 +768,8 @@ def test_a_robot_that_does_not_move_is_named_from_the_first_miss_on_and_ends_the
     ended = run.episode.termination
     assert ended.reason is TerminationReason.FAILED
     assert ended.detail.startswith(
-        "the pose has not changed since goal 1: 3 goals in a row were not reached, the last one: not reached: "
+        "the pose has not changed since goal 1: 3 goals in a row were not reached, the last one:"
+        " not reached: "
     )
     assert run.episode.unreached_views == 2
 
@@ -683,14 +780,23 @@ def test_a_robot_that_has_stopped_in_the_middle_is_named_with_the_goal_it_has_st
     take_view(run, 2 * SECOND)
     stands = run.episode.visited[0].view_angle
     waiting_for(run, 100.0, begin=3.0, where=stands)
-    assert run.episode.termination.detail.startswith("the pose has not changed since goal 2: 3 goals in a row")
+    assert run.episode.termination.detail.startswith(
+        "the pose has not changed since goal 2: 3 goals in a row"
+    )
 
 
 @pytest.mark.parametrize(
-    ("how", "still_goals"), [("it moves", 3), ("it says why", 3), ("no poses", 3), ("switched off", 0)]
+    ("how", "still_goals"),
+    [("it moves", 3), ("it says why", 3), ("no poses", 3), ("switched off", 0)],
 )
 def test_a_robot_that_shows_a_sign_of_life_or_none_at_all_is_no_standstill(how, still_goals):
-    run = ready(num_views=20, goal_timeout=10.0, goal_retries=0, unreachable_duration=1e6, still_goals=still_goals)
+    run = ready(
+        num_views=20,
+        goal_timeout=10.0,
+        goal_retries=0,
+        unreachable_duration=1e6,
+        still_goals=still_goals,
+    )
     feed(run, pose_angle=ASIDE, pose_stamp=0)
     events.update(run, SECOND)
     for step in range(400):
@@ -706,7 +812,9 @@ def test_a_robot_that_shows_a_sign_of_life_or_none_at_all_is_no_standstill(how, 
 
 @pytest.mark.parametrize("back", [30.0, 1000.0])
 def test_a_robot_whose_clock_steps_back_loses_no_view_and_is_told_of_clocks(back):
-    """The robot stands at its goal: by stamps of before the goal nothing can be said about the view."""
+    """The robot stands at its goal: by stamps of before the goal nothing can be said about the
+    view.
+    """
     run = ready(num_views=20, goal_timeout=10.0, goal_retries=1, still_goals=3)
     events.update(run, 2000 * SECOND)
     goal = run.episode.goal

@@ -63,7 +63,12 @@ def test_several_arcs_are_joined_and_blocked_arcs_taken_out():
     assert free(space(num_views=8, allowed_arcs=(0.5, 2.5, 3.5, 4.0))) == {1, 2, 3, 5}
     assert free(space(num_views=8, blocked_arcs=(0.5, 2.5))) == {0, 4, 5, 6, 7}
     assert free(space(num_views=8, blocked_arcs=(6.0, 0.1, 3.0, 3.2))) == {1, 2, 3, 5, 6, 7}
-    assert free(space(num_views=8, allowed_arcs=(0.5, 4.5), blocked_arcs=(1.0, 2.0))) == {1, 3, 4, 5}
+    assert free(space(num_views=8, allowed_arcs=(0.5, 4.5), blocked_arcs=(1.0, 2.0))) == {
+        1,
+        3,
+        4,
+        5,
+    }
 
 
 def test_empty_blocked_arc_blocks_nothing():
@@ -87,11 +92,15 @@ def test_arc_goes_counter_clockwise_from_start_to_end_whatever_turn_they_are_giv
         return
     middle = start + np.array([0.1, 0.5, 0.9]) * length
     outside = end + np.array([0.1, 0.5, 0.9]) * (TWO_PI - length)
-    views = circle(ViewSpaceSettings(allowed_arcs=(start, end)), angles=np.concatenate([middle, outside]))
+    views = circle(
+        ViewSpaceSettings(allowed_arcs=(start, end)), angles=np.concatenate([middle, outside])
+    )
     assert free(views) == {0, 1, 2}
 
 
-@pytest.mark.parametrize("arc", [(0.0, TWO_PI), (-math.pi, math.pi), (1.0, 1.0 + TWO_PI), (0.0, 7.0)])
+@pytest.mark.parametrize(
+    "arc", [(0.0, TWO_PI), (-math.pi, math.pi), (1.0, 1.0 + TWO_PI), (0.0, 7.0)]
+)
 def test_an_arc_of_a_turn_or_more_is_the_whole_circle(arc):
     assert len(free(space(num_views=7, allowed_arcs=arc))) == 7
 
@@ -115,10 +124,13 @@ def test_arcs_that_leave_no_view_are_refused(settings):
 @pytest.mark.parametrize(
     ("settings", "word"),
     [
-        ({"num_views": 0}, "num_views"), ({"num_views": 10.0}, "num_views"), ({"allowed_arcs": (1.0,)}, "allowed_arcs"),
-        ({"blocked_arcs": (1.0, 2.0, 3.0)}, "blocked_arcs"), ({"blocked_arcs": (1.0, math.nan)}, "blocked_arcs"),
+        ({"num_views": 0}, "num_views"),
+        ({"num_views": 10.0}, "num_views"),
+        ({"allowed_arcs": (1.0,)}, "allowed_arcs"),
+        ({"blocked_arcs": (1.0, 2.0, 3.0)}, "blocked_arcs"),
+        ({"blocked_arcs": (1.0, math.nan)}, "blocked_arcs"),
     ],
-)  # fmt: skip
+)
 def test_wrong_settings_are_refused_by_name(settings, word):
     with pytest.raises(SettingError, match=word):
         ViewSpaceSettings(**settings)
@@ -141,7 +153,9 @@ def test_an_arc_that_is_not_reachable_doubles_with_each_failure_beside_it_and_ex
     views, widths = space(num_views=100), []
     for step, goal in enumerate((0, 2, 6, 14)):
         assert goal in free(views, now=float(step))
-        views.mark_missed(at(views.angles[goal]), None, None, 0.0, now=float(step), until=10.0 + step)
+        views.mark_missed(
+            at(views.angles[goal]), None, None, 0.0, now=float(step), until=10.0 + step
+        )
         widths.append(100 - len(free(views, now=float(step))))
     assert widths == [3, 7, 15, 24]  # 30 degrees beside the last one, at most
     views.mark_missed(at(math.pi), None, None, 0.0, now=4.0, until=10.0)
@@ -190,9 +204,15 @@ def test_every_reason_against_a_candidate_is_given():
     excluded = views.excluded(9.9, visited=all_at([math.pi / 2, math.pi]), revisit_radius=0.1)
     arc, revisit, unreachable = Exclusion.ARC, Exclusion.REVISIT, Exclusion.UNREACHABLE
     assert excluded.tolist() == [unreachable, arc | unreachable, arc | revisit, 0, revisit, 0, 0, 0]
-    assert excluded_numbers(excluded) == {"excluded_arc": 2, "excluded_revisit": 2, "excluded_unreachable": 2}
-    assert excluded_words(excluded) == (
-        "2 outside the allowed arcs, 2 near a view already taken, 2 near a view not reached, or skipped"
+    assert excluded_numbers(excluded) == {
+        "excluded_arc": 2,
+        "excluded_revisit": 2,
+        "excluded_unreachable": 2,
+    }
+    assert (
+        excluded_words(excluded)
+        == "2 outside the allowed arcs, 2 near a view already taken, 2 near a view not reached, or"
+        " skipped"
     )
     assert excluded_words(views.excluded(10.0)) == "2 outside the allowed arcs"
     assert excluded_words(space().excluded(0.0)) == ""
@@ -202,7 +222,9 @@ def test_every_reason_against_a_candidate_is_given():
 def test_revisited_views_are_those_nearer_than_the_radius_to_any_visited_one(seed, count, radius):
     visited = np.random.default_rng(seed).uniform(-7.0, 14.0, count).tolist()
     views = space(num_views=60)
-    distance = [min((abs(oracles.signed(a - v)) for v in visited), default=math.inf) for a in views.angles]
+    distance = [
+        min((abs(oracles.signed(a - v)) for v in visited), default=math.inf) for a in views.angles
+    ]
     expected = {k for k, apart in enumerate(distance) if radius == 0.0 or apart >= radius}
     close = {k for k, apart in enumerate(distance) if abs(apart - radius) < 1e-9}
     assert (free(views, visited=all_at(visited), revisit_radius=radius) ^ expected) <= close
@@ -212,7 +234,11 @@ def test_how_far_aside_of_the_views_taken_candidates_are():
     space = circle(ViewSpaceSettings(num_views=8, blocked_arcs=(2.0, 4.0)))
     assert aside(space.candidates, []).tolist() == [math.pi] * 8
     turns = np.arange(8) * math.pi / 4
-    expected = [min(abs(math.remainder(turn - taken, 2 * math.pi)) for taken in (0.0, 0.2)) for turn in turns]
+    expected = [
+        min(abs(math.remainder(turn - taken, 2 * math.pi)) for taken in (0.0, 0.2))
+        for turn in turns
+    ]
     assert aside(space.candidates, [at(0.0), at(0.2)]) == pytest.approx(expected)
-    assert space.farthest([at(0.0), at(0.2)]) == pytest.approx(0.5 * math.pi)  # those farther off are barred
+    # those farther off are barred
+    assert space.farthest([at(0.0), at(0.2)]) == pytest.approx(0.5 * math.pi)
     assert space.farthest([]) == math.pi

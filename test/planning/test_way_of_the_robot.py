@@ -1,4 +1,6 @@
-"""What the robot says of its way: given up, cancelled by somebody else; and the way home at the end."""
+"""What the robot says of its way: given up, cancelled by somebody else; and the way home at the
+end.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,8 @@ def test_a_cancelled_goal_pauses_and_counts_as_no_try():
         assert events.update(run, now) is goal
     assert run.planner.views.unreachable == {}
     assert events.update(run, 13 * SECOND) is None
-    assert events.update(run, 14 * SECOND) is goal  # the first try that counts, ten seconds after it was sent last
+    # the first try that counts, ten seconds after it was sent last
+    assert events.update(run, 14 * SECOND) is goal
 
 
 def test_a_camera_that_arrives_although_its_goal_was_cancelled_measures():
@@ -149,7 +152,9 @@ def test_stopped_on_the_way_home_it_ends_there_with_the_reason_it_had():
     events.update(run, 3 * SECOND)
     events.stop(run)
     assert ended(run).reason is TerminationReason.MAX_VIEWS
-    assert ended(run).detail.endswith("; stopped by the operator during the return to the home view")
+    assert ended(run).detail.endswith(
+        "; stopped by the operator during the return to the home view"
+    )
     assert events.update(run, 4 * SECOND) is None
 
 

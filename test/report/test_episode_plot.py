@@ -23,7 +23,13 @@ from nbv_planner.geometry import TWO_PI
 from nbv_planner.report.colors import LAST, rgb
 from nbv_planner.report.figures.animation import pixels, save_animation
 from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames, true_contour
-from nbv_planner.report.figures.style import apply_palette, common_palette, label_views, png_bytes, views_with_label
+from nbv_planner.report.figures.style import (
+    apply_palette,
+    common_palette,
+    label_views,
+    png_bytes,
+    views_with_label,
+)
 from nbv_planner.report.outlines import close_belief, cone_outline
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.world.objects import parse_object
@@ -78,7 +84,13 @@ def test_axes_are_labelled_with_units(figure):
         ("view angle θ (rad)", "objective (its own unit)"),
         ("number of views", "true coverage (%)"),
     ]
-    assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()] == ["0", "π/2", "π", "3π/2", "2π"]
+    assert [tick.get_text() for tick in figure.axes[1].get_xticklabels()] == [
+        "0",
+        "π/2",
+        "π",
+        "3π/2",
+        "2π",
+    ]
 
 
 def test_title_and_legend_are_there(figure):
@@ -125,14 +137,18 @@ def test_the_band_is_hatched_and_the_failed_checks_are_named_while_they_fail(thr
         assert [band.get_hatch() for band in bands] == [hatch, hatch]
         named = [text.get_text() for text in figure.axes[0].texts if "failed" in text.get_text()]
         assert named == (["checks failed:\noverlap\nbias"] if hatch else [])
-        in_doubt = [text.get_text() for text in figure.legends[0].get_texts() if "doubt" in text.get_text()]
+        in_doubt = [
+            text.get_text() for text in figure.legends[0].get_texts() if "doubt" in text.get_text()
+        ]
         assert len(in_doubt) == bool(hatch)
 
 
 def test_frames_of_an_animation_show_the_doubts_of_their_view(three_views, tmp_path):
     steps, views = three_views
     check = Check("overlap", 7.0, 5.0, Level.FAILED)
-    doubted = dataclasses.replace(steps[1], belief=dataclasses.replace(steps[1].belief, checks=(check,)))
+    doubted = dataclasses.replace(
+        steps[1], belief=dataclasses.replace(steps[1].belief, checks=(check,))
+    )
     red, drawn_red = [], []
     for second in (steps[1], doubted):
         frames = episode_frames([steps[0], second, steps[2]], views, STAR, SCENE, "")
@@ -140,7 +156,10 @@ def test_frames_of_an_animation_show_the_doubts_of_their_view(three_views, tmp_p
         with Image.open(tmp_path / "frames.gif") as image:
             for number, frame in enumerate(frames):
                 image.seek(number)
-                drawn, shown = pixels(draw_figure(frame)).astype(int), np.asarray(image.convert("RGB")).astype(int)
+                drawn, shown = (
+                    pixels(draw_figure(frame)).astype(int),
+                    np.asarray(image.convert("RGB")).astype(int),
+                )
                 assert np.abs(shown - drawn).max() <= 20  # 255 colours for thousands of blends
                 for counts, colors in ((red, shown), (drawn_red, drawn)):
                     away = colors - 255 * np.array(rgb(LAST))
@@ -159,7 +178,11 @@ def _parts(path):
 
 def test_every_view_has_a_camera_and_a_number_and_the_last_cone_stands_out(figure, judged):
     world, (steps, _) = figure.axes[0], judged
-    tips = [p.vertices[0] for label in ("cameras", "last camera") for p in artist(world, label).get_paths()]
+    tips = [
+        p.vertices[0]
+        for label in ("cameras", "last camera")
+        for p in artist(world, label).get_paths()
+    ]
     expected = [(10.0 * np.cos(s.view.view_angle), 10.0 * np.sin(s.view.view_angle)) for s in steps]
     np.testing.assert_allclose(tips, expected, atol=1e-9)
     cone = artist(world, "cone of the last view").get_paths()
@@ -235,20 +258,30 @@ def test_works_without_steps():
 def test_works_without_the_true_object(three_views):
     figure = draw_figure(episode_frames(three_views[0], [], None, SCENE, "unknown object")[-1])
     figure.canvas.draw()
-    assert not [line for axes in figure.axes[:2] for line in axes.lines if line.get_label() == "true contour"]
+    assert not [
+        line
+        for axes in figure.axes[:2]
+        for line in axes.lines
+        if line.get_label() == "true contour"
+    ]
     assert "true contour" not in [text.get_text() for text in figure.legends[0].get_texts()]
     assert "no true object to compare with" in [text.get_text() for text in figure.axes[3].texts]
 
 
 def test_works_with_an_objective_that_is_zero(three_views):
-    steps = [dataclasses.replace(s, utilities=0.0 * s.utilities, objective_value=0.0) for s in three_views[0]]
+    steps = [
+        dataclasses.replace(s, utilities=0.0 * s.utilities, objective_value=0.0)
+        for s in three_views[0]
+    ]
     figure = draw_figure(episode_frames(steps, three_views[1], STAR, SCENE, "zero")[-1])
     assert "the objective is 0 everywhere" in [text.get_text() for text in figure.axes[2].texts]
 
 
 def test_an_objective_with_values_below_zero_has_a_plain_axis_that_holds_them_all(three_views):
     steps = [
-        dataclasses.replace(s, utilities=-1.0 - s.utilities, objective_value=-1.0 - s.objective_value)
+        dataclasses.replace(
+            s, utilities=-1.0 - s.utilities, objective_value=-1.0 - s.objective_value
+        )
         for s in three_views[0]
     ]
     axes = draw_figure(episode_frames(steps, three_views[1], STAR, SCENE, "below")[-1]).axes[2]
@@ -260,7 +293,9 @@ def test_an_objective_with_values_below_zero_has_a_plain_axis_that_holds_them_al
 
 
 def test_a_title_of_any_length_and_with_dollar_signs_stays_text():
-    figure = draw_figure(episode_frames([], [], None, SCENE, "file:/a$b$_^.csv " + 60 * "long title ")[-1])
+    figure = draw_figure(
+        episode_frames([], [], None, SCENE, "file:/a$b$_^.csv " + 60 * "long title ")[-1]
+    )
     figure.canvas.draw()
     assert figure.texts[0].get_text().count("\n") == 1
 
@@ -268,7 +303,9 @@ def test_a_title_of_any_length_and_with_dollar_signs_stays_text():
 @pytest.mark.parametrize("number", [1, 12, 40])
 def test_no_text_is_small_and_no_numbers_of_views_overlap(number, three_views):
     angles = np.random.default_rng(number).uniform(0.0, TWO_PI, number)
-    figure = draw_figure(episode_frames(with_angles(three_views[0], angles), three_views[1], STAR, SCENE, "many")[-1])
+    figure = draw_figure(
+        episode_frames(with_angles(three_views[0], angles), three_views[1], STAR, SCENE, "many")[-1]
+    )
     renderer = figure.canvas.get_renderer()
     assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= 8.0
     numbers = [text for text in figure.axes[0].texts if text.get_text().isdigit()]
@@ -281,7 +318,11 @@ def test_no_text_is_small_and_no_numbers_of_views_overlap(number, three_views):
 def test_the_last_of_crowded_views_keeps_its_number():
     assert views_with_label(Poses.on_circle(np.array([1.0, 1.01, 2.0, 1.02]), 10.0)) == [2, 3]
     assert views_with_label(Poses.on_circle(np.array([0.01, TWO_PI - 0.01]), 10.0)) == [1]
-    free = [CameraPose.from_polar(1.0, 16.0), CameraPose.from_polar(1.01, 9.0), CameraPose.from_polar(1.02, 9.2)]
+    free = [
+        CameraPose.from_polar(1.0, 16.0),
+        CameraPose.from_polar(1.01, 9.0),
+        CameraPose.from_polar(1.02, 9.2),
+    ]
     assert views_with_label(Poses.of(free)) == [0, 2]  # behind each other there is room
     axes = Figure().add_subplot()
     label_views(axes, [])
@@ -319,7 +360,9 @@ def test_animation_of_nothing_has_one_frame(tmp_path):
 
 def test_a_folder_that_is_missing_is_an_os_error(tmp_path):
     with pytest.raises(OSError, match="missing"):
-        save_animation(tmp_path / "missing" / "a.gif", episode_frames([], [], None, SCENE, "nothing"))
+        save_animation(
+            tmp_path / "missing" / "a.gif", episode_frames([], [], None, SCENE, "nothing")
+        )
 
 
 def test_palette_keeps_frequent_colours_and_approximates_the_others():

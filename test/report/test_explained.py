@@ -1,4 +1,6 @@
-"""What the pictures of `explain` show is what the objectives count, and the regrets of the record."""
+"""What the pictures of `explain` show is what the objectives count, and the regrets of the
+record.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,14 @@ WITHIN = {"U": 0.02, "UP": 0.02, "I": 0.04, "IOA": 0.1}
 
 def wavy(seed: int) -> SurfaceBelief:
     rng, angle = np.random.default_rng(seed), uniform_grid(720)
-    waves = sum(rng.normal(0.0, 0.5 / n) * np.cos(n * angle + rng.uniform(0.0, TWO_PI)) for n in range(1, 6))
+    waves = sum(
+        rng.normal(0.0, 0.5 / n) * np.cos(n * angle + rng.uniform(0.0, TWO_PI)) for n in range(1, 6)
+    )
     std = 0.1 + 0.4 * (1.0 + np.cos(2.0 * angle + rng.uniform(0.0, TWO_PI)))
     mean = 5.0 + waves
-    return SurfaceBelief(angle, mean, std, mean - 2.0 * std, mean + 2.0 * std, np.zeros(720, dtype=int))
+    return SurfaceBelief(
+        angle, mean, std, mean - 2.0 * std, mean + 2.0 * std, np.zeros(720, dtype=int)
+    )
 
 
 @given(st.integers(0, 1000), st.floats(0.0, TWO_PI), st.sampled_from([9.0, 10.0, 12.0]))
@@ -41,7 +47,8 @@ def test_what_is_drawn_adds_up_to_the_value_of_the_objective(seed, view, depth):
 
 def test_regret_picture_shows_the_sums_of_the_record():
     views = [
-        {"new_points": 50, "greedy_gain": 80, "simple_regret": 5.0}, {"new_points": 30, "greedy_gain": 30},
+        {"new_points": 50, "greedy_gain": 80, "simple_regret": 5.0},
+        {"new_points": 30, "greedy_gain": 30},
         {"new_points": 20, "greedy_gain": 25, "simple_regret": None},
     ]
     (axes,) = draw_regret(views).axes[-1:]
@@ -50,4 +57,8 @@ def test_regret_picture_shows_the_sums_of_the_record():
     assert lines["near-optimal"][0] == 55.0
     assert math.isnan(lines["near-optimal"][1])
     (bars,) = axes.collections
-    assert [segment[:, 1].tolist() for segment in bars.get_segments()] == [[50.0, 80.0], [80.0, 80.0], [100.0, 105.0]]
+    assert [segment[:, 1].tolist() for segment in bars.get_segments()] == [
+        [50.0, 80.0],
+        [80.0, 80.0],
+        [100.0, 105.0],
+    ]

@@ -1,4 +1,6 @@
-"""Free views as pictures show them: best by angle, by position, and the way from one to the next."""
+"""Free views as pictures show them: best by angle, by position, and the way from one to the
+next.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,8 @@ def test_the_way_is_as_long_as_the_path_and_keeps_out_of_the_disc(start, end, ra
     assert length == pytest.approx(expected, rel=2e-3, abs=1e-6)
     along = np.linspace(0.0, 1.0, 20)[:, None, None]
     between = (corners[:-1] * (1.0 - along) + corners[1:] * along).reshape(-1, 2)
-    assert np.hypot(*between.T).min() >= radius * math.cos(math.pi / 46) - 1e-6  # the chords of its arc
+    # the chords of its arc
+    assert np.hypot(*between.T).min() >= radius * math.cos(math.pi / 46) - 1e-6
 
 
 @given(seed=st.integers(0, 1000))
@@ -49,7 +52,10 @@ def test_the_best_of_each_angle_and_position_is_that_of_a_plain_search(seed):
         groups.setdefault(round(angle, 9), []).append(index)
 
     def best(members: list[int]) -> float:
-        return max((values[i] for i in members if feasible[i] and not math.isnan(values[i])), default=-math.inf)
+        return max(
+            (values[i] for i in members if feasible[i] and not math.isnan(values[i])),
+            default=-math.inf,
+        )
 
     angle, value, some = by_angle(ANNULUS, values, feasible)
     assert [round(one, 9) for one in angle.tolist()] == sorted(groups)
@@ -76,7 +82,9 @@ def test_views_on_a_circle_are_shown_as_they_are():
 
 def test_no_more_positions_are_shown_than_a_picture_can_hold():
     rng = np.random.default_rng(1)
-    views = Poses.from_polar(rng.uniform(0.0, 6.0, 5000), rng.uniform(9.0, 16.0, 5000), np.zeros(5000))
+    views = Poses.from_polar(
+        rng.uniform(0.0, 6.0, 5000), rng.uniform(9.0, 16.0, 5000), np.zeros(5000)
+    )
     assert len(field_of(views, np.zeros(5000), np.ones(5000, dtype=bool))[0]) == 1000
     assert len(by_angle(views, np.zeros(5000), np.ones(5000, dtype=bool))[0]) <= 120
 
@@ -90,10 +98,14 @@ def test_on_a_map_the_picture_shows_what_is_barred_and_a_way_around_it():
     assert barred_ground(ground, belief.seen_from(1.0, 0.0), SCENE) is None
     assert barred_ground(ground_of(GroundSettings(), 14.0), belief, SCENE) is None
     way = way_outline(start, end, 8.0, barred)
-    assert path_length(way) == pytest.approx(float(barred.lengths((start.x, start.y), *(
-        [value] for value in (end.x, end.y)))[0]), rel=0.02)
+    assert path_length(way) == pytest.approx(
+        float(barred.lengths((start.x, start.y), *([value] for value in (end.x, end.y)))[0]),
+        rel=0.02,
+    )
     candidates = Poses.of([start, end, CameraPose.from_polar(2.0, 9.0)])
-    steps = [Step(view, 1.0, candidates, np.ones(3), belief, Hits.none(), 1.0) for view in (start, end)]
+    steps = [
+        Step(view, 1.0, candidates, np.ones(3), belief, Hits.none(), 1.0) for view in (start, end)
+    ]
     contents = [episode_frames(steps, [], None, SCENE, "hall", on)[-1] for on in (ground, None)]
     world, plain = (draw_figure(content).axes[0] for content in contents)
     assert not plain.images
@@ -103,7 +115,11 @@ def test_on_a_map_the_picture_shows_what_is_barred_and_a_way_around_it():
         (column,), (row,) = barred.map.to_cells([x], [y])
         return image.get_array()[int(row), int(column), 3]
 
-    assert [opacity(10.0, 4.0) > 0.5, 0.0 < opacity(4.4, 0.0) < 0.5, opacity(0.0, -9.0)] == [True, True, 0.0]
+    assert [opacity(10.0, 4.0) > 0.5, 0.0 < opacity(4.4, 0.0) < 0.5, opacity(0.0, -9.0)] == [
+        True,
+        True,
+        0.0,
+    ]
     assert world.get_xlim() == plain.get_xlim()
     drawn = [line.get_xydata() for line in world.lines]
     assert any(len(line) == len(way) and np.allclose(line, way) for line in drawn)

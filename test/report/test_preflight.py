@@ -24,13 +24,16 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 SCENE, ARRIVAL, SESSION = Scene(), ArrivalSettings(), SessionSettings()
-CAMERA = SimulatedCamera(parse_object("ellipse:a=5,b=5", SCENE), SCENE, SensorSettings(num_beams=31))
+CAMERA = SimulatedCamera(
+    parse_object("ellipse:a=5,b=5", SCENE), SCENE, SensorSettings(num_beams=31)
+)
 MS = 1_000_000
 PASS, WARN, FAIL = Verdict.PASS, Verdict.WARN, Verdict.FAIL
 
 
 @pytest.mark.parametrize(
-    ("distance", "verdict"), [(10.0, PASS), (10.9, PASS), (12.0, WARN), (7.0, WARN), (1.9, FAIL), (10_000.0, WARN)]
+    ("distance", "verdict"),
+    [(10.0, PASS), (10.9, PASS), (12.0, WARN), (7.0, WARN), (1.9, FAIL), (10_000.0, WARN)],
 )
 def test_distance_of_the_camera(distance, verdict):
     poses = [CameraPose.from_polar(0.3, distance)] * 3
@@ -42,11 +45,14 @@ def test_distance_of_the_camera(distance, verdict):
 
 
 @pytest.mark.parametrize(
-    ("distance", "verdict"), [(8.0, PASS), (12.0, PASS), (17.0, PASS), (18.0, WARN), (7.0, WARN), (1.9, FAIL)]
+    ("distance", "verdict"),
+    [(8.0, PASS), (12.0, PASS), (17.0, PASS), (18.0, WARN), (7.0, WARN), (1.9, FAIL)],
 )
 def test_distance_of_a_camera_that_may_stand_in_an_annulus(distance, verdict):
     annulus = ViewSpaceSettings(view_space="annulus")
-    (row, *_, spacing) = preflight.pose_rows([CameraPose.from_polar(0.3, distance)] * 9, SCENE, annulus, ARRIVAL)
+    row, *_, spacing = preflight.pose_rows(
+        [CameraPose.from_polar(0.3, distance)] * 9, SCENE, annulus, ARRIVAL
+    )
     assert row.verdict is verdict
     assert row.asked == "8.5 to 16 m (candidate views)"
     assert spacing.verdict is PASS
@@ -56,7 +62,9 @@ def test_distance_of_a_camera_that_may_stand_in_an_annulus(distance, verdict):
     assert "pairs of candidate views for the same" in str(spacing)
 
 
-def standing(position: float, heading: float, count: int = 60, drift: float = 0.0) -> list[CameraPose]:
+def standing(
+    position: float, heading: float, count: int = 60, drift: float = 0.0
+) -> list[CameraPose]:
     rng = np.random.default_rng(1)
     x, y = rng.normal(scale=position / math.sqrt(2.0), size=(2, count))
     yaw = math.pi + rng.normal(scale=heading, size=count)
@@ -66,9 +74,15 @@ def standing(position: float, heading: float, count: int = 60, drift: float = 0.
 
 @pytest.mark.parametrize(
     ("position", "heading", "verdict"),
-    [(0.0, 0.0, PASS), (0.01, 0.002, PASS), (0.035, 0.001, WARN), (0.01, 0.015, WARN), (0.08, 0.001, FAIL),
-     (0.001, 0.03, FAIL)],
-)  # fmt: skip
+    [
+        (0.0, 0.0, PASS),
+        (0.01, 0.002, PASS),
+        (0.035, 0.001, WARN),
+        (0.01, 0.015, WARN),
+        (0.08, 0.001, FAIL),
+        (0.001, 0.03, FAIL),
+    ],
+)
 def test_spread_of_the_poses_against_the_tolerances(position, heading, verdict):
     row = preflight.spread_row(standing(position, heading), ARRIVAL)
     assert row.verdict is verdict, row
@@ -85,19 +99,26 @@ def test_a_moving_robot_is_not_taken_for_an_inaccurate_one():
 
 @pytest.mark.parametrize(("rate", "found"), [(0.3, "0.45"), (-0.01, "0.015"), (2.5, "3.75")])
 def test_a_robot_that_turns_on_the_spot_is_not_taken_for_an_inaccurate_one(rate, found):
-    poses = [CameraPose(10.0, 0.0, math.remainder(math.pi + rate * t, 2 * math.pi)) for t in np.arange(0.0, 3.0, 0.1)]
+    poses = [
+        CameraPose(10.0, 0.0, math.remainder(math.pi + rate * t, 2 * math.pi))
+        for t in np.arange(0.0, 3.0, 0.1)
+    ]
     row = preflight.spread_row(poses, ARRIVAL)
     assert (row.verdict, row.found) == (WARN, f"turns by {found} rad meanwhile")
 
 
 @given(st.floats(-math.pi, math.pi))
 def test_the_spread_of_headings_does_not_depend_on_where_they_are(turn):
-    poses = [CameraPose(10.0, 0.0, math.remainder(turn + k * 0.001, 2 * math.pi)) for k in (-1, 1, -1, 1, -1, 1)]
+    poses = [
+        CameraPose(10.0, 0.0, math.remainder(turn + k * 0.001, 2 * math.pi))
+        for k in (-1, 1, -1, 1, -1, 1)
+    ]
     assert preflight.spread_row(poses, ARRIVAL).found == "0 m, 0.00094 rad"
 
 
 @pytest.mark.parametrize(
-    ("age", "verdict"), [(0.02, PASS), (0.99, PASS), (1.5, WARN), (-0.2, WARN), (-100.0, FAIL), (1e9, FAIL)]
+    ("age", "verdict"),
+    [(0.02, PASS), (0.99, PASS), (1.5, WARN), (-0.2, WARN), (-100.0, FAIL), (1e9, FAIL)],
 )
 def test_age_of_messages(age, verdict):
     row = preflight.age_row("scan", [age, age, 55.0, age], SESSION)
@@ -116,7 +137,8 @@ def test_tolerances_against_the_spacing_of_the_candidates():
 
 
 @pytest.mark.parametrize(
-    ("found", "needed", "verdict"), [(1, True, PASS), (0, True, FAIL), (0, False, WARN), (2, True, WARN)]
+    ("found", "needed", "verdict"),
+    [(1, True, PASS), (0, True, FAIL), (0, False, WARN), (2, True, WARN)],
 )
 def test_publishers_and_subscribers(found, needed, verdict):
     row = preflight.count_row("publishers of scan", found, 1, needed=needed, advice="the sensor")
@@ -125,7 +147,12 @@ def test_publishers_and_subscribers(found, needed, verdict):
 
 @pytest.mark.parametrize(
     ("frames", "asked", "verdict"),
-    [(["lidar"], "lidar", PASS), (["lidar"], "", PASS), (["map"], "object", FAIL), (["map", "object"], "object", WARN)],
+    [
+        (["lidar"], "lidar", PASS),
+        (["lidar"], "", PASS),
+        (["map"], "object", FAIL),
+        (["map", "object"], "object", WARN),
+    ],
 )
 def test_frames(frames, asked, verdict):
     assert preflight.frame_row("scan", frames, asked).verdict is verdict
@@ -164,7 +191,11 @@ def test_beams_on_the_object():
     assert preflight.hits_row([(CAMERA.scan(away, 1), away)], SCENE, measurement).verdict is WARN
     millimetres = CAMERA.scan(HERE, 1)
     millimetres = type(millimetres)(
-        millimetres.angle_min, millimetres.angle_increment, millimetres.ranges * 1000.0, 50.0, 10_000.0
+        millimetres.angle_min,
+        millimetres.angle_increment,
+        millimetres.ranges * 1000.0,
+        50.0,
+        10_000.0,
     )
     row = preflight.hits_row([(millimetres, HERE)], SCENE, measurement)
     assert (row.verdict, "unit of the ranges" in str(row)) == (FAIL, True)
@@ -190,16 +221,20 @@ def test_a_good_system_passes_everything():
     stamps = [k * 100 * MS for k in range(20)]
     system = System(
         scans=[(stamp, 0.01, "camera", CAMERA.scan(HERE, 1, k)) for k, stamp in enumerate(stamps)],
-        poses=[(stamp, 0.01, "object", HERE) for stamp in stamps], publishers={"scan": 1, "camera_pose": 1},
-        subscribers={"goal_pose": 2}, nodes={"surface_mapper": (True, "mapping"), "nbv_planner": (True, "waiting")},
-    )  # fmt: skip
+        poses=[(stamp, 0.01, "object", HERE) for stamp in stamps],
+        publishers={"scan": 1, "camera_pose": 1},
+        subscribers={"goal_pose": 2},
+        nodes={"surface_mapper": (True, "mapping"), "nbv_planner": (True, "waiting")},
+    )
     rows = rows_of(system, RunParameters({}))
     assert [str(row) for row in rows if row.verdict is not PASS] == []
     assert len(rows) == 16
 
 
 def test_an_unknown_scene_is_not_judged_by_the_stated_one():
-    """Stated ten times too large, so that the camera would be inside of the least radius: the mapper finds out."""
+    """Stated ten times too large, so that the camera would be inside of the least radius: the
+    mapper finds out.
+    """
     nodes = {name: {"radius_max": 80.0} for name in ("surface_mapper", "nbv_planner")}
     system = System(
         scans=[(k * 100 * MS, 0.01, "camera", CAMERA.scan(HERE, 1, k)) for k in range(20)],
@@ -213,7 +248,10 @@ def test_an_unknown_scene_is_not_judged_by_the_stated_one():
 
 
 def verdicts(before: preflight.PosesBeforeStart, *, known: bool = True) -> dict[str, Verdict]:
-    return {row.name: row.verdict for row in before.rows(SCENE, ViewSpaceSettings(), ARRIVAL, SESSION, known=known)}
+    return {
+        row.name: row.verdict
+        for row in before.rows(SCENE, ViewSpaceSettings(), ARRIVAL, SESSION, known=known)
+    }
 
 
 def test_poses_before_a_start_are_enough_once_they_can_be_judged_or_no_more_have_come():

@@ -1,4 +1,6 @@
-"""Pictures of a sweep: what they show, that nothing overlaps, and that the files are the same every time."""
+"""Pictures of a sweep: what they show, that nothing overlaps, and that the files are the same every
+time.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,9 @@ STYLES = planner_styles(LABELS, "ref$")
 LEVELS = np.linspace(0.05, 0.95, 19)
 VIEWS = np.arange(6)
 BANDS = {
-    label: CoverageBand(1 - 0.5 ** (VIEWS + i), 0.9 * (1 - 0.5 ** (VIEWS + i)), np.minimum(1.0, 1.2 - 0.5 ** VIEWS))
+    label: CoverageBand(
+        1 - 0.5 ** (VIEWS + i), 0.9 * (1 - 0.5 ** (VIEWS + i)), np.minimum(1.0, 1.2 - 0.5**VIEWS)
+    )
     for i, label in enumerate(LABELS)
 }
 
@@ -46,21 +50,29 @@ def mean(value=np.nan, low=np.nan, high=np.nan):
 
 
 DOTS = [
-    Dot("ref$", mean(100.0, 100.0, 100.0)), Dot("IOA", mean(127.0, 120.0, 134.0), "3 of 22 N/A", (100.0, 150.0)),
+    Dot("ref$", mean(100.0, 100.0, 100.0)),
+    Dot("IOA", mean(127.0, 120.0, 134.0), "3 of 22 N/A", (100.0, 150.0)),
     Dot("CS-U closed", mean(), note="all N/A"),
 ]
 TRADE_OFFS = [
-    TradeOff("ref$", 0.4, 0.9, mean(101.0)), TradeOff("IOA", 12.0, 30.0, mean(127.0, 120.0, 134.0)),
+    TradeOff("ref$", 0.4, 0.9, mean(101.0)),
+    TradeOff("IOA", 12.0, 30.0, mean(127.0, 120.0, 134.0)),
     TradeOff("CS-U closed", 12.5, 20.0, mean(127.5, 121.0, 134.0)),
 ]
 VARIED = {
     "EMC": {
         "shapes": [
-            TradeOff("8", 10.0, 15.0, mean(115.0, 105.0, 125.0)), TradeOff("32", 20.0, 27.0, mean(110.0, 104.0, 116.0)),
+            TradeOff("8", 10.0, 15.0, mean(115.0, 105.0, 125.0)),
+            TradeOff("32", 20.0, 27.0, mean(110.0, 104.0, 116.0)),
         ],
-        "num$": [TradeOff("100", 20.0, 27.0, mean(110.0)), TradeOff("200", 36.0, 50.0, mean(108.0))],
+        "num$": [
+            TradeOff("100", 20.0, 27.0, mean(110.0)),
+            TradeOff("200", 36.0, 50.0, mean(108.0)),
+        ],
     },
-    "rollout": {"shapes": [TradeOff("8", 13.0, 23.0, mean(108.0)), TradeOff("32", 28.0, 76.0, mean(107.0))]},
+    "rollout": {
+        "shapes": [TradeOff("8", 13.0, 23.0, mean(108.0)), TradeOff("32", 28.0, 76.0, mean(107.0))]
+    },
 }
 CIRCLE = np.linspace(0.0, TWO_PI, 50, endpoint=False)
 
@@ -80,10 +92,15 @@ def draw_all() -> dict[str, Figure]:
         "dots": draw_dots(
             [DotPanel("T95 (%)", DOTS, 100.0, {"IOA": 127.5}), DotPanel("regret", DOTS)], STYLES
         ),
-        "maps": draw_view_maps([view_map("flower:frequency=5,amplitude=1\n13 views, 98.8 %", [0.1, 0.2, 3.0])] * 6),
+        "maps": draw_view_maps(
+            [view_map("flower:frequency=5,amplitude=1\n13 views, 98.8 %", [0.1, 0.2, 3.0])] * 6
+        ),
         "landscapes": draw_landscapes([[landscape(o, d) for o in ("U", "CSW")] for d in (2, 5, 9)]),
         "calibration": draw_calibration(
-            LEVELS, dict.fromkeys(LABELS, LEVELS**0.9), dict.fromkeys(LABELS, np.linspace(0.6, 1.0, 36)), STYLES
+            LEVELS,
+            dict.fromkeys(LABELS, LEVELS**0.9),
+            dict.fromkeys(LABELS, np.linspace(0.6, 1.0, 36)),
+            STYLES,
         ),
         "tradeoff": draw_tradeoff(TRADE_OFFS, "T95 / T95* (%)", STYLES, 100.0),
         "tradeoff lines": draw_tradeoff_lines(VARIED, "T95 / T95* (%)", 100.0),
@@ -112,7 +129,11 @@ def texts(figure):
         for tick in axis.get_major_ticks():
             if not low - 1e-9 <= tick.get_loc() <= high + 1e-9:
                 hidden |= {tick.label1, tick.label2}
-    return [t for t in figure.findobj(Text) if t.get_text().strip() and t.get_visible() and t not in hidden]
+    return [
+        t
+        for t in figure.findobj(Text)
+        if t.get_text().strip() and t.get_visible() and t not in hidden
+    ]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -123,7 +144,9 @@ def test_texts_are_large_enough_inside_the_picture_and_apart(figures, name):
     seen = [t for t in texts(figure) if t.get_window_extent(renderer).width > 0]
     assert min(t.get_fontsize() for t in seen) >= 8.0
     boxes = [(t.get_text(), t.get_window_extent(renderer).padded(-1.0)) for t in seen]
-    outside = [text for text, box in boxes if not (frame.contains(*box.p0) and frame.contains(*box.p1))]
+    outside = [
+        text for text, box in boxes if not (frame.contains(*box.p0) and frame.contains(*box.p1))
+    ]
     assert not outside
     assert not [(a, b) for (a, x), (b, y) in itertools.combinations(boxes, 2) if x.overlaps(y)]
 
@@ -160,7 +183,11 @@ def test_tradeoff_has_a_point_per_planner_at_its_time_with_its_interval(figures)
     for point in TRADE_OFFS:
         line = artist(axes, f"value {point.label}")
         assert (*line.get_xdata(), *line.get_ydata()) == (point.milliseconds, point.quality.mean)
-    upright = [line for line in axes.lines if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2]
+    upright = [
+        line
+        for line in axes.lines
+        if len(set(line.get_xdata())) == 1 and len(line.get_xdata()) == 2
+    ]
     assert [tuple(line.get_ydata()) for line in upright] == [(120.0, 134.0), (121.0, 134.0)]
     assert tuple(artist(axes, "line").get_ydata()) == (100.0, 100.0)
 
@@ -176,9 +203,15 @@ def test_tradeoff_lines_have_a_panel_per_planner_and_a_line_per_number_with_its_
             assert list(drawn.get_xdata()) == [point.milliseconds for point in points]
             assert list(drawn.get_ydata()) == [point.quality.mean for point in points]
     assert [(t.get_text(), t.get_color()) for t in left.texts] == [
-        (point.label, artist(left, name).get_color()) for name, points in VARIED["EMC"].items() for point in points
+        (point.label, artist(left, name).get_color())
+        for name, points in VARIED["EMC"].items()
+        for point in points
     ]
-    upright = [line for line in left.lines if len(line.get_xdata()) == 2 and len(set(line.get_xdata())) == 1]
+    upright = [
+        line
+        for line in left.lines
+        if len(line.get_xdata()) == 2 and len(set(line.get_xdata())) == 1
+    ]
     assert [tuple(line.get_ydata()) for line in upright] == [(105.0, 125.0), (104.0, 116.0)]
     assert artist(left, "shapes").get_color() == artist(right, "shapes").get_color()
 
@@ -233,9 +266,15 @@ def test_map_of_an_object_that_cannot_be_read_any_more_shows_the_views():
     assert [line.get_label() for line in axes.lines] == ["view 1"]
 
 
-@pytest.mark.parametrize("angles", [
-    np.linspace(0.0, 0.6, 9), np.random.default_rng(0).uniform(0.0, TWO_PI, 40), np.zeros(30), [np.pi / 2] * 6,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "angles",
+    [
+        np.linspace(0.0, 0.6, 9),
+        np.random.default_rng(0).uniform(0.0, TWO_PI, 40),
+        np.zeros(30),
+        [np.pi / 2] * 6,
+    ],
+)
 def test_numbers_of_crowded_views_do_not_overlap(angles):
     figure = draw_view_maps([view_map("crowded", list(angles))])
     figure.canvas.draw()
@@ -274,7 +313,9 @@ def test_landscape_without_any_value_is_flat():
 
 
 @pytest.mark.parametrize("shift", [-3.0, -0.5])
-def test_an_objective_with_values_below_zero_is_drawn_from_its_least_and_prefers_its_greatest(shift):
+def test_an_objective_with_values_below_zero_is_drawn_from_its_least_and_prefers_its_greatest(
+    shift,
+):
     value = np.cos(CIRCLE - 2.0) + shift
     content = Landscape("MINE", 2, CIRCLE, value, np.ones_like(CIRCLE))
     assert content.choice == np.argmax(value)
@@ -293,7 +334,9 @@ def test_calibration_shows_curves_beside_the_diagonal_and_a_row_per_planner(figu
     np.testing.assert_allclose(np.ravel(cells)[:36], 100.0 * np.linspace(0.6, 1.0, 36))
     assert angles.collections[0].get_clim() == (60.0, 100.0)
     assert [a.get_xlabel() for a in (curves, angles, bar)] == [
-        "nominal frequency (%)", "polar angle φ (rad)", "angles inside the band (%)",
+        "nominal frequency (%)",
+        "polar angle φ (rad)",
+        "angles inside the band (%)",
     ]
 
 
@@ -309,9 +352,13 @@ def test_angles_without_any_grid_point_are_left_white():
 def test_free_views_are_mapped_at_their_distances_and_numbered_outside_of_all():
     angles, distances = [0.5, 2.0, 4.0], [8.5, 16.0, 12.0]
     axes = draw_view_maps([ViewMap("free", None, angles, 10.0, distances)]).axes[0]
-    dots = {line.get_label(): (line.get_xdata()[0], line.get_ydata()[0]) for line in axes.get_lines()}
+    dots = {
+        line.get_label(): (line.get_xdata()[0], line.get_ydata()[0]) for line in axes.get_lines()
+    }
     for number, (angle, distance) in enumerate(zip(angles, distances, strict=True), start=1):
-        assert dots[f"view {number}"] == pytest.approx((distance * np.cos(angle), distance * np.sin(angle)))
+        assert dots[f"view {number}"] == pytest.approx(
+            (distance * np.cos(angle), distance * np.sin(angle))
+        )
     numbers = [text for text in axes.texts if text.get_text() in "123"]
     assert len(numbers) == 3
     assert all(np.hypot(*text.get_position()) > 16.0 for text in numbers)

@@ -9,7 +9,11 @@ import pytest
 
 from nbv_planner.report.tables import Column, MeanInterval, Table
 
-COLUMNS = (Column("name", "Name"), Column("size", "size (m)", 2), Column("mean", "mean", 1, interval=True))
+COLUMNS = (
+    Column("name", "Name"),
+    Column("size", "size (m)", 2),
+    Column("mean", "mean", 1, interval=True),
+)
 
 
 def table(*rows, note=""):
@@ -25,7 +29,11 @@ def test_csv_gives_back_every_digit():
     (row,) = read(table(("a,b", value, MeanInterval(1 / 3, -2 / 3, 4 / 3, 5))).to_csv())
     assert row["name"] == "a,b"
     assert float(row["size"]) == value
-    assert [float(row[name]) for name in ("mean", "mean_low", "mean_high")] == [1 / 3, -2 / 3, 4 / 3]
+    assert [float(row[name]) for name in ("mean", "mean_low", "mean_high")] == [
+        1 / 3,
+        -2 / 3,
+        4 / 3,
+    ]
 
 
 @pytest.mark.parametrize("missing", [None, math.nan, math.inf])
@@ -37,8 +45,12 @@ def test_what_is_missing_is_empty_for_programs_and_said_to_people(missing):
 
 
 @pytest.mark.parametrize("cell", [None, 2.5, 7])
-def test_a_cell_without_an_interval_leaves_its_limits_empty_and_the_columns_behind_it_in_place(cell):
-    made = Table("t", "t", "", (Column("mean", "mean", 1, interval=True), Column("n", "n")), ((cell, 3),))
+def test_a_cell_without_an_interval_leaves_its_limits_empty_and_the_columns_behind_it_in_place(
+    cell,
+):
+    made = Table(
+        "t", "t", "", (Column("mean", "mean", 1, interval=True), Column("n", "n")), ((cell, 3),)
+    )
     text = "" if cell is None else str(cell)
     assert read(made.to_csv()) == [{"mean": text, "mean_low": "", "mean_high": "", "n": "3"}]
     assert made.to_json() == [{"mean": cell, "mean_low": None, "mean_high": None, "n": 3}]
@@ -46,7 +58,10 @@ def test_a_cell_without_an_interval_leaves_its_limits_empty_and_the_columns_behi
 
 
 def test_people_read_rounded_numbers_with_their_interval():
-    made = table(("a", 1.005001, MeanInterval(2.26, 1.0, 3.55, 4)), ("b", -0.001, MeanInterval(0.0, -0.04, 0.04, 4)))
+    made = table(
+        ("a", 1.005001, MeanInterval(2.26, 1.0, 3.55, 4)),
+        ("b", -0.001, MeanInterval(0.0, -0.04, 0.04, 4)),
+    )
     assert made.texts() == [["a", "1.01", "2.3 [1.0, 3.5]"], ["b", "0.00", "0.0 [0.0, 0.0]"]]
 
 
@@ -60,7 +75,13 @@ def test_markdown_has_a_rule_that_puts_numbers_to_the_right_and_escapes_names():
 
 
 def test_words_stand_in_for_names():
-    made = Table("t", "t", "", (Column("figure", "figure", words={"rec": "coverage (%)"}),), (("rec",), ("other",)))
+    made = Table(
+        "t",
+        "t",
+        "",
+        (Column("figure", "figure", words={"rec": "coverage (%)"}),),
+        (("rec",), ("other",)),
+    )
     assert made.texts() == [["coverage (%)"], ["other"]]
     assert made.to_csv() == "figure\nrec\nother\n"
 

@@ -1,4 +1,6 @@
-"""What one takes home: files that other programs read, and that say what was measured and what was guessed."""
+"""What one takes home: files that other programs read, and that say what was measured and what was
+guessed.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,7 @@ def polylines(text: str) -> list[tuple[str, bool, np.ndarray]]:
 
 
 def test_the_csv_is_read_back_as_an_object_and_says_its_units(tmp_path):
-    (file, *_) = HALF.write(tmp_path)
+    file, *_ = HALF.write(tmp_path)
     angle, radius = load_contour(file)
     np.testing.assert_allclose(angle, HALF.angle, atol=1e-8)
     np.testing.assert_allclose(radius, HALF.radius, atol=1e-8)
@@ -93,7 +95,8 @@ def test_the_geojson_has_closed_rings_and_the_measured_stretch(tmp_path):
         assert ring[0] == ring[-1]
         np.testing.assert_allclose(np.hypot(*np.transpose(ring[:-1])), radius, atol=1e-7)
         x, y = np.transpose(ring)
-        assert (x[:-1] * y[1:] - x[1:] * y[:-1]).sum() > 0.0  # counter-clockwise, as the format asks of outer rings
+        # counter-clockwise, as the format asks of outer rings
+        assert (x[:-1] * y[1:] - x[1:] * y[:-1]).sum() > 0.0
     (seen,) = parts["stretch", True]
     assert len(seen["coordinates"]) == HALF.measured.sum() + 1
     assert len(parts["stretch", False]) == 1
@@ -102,9 +105,15 @@ def test_the_geojson_has_closed_rings_and_the_measured_stretch(tmp_path):
 def test_the_dxf_has_a_closed_outline_and_a_layer_for_what_was_guessed():
     lines = polylines(HALF.dxf)
     assert [(layer, closed) for layer, closed, _ in lines] == [
-        ("OUTLINE", True), ("LOWER", True), ("UPPER", True), ("MEASURED", False), ("GUESSED", False),
-    ]  # fmt: skip
-    np.testing.assert_allclose(lines[0][2], np.stack(polar_to_cartesian(HALF.angle, HALF.radius), axis=1), atol=1e-7)
+        ("OUTLINE", True),
+        ("LOWER", True),
+        ("UPPER", True),
+        ("MEASURED", False),
+        ("GUESSED", False),
+    ]
+    np.testing.assert_allclose(
+        lines[0][2], np.stack(polar_to_cartesian(HALF.angle, HALF.radius), axis=1), atol=1e-7
+    )
     assert len(lines[3][2]) == HALF.measured.sum() + 1
     codes = groups(HALF.dxf)
     assert codes[codes.index((9, "$INSUNITS")) + 1] == (70, "6")  # metres
@@ -149,7 +158,10 @@ def test_the_outline_counts_each_direction_once():
     """The thesis's grid holds 0 and 2π: a doubled point would be no contour."""
     belief = belief_of(4.0, 6.0, size=100, hits=1)
     closed = np.linspace(0.0, 2 * math.pi, 101)
-    values = {name: np.append(getattr(belief, name), getattr(belief, name)[0]) for name in ("mean", "std", "lower")}
+    values = {
+        name: np.append(getattr(belief, name), getattr(belief, name)[0])
+        for name in ("mean", "std", "lower")
+    }
     both = SurfaceBelief(closed, **values, upper=np.full(101, 6.0), hits=np.ones(101, dtype=int))
     assert len(Outline.of(both, SCENE).angle) == 100
 
@@ -168,7 +180,9 @@ def rays_at(angle: float, text: str = "ellipse:a=5,b=5"):
 
 
 def test_cells_that_a_beam_has_swept_are_those_in_its_cone_before_the_object():
-    """Against the definition, cell by cell: before the circle of 5 m, in the cone, within the range."""
+    """Against the definition, cell by cell: before the circle of 5 m, in the cone, within the
+    range.
+    """
     free, increment = rays_at(0.3)
     swept = GRID.swept(free, increment)
     x, y = GRID.centres
@@ -180,8 +194,11 @@ def test_cells_that_a_beam_has_swept_are_those_in_its_cone_before_the_object():
     depth = along**2 - (100.0 - 25.0)
     reach = np.where(depth > 0.0, along - np.sqrt(np.maximum(depth, 0.0)), SCENE.range_max)
     border = 2.0 * GRID.resolution
-    sure_in = inside & (distance < reach - border) & (np.abs(bearing) < 0.5 * SCENE.field_of_view - 0.01)
-    near_edge = np.abs(depth) < 8.0  # where the beam grazes, the reach jumps from one beam to the next
+    sure_in = (
+        inside & (distance < reach - border) & (np.abs(bearing) < 0.5 * SCENE.field_of_view - 0.01)
+    )
+    # where the beam grazes, the reach jumps from one beam to the next
+    near_edge = np.abs(depth) < 8.0
     assert swept[sure_in & ~near_edge].all()
     sure_out = (np.abs(bearing) > 0.5 * SCENE.field_of_view + 0.01) | (distance > reach + border)
     assert not swept[sure_out & ~near_edge].any()
@@ -197,7 +214,9 @@ def test_occupied_is_the_band_that_was_seen_free_what_was_swept_and_the_rest_unk
     assert set(np.unique(cells)) == {FREE, OCCUPIED, UNKNOWN}
 
     def at(angle: float, radius: float) -> int:
-        column, row = (int((v - GRID.origin[0]) / GRID.resolution) for v in polar_to_cartesian(angle, radius))
+        column, row = (
+            int((v - GRID.origin[0]) / GRID.resolution) for v in polar_to_cartesian(angle, radius)
+        )
         return int(cells[row, column])
 
     assert at(0.3, 5.0) == OCCUPIED
@@ -211,7 +230,9 @@ def test_a_band_narrower_than_a_cell_leaves_no_hole():
     belief = belief_of(4.999, 5.001, size=2000, hits=1)
     cells = GRID.occupancy(belief, np.zeros((GRID.size, GRID.size), dtype=bool))
     for angle in np.linspace(0.0, 2 * math.pi, 3000):
-        column, row = (int((v - GRID.origin[0]) / GRID.resolution) for v in polar_to_cartesian(angle, 5.0))
+        column, row = (
+            int((v - GRID.origin[0]) / GRID.resolution) for v in polar_to_cartesian(angle, 5.0)
+        )
         assert cells[row, column] == OCCUPIED
 
 
@@ -222,7 +243,9 @@ def test_no_ray_sweeps_nothing():
 
 
 def test_a_map_about_another_centre_is_the_same_map_moved():
-    """Beams of a view about the centre, and a belief about it, fill the same cells; the corner moves with it."""
+    """Beams of a view about the centre, and a belief about it, fill the same cells; the corner
+    moves with it.
+    """
     moved, rays = MapGrid(SCENE, (3.5, -40.0)), rays_at(0.3)
     belief = belief_of(4.8, 5.2, size=400, hits=1)
     for there, here, by in zip(moved.centres, GRID.centres, moved.centre, strict=True):
@@ -241,19 +264,29 @@ def test_the_map_never_has_more_cells_than_a_display_takes(pixel):
 
 
 def loaded(folder) -> tuple[dict, np.ndarray]:
-    """Map as trinary map_server loads it: darkness above occupied_thresh, below free_thresh, or in between."""
+    """Map as trinary map_server loads it: darkness above occupied_thresh, below free_thresh, or in
+    between.
+    """
     known = yaml.safe_load((folder / "map.yaml").read_text())
     magic, size, most, pixels = (folder / known["image"]).read_bytes().split(b"\n", 3)
     width, height = map(int, size.split())
     assert (magic, most, len(pixels)) == (b"P5", b"255", width * height)
     dark = (255 - np.frombuffer(pixels, dtype=np.uint8).reshape(height, width).astype(float)) / 255
-    cells = np.where(dark > known["occupied_thresh"], OCCUPIED, np.where(dark < known["free_thresh"], FREE, UNKNOWN))
+    cells = np.where(
+        dark > known["occupied_thresh"],
+        OCCUPIED,
+        np.where(dark < known["free_thresh"], FREE, UNKNOWN),
+    )
     return known, cells[::-1]
 
 
 def test_the_map_file_loads_to_the_same_cells(tmp_path):
     grid = MapGrid(SCENE, (1.5, -2.0))
-    cells = np.random.default_rng(0).choice([FREE, OCCUPIED, UNKNOWN], size=(grid.size, grid.size)).astype(np.int8)
+    cells = (
+        np.random.default_rng(0)
+        .choice([FREE, OCCUPIED, UNKNOWN], size=(grid.size, grid.size))
+        .astype(np.int8)
+    )
     assert [file.name for file in grid.write(tmp_path, cells)] == ["map.yaml", "map.pgm"]
     known, again = loaded(tmp_path)
     np.testing.assert_array_equal(again, cells)

@@ -1,6 +1,7 @@
 """A robot's action server, the real thing of rclpy, that goes by Nav2's rules: one goal at a time.
 
-A new goal takes the place of the one under way, which is aborted; a goal may be called off by anybody.
+A new goal takes the place of the one under way, which is aborted; a goal may be called off by
+anybody.
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ from nbv_planner.ros.io.robot import ACTION
 
 
 def action_types() -> dict[str, Any]:
-    """Actions that can be had here: Nav2's own, and one of another shape whose goals are made from a pose."""
+    """Actions that can be had here: Nav2's own, and one of another shape whose goals are made from
+    a pose.
+    """
     found: dict[str, Any] = {}
     try:
         from nav2_msgs.action import NavigateToPose
@@ -28,7 +31,9 @@ def action_types() -> dict[str, Any]:
         from test_msgs.action import Fibonacci
 
         class FromPose(type):
-            """Makes goals that carry the place, in millimetres, where those of a NavigateToPose carry the pose."""
+            """Makes goals that carry the place, in millimetres, where those of a NavigateToPose
+            carry the pose.
+            """
 
             def __call__(cls, pose: PoseStamped) -> Any:
                 return Fibonacci.Goal(order=round(1000 * pose.pose.position.x))
@@ -61,10 +66,13 @@ class Robot:
         self._handles: list[Any] = []
         self._ends: list[Future] = []
         self._server = ActionServer(
-            node, action_type, ACTION, self._execute,
+            node,
+            action_type,
+            ACTION,
+            self._execute,
             goal_callback=lambda _: GoalResponse.ACCEPT if self.accepts else GoalResponse.REJECT,
             cancel_callback=lambda _: CancelResponse.ACCEPT,
-        )  # fmt: skip
+        )
 
     async def _execute(self, handle: Any) -> Any:
         if self._ends:

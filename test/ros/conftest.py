@@ -30,7 +30,9 @@ def world():
 
 @pytest.fixture
 def processes(world, tmp_path):
-    """Return what starts the processes of an episode; all must still run at the end of the test, and are ended."""
+    """Return what starts the processes of an episode; all must still run at the end of the test,
+    and are ended.
+    """
     from ros_world import Processes
 
     made = Processes(world, tmp_path / "output.txt")

@@ -1,7 +1,7 @@
 """Robots of another make, each a process of its own: with a 2D lidar, and with a depth camera.
 
-They import nothing of the package but the ray caster, to see the world. They need a moment before they set out, drive
-at a finite speed, and know their own topics and frames only.
+They import nothing of the package but the ray caster, to see the world. They need a moment before
+they set out, drive at a finite speed, and know their own topics and frames only.
 """
 
 from __future__ import annotations
@@ -43,14 +43,18 @@ def square(side: float) -> Contour:
 ROOM = square(7.0)
 
 
-def composed(first: tuple[float, float, float], second: tuple[float, float, float]) -> tuple[float, float, float]:
+def composed(
+    first: tuple[float, float, float], second: tuple[float, float, float]
+) -> tuple[float, float, float]:
     """The pose `second` in the frame of `first`, in that in which `first` is given."""
     cos, sin = math.cos(first[2]), math.sin(first[2])
     x, y = cos * second[0] - sin * second[1], sin * second[0] + cos * second[1]
     return first[0] + x, first[1] + y, first[2] + second[2]
 
 
-def ranges_of(contour: Contour, pose: tuple[float, float, float], bearings: np.ndarray) -> np.ndarray:
+def ranges_of(
+    contour: Contour, pose: tuple[float, float, float], bearings: np.ndarray
+) -> np.ndarray:
     """Ranges of beams at any bearings."""
     turned = np.mod(bearings, 2.0 * math.pi)
     order, found = np.argsort(turned), np.empty(len(bearings))
@@ -63,7 +67,8 @@ class Rover(Node):
 
     def __init__(self, goal_topic: str, start: tuple[float, float, float]) -> None:
         super().__init__("rover")
-        self.way = [(0.0, *start), (1.0, *start)]  # times, and places in polar coordinates with the heading
+        # times, and places in polar coordinates with the heading
+        self.way = [(0.0, *start), (1.0, *start)]
         self.create_subscription(PoseStamped, goal_topic, self.on_goal, 10)
         self.random = np.random.default_rng(0)
 
@@ -75,9 +80,10 @@ class Rover(Node):
         here = self.place(now)
         angle, heading = math.atan2(p.y, p.x), 2.0 * math.atan2(q.z, q.w)
         to = (
-            here[0] + math.remainder(angle - here[0], 2.0 * math.pi), math.hypot(p.x, p.y),
+            here[0] + math.remainder(angle - here[0], 2.0 * math.pi),
+            math.hypot(p.x, p.y),
             here[2] + math.remainder(heading - here[2], 2.0 * math.pi),
-        )  # fmt: skip
+        )
         there = now + DELAY + abs(to[0] - here[0]) / SPEED
         self.way = [(now, *here), (now + DELAY, *here), (there, *to)]
 
@@ -97,12 +103,17 @@ class Rover(Node):
         msg = PoseStamped()
         msg.header.stamp, msg.header.frame_id = stamp.to_msg(), frame
         msg.pose.position.x, msg.pose.position.y = x, y
-        msg.pose.orientation.z, msg.pose.orientation.w = math.sin(0.5 * heading), math.cos(0.5 * heading)
+        msg.pose.orientation.z, msg.pose.orientation.w = (
+            math.sin(0.5 * heading),
+            math.cos(0.5 * heading),
+        )
         publisher.publish(msg)
 
 
 class LidarRover(Rover):
-    """With a lidar that turns clockwise, 7 times in a second; its pose as transforms, or as a topic."""
+    """With a lidar that turns clockwise, 7 times in a second; its pose as transforms, or as a
+    topic.
+    """
 
     def __init__(self, *, transforms: bool) -> None:
         super().__init__("/rover/go_to", (0.05, 1.7, 2.0))
@@ -114,9 +125,14 @@ class LidarRover(Rover):
             self.message = TFMessage
             latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
             self.static = self.create_publisher(TFMessage, "/rover/tf_static", latched)
-            self.static.publish(TFMessage(transforms=[
-                self.link("odom", "statue", STATUE_IN_ODOM), self.link("base_link", "laser", MOUNT),
-            ]))  # fmt: skip
+            self.static.publish(
+                TFMessage(
+                    transforms=[
+                        self.link("odom", "statue", STATUE_IN_ODOM),
+                        self.link("base_link", "laser", MOUNT),
+                    ]
+                )
+            )
             self.moving = self.create_publisher(TFMessage, "/rover/tf", 100)
             self.create_timer(0.03, self.transform)
         else:
@@ -128,7 +144,10 @@ class LidarRover(Rover):
         msg.header.stamp, msg.header.frame_id = self.get_clock().now().to_msg(), parent
         msg.transform.translation.x, msg.transform.translation.y = pose[:2]
         msg.transform.translation.z = 0.3 if parent == "base_link" else 0.0
-        msg.transform.rotation.z, msg.transform.rotation.w = math.sin(0.5 * pose[2]), math.cos(0.5 * pose[2])
+        msg.transform.rotation.z, msg.transform.rotation.w = (
+            math.sin(0.5 * pose[2]),
+            math.cos(0.5 * pose[2]),
+        )
         return msg
 
     def transform(self) -> None:
@@ -146,8 +165,13 @@ class LidarRover(Rover):
         ranges += 0.01 * self.random.standard_normal(721)
         ranges[self.random.random(721) < 0.02] = 0.0  # what such drivers say of no return
         msg = LaserScan(
-            angle_min=math.pi, angle_max=-math.pi, angle_increment=-2.0 * math.pi / 720, scan_time=1.0 / 7.0,
-            range_min=0.15, range_max=12.0, ranges=array.array("f", ranges.astype(np.float32).tobytes()),
+            angle_min=math.pi,
+            angle_max=-math.pi,
+            angle_increment=-2.0 * math.pi / 720,
+            scan_time=1.0 / 7.0,
+            range_min=0.15,
+            range_max=12.0,
+            ranges=array.array("f", ranges.astype(np.float32).tobytes()),
             intensities=[47.0] * 721,
         )
         msg.header.stamp, msg.header.frame_id = stamp.to_msg(), "laser"
@@ -163,8 +187,12 @@ class DepthRover(Rover):
 
     def __init__(self) -> None:
         super().__init__("/arm/go_to", (0.05, 0.95, math.pi))
-        self.images = self.create_publisher(Image, "/eye/depth/image_rect_raw", qos_profile_sensor_data)
-        self.infos = self.create_publisher(CameraInfo, "/eye/depth/camera_info", qos_profile_sensor_data)
+        self.images = self.create_publisher(
+            Image, "/eye/depth/image_rect_raw", qos_profile_sensor_data
+        )
+        self.infos = self.create_publisher(
+            CameraInfo, "/eye/depth/camera_info", qos_profile_sensor_data
+        )
         poses = self.create_publisher(PoseStamped, "/arm/eye", 10)
         self.create_timer(0.03, lambda: self.tell(poses, "object"))
         self.create_timer(0.1, self.look)
@@ -174,11 +202,17 @@ class DepthRover(Rover):
         depth = self.depth(self.pose(stamp.nanoseconds * 1e-9))
         data = array.array("B", np.round(1000.0 * depth).astype(">u2").tobytes())
         image = Image(
-            height=self.ROWS, width=self.COLUMNS, encoding="16UC1", is_bigendian=True, step=2 * self.COLUMNS, data=data
+            height=self.ROWS,
+            width=self.COLUMNS,
+            encoding="16UC1",
+            is_bigendian=True,
+            step=2 * self.COLUMNS,
+            data=data,
         )
         focal, middle = self.FOCAL, (0.5 * (self.COLUMNS - 1), 0.5 * (self.ROWS - 1))
         info = CameraInfo(
-            width=self.COLUMNS, height=self.ROWS,
+            width=self.COLUMNS,
+            height=self.ROWS,
             k=[focal, 0.0, middle[0], 0.0, focal, middle[1], 0.0, 0.0, 1.0],
         )
         for msg in (info, image):
@@ -191,7 +225,10 @@ class DepthRover(Rover):
         across = (np.arange(self.COLUMNS) - 0.5 * (self.COLUMNS - 1)) / self.FOCAL
         rise = (0.5 * (self.ROWS - 1) - np.arange(self.ROWS))[:, np.newaxis] / self.FOCAL
         bearings = -np.arctan(across)
-        walls, column = (ranges_of(contour, pose, bearings) * np.cos(bearings) for contour in (ROOM, square(SIDE)))
+        walls, column = (
+            ranges_of(contour, pose, bearings) * np.cos(bearings)
+            for contour in (ROOM, square(SIDE))
+        )
         floor = np.where(rise < 0.0, self.FLOOR / np.where(rise < 0.0, rise, 1.0), np.inf)
         with np.errstate(invalid="ignore"):
             height = rise * column

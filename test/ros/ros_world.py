@@ -1,4 +1,6 @@
-"""A ROS graph for one test: nodes under test and the test's own node, spun in one thread until something holds."""
+"""A ROS graph for one test: nodes under test and the test's own node, spun in one thread until
+something holds.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +61,8 @@ SIMULATED = {
     "SurfaceMapperNode": {"scans_per_view": 1, "settle_time": 0.0},
 }
 
-# A managed node keeps its DDS participant until it is collected, and with 38 in a process none finds another any more.
+# A managed node keeps its DDS participant until it is collected, and with 38 in a process none
+# finds another any more.
 _COLLECTED_AT_ONCE = 8
 
 
@@ -104,12 +107,24 @@ class World:
         self._diagnoses.extend((stamp, status) for status in msg.status)
 
     def start(
-        self, create: type[Node], *, cli_args: list[str] | None = None, simulated: bool = True, **parameters: Any
+        self,
+        create: type[Node],
+        *,
+        cli_args: list[str] | None = None,
+        simulated: bool = True,
+        **parameters: Any,
     ) -> Any:
         """Start a node under test with parameters, over those of a simulation or the defaults."""
-        parameters = {**(SIMULATED.get(getattr(create, "__name__", ""), {}) if simulated else {}), **parameters}
+        parameters = {
+            **(SIMULATED.get(getattr(create, "__name__", ""), {}) if simulated else {}),
+            **parameters,
+        }
         return self._add(
-            create(context=self.context, cli_args=cli_args, parameter_overrides=parameter_list(parameters))
+            create(
+                context=self.context,
+                cli_args=cli_args,
+                parameter_overrides=parameter_list(parameters),
+            )
         )
 
     def end(self, node: Node) -> None:
@@ -118,8 +133,12 @@ class World:
         self.nodes.remove(node)
         node.destroy_node()
 
-    def spin_until(self, condition: Callable[[], Any], what: str, *, timeout: float = PATIENCE) -> Any:
-        """Spin until `condition` gives something true, and return that; fail with `what` if it never does."""
+    def spin_until(
+        self, condition: Callable[[], Any], what: str, *, timeout: float = PATIENCE
+    ) -> Any:
+        """Spin until `condition` gives something true, and return that; fail with `what` if it
+        never does.
+        """
         deadline = time.monotonic() + timeout
         while not (result := condition()):
             assert time.monotonic() < deadline, f"waited {timeout:g} s in vain for {what}"
@@ -144,22 +163,35 @@ class World:
         return publisher.publish
 
     def mapper(self) -> Callable[..., None]:
-        """Publisher of surfaces, each with what the mapper says of it: nothing learned, but for what is given."""
+        """Publisher of surfaces, each with what the mapper says of it: nothing learned, but for
+        what is given.
+        """
         say = self.speaker(String, "surface_info", qos.latched())
         send = self.speaker(PointCloud2, "surface", qos.latched())
 
         def publish(cloud: PointCloud2, **known: Any) -> None:
             nothing = {"prior": PriorSettings(), "sensor": {}, "declared": RangeNoise(0.2, 0.0)}
-            say(String(data=SurfaceInfo(to_nanoseconds(cloud.header.stamp), **{**nothing, **known}).text))
+            say(
+                String(
+                    data=SurfaceInfo(
+                        to_nanoseconds(cloud.header.stamp), **{**nothing, **known}
+                    ).text
+                )
+            )
             send(cloud)
 
         return publish
 
     def surfaces(self) -> Callable[[], SurfaceBelief]:
         """The newest belief of a mapper, with what it says of it; waits for it."""
-        clouds, infos = self.listen(PointCloud2, "surface", qos.latched(10)), dict[int, SurfaceInfo]()
+        clouds, infos = (
+            self.listen(PointCloud2, "surface", qos.latched(10)),
+            dict[int, SurfaceInfo](),
+        )
         self.peer.create_subscription(
-            String, "surface_info", lambda msg: infos.update({(i := info_from_text(msg.data)).stamp: i}),
+            String,
+            "surface_info",
+            lambda msg: infos.update({(i := info_from_text(msg.data)).stamp: i}),
             qos.latched(10),
         )
 
@@ -168,7 +200,9 @@ class World:
                 return bool(clouds) and to_nanoseconds(clouds[-1].header.stamp) in infos
 
             self.spin_until(there, "a surface with its surface_info")
-            return infos[to_nanoseconds(clouds[-1].header.stamp)].applied(belief_from_msg(clouds[-1]))
+            return infos[to_nanoseconds(clouds[-1].header.stamp)].applied(
+                belief_from_msg(clouds[-1])
+            )
 
         return newest
 
@@ -186,7 +220,9 @@ class World:
         """Set parameters of a node through its service."""
         client = AsyncParameterClient(self.peer, node.get_name())
         self.spin_until(client.services_are_ready, "the parameter services")
-        return self.result(client.set_parameters(parameter_list(values)), "an answer to set_parameters").results
+        return self.result(
+            client.set_parameters(parameter_list(values)), "an answer to set_parameters"
+        ).results
 
     def diagnosis(self, node: Any) -> SimpleNamespace:
         """What the node says on /diagnostics now: level, message, values."""
@@ -194,7 +230,11 @@ class World:
         node.publish_diagnostics()
 
         def latest() -> DiagnosticStatus | None:
-            found = [status for stamp, status in self._diagnoses if status.name == name and stamp >= since]
+            found = [
+                status
+                for stamp, status in self._diagnoses
+                if status.name == name and stamp >= since
+            ]
             return found[-1] if found else None
 
         status = self.spin_until(latest, f"diagnostics of {name}")
@@ -205,11 +245,17 @@ class World:
     def drops(self, node: Any) -> dict[str, int]:
         """What the node says on /diagnostics that it dropped, by reason."""
         values = self.diagnosis(node).values
-        return {key.removeprefix("dropped."): int(n) for key, n in values.items() if key.startswith("dropped.")}
+        return {
+            key.removeprefix("dropped."): int(n)
+            for key, n in values.items()
+            if key.startswith("dropped.")
+        }
 
 
 class Processes:
-    """Robot, mapper and planner of one episode as processes, all of which must run to the end of the test."""
+    """Robot, mapper and planner of one episode as processes, all of which must run to the end of
+    the test.
+    """
 
     def __init__(self, world: World, output: Path) -> None:
         self._world, self._output = world, output
@@ -220,16 +266,25 @@ class Processes:
 
     def start(self, module: str, *arguments: str) -> None:
         with self._output.open("ab") as output:
-            self._started.append(subprocess.Popen(
-                [*python_command(module), *arguments], env=isolated_environment(self._world.domain), stdout=output,
-                stderr=output, stdin=subprocess.DEVNULL,
-            ))  # fmt: skip
+            self._started.append(
+                subprocess.Popen(
+                    [*python_command(module), *arguments],
+                    env=isolated_environment(self._world.domain),
+                    stdout=output,
+                    stderr=output,
+                    stdin=subprocess.DEVNULL,
+                )
+            )
 
     def check(self) -> None:
-        assert [process.poll() for process in self._started] == [None] * len(self._started), self._output.read_text()
+        assert [process.poll() for process in self._started] == [None] * len(self._started), (
+            self._output.read_text()
+        )
 
     def episode(self) -> SimpleNamespace:
-        """What can be judged once the planner is done: its last status, the angles of the views, and the belief."""
+        """What can be judged once the planner is done: its last status, the angles of the views,
+        and the belief.
+        """
 
         def end() -> dict[str, str] | None:
             self.check()
@@ -238,7 +293,9 @@ class Processes:
 
         ended = self._world.spin_until(end, "the end of the episode", timeout=240.0)
         number = int(ended["views"])
-        self._world.spin_until(lambda: self._surfaces and len(self._iterations) >= number, "decisions and a surface")
+        self._world.spin_until(
+            lambda: self._surfaces and len(self._iterations) >= number, "decisions and a surface"
+        )
         decisions = map(status_values, self._iterations)
         angles = {int(values["round"]): float(values["view_angle"]) for values in decisions}
         views = [angles[round_] for round_ in range(1, number + 1)]
@@ -282,7 +339,10 @@ def bent(msg: Any, **changes: Any) -> Any:
 def clockwise(scan: LaserScan) -> LaserScan:
     """The same scan from a sensor that is mounted upside down: its beams come in falling angles."""
     return bent(
-        scan, angle_min=scan.angle_max, angle_max=scan.angle_min, angle_increment=-scan.angle_increment,
+        scan,
+        angle_min=scan.angle_max,
+        angle_max=scan.angle_min,
+        angle_increment=-scan.angle_increment,
         ranges=scan.ranges[::-1],
     )
 
@@ -302,8 +362,14 @@ def malformed_poses(good: PoseStamped) -> dict[str, tuple[str, PoseStamped]]:
         "orientation is zero": ("quaternion", bent(good, **{q + "z": 0.0, q + "w": 0.0})),
         "orientation is too long": ("quaternion", bent(good, **{q + "z": 1.0, q + "w": 1.0})),
         "orientation is huge": ("quaternion", bent(good, **{q + "x": 1e200, q + "w": -1e308})),
-        "camera looks up": ("tilted", bent(good, **{q + "y": -0.5**0.5, q + "z": 0.0, q + "w": 0.5**0.5})),
-        "optical frame": ("tilted", bent(good, **{q + "x": -0.5, q + "y": 0.5, q + "z": -0.5, q + "w": 0.5})),
+        "camera looks up": (
+            "tilted",
+            bent(good, **{q + "y": -(0.5**0.5), q + "z": 0.0, q + "w": 0.5**0.5}),
+        ),
+        "optical frame": (
+            "tilted",
+            bent(good, **{q + "x": -0.5, q + "y": 0.5, q + "z": -0.5, q + "w": 0.5}),
+        ),
         "wrong frame": ("frame", bent(good, header__frame_id="map")),
         "no frame": ("frame", bent(good, header__frame_id="")),
     }
@@ -317,7 +383,10 @@ def malformed_scans(good: LaserScan) -> dict[str, tuple[str, LaserScan]]:
         "too few ranges": ("wrong_length", bent(good, ranges=ranges[:-3])),
         "too many ranges": ("wrong_length", bent(good, ranges=[*ranges, 5.0, 5.0, 5.0])),
         "increment is zero": ("increment", bent(good, angle_increment=0.0)),
-        "increment leads away from angle_max": ("wrong_length", bent(good, angle_increment=-good.angle_increment)),
+        "increment leads away from angle_max": (
+            "wrong_length",
+            bent(good, angle_increment=-good.angle_increment),
+        ),
         "increment is NaN": ("header_not_finite", bent(good, angle_increment=NAN)),
         "increment is infinite": ("header_not_finite", bent(good, angle_increment=INF)),
         "more than a turn": ("increment", bent(good, angle_increment=1.0)),

@@ -1,7 +1,7 @@
 """A robot that behaves as a script says.
 
-It stands on the view circle, drives to the goals and publishes poses and scans of an ellipse. A process of its own, as
-are mapper and planner beside it (:func:`main`).
+It stands on the view circle, drives to the goals and publishes poses and scans of an ellipse. A
+process of its own, as are mapper and planner beside it (:func:`main`).
 """
 
 from __future__ import annotations
@@ -36,17 +36,21 @@ OBJECT = "ellipse:a=5,b=4"
 SCENE = Scene(field_of_view=1.2)
 RATE = 50.0
 ACTION_TYPE = next(iter(action_types().values()), None)
-# Radians per second along the circle, and seconds for which it is at the goal before it goes on past it.
+# Radians per second along the circle, and seconds for which it is at the goal before it goes on
+# past it.
 SPEED, PASSING = 10.0, 0.06
 
 
 @dataclass(frozen=True)
 class Script:
-    """What the robot does wrong: nothing by default; lengths in metres along the circle, times in seconds."""
+    """What the robot does wrong: nothing by default; lengths in metres along the circle, times in
+    seconds.
+    """
 
     overshoot: float = 0.0  # first goes that far past the goal, then back
     off: float = 0.0  # passes through the goal and comes to rest that far past it
-    turn: float = 0.0  # passes through the goal's heading and comes to rest with that error, radians
+    # passes through the goal's heading and comes to rest with that error, radians
+    turn: float = 0.0
     lazy: float = 0.0  # does not set out for a goal that is nearer than that, metres
     drift: float = 0.0  # metres per second at rest
     ignores: int = 0  # does not set out for every so manieth goal, however often it is sent
@@ -63,7 +67,9 @@ class ScriptedRobot(Node):
     def __init__(self, script: Script, **options: Any) -> None:
         super().__init__("scripted_robot", **options)
         self._script = script
-        self._camera = SimulatedCamera(parse_object(OBJECT, SCENE), SCENE, SensorSettings(num_beams=61, noise_std=0.02))
+        self._camera = SimulatedCamera(
+            parse_object(OBJECT, SCENE), SCENE, SensorSettings(num_beams=61, noise_std=0.02)
+        )
         self._way = np.array([[0.0, 0.05, 0.0], [0.0, 0.05, 0.0]])
         self._stamp = None
         self._goals: list[int] = []
@@ -98,8 +104,17 @@ class ScriptedRobot(Node):
         if abs(way) * SCENE.view_distance < script.lazy:
             return
         there = out + abs(way) / SPEED
-        end, past, rest = start + way, script.overshoot / SCENE.view_distance, script.off / SCENE.view_distance
-        points = [(now, start, turn), (out, start, turn), (there, end, 0.0), (there + PASSING, end, 0.0)]
+        end, past, rest = (
+            start + way,
+            script.overshoot / SCENE.view_distance,
+            script.off / SCENE.view_distance,
+        )
+        points = [
+            (now, start, turn),
+            (out, start, turn),
+            (there, end, 0.0),
+            (there + PASSING, end, 0.0),
+        ]
         if past:
             points += [(there + 0.1, end + past, 0.0), (there + 0.3, end + past, 0.0)]
         self._way = np.array([*points, (points[-1][0] + 0.05, end + rest, script.turn)])
@@ -108,7 +123,11 @@ class ScriptedRobot(Node):
         """Time, view angle and heading error now."""
         times, angles, turns = self._way.T
         drifted = self._script.drift * max(now - times[-1], 0.0) / SCENE.view_distance
-        return now, float(np.interp(now, times, angles)) + drifted, float(np.interp(now, times, turns))
+        return (
+            now,
+            float(np.interp(now, times, angles)) + drifted,
+            float(np.interp(now, times, turns)),
+        )
 
     def seconds(self) -> float:
         return self.get_clock().now().nanoseconds * 1e-9
@@ -122,7 +141,9 @@ class ScriptedRobot(Node):
         if self._ticks % round(RATE / self._script.pose_rate) == 0:
             jump = self._script.jump if self._ticks % 10 == 0 else 0.0
             said = CameraPose(pose.x + jump, pose.y, pose.yaw)
-            self._pose.publish(conversions.pose_to_msg(said, Header(stamp=stamp.to_msg(), frame_id="object")))
+            self._pose.publish(
+                conversions.pose_to_msg(said, Header(stamp=stamp.to_msg(), frame_id="object"))
+            )
         if self._ticks % 2 == 0:
             self._scan.publish(self.scan(pose, Header(stamp=stamp.to_msg(), frame_id="camera")))
         if self._server is not None:
@@ -131,12 +152,18 @@ class ScriptedRobot(Node):
     def scan(self, pose: CameraPose, header: Header) -> LaserScan:
         msg = conversions.scan_to_msg(self._camera.scan(pose, self._ticks), header)
         if self._script.upside_down:
-            msg.angle_min, msg.angle_max, msg.angle_increment = msg.angle_max, msg.angle_min, -msg.angle_increment
+            msg.angle_min, msg.angle_max, msg.angle_increment = (
+                msg.angle_max,
+                msg.angle_min,
+                -msg.angle_increment,
+            )
             msg.ranges = msg.ranges[::-1]
         return msg
 
     def end_goals(self, server: Robot) -> None:
-        """Say of the newest goal of the action that it is given up, or reached once the robot is at rest."""
+        """Say of the newest goal of the action that it is given up, or reached once the robot is at
+        rest.
+        """
         if len(server.goals) == self._ended:
             return
         given_up = self.ignored(place(server.goals[-1]))
@@ -146,7 +173,9 @@ class ScriptedRobot(Node):
 
 
 def main() -> None:
-    """Run the robot of the script in the first argument (JSON), or the node that it names; with the same action."""
+    """Run the robot of the script in the first argument (JSON), or the node that it names; with the
+    same action.
+    """
     if (word := sys.argv.pop(1)) in executables.NODES:
         planner_module.nav2_actions = lambda *_: SimpleNamespace(NavigateToPose=ACTION_TYPE)
         getattr(executables, word)()

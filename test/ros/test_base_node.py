@@ -11,7 +11,9 @@ import time
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 import rclpy
 from rclpy.node import Node
@@ -29,7 +31,9 @@ from nbv_planner.system import ending_signals
 
 @pytest.fixture(autouse=True)
 def process(monkeypatch):
-    """run_node acts on the whole process: give it a domain, and give the signal handlers back afterwards."""
+    """run_node acts on the whole process: give it a domain, and give the signal handlers back
+    afterwards.
+    """
     monkeypatch.setenv("ROS_DOMAIN_ID", str(free_domain_id()))
     before = {kind: signal.getsignal(kind) for kind in ending_signals()}
     yield
@@ -75,7 +79,10 @@ def test_a_signal_interrupts_no_callback_and_leaves_ros_to_the_clean_up(kind):
 
         node.create_timer(0.01, act)
         destroy = node.destroy_node
-        node.destroy_node = lambda: (seen.append("destroyed" if rclpy.ok() else "too late"), destroy())
+        node.destroy_node = lambda: (
+            seen.append("destroyed" if rclpy.ok() else "too late"),
+            destroy(),
+        )
         return node
 
     assert run_node(create, []) == 0
@@ -146,7 +153,8 @@ def test_a_second_signal_does_not_break_the_clean_up():
         return node
 
     assert run_node(create, []) == 0
-    os.kill(os.getpid(), signal.SIGINT)  # nor what comes between the clean-up and the end of the process
+    # nor what comes between the clean-up and the end of the process
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 ENDS_WHILE_IT_LOADS = """
@@ -167,9 +175,13 @@ executables.surface_mapper()
 
 @pytest.mark.parametrize(
     ("kind", "module"),
-    [*((kind, "numpy") for kind in ending_signals()), (signal.SIGINT, "nbv_planner.ros.nodes.surface_mapper"),
-     (signal.SIGINT, "rclpy.node"), (signal.SIGINT, "sensor_msgs.msg")],
-)  # fmt: skip
+    [
+        *((kind, "numpy") for kind in ending_signals()),
+        (signal.SIGINT, "nbv_planner.ros.nodes.surface_mapper"),
+        (signal.SIGINT, "rclpy.node"),
+        (signal.SIGINT, "sensor_msgs.msg"),
+    ],
+)
 def test_a_signal_while_modules_are_loaded_ends_with_code_0_and_says_nothing(kind, module):
     command = [sys.executable, "-c", ENDS_WHILE_IT_LOADS, str(int(kind)), module]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, check=False)

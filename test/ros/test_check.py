@@ -1,4 +1,6 @@
-"""`nbv-planner check`: what it collects of running nodes, and the whole command on real processes."""
+"""`nbv-planner check`: what it collects of running nodes, and the whole command on real
+processes.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ import subprocess
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from geometry_msgs.msg import PoseStamped
 from ros_world import bent, header, pose_msg, view_pose
@@ -28,7 +32,9 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 HERE = view_pose(1.0)
-SCAN = SimulatedCamera(parse_object("polygon:star", Scene()), Scene(), SensorSettings(num_beams=31)).scan(HERE, 1)
+SCAN = SimulatedCamera(
+    parse_object("polygon:star", Scene()), Scene(), SensorSettings(num_beams=31)
+).scan(HERE, 1)
 
 
 def listener(world, given=None) -> SystemListener:
@@ -52,7 +58,9 @@ def test_running_nodes_pass(world):
 
     world.spin_until(all_parameters, "run_info")
     check.open_topics()
-    world.spin_until(lambda: len(check.system.scans) > 10 and len(check.system.poses) > 10, "scans and poses")
+    world.spin_until(
+        lambda: len(check.system.scans) > 10 and len(check.system.poses) > 10, "scans and poses"
+    )
     world.spin_until(lambda: len(check.system.nodes) >= 3, "diagnostics")
     check.count()
     rows = rows_of(check.system, check.system.parameters)
@@ -66,16 +74,24 @@ def test_running_nodes_pass(world):
 def test_unusable_messages_wrong_frames_and_old_stamps_are_found(world):
     check = listener(world, RunParameters({"nbv_planner": {"wait_for_start": True}}))
     check.open_topics()
-    send_scan, send_pose = world.speaker(LaserScan, "scan"), world.speaker(PoseStamped, "camera_pose")
+    send_scan, send_pose = (
+        world.speaker(LaserScan, "scan"),
+        world.speaker(PoseStamped, "camera_pose"),
+    )
     for number in range(5):
         send_scan(bent(conversions.scan_to_msg(SCAN, header("camera", number)), ranges=[]))
         send_pose(pose_msg(HERE, number, frame="map"))
-    world.spin_until(lambda: len(check.system.poses) == 5 and check.system.refused.get("scan"), "the messages")
+    world.spin_until(
+        lambda: len(check.system.poses) == 5 and check.system.refused.get("scan"), "the messages"
+    )
     check.count()
     rows = {row.name: row for row in rows_of(check.system, RunParameters({}))}
     assert rows["unusable scan"].verdict is Verdict.FAIL
     assert "empty: the scan has no ranges" in rows["unusable scan"].found
-    assert (rows["frame of camera_pose"].found, rows["frame of camera_pose"].asked) == ("map", "object")
+    assert (rows["frame of camera_pose"].found, rows["frame of camera_pose"].asked) == (
+        "map",
+        "object",
+    )
     assert rows["age of camera_pose"].verdict is Verdict.FAIL
     assert rows["publishers of scan"].found == "1"
 
@@ -83,7 +99,10 @@ def test_unusable_messages_wrong_frames_and_old_stamps_are_found(world):
 def command(domain: int, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*python_command("nbv_planner.cli.main"), "check", "--domain", str(domain), *words],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
     )
 
 
@@ -98,14 +117,23 @@ def test_the_command_checks_real_processes_and_nothing(tmp_path):
     file = tmp_path / "parameters.yaml"
     file.write_text(dump_parameters(parameters), encoding="utf-8")
     with NodeProcesses(file, tmp_path / "logs", isolated_environment(domain)) as nodes:
-        for _ in range(6):  # nodes take their time to start, and earlier ones on this domain to be forgotten
+        # nodes take their time to start, and earlier ones on this domain to be forgotten
+        for _ in range(6):
             nodes.check()
             found = command(domain, "--seconds", "6")
             if found.returncode == 0 and "is called" not in found.stdout:
                 break
     assert found.returncode == 0, found.stdout + found.stderr
-    assert re.search(r"^(pass|warn) +surface_mapper +mapping", found.stdout, re.MULTILINE), found.stdout
-    for name in ("distance of the camera", "spread of the poses", "tolerances", "age of scan",
-                 "scans with a pose", "beams on the object"):
+    assert re.search(r"^(pass|warn) +surface_mapper +mapping", found.stdout, re.MULTILINE), (
+        found.stdout
+    )
+    for name in (
+        "distance of the camera",
+        "spread of the poses",
+        "tolerances",
+        "age of scan",
+        "scans with a pose",
+        "beams on the object",
+    ):
         assert re.search(rf"^pass +{name} ", found.stdout, re.MULTILINE), found.stdout
     assert "0 failed" in found.stdout

@@ -1,4 +1,6 @@
-"""No message makes a node open a file: paths are given at start, and texts in messages are no paths."""
+"""No message makes a node open a file: paths are given at start, and texts in messages are no
+paths.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ import sys
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from beliefs import wavy_belief
 from geometry_msgs.msg import PoseStamped
@@ -20,7 +24,14 @@ from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.world.scan import Scan
 
-TRAVERSALS = ("../../secret", "/etc/passwd", "file:/etc/passwd", "~/.ssh/id_rsa", "$(touch secret)", "%n%s")
+TRAVERSALS = (
+    "../../secret",
+    "/etc/passwd",
+    "file:/etc/passwd",
+    "~/.ssh/id_rsa",
+    "$(touch secret)",
+    "%n%s",
+)
 
 
 class Opened:
@@ -34,7 +45,14 @@ class Opened:
     def _heard(self, event: str, arguments: tuple) -> None:
         if str(arguments[:1]).endswith(".py',)"):  # rclpy's logger looks at the line that logs
             return
-        if self.watching and event in ("open", "os.mkdir", "os.rename", "os.remove", "subprocess.Popen", "os.system"):
+        if self.watching and event in (
+            "open",
+            "os.mkdir",
+            "os.rename",
+            "os.remove",
+            "subprocess.Popen",
+            "os.system",
+        ):
             self.paths.append(str(arguments[0]))
 
 
@@ -51,7 +69,8 @@ def opened():
 
 @pytest.mark.parametrize("stage", ["active", "unconfigured"])
 @pytest.mark.parametrize(
-    ("cls", "name"), [(SurfaceMapperNode, "map_file"), (NbvPlannerNode, "state_file"), (DepthCamera, "state_file")]
+    ("cls", "name"),
+    [(SurfaceMapperNode, "map_file"), (NbvPlannerNode, "state_file"), (DepthCamera, "state_file")],
 )
 def test_a_path_cannot_be_set_by_a_message_whatever_the_stage(world, cls, name, stage):
     node = world.start(cls, autostart=stage == "active")
@@ -62,13 +81,18 @@ def test_a_path_cannot_be_set_by_a_message_whatever_the_stage(world, cls, name, 
     assert node.get_parameter(name).value == ""
 
 
-@pytest.mark.parametrize("text", ["file:/etc/passwd", "spline:../../secret.csv", " file:/etc/passwd"])
+@pytest.mark.parametrize(
+    "text", ["file:/etc/passwd", "spline:../../secret.csv", " file:/etc/passwd"]
+)
 def test_an_object_out_of_a_file_cannot_be_set_by_a_message(world, text, opened):
     camera = world.start(DepthCamera, autostart=False)
     opened.paths.clear()
     (answer,) = world.set_parameters(camera, object=text)
     assert not answer.successful
-    assert answer.reason == "object: an object out of a file can be given at start only, not by a message"
+    assert (
+        answer.reason
+        == "object: an object out of a file can be given at start only, not by a message"
+    )
     assert world.set_parameters(camera, object="ellipse:a=6,b=4")[0].successful
     assert opened.paths == []
 
@@ -76,7 +100,9 @@ def test_an_object_out_of_a_file_cannot_be_set_by_a_message(world, text, opened)
 def test_names_in_messages_are_no_paths(world, opened):
     mapper = world.start(SurfaceMapperNode, grid_size=100, camera_frame="")
     # Its run_info reads the versions.
-    planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, run_info_nodes="")
+    planner = world.start(
+        NbvPlannerNode, objective="U", certify=False, num_views=20, run_info_nodes=""
+    )
     send_scan = world.speaker(LaserScan, "scan")
     send_pose = world.speaker(PoseStamped, "camera_pose")
     send_goal = world.speaker(PoseStamped, "goal_pose")
@@ -90,14 +116,21 @@ def test_names_in_messages_are_no_paths(world, opened):
         send_surface(conversions.belief_to_msg(wavy_belief(0, size=100), header(frame, number)))
 
     everything("object", 1)
-    world.spin_until(lambda: mapper.core.matcher.matches and planner.core.inputs.pose, "first messages")
+    world.spin_until(
+        lambda: mapper.core.matcher.matches and planner.core.inputs.pose, "first messages"
+    )
     for name in ("surface_mapper/save", "nbv_planner/save"):
         assert not world.call(Trigger, name).success
     opened.paths.clear()
     for number, frame in enumerate(TRAVERSALS, start=2):
         everything(frame, number)
     world.spin_until(lambda: planner.drops["camera_pose.frame"] == len(TRAVERSALS), "the refusals")
-    for name in ("surface_mapper/save", "surface_mapper/load", "nbv_planner/save", "nbv_planner/load"):
+    for name in (
+        "surface_mapper/save",
+        "surface_mapper/load",
+        "nbv_planner/save",
+        "nbv_planner/load",
+    ):
         answer = world.call(Trigger, name)
         assert not answer.success, answer.message
     assert opened.paths == []

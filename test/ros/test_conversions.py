@@ -1,4 +1,6 @@
-"""Messages to values and back: nothing is lost, and what cannot be used is refused for a named reason."""
+"""Messages to values and back: nothing is lost, and what cannot be used is refused for a named
+reason.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 from views import at
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Pose, PoseStamped, PoseWithCovarianceStamped
-from ros_world import INF, NAN, bent, clockwise, header, malformed_poses, malformed_scans, over_the_wire, view_pose
+from ros_world import (
+    INF,
+    NAN,
+    bent,
+    clockwise,
+    header,
+    malformed_poses,
+    malformed_scans,
+    over_the_wire,
+    view_pose,
+)
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
 
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.messages import candidates_from_msg, status_values
-from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
+from nbv_planner.episode.sensor_messages import (
+    check_frame,
+    pose_from_msg,
+    scan_from_msg,
+    to_nanoseconds,
+)
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, angle_difference
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
@@ -143,7 +162,9 @@ def test_one_range_more_or_less_than_the_angles_say_is_accepted(more, turned):
 SCAN_TEXT = {
     "no ranges": "the scan has no ranges",
     "too few ranges": "28 ranges, but the angles, angle_min -0.3 to angle_max 0.3 by 0.02, make 31",
-    "too many ranges": "34 ranges, but the angles, angle_min -0.3 to angle_max 0.3 by 0.02, make 31",
+    "too many ranges": (
+        "34 ranges, but the angles, angle_min -0.3 to angle_max 0.3 by 0.02, make 31"
+    ),
     "increment is zero": "angle_increment is 0.0, must be > 0",
     "increment leads away from angle_max": "by -0.02, lead away from angle_max",
     "more than a turn": "31 beams sweep more than a full turn",
@@ -159,7 +180,9 @@ def test_a_malformed_scan_is_refused_with_its_reason(wrong):
     reason, msg = malformed_scans(a_scan())[wrong]
     error = rejected(scan_from_msg, over_the_wire(msg))
     assert error.reason == reason
-    assert SCAN_TEXT.get(wrong, "angle_min, angle_increment, range limits are" if "NaN" in wrong else "") in str(error)
+    assert SCAN_TEXT.get(
+        wrong, "angle_min, angle_increment, range limits are" if "NaN" in wrong else ""
+    ) in str(error)
 
 
 any32 = st.floats(width=32)
@@ -173,9 +196,13 @@ any32 = st.floats(width=32)
 def test_any_scan_at_any_pose_is_used_or_refused_and_breaks_nothing(numbers, ranges, pose):
     angle_min, angle_max, increment, low, high = numbers
     msg = LaserScan(
-        angle_min=angle_min, angle_max=angle_max, angle_increment=increment, range_min=low, range_max=high,
+        angle_min=angle_min,
+        angle_max=angle_max,
+        angle_increment=increment,
+        range_min=low,
+        range_max=high,
         ranges=ranges,
-    )  # fmt: skip
+    )
     scan, reason = attempt(scan_from_msg, msg)
     if scan is None:
         assert reason in {"empty", "header_not_finite", "increment", "range_limits", "wrong_length"}
@@ -211,7 +238,9 @@ def test_a_quaternion_of_single_precision_is_taken():
     msg = conversions.pose_to_msg(view_pose(2.0), HEADER)
     q = msg.pose.orientation
     q.z, q.w = f32(q.z), f32(q.w)
-    assert pose_from_msg(msg).yaw == pytest.approx(view_pose(2.0).yaw - TWO_PI * (q.w < 0), abs=1e-6)
+    assert pose_from_msg(msg).yaw == pytest.approx(
+        view_pose(2.0).yaw - TWO_PI * (q.w < 0), abs=1e-6
+    )
 
 
 POSE_TEXT = {
@@ -220,7 +249,9 @@ POSE_TEXT = {
     "tilted": "rad out of the plane",
 }
 GOOD_POSE = conversions.pose_to_msg(view_pose(2.0), HEADER)
-POSES_BUT_FRAMES = sorted(wrong for wrong in malformed_poses(GOOD_POSE) if "wrong" not in wrong and "no f" not in wrong)
+POSES_BUT_FRAMES = sorted(
+    wrong for wrong in malformed_poses(GOOD_POSE) if "wrong" not in wrong and "no f" not in wrong
+)
 
 
 @pytest.mark.parametrize("wrong", POSES_BUT_FRAMES)
@@ -250,7 +281,9 @@ def test_any_pose_is_used_or_refused_and_breaks_nothing(numbers):
 def test_belief_arrives_as_the_single_precision_form_of_itself(seed, size):
     belief = wavy_belief(seed, size=size)
     hits = np.random.default_rng(seed).integers(0, 2**32, size, dtype=np.uint32)
-    belief = belief_of(lambda _: belief.lower, lambda _: belief.upper, size=size, hits=lambda _: hits)
+    belief = belief_of(
+        lambda _: belief.lower, lambda _: belief.upper, size=size, hits=lambda _: hits
+    )
     msg = over_the_wire(conversions.belief_to_msg(belief, HEADER))
     back, expected = belief_from_msg(msg), belief.as_transmitted()
     assert msg.header == HEADER
@@ -262,12 +295,16 @@ def test_belief_arrives_as_the_single_precision_form_of_itself(seed, size):
 @given(seed=st.integers(0, 1000), size=st.integers(2, 500))
 def test_evidence_arrives_in_single_precision_with_what_is_not_known(seed, size):
     rng = np.random.default_rng(seed)
-    belief = with_evidence(dataclasses.replace(wavy_belief(seed, size=size), hits=rng.integers(0, 2, size)))
+    belief = with_evidence(
+        dataclasses.replace(wavy_belief(seed, size=size), hits=rng.integers(0, 2, size))
+    )
     free = np.where(rng.random(size) < 0.5, np.inf, rng.uniform(0.0, 9.0, size))
     belief = dataclasses.replace(belief, evidence=belief.evidence.bounded(free))
     back = belief_from_msg(over_the_wire(conversions.belief_to_msg(belief, HEADER)))
     for name in ("angle", "radius", "std", "free"):
-        np.testing.assert_array_equal(getattr(back.evidence, name), getattr(belief.as_transmitted().evidence, name))
+        np.testing.assert_array_equal(
+            getattr(back.evidence, name), getattr(belief.as_transmitted().evidence, name)
+        )
 
 
 def test_a_surface_without_evidence_gives_a_belief_without_it():
@@ -276,15 +313,28 @@ def test_a_surface_without_evidence_gives_a_belief_without_it():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("angle", NAN), ("angle", 0.5), ("radius", INF), ("radius", NAN), ("std", 0.0), ("std", -1.0), ("std", NAN),
-     ("free", -1.0), ("free", NAN)],
+    [
+        ("angle", NAN),
+        ("angle", 0.5),
+        ("radius", INF),
+        ("radius", NAN),
+        ("std", 0.0),
+        ("std", -1.0),
+        ("std", NAN),
+        ("free", -1.0),
+        ("free", NAN),
+    ],
 )
 def test_malformed_evidence_is_refused(name, value):
     belief = with_evidence(wavy_belief(3, size=40))
     values = getattr(belief.evidence, name).copy()
     values[0] = value
-    garbled = dataclasses.replace(belief, evidence=dataclasses.replace(belief.evidence, **{name: values}))
-    assert rejected(belief_from_msg, conversions.belief_to_msg(garbled, HEADER)).reason == "evidence"
+    garbled = dataclasses.replace(
+        belief, evidence=dataclasses.replace(belief.evidence, **{name: values})
+    )
+    assert (
+        rejected(belief_from_msg, conversions.belief_to_msg(garbled, HEADER)).reason == "evidence"
+    )
 
 
 @given(seed=st.integers(0, 1000), size=st.integers(16, 500))
@@ -292,7 +342,9 @@ def test_the_belief_without_common_errors_arrives(seed, size):
     belief = with_common(wavy_belief(seed, size=size), 0.1, 0.2)
     back = belief_from_msg(over_the_wire(conversions.belief_to_msg(belief, HEADER)))
     for name in ("mean", "std", "lower", "upper"):
-        np.testing.assert_array_equal(getattr(back.by_noise, name), getattr(belief.as_transmitted().by_noise, name))
+        np.testing.assert_array_equal(
+            getattr(back.by_noise, name), getattr(belief.as_transmitted().by_noise, name)
+        )
 
 
 def test_a_belief_without_common_errors_that_is_not_finite_is_refused():
@@ -315,7 +367,9 @@ def read_cloud(msg: PointCloud2) -> dict[str, list[float]]:
     data = bytes(msg.data)
     starts = range(0, msg.width * msg.point_step, msg.point_step)
     return {
-        f.name: [struct.unpack_from(kinds[f.datatype], data, start + f.offset)[0] for start in starts]
+        f.name: [
+            struct.unpack_from(kinds[f.datatype], data, start + f.offset)[0] for start in starts
+        ]
         for f in msg.fields
     }
 
@@ -335,16 +389,31 @@ def test_surface_cloud_has_the_documented_fields_and_its_points_lie_on_the_mean_
 def test_a_surface_with_its_fields_elsewhere_and_others_between_is_read():
     msg = a_surface()
     names = [f.name for f in reversed(msg.fields)]
-    dtype = np.dtype([("intensity", "<f8"), *[(n, "<u4" if n == "hits" else "<f4") for n in names], ("ring", "<u2")])
+    dtype = np.dtype(
+        [
+            ("intensity", "<f8"),
+            *[(n, "<u4" if n == "hits" else "<f4") for n in names],
+            ("ring", "<u2"),
+        ]
+    )
     table = np.zeros(msg.width, dtype=dtype)
     for name, values in read_cloud(msg).items():
         table[name] = values
     kind = {f.name: f.datatype for f in msg.fields}
     fields = [
-        PointField(name=n, offset=dtype.fields[n][1], datatype=kind.get(n, PointField.FLOAT64), count=1)
+        PointField(
+            name=n, offset=dtype.fields[n][1], datatype=kind.get(n, PointField.FLOAT64), count=1
+        )
         for n in dtype.names
     ]
-    other = bent(msg, fields=fields, point_step=dtype.itemsize, data=table.tobytes(), height=msg.width, width=1)
+    other = bent(
+        msg,
+        fields=fields,
+        point_step=dtype.itemsize,
+        data=table.tobytes(),
+        height=msg.width,
+        width=1,
+    )
     back, expected = belief_from_msg(other), belief_from_msg(msg)
     for name in ("angle", "mean", "std", "lower", "upper", "hits"):
         np.testing.assert_array_equal(getattr(back, name), getattr(expected, name))
@@ -377,13 +446,41 @@ GARBLED = {
     "no std": (lambda: without_field("std"), "layout", "no 'std' field"),
     "no hits": (lambda: without_field("hits"), "layout", "no 'hits' field"),
     "no fields": (lambda: bent(a_surface(), fields=[]), "layout", "no 'x' field"),
-    "mean is double": (lambda: with_field("mean", datatype=PointField.FLOAT64), "layout", "no 'mean' field"),
-    "hits are signed": (lambda: with_field("hits", datatype=PointField.INT32), "layout", "no 'hits' field"),
-    "field outside its point": (lambda: with_field("upper", offset=34), "layout", "no 'upper' field"),
-    "too short": (lambda: bent(a_surface(), data=bytes(a_surface().data)[:-1]), "layout", "1439 bytes do not hold"),
-    "data too long": (lambda: bent(a_surface(), data=bytes(a_surface().data) + b"!"), "layout", "1441 bytes"),
-    "width 0": (lambda: bent(a_surface(), width=0, data=b""), "layout", "0 bytes do not hold 0 points"),
-    "width too great": (lambda: bent(a_surface(), width=2**32 - 1), "layout", "do not hold 4294967295 points"),
+    "mean is double": (
+        lambda: with_field("mean", datatype=PointField.FLOAT64),
+        "layout",
+        "no 'mean' field",
+    ),
+    "hits are signed": (
+        lambda: with_field("hits", datatype=PointField.INT32),
+        "layout",
+        "no 'hits' field",
+    ),
+    "field outside its point": (
+        lambda: with_field("upper", offset=34),
+        "layout",
+        "no 'upper' field",
+    ),
+    "too short": (
+        lambda: bent(a_surface(), data=bytes(a_surface().data)[:-1]),
+        "layout",
+        "1439 bytes do not hold",
+    ),
+    "data too long": (
+        lambda: bent(a_surface(), data=bytes(a_surface().data) + b"!"),
+        "layout",
+        "1441 bytes",
+    ),
+    "width 0": (
+        lambda: bent(a_surface(), width=0, data=b""),
+        "layout",
+        "0 bytes do not hold 0 points",
+    ),
+    "width too great": (
+        lambda: bent(a_surface(), width=2**32 - 1),
+        "layout",
+        "do not hold 4294967295 points",
+    ),
     "point_step 0": (lambda: bent(a_surface(), point_step=0), "layout", "no 'x' field"),
     "bigendian": (lambda: bent(a_surface(), is_bigendian=True), "layout", "bytes do not hold"),
     "mean is NaN": (lambda: with_column("mean", 7, NAN), "not_finite", "not finite"),
@@ -430,9 +527,15 @@ def test_any_bytes_are_a_belief_or_refused_and_break_nothing(data, cut):
 @given(seed=st.integers(0, 1000), number=st.integers(1, 200))
 def test_candidates_round_trip_in_single_precision(seed, number):
     rng = np.random.default_rng(seed)
-    angle, utility, cost = rng.uniform(0, TWO_PI, number), rng.normal(size=number) * 100, rng.random(number)
+    angle, utility, cost = (
+        rng.uniform(0, TWO_PI, number),
+        rng.normal(size=number) * 100,
+        rng.random(number),
+    )
     excluded = rng.integers(0, 8, number).astype(np.uint8)
-    decision = conversions.Decision(at(0.0), 0.0, 0.0, 0.0, 0.0, Poses.on_circle(angle, 10.0), utility, cost, excluded)
+    decision = conversions.Decision(
+        at(0.0), 0.0, 0.0, 0.0, 0.0, Poses.on_circle(angle, 10.0), utility, cost, excluded
+    )
     msg = over_the_wire(conversions.candidates_to_msg(decision, HEADER))
     back = candidates_from_msg(msg)
     assert msg.header == HEADER
@@ -446,10 +549,17 @@ def test_candidates_round_trip_in_single_precision(seed, number):
     np.testing.assert_allclose(np.hypot(points["x"], points["y"]), 10.0, rtol=1e-6)
 
 
-@given(seed=st.integers(0, 1000), number=st.integers(1, 200), x=st.floats(-50.0, 50.0), y=st.floats(-50.0, 50.0))
+@given(
+    seed=st.integers(0, 1000),
+    number=st.integers(1, 200),
+    x=st.floats(-50.0, 50.0),
+    y=st.floats(-50.0, 50.0),
+)
 def test_candidates_off_the_circle_round_trip_with_distance_and_turn(seed, number, x, y):
     rng = np.random.default_rng(seed)
-    angle, distance, turn = (rng.uniform(*between, number) for between in ((0, TWO_PI), (8.5, 16.0), (-1.5, 1.5)))
+    angle, distance, turn = (
+        rng.uniform(*between, number) for between in ((0, TWO_PI), (8.5, 16.0), (-1.5, 1.5))
+    )
     views = Poses.from_polar(angle, distance, turn, (x, y))
     excluded = rng.integers(0, 8, number).astype(np.uint8)
     decision = conversions.Decision(
@@ -465,7 +575,15 @@ def test_candidates_off_the_circle_round_trip_with_distance_and_turn(seed, numbe
 def test_candidates_on_the_circle_are_exactly_on_it_after_a_message(seed):
     angle = np.random.default_rng(seed).uniform(0, TWO_PI, 50)
     decision = conversions.Decision(
-        at(0.0), 0.0, 0.0, 0.0, 0.0, Poses.on_circle(angle, 10.0), angle, angle, np.zeros(50, dtype=np.uint8)
+        at(0.0),
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        Poses.on_circle(angle, 10.0),
+        angle,
+        angle,
+        np.zeros(50, dtype=np.uint8),
     )
     back = candidates_from_msg(over_the_wire(conversions.candidates_to_msg(decision, HEADER)))
     assert back.turn is None
@@ -477,7 +595,10 @@ def test_a_turn_that_is_no_number_is_refused():
     decision = conversions.Decision(
         views[0], 0.0, 0.0, 0.0, 0.0, views, np.zeros(2), np.zeros(2), np.zeros(2, dtype=np.uint8)
     )
-    assert rejected(candidates_from_msg, conversions.candidates_to_msg(decision, HEADER)).reason == "not_finite"
+    assert (
+        rejected(candidates_from_msg, conversions.candidates_to_msg(decision, HEADER)).reason
+        == "not_finite"
+    )
 
 
 def test_candidates_with_a_field_missing_are_refused():
@@ -490,8 +611,12 @@ def test_contour_cloud_holds_the_points_in_polar_and_cartesian_form(seed, number
     angle, radius = np.sort(rng.uniform(0, TWO_PI, number)), rng.uniform(2.0, 8.0, number)
     points = read_cloud(over_the_wire(conversions.contour_to_msg(angle, radius, HEADER)))
     assert list(points) == ["x", "y", "z", "angle", "radius"]
-    np.testing.assert_array_equal(np.array(points["angle"], dtype=np.float32), angle.astype(np.float32))
-    np.testing.assert_array_equal(np.array(points["radius"], dtype=np.float32), radius.astype(np.float32))
+    np.testing.assert_array_equal(
+        np.array(points["angle"], dtype=np.float32), angle.astype(np.float32)
+    )
+    np.testing.assert_array_equal(
+        np.array(points["radius"], dtype=np.float32), radius.astype(np.float32)
+    )
     np.testing.assert_allclose(points["x"], radius * np.cos(angle), atol=1e-5)
     np.testing.assert_allclose(points["y"], radius * np.sin(angle), atol=1e-5)
 
@@ -523,7 +648,9 @@ def test_the_covariance_of_a_pose_is_that_of_the_plane():
     msg.pose.covariance = values.ravel()
     pose = pose_from_msg(msg)
     assert (pose.x, pose.y, pose.yaw) == pytest.approx((1.0, 2.0, 0.5))
-    assert pose.covariance == PoseCovariance(xx=0.4, xy=0.1, yy=0.3, xyaw=0.02, yyaw=0.0, yawyaw=0.05)
+    assert pose.covariance == PoseCovariance(
+        xx=0.4, xy=0.1, yy=0.3, xyaw=0.02, yyaw=0.0, yawyaw=0.05
+    )
     assert pose_from_msg(pose_to_msg(CameraPose(1.0, 2.0, 0.5), Header())).covariance is None
 
 

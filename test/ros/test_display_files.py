@@ -1,17 +1,24 @@
-"""The RViz configuration and the Foxglove layout name topics that the nodes publish, with types they can show."""
+"""The RViz configuration and the Foxglove layout name topics that the nodes publish, with types
+they can show.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from beliefs import wavy_belief
 from layouts import DISPLAYS, FOXGLOVE, MANAGER, PANELS, SHOWS, kind_of, plotted
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from ros_world import header
 
-DURABILITY = {"Transient Local": DurabilityPolicy.TRANSIENT_LOCAL, "Volatile": DurabilityPolicy.VOLATILE}
+DURABILITY = {
+    "Transient Local": DurabilityPolicy.TRANSIENT_LOCAL,
+    "Volatile": DurabilityPolicy.VOLATILE,
+}
 RELIABILITY = {"Reliable": ReliabilityPolicy.RELIABLE, "Best Effort": ReliabilityPolicy.BEST_EFFORT}
 
 
@@ -37,9 +44,13 @@ def test_every_rviz_display_shows_a_topic_of_ours_of_its_type(published):
         assert not topic["Value"].startswith("/"), f"{name}: must follow the namespace"
         kind, profile = published["/" + topic["Value"]]
         assert kind == kind_of(display), name
-        # A subscriber that asks for more than is offered gets nothing; one that asks for less misses what is latched.
+        # A subscriber that asks for more than is offered gets nothing; one that asks for less
+        # misses what is latched.
         assert DURABILITY[topic["Durability Policy"]] == profile.durability, name
-        assert RELIABILITY[topic["Reliability Policy"]] in (profile.reliability, ReliabilityPolicy.BEST_EFFORT), name
+        assert RELIABILITY[topic["Reliability Policy"]] in (
+            profile.reliability,
+            ReliabilityPolicy.BEST_EFFORT,
+        ), name
 
 
 def test_rviz_looks_at_the_frame_of_the_markers_and_shows_every_part():
@@ -72,8 +83,19 @@ def panels(layout) -> list[str]:
 
 def test_foxglove_layout_holds_each_panel_once():
     assert sorted(panels(FOXGLOVE["layout"])) == sorted(PANELS)
-    assert set(FOXGLOVE) == {"configById", "globalVariables", "userNodes", "playbackConfig", "layout"}
-    assert {name.split("!")[0] for name in PANELS} == {"3D", "Plot", "RawMessages", "DiagnosticSummary"}
+    assert set(FOXGLOVE) == {
+        "configById",
+        "globalVariables",
+        "userNodes",
+        "playbackConfig",
+        "layout",
+    }
+    assert {name.split("!")[0] for name in PANELS} == {
+        "3D",
+        "Plot",
+        "RawMessages",
+        "DiagnosticSummary",
+    }
 
 
 def test_foxglove_panels_show_topics_of_ours_of_types_they_can_show(published):
@@ -81,7 +103,10 @@ def test_foxglove_panels_show_topics_of_ours_of_types_they_can_show(published):
     for topic in world["topics"]:
         assert published[topic][0] in SHOWS.values(), topic
     assert PANELS["RawMessages!nbvStatus"]["topicPath"] in published
-    assert published[PANELS["DiagnosticSummary!nbvNodes"]["topicToRender"]][0] == "diagnostic_msgs/msg/DiagnosticArray"
+    assert (
+        published[PANELS["DiagnosticSummary!nbvNodes"]["topicToRender"]][0]
+        == "diagnostic_msgs/msg/DiagnosticArray"
+    )
 
 
 @pytest.mark.parametrize("panel", [name for name in PANELS if name.startswith("Plot")])

@@ -1,4 +1,6 @@
-"""Three real processes over DDS: a whole episode, twice the same, the same as without ROS, and hard to stop."""
+"""Three real processes over DDS: a whole episode, twice the same, the same as without ROS, and hard
+to stop.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
@@ -33,7 +37,13 @@ from nbv_planner.errors import NbvPlannerError
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.node_processes import NODES, EpisodeMonitor, NodeProcesses, free_domain_id, isolated_environment
+from nbv_planner.ros.node_processes import (
+    NODES,
+    EpisodeMonitor,
+    NodeProcesses,
+    free_domain_id,
+    isolated_environment,
+)
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
@@ -42,18 +52,28 @@ from nbv_planner.world.scan import Scan
 
 PARAMETERS = {
     "depth_camera": {
-        "object": "polygon:star", "seed": 7, "num_beams": 61, "scan_rate": 20.0, "dropout_probability": 0.05,
-        "outlier_probability": 0.02, "initial_view_angle": 1.0,
+        "object": "polygon:star",
+        "seed": 7,
+        "num_beams": 61,
+        "scan_rate": 20.0,
+        "dropout_probability": 0.05,
+        "outlier_probability": 0.02,
+        "initial_view_angle": 1.0,
     },
     # As in a simulation: by default a robot stands for a while, and a view has more scans.
     "surface_mapper": {"grid_size": 300, "settle_time": 0.0, "scans_per_view": 1},
     # The monitor starts it once it hears all nodes.
     "nbv_planner": {
-        "wait_for_start": True, "settle_time": 0.0, "objective": "U", "certify": False, "num_views": 60, "max_views": 5,
+        "wait_for_start": True,
+        "settle_time": 0.0,
+        "objective": "U",
+        "certify": False,
+        "num_views": 60,
+        "max_views": 5,
         "stall_views": 0,
         "travel_weight": 0.01,
     },
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +86,9 @@ def parameter_file(tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def config(parameter_file) -> EpisodeConfig:
     parameters = load_parameters(parameter_file)
-    return config_from_parameters(parameters, object=PARAMETERS["depth_camera"]["object"], protocol="sensor")
+    return config_from_parameters(
+        parameters, object=PARAMETERS["depth_camera"]["object"], protocol="sensor"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +109,9 @@ class Following:
     def __init__(self, config: EpisodeConfig, parameter_file: Path, logs: Path) -> None:
         self.logs = logs
         domain = free_domain_id()
-        rclpy.init(args=[], domain_id=domain, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+        rclpy.init(
+            args=[], domain_id=domain, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO
+        )
         self.monitor = EpisodeMonitor(config.scene, config.measurement, config.world.placed)
         self.peer = rclpy.create_node("peer")
         self.executor = SingleThreadedExecutor()
@@ -95,7 +119,9 @@ class Following:
         self.executor.add_node(self.peer)
         self.nodes = NodeProcesses(parameter_file, logs, isolated_environment(domain))
 
-    def spin_until(self, condition: Callable[[], object], what: str, *, patience: float = PATIENCE) -> None:
+    def spin_until(
+        self, condition: Callable[[], object], what: str, *, patience: float = PATIENCE
+    ) -> None:
         deadline = time.monotonic() + patience
         while not condition():
             assert time.monotonic() < deadline, f"waited in vain for {what}; {self.monitor.state}"
@@ -122,9 +148,13 @@ def whole_episode(config: EpisodeConfig, parameter_file: Path, logs: Path) -> Si
         run.spin_until(lambda: run.nodes.check() or run.monitor.complete, "the end of the episode")
         pids, still_running = run.nodes.pids, run.codes()
     return SimpleNamespace(
-        steps=run.monitor.steps, termination=run.monitor.termination, pids=pids, still_running=still_running,
-        codes=run.codes(), logs=logs,
-    )  # fmt: skip
+        steps=run.monitor.steps,
+        termination=run.monitor.termination,
+        pids=pids,
+        still_running=still_running,
+        codes=run.codes(),
+        logs=logs,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -163,14 +193,17 @@ def test_processes_and_simulation_take_the_same_decisions_for_the_same_seed(epis
     for ours, theirs in zip(episode.steps, simulated.steps, strict=True):
         assert ours.objective_value == pytest.approx(theirs.objective_value, rel=1e-9)
         assert len(ours.hits) == len(theirs.hits)
-        assert polar(ours.hits).radius.tolist() == pytest.approx(polar(theirs.hits).radius.tolist(), abs=1e-9)
+        assert polar(ours.hits).radius.tolist() == pytest.approx(
+            polar(theirs.hits).radius.tolist(), abs=1e-9
+        )
         assert ours.belief.mean.tolist() == pytest.approx(theirs.belief.mean.tolist(), abs=1e-6)
 
 
 @pytest.mark.slow
 def test_processes_and_simulation_average_the_same_scans_of_a_view(ros_environment, tmp_path):
     parameters = {
-        **PARAMETERS, "surface_mapper": {**PARAMETERS["surface_mapper"], "scans_per_view": 3},
+        **PARAMETERS,
+        "surface_mapper": {**PARAMETERS["surface_mapper"], "scans_per_view": 3},
         "nbv_planner": {**PARAMETERS["nbv_planner"], "max_views": 3},
     }
     file = tmp_path / "dwelling.yaml"
@@ -187,12 +220,15 @@ def test_processes_and_simulation_average_the_same_scans_of_a_view(ros_environme
 def test_an_unknown_scene_is_found_by_the_processes_as_by_the_simulation(ros_environment, tmp_path):
     there = {"object": "ellipse:a=5,b=3", "object_x": 4.0, "object_y": -6.0}
     parameters = {
-        **PARAMETERS, "depth_camera": {**PARAMETERS["depth_camera"], **there, "outlier_probability": 0.0},
+        **PARAMETERS,
+        "depth_camera": {**PARAMETERS["depth_camera"], **there, "outlier_probability": 0.0},
         "surface_mapper": {**PARAMETERS["surface_mapper"], "scene": "unknown", "rough_radius": 8.0},
     }
     file = tmp_path / "unknown.yaml"
     file.write_text(dump_parameters(parameters), encoding="utf-8")
-    config = config_from_parameters(load_parameters(file), object=there["object"], protocol="sensor")
+    config = config_from_parameters(
+        load_parameters(file), object=there["object"], protocol="sensor"
+    )
     simulation = Simulation(config)
     end_of(simulation)
     assert simulation.approaches
@@ -200,7 +236,9 @@ def test_an_unknown_scene_is_found_by_the_processes_as_by_the_simulation(ros_env
     assert len(run.steps) == 5
     theirs = simulation.judge.steps
     assert views(run) == pytest.approx([step.view.view_angle for step in theirs], abs=1e-6)
-    assert [step.view.distance for step in run.steps] == pytest.approx([s.view.distance for s in theirs], abs=1e-6)
+    assert [step.view.distance for step in run.steps] == pytest.approx(
+        [s.view.distance for s in theirs], abs=1e-6
+    )
     for ours, other in zip(run.steps, theirs, strict=True):
         assert ours.belief.centre == pytest.approx(other.belief.centre, abs=1e-6)
         assert ours.belief.mean.tolist() == pytest.approx(other.belief.mean.tolist(), abs=1e-5)
@@ -208,21 +246,37 @@ def test_an_unknown_scene_is_found_by_the_processes_as_by_the_simulation(ros_env
 
 
 @pytest.mark.slow
-def test_in_an_annulus_the_processes_cover_the_object_as_the_simulation_does(ros_environment, tmp_path):
+def test_in_an_annulus_the_processes_cover_the_object_as_the_simulation_does(
+    ros_environment, tmp_path
+):
     parameters = {
-        "depth_camera": {"object": "ellipse:a=6,b=4", "seed": 3, "num_beams": 61, "scan_rate": 20.0},
+        "depth_camera": {
+            "object": "ellipse:a=6,b=4",
+            "seed": 3,
+            "num_beams": 61,
+            "scan_rate": 20.0,
+        },
         "surface_mapper": PARAMETERS["surface_mapper"],
         "nbv_planner": {
-            "wait_for_start": True, "settle_time": 0.0, "view_space": "annulus", "annulus_radii": 3,
-            "annulus_angles": 24, "max_views": 15, "deadline": 60.0,
+            "wait_for_start": True,
+            "settle_time": 0.0,
+            "view_space": "annulus",
+            "annulus_radii": 3,
+            "annulus_angles": 24,
+            "max_views": 15,
+            "deadline": 60.0,
         },
     }
     file = tmp_path / "annulus.yaml"
     file.write_text(dump_parameters(parameters), encoding="utf-8")
-    config = config_from_parameters(load_parameters(file), object="ellipse:a=6,b=4", protocol="sensor")
+    config = config_from_parameters(
+        load_parameters(file), object="ellipse:a=6,b=4", protocol="sensor"
+    )
     theirs = simulated_episode(config)
     run = whole_episode(config, file, tmp_path)
-    assert run.termination.reason is theirs.termination.reason is TerminationReason.COVERED, run.termination
+    assert run.termination.reason is theirs.termination.reason is TerminationReason.COVERED, (
+        run.termination
+    )
     for ours, other in zip(run.steps, theirs.steps, strict=True):
         assert ours.view.distance == pytest.approx(other.view.distance, abs=1e-6)
         mine, its = ((step.view.view_angle, step.view.turn) for step in (ours, other))
@@ -232,7 +286,9 @@ def test_in_an_annulus_the_processes_cover_the_object_as_the_simulation_does(ros
 
 
 def test_malformed_scans_and_poses_among_good_ones_change_no_view(episode, config, tmp_path):
-    merged = {name: {**values, "allow_several_publishers": True} for name, values in PARAMETERS.items()}
+    merged = {
+        name: {**values, "allow_several_publishers": True} for name, values in PARAMETERS.items()
+    }
     parameter_file = tmp_path / "merged.yaml"
     parameter_file.write_text(dump_parameters(merged), encoding="utf-8")
     scan = Scan(-0.3, 0.01, [5.0] * 61, 0.05, 10.0)
@@ -243,11 +299,14 @@ def test_malformed_scans_and_poses_among_good_ones_change_no_view(episode, confi
         def nonsense() -> Iterator[None]:
             while True:
                 now = run.peer.get_clock().now().nanoseconds
-                scans = malformed_scans(conversions.scan_to_msg(scan, header("camera", now))).values()
+                scans = malformed_scans(
+                    conversions.scan_to_msg(scan, header("camera", now))
+                ).values()
                 poses = malformed_poses(pose_msg(view_pose(2.0), now)).values()
                 for kind, messages in ((send_scan, scans), (send_pose, poses)):
                     for reason, msg in messages:
-                        if reason != "frame":  # the monitor looks at no frames: it would take it for the camera
+                        # the monitor looks at no frames: it would take it for the camera
+                        if reason != "frame":
                             yield kind(msg)
 
         stream = nonsense()
@@ -259,10 +318,16 @@ def test_malformed_scans_and_poses_among_good_ones_change_no_view(episode, confi
 
         run.peer.create_subscription(DiagnosticArray, "/diagnostics", on_diagnostics, 100)
         run.spin_until(lambda: run.nodes.check() or run.monitor.complete, "the end of the episode")
-        counted = (("surface_mapper", "scan.empty"), ("surface_mapper", "camera_pose.not_finite"),
-                   ("nbv_planner", "camera_pose.not_finite"))  # fmt: skip
+        counted = (
+            ("surface_mapper", "scan.empty"),
+            ("surface_mapper", "camera_pose.not_finite"),
+            ("nbv_planner", "camera_pose.not_finite"),
+        )
         for name, reason in counted:
-            run.spin_until(lambda n=name, r=reason: f"dropped.{r}" in said.get(n, {}), f"{name} to report {reason}")
+            run.spin_until(
+                lambda n=name, r=reason: f"dropped.{r}" in said.get(n, {}),
+                f"{name} to report {reason}",
+            )
         run.nodes.check()
     assert views(run.monitor) == views(episode)
     assert run.codes() == dict.fromkeys(NODES, 0), last_words(run.logs)
@@ -286,8 +351,11 @@ def test_a_node_that_refuses_its_parameters_is_reported_with_its_last_words(tmp_
     nodes.start("surface_mapper")
     try:
         nodes._processes["surface_mapper"].wait(PATIENCE)
-        with pytest.raises(NbvPlannerError, match=r"node surface_mapper ended with exit code 2: error: surface_mapper: "
-                                                  r"length_scale: -1\.0 is out of range; must be"):  # fmt: skip
+        with pytest.raises(
+            NbvPlannerError,
+            match=r"node surface_mapper ended with exit code 2: error: surface_mapper: "
+            r"length_scale: -1\.0 is out of range; must be",
+        ):
             nodes.check()
     finally:
         nodes.stop()
@@ -298,14 +366,20 @@ def test_every_node_ends_with_code_0_and_without_complaint_on_sigterm(world, tmp
     environment = {**isolated_environment(world.domain), "ROS_LOG_DIR": str(tmp_path)}
     processes = {
         name: subprocess.Popen(
-            [sys.executable, "-m", "nbv_planner.ros.executables", name], env=environment, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True, start_new_session=True,
+            [sys.executable, "-m", "nbv_planner.ros.executables", name],
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         for name in NODES
-    }  # fmt: skip
+    }
     try:
         # /diagnostics of each: its executor spins.
-        world.spin_until(lambda: {status.name for _, status in world._diagnoses} >= set(NODES), "the nodes")
+        world.spin_until(
+            lambda: {status.name for _, status in world._diagnoses} >= set(NODES), "the nodes"
+        )
         for process in processes.values():
             process.send_signal(signal.SIGTERM)
         for name, process in processes.items():
@@ -321,20 +395,31 @@ def test_every_node_ends_with_code_0_and_without_complaint_on_sigterm(world, tmp
 @pytest.mark.parametrize(
     "changes",
     [
-        {}, {"planner": "rollout", "shapes": 8, "deadline": 60.0}, {"objective": "EMC", "shapes": 8},
+        {},
+        {"planner": "rollout", "shapes": 8, "deadline": 60.0},
+        {"objective": "EMC", "shapes": 8},
         {"planner": "hybrid", "shapes": 4, "hybrid_factor": 1.0, "deadline": 60.0},
     ],
 )
 def test_three_nodes_in_one_process_take_the_same_decisions_too(changes):
     parameters = {**PARAMETERS, "nbv_planner": {**PARAMETERS["nbv_planner"], **changes}}
-    expected = simulated_episode(config_from_parameters(parameters, object="polygon:star", protocol="sensor"))
+    expected = simulated_episode(
+        config_from_parameters(parameters, object="polygon:star", protocol="sensor")
+    )
     with World() as world:
         iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
         statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
         for cls, name in zip((DepthCamera, SurfaceMapperNode, NbvPlannerNode), NODES, strict=True):
-            world.start(cls, **{**parameters[name], **({"wait_for_start": False} if name == "nbv_planner" else {})})
+            world.start(
+                cls,
+                **{
+                    **parameters[name],
+                    **({"wait_for_start": False} if name == "nbv_planner" else {}),
+                },
+            )
         world.spin_until(
-            lambda: statuses and status_values(statuses[-1])["state"] == "DONE", "the end of the episode"
+            lambda: statuses and status_values(statuses[-1])["state"] == "DONE",
+            "the end of the episode",
         )
         world.spin_until(lambda: len(iterations) == 5, "the decisions")
     angles = [float(status_values(msg)["view_angle"]) for msg in iterations]
@@ -351,12 +436,14 @@ def test_with_the_robots_file_an_episode_ends_as_its_comment_says(world, written
         assert main(["init", files[-1], "--for", "robot", "--radius-max", "0.4"]) == 0
     arguments = ["--ros-args", *(word for file in files for word in ("--params-file", file))]
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
-    # A robot with a speed: what is learned of one that is everywhere at once are the delays of this machine alone.
+    # A robot with a speed: what is learned of one that is everywhere at once are the delays of this
+    # machine alone.
     world.start(DepthCamera, scan_rate=50.0, angular_speed=4.0, **robot)
     world.start(SurfaceMapperNode, cli_args=arguments)
     world.start(NbvPlannerNode, cli_args=arguments, wait_for_start=False)
     world.spin_until(
-        lambda: statuses and status_values(statuses[-1])["state"] == "DONE", "the end of the episode",
+        lambda: statuses and status_values(statuses[-1])["state"] == "DONE",
+        "the end of the episode",
         timeout=2 * PATIENCE,
     )
     values = status_values(statuses[-1])
@@ -371,4 +458,7 @@ def test_the_environment_is_passed_on_whole_with_a_domain_of_its_own(monkeypatch
     monkeypatch.setenv("SOMETHING_OF_THE_WHEELS", "1")
     environment = isolated_environment(42)
     assert environment["SOMETHING_OF_THE_WHEELS"] == "1"
-    assert (environment["ROS_DOMAIN_ID"], environment["ROS_AUTOMATIC_DISCOVERY_RANGE"]) == ("42", "LOCALHOST")
+    assert (environment["ROS_DOMAIN_ID"], environment["ROS_AUTOMATIC_DISCOVERY_RANGE"]) == (
+        "42",
+        "LOCALHOST",
+    )

@@ -1,4 +1,6 @@
-"""Malformed and hostile messages: dropped for a reason or taken by right, and nothing else changes."""
+"""Malformed and hostile messages: dropped for a reason or taken by right, and nothing else
+changes.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +12,25 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from geometry_msgs.msg import PoseStamped
 from ros_world import bent, malformed_poses, malformed_scans
 from sensor_msgs.msg import LaserScan
 
 from campaigns.__main__ import main
-from campaigns.fuzz import Mutator, Tally, header, is_sound, pairs_of_nodes, places_of, run_campaign, views
+from campaigns.fuzz import (
+    Mutator,
+    Tally,
+    header,
+    is_sound,
+    pairs_of_nodes,
+    places_of,
+    run_campaign,
+    views,
+)
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.world.pose import CameraPose
@@ -64,11 +77,24 @@ def any_scan(draw) -> LaserScan:
     ranges = draw(st.lists(SINGLES, max_size=12))
     numbers = {
         name: draw(SINGLES)
-        for name in ("angle_min", "angle_max", "angle_increment", "range_min", "range_max", "scan_time")
+        for name in (
+            "angle_min",
+            "angle_max",
+            "angle_increment",
+            "range_min",
+            "range_max",
+            "scan_time",
+        )
     }
     if draw(st.booleans()):
-        numbers |= {"angle_min": -0.1, "angle_increment": 0.02, "angle_max": 0.02 * len(ranges) - 0.12}
-    return LaserScan(header=header(draw(FRAMES), draw(st.integers(0, 2**40))), ranges=ranges, **numbers)
+        numbers |= {
+            "angle_min": -0.1,
+            "angle_increment": 0.02,
+            "angle_max": 0.02 * len(ranges) - 0.12,
+        }
+    return LaserScan(
+        header=header(draw(FRAMES), draw(st.integers(0, 2**40))), ranges=ranges, **numbers
+    )
 
 
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
@@ -106,7 +132,8 @@ def test_good_messages_are_sound_and_malformed_ones_are_not():
     pose, scan = GOOD["camera_pose"], GOOD["scan"]
     assert is_sound(pose, "object")
     assert is_sound(scan, "camera")
-    # A pose that leans and a scan of more than a turn are refused for reasons of the problem, not of the message.
+    # A pose that leans and a scan of more than a turn are refused for reasons of the problem, not
+    # of the message.
     for reason, msg in malformed_poses(pose).values():
         assert reason == "tilted" or not is_sound(msg, "object")
     for what, (_, msg) in malformed_scans(scan).items():

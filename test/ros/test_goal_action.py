@@ -1,4 +1,6 @@
-"""Goals as an action, over DDS with a real action server: given up, called off, replaced, reached or not."""
+"""Goals as an action, over DDS with a real action server: given up, called off, replaced, reached
+or not.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from types import SimpleNamespace
 import pytest
 from beliefs import wavy_belief
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from action_server import Robot, action_types, place, somebody_else
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -29,10 +33,16 @@ from nbv_planner.world.pose import CameraPose
 
 TYPES = action_types()
 SMALL = {
-    "objective": "U", "certify": False, "num_views": 20, "max_views": 0, "stall_views": 0,
+    "objective": "U",
+    "certify": False,
+    "num_views": 20,
+    "max_views": 0,
+    "stall_views": 0,
     "goal_backend": "navigate_to_pose",
 }
-needs_an_action = pytest.mark.skipif(not TYPES, reason="neither nav2_msgs nor test_msgs is installed")
+needs_an_action = pytest.mark.skipif(
+    not TYPES, reason="neither nav2_msgs nor test_msgs is installed"
+)
 
 
 @pytest.fixture(params=TYPES)
@@ -56,10 +66,11 @@ class Sender:
         self.world = world
         self.told: list[tuple[str, int, str]] = []
         self.action = GoalAction(
-            world.start(NbvPlannerNode, wait_for_start=True), action_type,
+            world.start(NbvPlannerNode, wait_for_start=True),
+            action_type,
             lambda stamp, words: self.told.append(("failed", stamp, words)),
             lambda stamp, words: self.told.append(("interrupted", stamp, words)),
-        )  # fmt: skip
+        )
         world.spin_until(self.action.ready, "the action server")
 
     def send(self, stamp: int, x: float) -> None:
@@ -101,7 +112,9 @@ def test_a_goal_that_the_robot_refuses_has_failed(world, robot, sender):
 
 
 @needs_an_action
-def test_a_goal_that_is_replaced_by_somebody_elses_was_interrupted(world, robot, sender, action_type):
+def test_a_goal_that_is_replaced_by_somebody_elses_was_interrupted(
+    world, robot, sender, action_type
+):
     sender.send(7, 1.5)
     begun(world, robot, 1)
     other = somebody_else(world, action_type)
@@ -137,7 +150,9 @@ def test_what_becomes_of_a_goal_after_a_newer_one_is_not_told(world, robot, send
 
 
 @needs_an_action
-@pytest.mark.parametrize("taken", [True, False], ids=["under way", "before the server has said yes"])
+@pytest.mark.parametrize(
+    "taken", [True, False], ids=["under way", "before the server has said yes"]
+)
 def test_a_goal_that_is_called_off_stops_the_robot_and_is_not_told(world, robot, sender, taken):
     sender.send(7, 1.5)
     if taken:
@@ -190,7 +205,9 @@ class Partners:
 @pytest.fixture
 def planning(world, action_type, monkeypatch):
     """Return the planner with that action, and its partners."""
-    monkeypatch.setattr(planner_module, "nav2_actions", lambda *_: SimpleNamespace(NavigateToPose=action_type))
+    monkeypatch.setattr(
+        planner_module, "nav2_actions", lambda *_: SimpleNamespace(NavigateToPose=action_type)
+    )
     node = world.start(NbvPlannerNode, **SMALL)
     yield node, Partners(world)
     node.forget()
@@ -202,7 +219,9 @@ def test_the_planner_waits_for_the_server_sends_goals_both_ways_and_goes_elsewhe
 ):
     _, partners = planning
     waits = "1 of 2 subscribers (mapper and the action navigate_to_pose)"
-    world.spin_until(lambda: partners.statuses and waits in partners.statuses[-1].message, "what it waits for")
+    world.spin_until(
+        lambda: partners.statuses and waits in partners.statuses[-1].message, "what it waits for"
+    )
     robot = Robot(world.peer, action_type)
     first = begun(world, robot, 1)
     world.spin_until(lambda: partners.goals, "the goal on its topic")
@@ -212,20 +231,26 @@ def test_the_planner_waits_for_the_server_sends_goals_both_ways_and_goes_elsewhe
     robot.end("abort")
     third = begun(world, robot, 3)
     assert third != pytest.approx(first, abs=0.1)
-    world.spin_until(lambda: abs(partners.goals[-1].pose.position.x - third) < 1e-3, "the goal on its topic")
+    world.spin_until(
+        lambda: abs(partners.goals[-1].pose.position.x - third) < 1e-3, "the goal on its topic"
+    )
     partners.stand(pose_from_msg(partners.goals[-1]))
     partners.status("MEASURING")
     robot.close()
 
 
 @needs_an_action
-def test_the_planner_pauses_when_somebody_else_takes_the_robot_and_goes_on_when_told(world, planning, action_type):
+def test_the_planner_pauses_when_somebody_else_takes_the_robot_and_goes_on_when_told(
+    world, planning, action_type
+):
     _, partners = planning
     robot, other = Robot(world.peer, action_type), somebody_else(world, action_type)
     first = begun(world, robot, 1)
     other.send_goal_async(action_type.Goal(pose=pose_msg(CameraPose(-3.0, 0.0, 0.0))))
     begun(world, robot, 2)
-    assert partners.status("PAUSED").message.endswith("goal of another client; ~/start sends it again")
+    assert partners.status("PAUSED").message.endswith(
+        "goal of another client; ~/start sends it again"
+    )
     robot.end("succeed")
     assert world.call(Trigger, "nbv_planner/start").success
     assert begun(world, robot, 3) == first

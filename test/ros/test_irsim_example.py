@@ -1,4 +1,6 @@
-"""IR-SIM, a simulator of others, drives mapper and planner over DDS: the example as it stands, in three processes."""
+"""IR-SIM, a simulator of others, drives mapper and planner over DDS: the example as it stands, in
+three processes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ import pytest
 import yaml
 from views import all_at, circle
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 pytest.importorskip("irsim", reason="IR-SIM is not installed (pip install '.[irsim]')")
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -54,7 +58,8 @@ def episode(tmp_path):
     ]
     with World(domain) as world:
         processes = [
-            subprocess.Popen(command, env=environment, cwd=tmp_path, stdin=subprocess.DEVNULL) for command in commands
+            subprocess.Popen(command, env=environment, cwd=tmp_path, stdin=subprocess.DEVNULL)
+            for command in commands
         ]
         yield world
         for process in processes:

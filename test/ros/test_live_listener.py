@@ -7,15 +7,31 @@ from functools import partial
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
-from ros_world import bent, header, malformed_poses, malformed_scans, over_the_wire, pose_msg, view_pose
+from ros_world import (
+    bent,
+    header,
+    malformed_poses,
+    malformed_scans,
+    over_the_wire,
+    pose_msg,
+    view_pose,
+)
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
-from nbv_planner.episode.messages import ITERATION, STATUS, contour_from_msg, decision_from_values, status_from_msg
+from nbv_planner.episode.messages import (
+    ITERATION,
+    STATUS,
+    contour_from_msg,
+    decision_from_values,
+    status_from_msg,
+)
 from nbv_planner.episode.run_info import parameters_from_msg
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros.core import qos
@@ -42,7 +58,9 @@ def start_nodes(world) -> None:
 
 
 def listener(world, live: LiveEpisode) -> EpisodeListener:
-    return world._add(EpisodeListener("listener", live, context=world.context, use_global_arguments=False))
+    return world._add(
+        EpisodeListener("listener", live, context=world.context, use_global_arguments=False)
+    )
 
 
 def done(live: LiveEpisode) -> bool:
@@ -64,7 +82,9 @@ def test_episode_of_real_nodes(world):
     assert all(len(logged.candidates.angle) == 24 for logged in view.views)
     assert len(view.earlier_hits) > 10
     assert view.goal is not None
-    assert view.goal.view_angle == pytest.approx(view.views[-1].decision.view_angle % 6.283185307, abs=1e-6)
+    assert view.goal.view_angle == pytest.approx(
+        view.views[-1].decision.view_angle % 6.283185307, abs=1e-6
+    )
     assert len(true_coverage(view)) == 4
     assert len(view.truth) == len(POINTS)
 
@@ -75,9 +95,12 @@ def test_started_late_it_hears_what_is_latched(world):
     world.spin_until(lambda: heard and "MAX_VIEWS" in heard[-1].message, "the end")
     live = LiveEpisode()
     listener(world, live)
-    world.spin_until(lambda: done(live) and not live.view().waits_for and live.view().truth, "what is latched")
     world.spin_until(
-        lambda: len(live.view().views) == 3 and live.view().views[-1].candidates is not None, "all decisions"
+        lambda: done(live) and not live.view().waits_for and live.view().truth, "what is latched"
+    )
+    world.spin_until(
+        lambda: len(live.view().views) == 3 and live.view().views[-1].candidates is not None,
+        "all decisions",
     )
     view = live.view()
     assert len(taken_views(view)) == 3
@@ -91,7 +114,9 @@ def test_a_thread_listens_in_a_namespace_and_ends(world):
         publisher = world.peer.create_publisher(PoseStamped, "/arm/camera_pose", qos.reliable())
         world.spin_until(publisher.get_subscription_count, "the listener")
         # Again and again: the subscription is of best effort.
-        world.spin_until(lambda: publisher.publish(pose_msg(view_pose(1.0), 5)) or live.view().pose, "the pose")
+        world.spin_until(
+            lambda: publisher.publish(pose_msg(view_pose(1.0), 5)) or live.view().pose, "the pose"
+        )
     assert live.view().pose.view_angle == pytest.approx(1.0)
 
 
@@ -103,15 +128,30 @@ def test_what_cannot_be_used_is_left_out_and_the_rest_goes_on(world):
     poses = world.speaker(PoseStamped, "camera_pose")
     scans = world.speaker(LaserScan, "scan")
     info = world.speaker(String, "run_info", qos.latched())
-    bad = [("camera_pose", poses, *entry) for entry in malformed_poses(pose_msg(view_pose(1.0))).values()]
+    bad = [
+        ("camera_pose", poses, *entry)
+        for entry in malformed_poses(pose_msg(view_pose(1.0))).values()
+    ]
     bad += [("scan", scans, *entry) for entry in malformed_scans(scan).values()]
-    for text in ("", "[", "nodes: 3", "nodes: {nbv_planner: {radius_min: -1.0}}", "a" * (1 << 21), "{[: :"):
+    for text in (
+        "",
+        "[",
+        "nodes: 3",
+        "nodes: {nbv_planner: {radius_min: -1.0}}",
+        "a" * (1 << 21),
+        "{[: :",
+    ):
         bad.append(("run_info", info, "run_info", String(data=text)))
     for topic, say, reason, msg in bad:
         if reason != "frame":  # the viewer does not know which frame is meant
             node._rejected.clear()
             # Again and again: the subscription is of best effort.
-            said = partial(lambda say, msg, name: say(msg) or name in node._rejected, say, msg, f"{topic} {reason}")
+            said = partial(
+                lambda say, msg, name: say(msg) or name in node._rejected,
+                say,
+                msg,
+                f"{topic} {reason}",
+            )
             world.spin_until(said, f"{topic}: {reason}")
     assert len(live.view().waits_for) == 5
     world.spin_until(lambda: poses(pose_msg(view_pose(2.0), 6)) or live.view().pose, "a good pose")
@@ -126,13 +166,19 @@ def test_scene_and_title_come_from_run_info():
     live.take("run_info", String(data=text))
     assert (live.scene, live.measurement.noise_std) == (Scene(radius_min=1.0, range_max=12.0), 0.4)
     assert live.view().title == "square:width=8 · greedy · U"
-    assert parameters_from_msg(String(data="nodes: {nbv_planner: {objective: U}}")).title == "greedy · U"
+    assert (
+        parameters_from_msg(String(data="nodes: {nbv_planner: {objective: U}}")).title
+        == "greedy · U"
+    )
 
 
 def test_poses_of_what_carries_the_camera_are_shown_as_those_of_the_camera(world):
     live = LiveEpisode()
     listener(world, live)
-    poses, info = world.speaker(PoseStamped, "camera_pose"), world.speaker(String, "run_info", qos.latched())
+    poses, info = (
+        world.speaker(PoseStamped, "camera_pose"),
+        world.speaker(String, "run_info", qos.latched()),
+    )
     info(String(data="nodes: {surface_mapper: {mount_x: 0.5, mount_yaw: 1.0}}"))
     carried = PoseSettings(mount_x=0.5, mount_yaw=1.0)
     expected = carried.camera(view_pose(2.0))
@@ -145,19 +191,33 @@ def test_poses_of_what_carries_the_camera_are_shown_as_those_of_the_camera(world
     world.spin_until(shown, "the camera")
 
 
-@pytest.mark.parametrize("key", ["round", "goal_stamp", "view_angle", "utility", "coverage_estimate"])
+@pytest.mark.parametrize(
+    "key", ["round", "goal_stamp", "view_angle", "utility", "coverage_estimate"]
+)
 @pytest.mark.parametrize("value", [None, "x", ""])
 def test_iteration_without_a_usable_value_is_refused(key, value):
     values = {
-        "round": 1, "goal_stamp": 5, "view_angle": 1.0, "utility": 2.0, "runner_up": float("nan"), "margin": 0.1,
-        "planning_milliseconds": 1.0, "coverage_estimate": 0.0,
-    }  # fmt: skip
+        "round": 1,
+        "goal_stamp": 5,
+        "view_angle": 1.0,
+        "utility": 2.0,
+        "runner_up": float("nan"),
+        "margin": 0.1,
+        "planning_milliseconds": 1.0,
+        "coverage_estimate": 0.0,
+    }
     good = conversions.status_message("i", DiagnosticStatus.OK, "", values)
     live = LiveEpisode()
     live.take(ITERATION, over_the_wire(good))
-    changed = {k: v for k, v in {**values, "round": 2, "goal_stamp": 9, key: value}.items() if v is not None}
+    changed = {
+        k: v
+        for k, v in {**values, "round": 2, "goal_stamp": 9, key: value}.items()
+        if v is not None
+    }
     if key == "coverage_estimate" and value is None:
-        assert np.isnan(decision_from_values({k: str(v) for k, v in changed.items()}).coverage_estimate)
+        assert np.isnan(
+            decision_from_values({k: str(v) for k, v in changed.items()}).coverage_estimate
+        )
         return
     with pytest.raises(InputRejectedError):
         live.take(ITERATION, conversions.status_message("i", DiagnosticStatus.OK, "", changed))
@@ -165,28 +225,47 @@ def test_iteration_without_a_usable_value_is_refused(key, value):
 
 
 SAID = {"state": "MOVING", "views": 2, "coverage_estimate": 0.25, "elapsed": 1.0}
-CERTIFIED = {"coverage_mean": 0.5, "coverage_lower": 0.4, "coverage_upper": 0.75, "coverage_probability": 0.0}
+CERTIFIED = {
+    "coverage_mean": 0.5,
+    "coverage_lower": 0.4,
+    "coverage_upper": 0.75,
+    "coverage_probability": 0.0,
+}
 
 
 @pytest.mark.parametrize(
-    ("more", "estimate", "interval"), [({}, 0.25, None), (CERTIFIED, 0.5, (0.4, 0.75))],
+    ("more", "estimate", "interval"),
+    [({}, 0.25, None), (CERTIFIED, 0.5, (0.4, 0.75))],
     ids=["by the band", "by posterior shapes"],
 )
 def test_coverage_is_that_of_the_posterior_shapes_where_they_are_asked(more, estimate, interval):
-    found = status_from_msg(conversions.status_message("s", DiagnosticStatus.OK, "m", {**SAID, **more}))
+    found = status_from_msg(
+        conversions.status_message("s", DiagnosticStatus.OK, "m", {**SAID, **more})
+    )
     certified = found.estimate and (found.estimate.lower, found.estimate.upper)
     assert (found.coverage_estimate, certified) == (estimate, interval)
     values = {
-        "round": 1, "goal_stamp": 5, "view_angle": 1.0, "utility": 2.0, "runner_up": 0.0, "margin": 0.1,
-        "planning_milliseconds": 1.0, "coverage_estimate": 0.25, **more,
-    }  # fmt: skip
+        "round": 1,
+        "goal_stamp": 5,
+        "view_angle": 1.0,
+        "utility": 2.0,
+        "runner_up": 0.0,
+        "margin": 0.1,
+        "planning_milliseconds": 1.0,
+        "coverage_estimate": 0.25,
+        **more,
+    }
     decided = decision_from_values({key: str(value) for key, value in values.items()})
     assert (decided.coverage_estimate, decided.estimate) == (estimate, found.estimate)
 
 
-@pytest.mark.parametrize(("said", "level"), [({}, 0.95), ({"coverage_level": 0.8}, 0.8)], ids=["not given", "given"])
+@pytest.mark.parametrize(
+    ("said", "level"), [({}, 0.95), ({"coverage_level": 0.8}, 0.8)], ids=["not given", "given"]
+)
 def test_the_level_of_the_interval_is_that_of_the_message(said, level):
-    found = status_from_msg(conversions.status_message("s", DiagnosticStatus.OK, "m", {**SAID, **CERTIFIED, **said}))
+    found = status_from_msg(
+        conversions.status_message("s", DiagnosticStatus.OK, "m", {**SAID, **CERTIFIED, **said})
+    )
     assert found.estimate.words == f"50.0% ({level:.0%}: 40 to 75)"
 
 
@@ -205,9 +284,11 @@ def test_truth_reads_back_and_a_bad_one_is_refused():
     found = contour_from_msg(over_the_wire(good))
     np.testing.assert_allclose(found.radius, POINTS.radius, rtol=1e-6)
     for angle, radius in (
-        (POINTS.angle[::-1], POINTS.radius), (POINTS.angle, -POINTS.radius), (POINTS.angle, POINTS.radius * np.nan),
+        (POINTS.angle[::-1], POINTS.radius),
+        (POINTS.angle, -POINTS.radius),
+        (POINTS.angle, POINTS.radius * np.nan),
         (POINTS.angle[:2], POINTS.radius[:2]),
-    ):  # fmt: skip
+    ):
         with pytest.raises(InputRejectedError):
             contour_from_msg(conversions.contour_to_msg(angle, radius, header("object")))
     with pytest.raises(InputRejectedError):

@@ -8,7 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from benchmarks.loop import ProcessUsage, _loop_figures, loop_rows
 from nbv_planner.errors import NbvPlannerError
@@ -17,20 +19,42 @@ MS = 1_000_000
 
 
 def probed(**changes) -> SimpleNamespace:
-    """Scans at 100, 125, 150, 175 ms; the surfaces hold one, then two of them; the last scan is not mapped yet."""
+    """Scans at 100, 125, 150, 175 ms; the surfaces hold one, then two of them; the last scan is not
+    mapped yet.
+    """
     values = {
         "scans": [100 * MS, 125 * MS, 150 * MS, 175 * MS],
         "surfaces": [(150 * MS, 161 * MS), (100 * MS, 104 * MS)],
         "heard": {100 * MS: 102 * MS, 150 * MS: 151 * MS},
         "goals": {107 * MS: 109 * MS, 163 * MS: 170 * MS},
         "decisions": [
-            {"goal_stamp": str(107 * MS), "surface_stamp": str(100 * MS), "planning_milliseconds": "2.5"},
-            {"goal_stamp": str(163 * MS), "surface_stamp": str(150 * MS), "planning_milliseconds": "3.5"},
-            {"goal_stamp": str(180 * MS), "surface_stamp": str(150 * MS), "planning_milliseconds": "3.0"},
+            {
+                "goal_stamp": str(107 * MS),
+                "surface_stamp": str(100 * MS),
+                "planning_milliseconds": "2.5",
+            },
+            {
+                "goal_stamp": str(163 * MS),
+                "surface_stamp": str(150 * MS),
+                "planning_milliseconds": "3.5",
+            },
+            {
+                "goal_stamp": str(180 * MS),
+                "surface_stamp": str(150 * MS),
+                "planning_milliseconds": "3.0",
+            },
         ],
         "updates": [
             (90 * MS, {"scans": "6", "update_milliseconds": "1.0", "measurements": "60"}),
-            (180 * MS, {"scans": "9", "update_milliseconds": "3.0", "measurements": "90", "dropped.scan.backlog": "1"}),
+            (
+                180 * MS,
+                {
+                    "scans": "9",
+                    "update_milliseconds": "3.0",
+                    "measurements": "90",
+                    "dropped.scan.backlog": "1",
+                },
+            ),
         ],
     }
     values["operator"] = operator(pause=[1.0, 3.0], mapper_state=[2.0])
@@ -39,7 +63,9 @@ def probed(**changes) -> SimpleNamespace:
 
 def operator(**milliseconds) -> SimpleNamespace:
     """Four calls, of which three have been answered."""
-    return SimpleNamespace(calls={k: SimpleNamespace(milliseconds=v) for k, v in milliseconds.items()}, sent=4)
+    return SimpleNamespace(
+        calls={k: SimpleNamespace(milliseconds=v) for k, v in milliseconds.items()}, sent=4
+    )
 
 
 def test_each_scan_waits_for_the_first_surface_that_holds_it():
@@ -63,7 +89,10 @@ def test_what_the_camera_takes_is_not_counted_from_the_reception_of_a_scan():
 
 def test_a_scan_that_was_not_heard_counts_from_its_stamp_only():
     figures = _loop_figures(probed(heard={150 * MS: 151 * MS}))
-    assert (figures["scan_to_goal_ms"]["max"], figures["scan_in_to_goal_ms"]["median"]) == (20.0, 19.0)
+    assert (figures["scan_to_goal_ms"]["max"], figures["scan_in_to_goal_ms"]["median"]) == (
+        20.0,
+        19.0,
+    )
 
 
 def test_the_mapper_is_held_to_the_scans_that_were_taken():
@@ -91,14 +120,33 @@ def test_a_short_run_on_three_processes(ros_environment):
     assert row["rate_hz"] == 20.0
     assert min(row["scans"], row["surfaces"], row["goals"]) > 0
     assert 0.0 < row["scan_to_surface_ms"]["median"] <= row["scan_to_surface_ms"]["p99"]
-    assert min(row[name]["median"] for name in ("decision_ms", "scan_in_to_goal_ms", "scan_to_goal_ms")) > 0.0
-    assert row["dropped_scans"].keys() <= {"dropped.scan.pose_too_far", "dropped.scan.no_pose"}  # before the poses came
+    assert (
+        min(
+            row[name]["median"] for name in ("decision_ms", "scan_in_to_goal_ms", "scan_to_goal_ms")
+        )
+        > 0.0
+    )
+    # before the poses came
+    assert row["dropped_scans"].keys() <= {"dropped.scan.pose_too_far", "dropped.scan.no_pose"}
     assert set(row["nodes"]) == {"depth_camera", "surface_mapper", "nbv_planner"}
-    assert {"pause", "set_parameter", "get_parameter", "planner_state", "mapper_state", "all"} < set(row["call_ms"])
-    assert all(0.0 < calls["median"] <= calls["max"] for name, calls in row["call_ms"].items() if name != "unanswered")
+    assert {
+        "pause",
+        "set_parameter",
+        "get_parameter",
+        "planner_state",
+        "mapper_state",
+        "all",
+    } < set(row["call_ms"])
+    assert all(
+        0.0 < calls["median"] <= calls["max"]
+        for name, calls in row["call_ms"].items()
+        if name != "unanswered"
+    )
     assert row["call_ms"]["unanswered"] <= 5  # under way at the end
     for figures in row["nodes"].values():
-        assert figures["cpu_ms_per_scan"] == pytest.approx(1e3 * figures["cores"] * 3.0 / row["scans"], abs=1e-3)
+        assert figures["cpu_ms_per_scan"] == pytest.approx(
+            1e3 * figures["cores"] * 3.0 / row["scans"], abs=1e-3
+        )
         assert figures["rss_end_mb"] > 10.0
         assert 0.0 < figures["cores"] < 2.0
 

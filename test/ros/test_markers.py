@@ -1,4 +1,6 @@
-"""Markers: what they hold, that they are complete, and that nothing is drawn on the far side of the centre."""
+"""Markers: what they hold, that they are complete, and that nothing is drawn on the far side of the
+centre.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from views import at
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from ros_world import header, over_the_wire, view_pose
 from visualization_msgs.msg import Marker
@@ -29,21 +33,33 @@ from nbv_planner.world.scene import Scene
 SCENE = Scene()
 POSE = view_pose(1.0)
 CANDIDATES = Candidates(
-    *polar_to_cartesian(np.arange(8) * 0.7, 10.0), np.arange(8) * 0.7,
-    np.array([0.0, 1.0, 2.0, 3.0, np.nan, -np.inf, 4.0, 5.0]), np.zeros(8),
+    *polar_to_cartesian(np.arange(8) * 0.7, 10.0),
+    np.arange(8) * 0.7,
+    np.array([0.0, 1.0, 2.0, 3.0, np.nan, -np.inf, 4.0, 5.0]),
+    np.zeros(8),
     np.array([True, True, True, True, True, True, True, False]),
-)  # fmt: skip
+)
 HITS = np.column_stack(polar_to_cartesian(np.linspace(0.0, 6.0, 30), 5.0))
 FULL = SceneContent(SCENE, wavy_belief(1), HITS, POSE, view_pose(2.0), CANDIDATES)
 
 _ANNULUS = FreeViewSpace.annulus(ViewSpaceSettings(view_space="annulus"), SCENE).candidates
-FREE = dataclasses.replace(FULL, candidates=Candidates(
-    *_ANNULUS.position.T, _ANNULUS.view_angle, np.sin(3.0 * _ANNULUS.view_angle) - _ANNULUS.turn**2,
-    np.zeros(len(_ANNULUS)), np.ones(len(_ANNULUS), dtype=bool), None, _ANNULUS.turn,
-))
+FREE = dataclasses.replace(
+    FULL,
+    candidates=Candidates(
+        *_ANNULUS.position.T,
+        _ANNULUS.view_angle,
+        np.sin(3.0 * _ANNULUS.view_angle) - _ANNULUS.turn**2,
+        np.zeros(len(_ANNULUS)),
+        np.ones(len(_ANNULUS), dtype=bool),
+        None,
+        _ANNULUS.turn,
+    ),
+)
 
 
-FENCED = dataclasses.replace(FREE, ground=ground_of(GroundSettings(no_go_polygons="8,2 11,2 11,6"), 20.0))
+FENCED = dataclasses.replace(
+    FREE, ground=ground_of(GroundSettings(no_go_polygons="8,2 11,2 11,6"), 20.0)
+)
 
 
 def markers(content: SceneContent) -> dict[str, Marker]:
@@ -65,7 +81,9 @@ def areas(triangles: np.ndarray) -> np.ndarray:
 def test_every_part_is_there_once_in_the_object_frame_with_stable_ids():
     array = scene_markers(FENCED, header("object", 7)).markers
     assert [marker.ns for marker in array] == list(PARTS)
-    assert {(marker.id, marker.action, marker.header.frame_id) for marker in array} == {(0, Marker.ADD, "object")}
+    assert {(marker.id, marker.action, marker.header.frame_id) for marker in array} == {
+        (0, Marker.ADD, "object")
+    }
     assert {marker.pose.orientation.w for marker in array} == {1.0}
 
 
@@ -73,16 +91,26 @@ def test_what_is_barred_is_edged_and_the_way_to_the_goal_leads_around_it():
     assert markers(FREE)["barred"].action == Marker.DELETE
     ground = ground_of(GroundSettings(no_go_polygons="7,2 12,2 12,6 7,6", robot_radius=0.3), 20.0)
     start, goal = view_pose(0.0), view_pose(1.0)
-    content = dataclasses.replace(FULL, belief=belief_of(3.0, 4.0), pose=start, goal=goal, ground=ground)
+    content = dataclasses.replace(
+        FULL, belief=belief_of(3.0, 4.0), pose=start, goal=goal, ground=ground
+    )
     found = markers(content)
     way, edge = (np.array([(p.x, p.y) for p in found[name].points]) for name in ("path", "barred"))
     believed = ground.with_object(content.belief.angle, content.belief.upper, SCENE.radius_max)
-    assert np.hypot(*np.diff(way, axis=0).T).sum() > 1.05 * np.hypot(start.x - goal.x, start.y - goal.y)
+    assert np.hypot(*np.diff(way, axis=0).T).sum() > 1.05 * np.hypot(
+        start.x - goal.x, start.y - goal.y
+    )
     assert not believed.zones(*way.T).any()
     side = ground.map.resolution
     assert believed.zones(*edge.T).all()
-    free = [believed.zones(*(edge + side * np.array(step)).T) == 0 for step in ((1, 0), (-1, 0), (0, 1), (0, -1))]
-    diagonal = [believed.zones(*(edge + side * np.array(step)).T) == 0 for step in ((1, 1), (-1, -1), (-1, 1), (1, -1))]
+    free = [
+        believed.zones(*(edge + side * np.array(step)).T) == 0
+        for step in ((1, 0), (-1, 0), (0, 1), (0, -1))
+    ]
+    diagonal = [
+        believed.zones(*(edge + side * np.array(step)).T) == 0
+        for step in ((1, 1), (-1, -1), (-1, 1), (1, -1))
+    ]
     assert np.any(free + diagonal, axis=0).all()
 
 
@@ -110,7 +138,10 @@ def test_what_is_not_known_is_deleted(part):
     known = markers(dataclasses.replace(FENCED, **{part: None}))
     deleted = {name for name, m in known.items() if m.action == m.DELETE}
     expected = {
-        "belief": {"band", "mean", "barred"}, "pose": {"cone", "path"}, "goal": {"goal", "path"}, "ground": {"barred"},
+        "belief": {"band", "mean", "barred"},
+        "pose": {"cone", "path"},
+        "goal": {"goal", "path"},
+        "ground": {"barred"},
     }.get(part, {part})
     assert deleted == expected
 
@@ -123,7 +154,9 @@ def test_no_hits_yet_is_a_deletion():
 def test_band_has_the_area_of_the_ring(seed, shift):
     """Also where the lower bound is negative: it then lies at the centre."""
     belief = wavy_belief(seed, size=90)
-    belief = dataclasses.replace(belief, lower=belief.lower - 6.0 + shift, upper=belief.upper - 6.0 + shift)
+    belief = dataclasses.replace(
+        belief, lower=belief.lower - 6.0 + shift, upper=belief.upper - 6.0 + shift
+    )
     area = areas(corners(markers(dataclasses.replace(FULL, belief=belief))["band"]))
     step = 2.0 * np.pi / 90
 
@@ -149,7 +182,9 @@ def test_negative_lower_bound_fills_to_the_centre_and_not_beyond():
 
 def test_every_number_is_finite_also_where_utilities_are_not():
     for marker in markers(FENCED).values():
-        numbers = [(p.x, p.y, p.z) for p in marker.points] + [(c.r, c.g, c.b, c.a) for c in marker.colors]
+        numbers = [(p.x, p.y, p.z) for p in marker.points] + [
+            (c.r, c.g, c.b, c.a) for c in marker.colors
+        ]
         assert all(np.isfinite(row).all() for row in numbers)
         assert marker.scale.x > 0.0
         assert 0.0 < marker.color.a <= 1.0
@@ -159,7 +194,9 @@ def test_candidates_are_coloured_by_utility_and_grey_where_there_is_none():
     found = [(c.r, c.g, c.b) for c in markers(FULL)["candidates"].colors]
     grey = pytest.approx(colors.rgb(colors.FAINT), abs=1e-6)
     assert [rgb == grey for rgb in found] == [False, False, False, False, True, True, False, True]
-    lightness = [0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in (found[i] for i in (0, 1, 2, 3, 6))]
+    lightness = [
+        0.2126 * r + 0.7152 * g + 0.0722 * b for r, g, b in (found[i] for i in (0, 1, 2, 3, 6))
+    ]
     assert lightness == sorted(lightness)
     assert lightness[-1] - lightness[0] > 0.5
 
@@ -251,19 +288,25 @@ def test_candidates_are_listened_to_while_somebody_asks_for_markers(world):
     mapper = world.start(SurfaceMapperNode, grid_size=120)
 
     def listens() -> bool:
-        return "/nbv_planner/candidates" in {subscription.topic_name for subscription in mapper.subscriptions}
+        return "/nbv_planner/candidates" in {
+            subscription.topic_name for subscription in mapper.subscriptions
+        }
 
     world.spin_some()
     assert not listens()
     for _ in range(2):
         heard: list[MarkerArray] = []
-        subscription = world.peer.create_subscription(MarkerArray, "markers", heard.append, qos.latched())
+        subscription = world.peer.create_subscription(
+            MarkerArray, "markers", heard.append, qos.latched()
+        )
         world.spin_until(listens, "its ear for candidates")
         world.peer.destroy_subscription(subscription)
         world.spin_until(lambda: not listens(), "the end of it")
 
 
-@pytest.mark.parametrize(("most", "size", "parts"), [(5000, 900, 14), (10, 3, 20), (10, 35, 4), (7, 1, 40), (1, 2, 3)])
+@pytest.mark.parametrize(
+    ("most", "size", "parts"), [(5000, 900, 14), (10, 3, 20), (10, 35, 4), (7, 1, 40), (1, 2, 3)]
+)
 def test_hits_are_thinned_however_they_come(most, size, parts):
     found, expected = np.empty((0, 2)), np.empty((2, 0))
     for k in range(parts):
@@ -288,26 +331,34 @@ def test_markers_of_an_episode_and_their_deletion_on_reset(world):
     from nbv_planner.world.objects import parse_object
     from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
-    camera = SimulatedCamera(parse_object("polygon:star", SCENE), SCENE, SensorSettings(num_beams=21))
+    camera = SimulatedCamera(
+        parse_object("polygon:star", SCENE), SCENE, SensorSettings(num_beams=21)
+    )
     world.start(SurfaceMapperNode, grid_size=120)
     heard = world.listen(MarkerArray, "markers", qos.latched())
     say = {
         name: world.speaker(kind, name, profile)
         for kind, name, profile in (
-            (PoseStamped, "goal_pose", None), (PoseStamped, "camera_pose", None), (LaserScan, "scan", None),
+            (PoseStamped, "goal_pose", None),
+            (PoseStamped, "camera_pose", None),
+            (LaserScan, "scan", None),
             (PointCloud2, "nbv_planner/candidates", qos.latched()),
         )
-    }  # fmt: skip
+    }
     angle, cost = np.arange(8) * 0.7, np.zeros(8)
     views, utilities = Poses.from_polar(angle, np.linspace(9.0, 12.0, 8), cost), np.sin(angle)
-    decision = conversions.Decision(at(1.0), 0.3, 0.3, 2.0, 0.1, views, utilities, cost, cost != 0.0)
+    decision = conversions.Decision(
+        at(1.0), 0.3, 0.3, 2.0, 0.1, views, utilities, cost, cost != 0.0
+    )
     say["nbv_planner/candidates"](conversions.candidates_to_msg(decision, header("object", 5)))
     say["goal_pose"](pose_msg(POSE, 5))
     say["camera_pose"](pose_msg(POSE, 10))
     say["scan"](conversions.scan_to_msg(camera.scan(POSE, 1, 0), header("camera", 10)))
 
     def complete():
-        return heard and all(marker.action == Marker.ADD for marker in heard[-1].markers if marker.ns != "barred")
+        return heard and all(
+            marker.action == Marker.ADD for marker in heard[-1].markers if marker.ns != "barred"
+        )
 
     world.spin_until(complete, "every part")
     assert len({m.ns: m for m in heard[-1].markers}["hits"].points) > 5

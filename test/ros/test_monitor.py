@@ -1,4 +1,6 @@
-"""The monitor puts an episode together from topics, whatever the order, and survives what the nodes survive."""
+"""The monitor puts an episode together from topics, whatever the order, and survives what the nodes
+survive.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ import pytest
 from beliefs import wavy_belief
 from views import at
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -36,7 +40,9 @@ HERE = view_pose(1.0)
 
 
 class Nodes:
-    """Says what the three nodes would say, to a monitor in the default context (as the demo has it)."""
+    """Says what the three nodes would say, to a monitor in the default context (as the demo has
+    it).
+    """
 
     def __init__(self) -> None:
         self.monitor = EpisodeMonitor(SCENE, MeasurementSettings())
@@ -56,9 +62,22 @@ class Nodes:
         }
         angle, cost = np.arange(8) * 0.7, np.zeros(8)
         self.decision = conversions.Decision(
-            at(1.0), 0.3, 0.3, 2.0, 0.1, Poses.on_circle(angle, 10.0), np.sin(angle), cost, cost != 0.0
+            at(1.0),
+            0.3,
+            0.3,
+            2.0,
+            0.1,
+            Poses.on_circle(angle, 10.0),
+            np.sin(angle),
+            cost,
+            cost != 0.0,
         )
-        self.say("status", conversions.status_message("s", DiagnosticStatus.OK, "m", {"state": "MOVING", "views": 0}))
+        self.say(
+            "status",
+            conversions.status_message(
+                "s", DiagnosticStatus.OK, "m", {"state": "MOVING", "views": 0}
+            ),
+        )
         self.say("info", String(data=info_of(wavy_belief(1, size=50), 0).text))  # of the prior
         while self.monitor.state != ("MOVING", "m") or self.monitor.log.info is None:
             self.executor.spin_once(timeout_sec=0.1)
@@ -72,18 +91,30 @@ class Nodes:
             self.executor.spin_once(timeout_sec=0.01)
 
     def iteration(self, number: int, stamp: int, angle: float = 1.0, **more):
-        values = {"round": number, "goal_stamp": stamp, "view_angle": angle, "utility": 0.1 + 0.2,
-                  "planning_milliseconds": 1.5, **more}  # fmt: skip
+        values = {
+            "round": number,
+            "goal_stamp": stamp,
+            "view_angle": angle,
+            "utility": 0.1 + 0.2,
+            "planning_milliseconds": 1.5,
+            **more,
+        }
         return conversions.status_message("i", DiagnosticStatus.OK, "", values)
 
     def message(self, topic: str, number: int, stamp: int):
         """What a node says of the view whose goal has this stamp; scans are taken 5 ns later."""
         messages = {
             "iteration": lambda: self.iteration(number, stamp),
-            "candidates": lambda: conversions.candidates_to_msg(self.decision, header("object", stamp)),
-            "surface": lambda: conversions.belief_to_msg(wavy_belief(1, size=50), header("object", stamp + 5)),
+            "candidates": lambda: conversions.candidates_to_msg(
+                self.decision, header("object", stamp)
+            ),
+            "surface": lambda: conversions.belief_to_msg(
+                wavy_belief(1, size=50), header("object", stamp + 5)
+            ),
             "info": lambda: String(data=info_of(wavy_belief(1, size=50), stamp + 5).text),
-            "scan": lambda: conversions.scan_to_msg(CAMERA.scan(HERE, number), header("camera", stamp + 5)),
+            "scan": lambda: conversions.scan_to_msg(
+                CAMERA.scan(HERE, number), header("camera", stamp + 5)
+            ),
             "pose": lambda: pose_msg(HERE, stamp + 5),
         }
         return messages[topic]()
@@ -91,7 +122,11 @@ class Nodes:
 
 @pytest.fixture
 def nodes(monkeypatch):
-    rclpy.init(args=[], domain_id=free_domain_id(), signal_handler_options=rclpy.signals.SignalHandlerOptions.NO)
+    rclpy.init(
+        args=[],
+        domain_id=free_domain_id(),
+        signal_handler_options=rclpy.signals.SignalHandlerOptions.NO,
+    )
     made = Nodes()
     yield made
     made.executor.shutdown(timeout_sec=1.0)
@@ -145,13 +180,26 @@ def test_a_goal_given_up_for_another_is_no_step_of_its_own(nodes):
     [
         ("MAX_VIEWS", {}, {"views": 1.0}),
         ("STOPPED", {}, {"views": 1.0}),
-        ("NO_GAIN", {"predicted_gain": 0.1, "min_gain": 0.5}, {"predicted_gain": 0.1, "min_gain": 0.5}),
+        (
+            "NO_GAIN",
+            {"predicted_gain": 0.1, "min_gain": 0.5},
+            {"predicted_gain": 0.1, "min_gain": 0.5},
+        ),
     ],
 )
 def test_the_end_is_heard_with_its_reason_and_figures(nodes, reason, figures, expected):
-    values = {**figures, "state": "DONE", "views": 1, "coverage_estimate": 0.5, "elapsed": 2.0, "reason": reason,
-              "detail": "why"}  # fmt: skip
-    nodes.say("status", conversions.status_message("s", DiagnosticStatus.OK, f"{reason}: why", values))
+    values = {
+        **figures,
+        "state": "DONE",
+        "views": 1,
+        "coverage_estimate": 0.5,
+        "elapsed": 2.0,
+        "reason": reason,
+        "detail": "why",
+    }
+    nodes.say(
+        "status", conversions.status_message("s", DiagnosticStatus.OK, f"{reason}: why", values)
+    )
     assert nodes.monitor.termination == Termination(TerminationReason(reason), expected, "why")
     assert nodes.monitor.state == ("DONE", f"{reason}: why")
     assert not nodes.monitor.complete  # the view has not been put together yet
@@ -208,7 +256,12 @@ def status(nodes, views, **more):
 
 
 def estimate(mean):
-    return {"coverage_mean": mean, "coverage_lower": 0.1, "coverage_upper": 0.9, "coverage_probability": 0.5}
+    return {
+        "coverage_mean": mean,
+        "coverage_lower": 0.1,
+        "coverage_upper": 0.9,
+        "coverage_probability": 0.5,
+    }
 
 
 def test_estimates_are_kept_by_the_number_of_views(nodes):

@@ -1,4 +1,6 @@
-"""The kit with MuJoCo: its robot has wheels, contact and friction; its one command reconstructs what stands there."""
+"""The kit with MuJoCo: its robot has wheels, contact and friction; its one command reconstructs
+what stands there.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ import numpy as np
 import pytest
 import yaml
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 pytest.importorskip("mujoco", reason="MuJoCo is not installed (pip install '.[mujoco]')")
 sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "mujoco"))
 
@@ -37,10 +41,16 @@ ROBOT = yaml.safe_load((EXAMPLE / "params.yaml").read_text())["mujoco_robot"]["r
 SCENE, POSES = from_mapping(Scene, VALUES), from_mapping(PoseSettings, VALUES)
 
 
-def drive(machine: Machine, angle: float, seconds: float = 60.0) -> list[tuple[float, float, float]]:
+def drive(
+    machine: Machine, angle: float, seconds: float = 60.0
+) -> list[tuple[float, float, float]]:
     """Drive to the view at an angle; returns the poses on the way, the last one at the goal."""
     carrier = POSES.carrier(CameraPose.from_polar(angle, SCENE.view_distance))
-    goal, limits, speed = (carrier.x, carrier.y, carrier.yaw), (ROBOT["speed"], ROBOT["acceleration"]), 0.0
+    goal, limits, speed = (
+        (carrier.x, carrier.y, carrier.yaw),
+        (ROBOT["speed"], ROBOT["acceleration"]),
+        0.0,
+    )
     poses = [machine.pose]
     while len(poses) * TICK < seconds:
         wanted, turn = command(machine.pose, goal, ROBOT["closed"], limits)
@@ -48,14 +58,21 @@ def drive(machine: Machine, angle: float, seconds: float = 60.0) -> list[tuple[f
         machine.drive(speed, turn, TICK)
         poses.append(machine.pose)
         off = math.remainder(goal[2] - poses[-1][2], 2.0 * math.pi)
-        near = math.dist(poses[-1][:2], goal[:2]) < VALUES["position_tolerance"] / 2 and abs(off) < 0.02
+        near = (
+            math.dist(poses[-1][:2], goal[:2]) < VALUES["position_tolerance"] / 2
+            and abs(off) < 0.02
+        )
         if near and speed == wanted:
             return poses
-    raise AssertionError(f"not at {angle:g} rad after {seconds:g} s: {poses[-1]} in place of {goal}")
+    raise AssertionError(
+        f"not at {angle:g} rad after {seconds:g} s: {poses[-1]} in place of {goal}"
+    )
 
 
 def exit_of(geom: str, model: mujoco.MjModel, angle: np.ndarray) -> np.ndarray:
-    """Where rays from the origin leave an upright box or cylinder that holds it: computed, not cast."""
+    """Where rays from the origin leave an upright box or cylinder that holds it: computed, not
+    cast.
+    """
     which = model.geom(geom)
     turn = 2.0 * math.atan2(which.quat[3], which.quat[0])
     rotation = np.array([[math.cos(turn), math.sin(turn)], [-math.sin(turn), math.cos(turn)]])
@@ -71,10 +88,14 @@ def exit_of(geom: str, model: mujoco.MjModel, angle: np.ndarray) -> np.ndarray:
 
 
 def test_the_judge_measures_the_outline_that_the_parts_of_the_object_have():
-    """Each part is convex and holds the origin, so their union is star-shaped: the farthest exit is the outline."""
+    """Each part is convex and holds the origin, so their union is star-shaped: the farthest exit is
+    the outline.
+    """
     model = Machine(WORLD).model
     angle, radius = kit.outline(WORLD, 720).T
-    names = [model.geom(number).name for number in np.flatnonzero(model.geom_group == kit.OBJECT_GROUP)]
+    names = [
+        model.geom(number).name for number in np.flatnonzero(model.geom_group == kit.OBJECT_GROUP)
+    ]
     assert len(names) == 4
     expected = np.max([exit_of(name, model, angle + 1e-9) for name in names], axis=0)
     assert radius == pytest.approx(expected, abs=1e-6)
@@ -88,8 +109,18 @@ def test_the_lidar_measures_the_outline_from_where_it_is_mounted():
     camera = POSES.camera(POSES.carrier(CameraPose.from_polar(0.0, SCENE.view_distance)))
     assert (camera.x, camera.y) == pytest.approx((2.0, 0.0))
     bearing = np.radians(np.linspace(-45.0, 45.0, len(ranges))) + heading + POSES.mount_yaw
-    at_x = x + POSES.mount_x * math.cos(heading) - POSES.mount_y * math.sin(heading) + ranges * np.cos(bearing)
-    at_y = y + POSES.mount_x * math.sin(heading) + POSES.mount_y * math.cos(heading) + ranges * np.sin(bearing)
+    at_x = (
+        x
+        + POSES.mount_x * math.cos(heading)
+        - POSES.mount_y * math.sin(heading)
+        + ranges * np.cos(bearing)
+    )
+    at_y = (
+        y
+        + POSES.mount_x * math.sin(heading)
+        + POSES.mount_y * math.cos(heading)
+        + ranges * np.sin(bearing)
+    )
     hits = np.hypot(at_x, at_y) < SCENE.radius_max
     angle, radius = kit.outline(WORLD).T
     expected = np.interp(np.arctan2(at_y, at_x)[hits], angle, radius, period=2.0 * math.pi)
@@ -98,7 +129,9 @@ def test_the_lidar_measures_the_outline_from_where_it_is_mounted():
 
 
 def test_the_depth_image_agrees_with_the_lidar_beside_it():
-    """Upright surfaces are as deep in every row: depth along the axis, by the focal length that camera_info names."""
+    """Upright surfaces are as deep in every row: depth along the axis, by the focal length that
+    camera_info names.
+    """
     machine = Machine(WORLD)
     ranges, depth = machine.sense()
     row = depth[depth.shape[0] // 2]
@@ -108,7 +141,8 @@ def test_the_depth_image_agrees_with_the_lidar_beside_it():
     near = (distance < 5.8) & (np.abs(bearing) < beams[-1])
     expected = np.interp(bearing[near], beams, ranges)
     assert near.sum() > 80
-    assert np.mean(np.abs(distance[near] - expected) < 0.01) > 0.9  # but for edges, which fall between two beams
+    # but for edges, which fall between two beams
+    assert np.mean(np.abs(distance[near] - expected) < 0.01) > 0.9
 
 
 @pytest.mark.parametrize("angles", [(2.5, 5.0, 0.3), (3.5, 4.4, 3.5), (6.2, 0.1, 1.6)])
@@ -148,10 +182,27 @@ def test_views_before_the_column_are_blocked():
 def start_kit(folder: Path, domain: int, *words: str) -> subprocess.Popen[str]:
     """The one command, with its results in `folder`/run."""
     return subprocess.Popen(
-        [sys.executable, str(EXAMPLE / "run.py"), "--domain", str(domain), "--out", "run", "--no-figures", *words],
-        text=True, cwd=folder,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLE.parents[1]), os.environ.get("PYTHONPATH", "")])},
+        [
+            sys.executable,
+            str(EXAMPLE / "run.py"),
+            "--domain",
+            str(domain),
+            "--out",
+            "run",
+            "--no-figures",
+            *words,
+        ],
+        text=True,
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(
+                [str(EXAMPLE.parents[1]), os.environ.get("PYTHONPATH", "")]
+            ),
+        },
     )
 
 
@@ -159,7 +210,10 @@ def test_the_object_is_reconstructed_in_simulated_physics(tmp_path):
     domain = free_domain_id()
     with World(domain) as world:
         process = start_kit(tmp_path, domain, "--speedup", "8")
-        images, infos = world.listen(Image, "depth/image_rect_raw"), world.listen(CameraInfo, "depth/camera_info")
+        images, infos = (
+            world.listen(Image, "depth/image_rect_raw"),
+            world.listen(CameraInfo, "depth/camera_info"),
+        )
         world.spin_until(lambda: (images and infos) or process.poll() is not None, "a depth image")
     printed, _ = process.communicate(timeout=240)
     assert process.returncode == 0, printed

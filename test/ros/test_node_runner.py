@@ -11,7 +11,9 @@ import time
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from ros_world import PATIENCE, World
 
@@ -27,7 +29,9 @@ ASK = (
 
 def asked_by_another_process(domain: int) -> str:
     asked = ASK.format(domain, domain, node_processes._PARTICIPANT_PORTS)
-    found = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=False, env=os.environ)
+    found = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, check=False, env=os.environ
+    )
     return found.stdout.strip() or found.stderr
 
 
@@ -36,7 +40,8 @@ def domain(monkeypatch):
     """Return the only domain that may be given out here; no other test gets one above 101."""
     only = 102 + os.getpid() % 100
     monkeypatch.setattr(node_processes, "_DOMAINS", range(only, only + 1))
-    monkeypatch.setattr(node_processes, "_PARTICIPANT_PORTS", range(10, 14))  # there any program may get more of them
+    # there any program may get more of them
+    monkeypatch.setattr(node_processes, "_PARTICIPANT_PORTS", range(10, 14))
     yield only
     while node_processes._reserved:
         node_processes._reserved.pop().close()

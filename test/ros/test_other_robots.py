@@ -1,4 +1,6 @@
-"""The recipes of examples/, run as they stand with robots of another make: whole episodes of separate processes."""
+"""The recipes of examples/, run as they stand with robots of another make: whole episodes of
+separate processes.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ import numpy as np
 import pytest
 import yaml
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from other_robots import ELLIPSE, MOUNT, SIDE
 from std_msgs.msg import String
@@ -39,7 +43,11 @@ def renamed(recipe: str) -> list[str]:
     (command,) = re.findall(r"^ros2 launch (?:.*\\\n)*.*$", text, re.MULTILINE)
     assert f"params_file:=examples/{recipe}/params.yaml" in command
     rules = re.findall(r"(\w+)_topic:=(\S+)", command)
-    return [word for old, new in rules for word in ("-r", f"{'/' if old.startswith('tf') else ''}{old}:={new}")]
+    return [
+        word
+        for old, new in rules
+        for word in ("-r", f"{'/' if old.startswith('tf') else ''}{old}:={new}")
+    ]
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -47,12 +55,16 @@ def test_a_recipe_has_fifteen_lines_at_most_and_says_nothing_of_the_sensors_fiel
     text = (EXAMPLES / recipe / "params.yaml").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 15
     given = yaml.safe_load(text)["/**"]["ros__parameters"]
-    assert not {"field_of_view", "range_min", "range_max", "mount_x", "mount_y", "mount_yaw"} & set(given)
+    assert not {"field_of_view", "range_min", "range_max", "mount_x", "mount_y", "mount_yaw"} & set(
+        given
+    )
 
 
 @pytest.fixture
 def episode(world, processes):
-    """Return a function that runs an episode of a robot with the nodes of a recipe; gives what can be judged."""
+    """Return a function that runs an episode of a robot with the nodes of a recipe; gives what can
+    be judged.
+    """
     infos = world.listen(String, "run_info", qos.latched(10))
     learned = world.listen(String, "surface_info", qos.latched(10))
 
@@ -65,10 +77,15 @@ def episode(world, processes):
             processes.start("nbv_planner.ros.executables", name, *arguments, *now)
         found = processes.episode()
         parameters = world.spin_until(
-            lambda: next((p for p in map(parameters_from_msg, infos[-1:]) if "surface_mapper" in p.nodes), None),
+            lambda: next(
+                (p for p in map(parameters_from_msg, infos[-1:]) if "surface_mapper" in p.nodes),
+                None,
+            ),
             "the parameters",
         )
-        known = world.spin_until(lambda: learned and info_from_text(learned[-1].data), "what was learned")
+        known = world.spin_until(
+            lambda: learned and info_from_text(learned[-1].data), "what was learned"
+        )
         return Judged(found.end, found.views, found.belief, parameters, known)
 
     return run
@@ -83,12 +100,18 @@ class Judged:
         self.mount = known.mount
 
     def assert_seen(self, text: str, error: float) -> None:
-        """The object was in view, 95 % of it at least, and where something was hit the surface is right."""
+        """The object was in view, 95 % of it at least, and where something was hit the surface is
+        right.
+        """
         assert self.end["reason"] in ("COVERED", "BAND_NARROW"), self.end
         shape = parse_object(text, self.scene)
         distance = self.scene.view_distance
-        space = CircleViewSpace(ViewSpaceSettings(), distance, angles=np.linspace(0, 2 * math.pi, 100))
-        judge = EpisodeJudge(StarTruth(surface_points(shape, self.scene.pixel_size), self.scene, shape), space)
+        space = CircleViewSpace(
+            ViewSpaceSettings(), distance, angles=np.linspace(0, 2 * math.pi, 100)
+        )
+        judge = EpisodeJudge(
+            StarTruth(surface_points(shape, self.scene.pixel_size), self.scene, shape), space
+        )
         for angle in self.views:
             judge.add_view(CameraPose.from_polar(angle, distance), 0.0, 0.0, None)
         assert judge.coverage >= 0.95, self.end
@@ -103,9 +126,19 @@ class Judged:
 PLANNING = ("surface_mapper", "nbv_planner")
 X, Y, YAW = MOUNT
 AS_TOPIC = [
-    "-r", "camera_pose:=/rover/where", "-p", "pose_source:=topic", "-p", "base_frame:=''", "-p", f"mount_x:={X}",
-    "-p", f"mount_y:={Y}", "-p", f"mount_yaw:={YAW}",
-]  # fmt: skip
+    "-r",
+    "camera_pose:=/rover/where",
+    "-p",
+    "pose_source:=topic",
+    "-p",
+    "base_frame:=''",
+    "-p",
+    f"mount_x:={X}",
+    "-p",
+    f"mount_y:={Y}",
+    "-p",
+    f"mount_yaw:={YAW}",
+]
 
 
 def assert_lidar(run: Judged) -> None:

@@ -31,5 +31,7 @@ with signals_interrupt() as came:
 
 
 def test_a_signal_while_the_executor_is_made_ends_the_command_without_a_word_more():
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=180, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT], capture_output=True, text=True, timeout=180, check=False
+    )
     assert (done.returncode, done.stdout, done.stderr) == (0, "interrupted [15]\n", "")

@@ -1,4 +1,6 @@
-"""Parameters: declared once with unit, range and description; bad ones stop a node at start with a message."""
+"""Parameters: declared once with unit, range and description; bad ones stop a node at start with a
+message.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import sys
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
@@ -24,17 +28,26 @@ from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.settings import settings_of
 
-NODES = {"depth_camera": DepthCamera, "surface_mapper": SurfaceMapperNode, "nbv_planner": NbvPlannerNode}
+NODES = {
+    "depth_camera": DepthCamera,
+    "surface_mapper": SurfaceMapperNode,
+    "nbv_planner": NbvPlannerNode,
+}
 ROS_OWN = {"use_sim_time", "start_type_description_service"}
 TYPES = {
-    bool: Parameter.Type.BOOL, int: Parameter.Type.INTEGER, float: Parameter.Type.DOUBLE, str: Parameter.Type.STRING,
+    bool: Parameter.Type.BOOL,
+    int: Parameter.Type.INTEGER,
+    float: Parameter.Type.DOUBLE,
+    str: Parameter.Type.STRING,
     tuple: Parameter.Type.DOUBLE_ARRAY,
-}  # fmt: skip
+}
 
 
 def declared(name: str):
     """But those of plug-ins, of which the defaults name none."""
-    return [entry for cls in NODE_SETTINGS[name] for entry in settings_of(cls) if "." not in entry[0]]
+    return [
+        entry for cls in NODE_SETTINGS[name] for entry in settings_of(cls) if "." not in entry[0]
+    ]
 
 
 def plain(value):
@@ -48,14 +61,19 @@ def test_every_parameter_is_described_with_its_unit_type_range_and_default(world
         found, parameter = node.describe_parameter(key), node.get_parameter(key)
         assert meta.description
         follows = f" If not given, in proportion to {meta.scale}." if meta.scale else ""
-        assert found.description == meta.description + (f" [{meta.unit}]" if meta.unit else "") + follows
+        assert (
+            found.description
+            == meta.description + (f" [{meta.unit}]" if meta.unit else "") + follows
+        )
         assert found.additional_constraints.startswith(meta.allowed())
         fixed = "fixed at start" if meta.start_only else "fixed while the node is configured"
         assert (fixed in found.additional_constraints) is meta.read_only
         assert found.read_only is meta.start_only
         assert found.type == TYPES[type(default)].value
         assert (parameter.type_, plain(parameter.value)) == (TYPES[type(default)], plain(default))
-        ranges = {float: found.floating_point_range, int: found.integer_range}.get(type(default), [])
+        ranges = {float: found.floating_point_range, int: found.integer_range}.get(
+            type(default), []
+        )
         if type(default) in (int, float) and (meta.minimum is not None or meta.maximum is not None):
             (bounds,) = ranges
             assert meta.minimum is None or bounds.from_value == meta.minimum
@@ -66,7 +84,11 @@ def test_every_parameter_is_described_with_its_unit_type_range_and_default(world
 
 def test_of_plug_ins_those_in_use_are_declared_and_those_that_are_given(world):
     node = world.start(NODES["nbv_planner"], planner="design", **{"frontier.radius": 1.5})
-    names = {name for name in node.get_parameters_by_prefix("") if "." in name and not name.startswith("qos_")}
+    names = {
+        name
+        for name in node.get_parameters_by_prefix("")
+        if "." in name and not name.startswith("qos_")
+    }
     assert names == {"design.criterion", "design.grid", "frontier.radius"}
 
 
@@ -75,7 +97,9 @@ def test_nothing_is_declared_that_the_settings_do_not_know(world, name):
     node = world.start(NODES[name])
     known = {key for key, _, _ in declared(name)} | ROS_OWN
     names = set(node.get_parameters_by_prefix(""))
-    assert {key for key in names if not key.startswith("qos_overrides.")} - ROS_OWN == known - ROS_OWN
+    assert {
+        key for key in names if not key.startswith("qos_overrides.")
+    } - ROS_OWN == known - ROS_OWN
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -85,28 +109,46 @@ def test_descriptions_are_seen_from_outside_after_a_value_was_given(world, name)
     world.spin_until(client.services_are_ready, "the parameter services")
     answer = world.result(client.describe_parameters(["view_distance"]), "descriptions")
     (found,) = answer.descriptors
-    assert found.description == "Radius of the view circle. [m] If not given, in proportion to radius_max."
+    assert (
+        found.description
+        == "Radius of the view circle. [m] If not given, in proportion to radius_max."
+    )
     assert found.floating_point_range[0].from_value == 1e-5
-    assert found.additional_constraints == ">= 1e-05 and <= 1e+07; fixed while the node is configured"
+    assert (
+        found.additional_constraints == ">= 1e-05 and <= 1e+07; fixed while the node is configured"
+    )
     assert node.scene.view_distance == 12.0
 
 
 @pytest.mark.parametrize("name", NODES)
 def test_every_topic_of_the_node_can_have_its_qos_overridden(world, name):
     node = world.start(NODES[name])
-    given = {key.removeprefix("qos_overrides.") for key in node.get_parameters_by_prefix("") if "qos_over" in key}
+    given = {
+        key.removeprefix("qos_overrides.")
+        for key in node.get_parameters_by_prefix("")
+        if "qos_over" in key
+    }
     by_rclpy = {"/rosout", "/parameter_events", "/clock", f"/{name}/transition_event"}
     for publisher in node.publishers:
-        assert publisher.topic_name in by_rclpy or f"{publisher.topic_name}.publisher.depth" in given
+        assert (
+            publisher.topic_name in by_rclpy or f"{publisher.topic_name}.publisher.depth" in given
+        )
     for subscription in node.subscriptions:
-        assert subscription.topic_name in by_rclpy or f"{subscription.topic_name}.subscription.depth" in given
+        assert (
+            subscription.topic_name in by_rclpy
+            or f"{subscription.topic_name}.subscription.depth" in given
+        )
 
 
 def test_qos_overrides_are_applied(world):
     reliability = {"qos_overrides./scan.publisher.reliability": "best_effort"}
     camera = world.start(DepthCamera, **reliability, **{"qos_overrides./scan.publisher.depth": 3})
-    mapper = world.start(SurfaceMapperNode, **{"qos_overrides./scan.subscription.reliability": "reliable"})
-    (offered,) = [publisher.qos_profile for publisher in camera.publishers if publisher.topic_name == "/scan"]
+    mapper = world.start(
+        SurfaceMapperNode, **{"qos_overrides./scan.subscription.reliability": "reliable"}
+    )
+    (offered,) = [
+        publisher.qos_profile for publisher in camera.publishers if publisher.topic_name == "/scan"
+    ]
     (wanted,) = [heard.qos_profile for heard in mapper.subscriptions if heard.topic_name == "/scan"]
     assert (offered.reliability, offered.depth) == (ReliabilityPolicy.BEST_EFFORT, 3)
     assert wanted.reliability == ReliabilityPolicy.RELIABLE
@@ -115,40 +157,130 @@ def test_qos_overrides_are_applied(world):
 @pytest.mark.parametrize(
     ("name", "given", "texts"),
     [
-        ("surface_mapper", {"lenght_scale": 0.2}, ["unknown parameter 'lenght_scale'", "known:", "length_scale"]),
-        ("depth_camera", {"objective": "IOA"}, ["unknown parameter 'objective'", "known:", "object_frame"]),
+        (
+            "surface_mapper",
+            {"lenght_scale": 0.2},
+            ["unknown parameter 'lenght_scale'", "known:", "length_scale"],
+        ),
+        (
+            "depth_camera",
+            {"objective": "IOA"},
+            ["unknown parameter 'objective'", "known:", "object_frame"],
+        ),
         ("nbv_planner", {"a.b": 1}, ["unknown parameter 'a.b'"]),
-        ("surface_mapper", {"length_scale": -1.0}, ["length_scale: -1.0 is out of range", ">= 0.001 and <= 100 rad"]),
-        ("depth_camera", {"scan_rate": 0.0}, ["scan_rate: 0.0 is out of range", ">= 1e-09 and <= 1000 Hz"]),
+        (
+            "surface_mapper",
+            {"length_scale": -1.0},
+            ["length_scale: -1.0 is out of range", ">= 0.001 and <= 100 rad"],
+        ),
+        (
+            "depth_camera",
+            {"scan_rate": 0.0},
+            ["scan_rate: 0.0 is out of range", ">= 1e-09 and <= 1000 Hz"],
+        ),
         ("depth_camera", {"num_beams": 0}, ["num_beams: 0 is out of range", ">= 2"]),
-        ("depth_camera", {"field_of_view": 3.2}, ["field_of_view: 3.2 is out of range", ">= 0.0001 and < 3.14159 rad"]),
+        (
+            "depth_camera",
+            {"field_of_view": 3.2},
+            ["field_of_view: 3.2 is out of range", ">= 0.0001 and < 3.14159 rad"],
+        ),
         ("nbv_planner", {"num_views": 0}, ["num_views: 0 is out of range", ">= 1"]),
-        ("nbv_planner", {"goal_timeout": float("inf")}, [
-            "goal_timeout: inf is not a finite number", ">= 1e-09 and <= 1e+09 s"
-        ]),
-        ("surface_mapper", {"noise_std": float("nan")}, ["noise_std: nan is not a finite", ">= 1e-12 and <= 1e+06 m"]),
-        ("surface_mapper", {"length_scale": "wide"}, ["length_scale: 'wide' is text, expected a number"]),
-        ("surface_mapper", {"grid_size": 100.0}, ["grid_size: 100.0 is a number with a fraction, expected an integer"]),
-        ("surface_mapper", {"grid_size": True}, ["grid_size: True is true or false, expected an integer"]),
-        ("nbv_planner", {"wait_for_start": 1}, ["wait_for_start: 1 is an integer, expected true or false"]),
+        (
+            "nbv_planner",
+            {"goal_timeout": float("inf")},
+            ["goal_timeout: inf is not a finite number", ">= 1e-09 and <= 1e+09 s"],
+        ),
+        (
+            "surface_mapper",
+            {"noise_std": float("nan")},
+            ["noise_std: nan is not a finite", ">= 1e-12 and <= 1e+06 m"],
+        ),
+        (
+            "surface_mapper",
+            {"length_scale": "wide"},
+            ["length_scale: 'wide' is text, expected a number"],
+        ),
+        (
+            "surface_mapper",
+            {"grid_size": 100.0},
+            ["grid_size: 100.0 is a number with a fraction, expected an integer"],
+        ),
+        (
+            "surface_mapper",
+            {"grid_size": True},
+            ["grid_size: True is true or false, expected an integer"],
+        ),
+        (
+            "nbv_planner",
+            {"wait_for_start": 1},
+            ["wait_for_start: 1 is an integer, expected true or false"],
+        ),
         ("nbv_planner", {"objective": 5}, ["objective: 5 is an integer, expected a string"]),
-        ("nbv_planner", {"allowed_arcs": 1.0}, ["allowed_arcs: 1.0 is a number with", "expected a list of numbers"]),
-        ("nbv_planner", {"allowed_arcs": [0.0, 1.0, 2.0]}, ["allowed_arcs: has 3 angles, must be pairs"]),
-        ("nbv_planner", {"objective": "XYZ"}, ["objective: 'XYZ' is not known", "one of", "IOA", "UP"]),
-        ("nbv_planner", {"objective": "OSM"}, ["objective: OSM needs the true object, which no robot has"]),
-        ("nbv_planner", {"planner": "best"}, ["planner: 'best' is not known", "one of greedy, two_phase"]),
+        (
+            "nbv_planner",
+            {"allowed_arcs": 1.0},
+            ["allowed_arcs: 1.0 is a number with", "expected a list of numbers"],
+        ),
+        (
+            "nbv_planner",
+            {"allowed_arcs": [0.0, 1.0, 2.0]},
+            ["allowed_arcs: has 3 angles, must be pairs"],
+        ),
+        (
+            "nbv_planner",
+            {"objective": "XYZ"},
+            ["objective: 'XYZ' is not known", "one of", "IOA", "UP"],
+        ),
+        (
+            "nbv_planner",
+            {"objective": "OSM"},
+            ["objective: OSM needs the true object, which no robot has"],
+        ),
+        (
+            "nbv_planner",
+            {"planner": "best"},
+            ["planner: 'best' is not known", "one of greedy, two_phase"],
+        ),
         ("nbv_planner", {"first_candidate": 100}, ["first_candidate: 100 must be < 100"]),
-        ("surface_mapper", {"smoothness": "rough"}, ["smoothness: 'rough' is not a number", "1/2, 3/2, 5/2"]),
-        ("surface_mapper", {"smoothness": "0.8"}, ["periodisation: sum needs smoothness 1/2", "warp, approximate"]),
+        (
+            "surface_mapper",
+            {"smoothness": "rough"},
+            ["smoothness: 'rough' is not a number", "1/2, 3/2, 5/2"],
+        ),
+        (
+            "surface_mapper",
+            {"smoothness": "0.8"},
+            ["periodisation: sum needs smoothness 1/2", "warp, approximate"],
+        ),
         ("surface_mapper", {"kernel": "rbf"}, ["periodisation: sum has no closed form for rbf"]),
         ("surface_mapper", {"confidence": "schedule", "schedule_b": 1e-9}, ["schedule_b", "β"]),
-        ("surface_mapper", {"integrate": "never"}, ["integrate: 'never' is not known", "one of at_view, always"]),
+        (
+            "surface_mapper",
+            {"integrate": "never"},
+            ["integrate: 'never' is not known", "one of at_view, always"],
+        ),
         ("surface_mapper", {"prior_mean": 9.0}, ["prior_mean: 9.0 m must be within [2, 8] m"]),
-        ("nbv_planner", {"view_distance": 8.0}, ["view_distance: 8.0 puts the camera inside the object's bound"]),
+        (
+            "nbv_planner",
+            {"view_distance": 8.0},
+            ["view_distance: 8.0 puts the camera inside the object's bound"],
+        ),
         ("depth_camera", {"object": "banana"}, ["banana"]),
-        ("depth_camera", {"use_sim_time": "yes"}, ["use_sim_time: 'yes' is not allowed; must be true or false"]),
-        ("depth_camera", {"qos_overrides./scan.publisher.depth": "many"}, ["scan.publisher.depth: 'many'", ">= 0"]),
-        ("depth_camera", {"qos_overrides./scan.publisher.depth": -3}, ["scan.publisher.depth: -3 is not allowed"]),
+        (
+            "depth_camera",
+            {"use_sim_time": "yes"},
+            ["use_sim_time: 'yes' is not allowed; must be true or false"],
+        ),
+        (
+            "depth_camera",
+            {"qos_overrides./scan.publisher.depth": "many"},
+            ["scan.publisher.depth: 'many'", ">= 0"],
+        ),
+        (
+            "depth_camera",
+            {"qos_overrides./scan.publisher.depth": -3},
+            ["scan.publisher.depth: -3 is not allowed"],
+        ),
         (
             "depth_camera",
             {"qos_overrides./scan.publisher.reliability": "sometimes"},
@@ -157,7 +289,10 @@ def test_qos_overrides_are_applied(world):
         (
             "depth_camera",
             {"qos_overrides./scan.publisher.durability": "volatile"},
-            ["scan.publisher.durability: 'durability' cannot be overridden", "depth, history, reliability"],
+            [
+                "scan.publisher.durability: 'durability' cannot be overridden",
+                "depth, history, reliability",
+            ],
         ),
     ],
 )
@@ -173,10 +308,15 @@ def test_a_parameter_that_is_not_allowed_stops_the_node_with_a_message(world, na
     assert "\n" not in message
 
 
-@pytest.mark.parametrize("arguments", [["-p", "view_distance:=12"], ["-p", "depth_camera:view_distance:=12"]])
+@pytest.mark.parametrize(
+    "arguments", [["-p", "view_distance:=12"], ["-p", "depth_camera:view_distance:=12"]]
+)
 def test_an_integer_is_taken_where_a_real_number_is_meant(world, arguments):
     node = world.start(DepthCamera, cli_args=["--ros-args", *arguments, "-p", "noise_std:=0"])
-    assert (node.get_parameter("view_distance").type_, node.scene.view_distance) == (Parameter.Type.DOUBLE, 12.0)
+    assert (node.get_parameter("view_distance").type_, node.scene.view_distance) == (
+        Parameter.Type.DOUBLE,
+        12.0,
+    )
     assert node.get_parameter("noise_std").value == 0.0
 
 
@@ -196,7 +336,9 @@ def test_parameters_come_from_a_file_by_node_name_or_for_all(world, tmp_path):
         "nbv_planner:\n  ros__parameters:\n    max_views: 7\n"
     )
     arguments = ["--ros-args", "--params-file", str(file)]
-    mapper, planner = (world.start(cls, cli_args=arguments) for cls in (SurfaceMapperNode, NbvPlannerNode))
+    mapper, planner = (
+        world.start(cls, cli_args=arguments) for cls in (SurfaceMapperNode, NbvPlannerNode)
+    )
     assert (mapper.scene.view_distance, mapper.get_parameter("length_scale").value) == (11.0, 0.3)
     assert (planner.scene.view_distance, planner.core.monitor.settings.max_views) == (11.0, 7)
 
@@ -206,28 +348,47 @@ SHIPPED = str(shared_file("config/robot.yaml"))
 
 @pytest.mark.parametrize("name", ["surface_mapper", "nbv_planner"])
 def test_the_command_line_replaces_what_a_shipped_file_says(world, name):
-    arguments = ["--ros-args", "--params-file", SHIPPED, "-p", "settle_time:=2.0", "-p", "input_timeout:=9.0"]
+    arguments = [
+        "--ros-args",
+        "--params-file",
+        SHIPPED,
+        "-p",
+        "settle_time:=2.0",
+        "-p",
+        "input_timeout:=9.0",
+    ]
     node = world.start(NODES[name], cli_args=arguments, simulated=False)
     assert [node.get_parameter(one).value for one in ("settle_time", "input_timeout")] == [2.0, 9.0]
 
 
-@pytest.mark.parametrize(("rule", "section", "behind", "used"), [
-    ("goal_timeout:=10.0", "/**/nbv_planner", True, False),
-    ("goal_timeout:=10.0", "/**/nbv_planner", False, False),
-    ("goal_timeout:=10.0", "/**", True, True),
-    ("goal_timeout:=10.0", "/**", False, False),
-    ("nbv_planner:goal_timeout:=10.0", "/**/nbv_planner", True, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("rule", "section", "behind", "used"),
+    [
+        ("goal_timeout:=10.0", "/**/nbv_planner", True, False),
+        ("goal_timeout:=10.0", "/**/nbv_planner", False, False),
+        ("goal_timeout:=10.0", "/**", True, True),
+        ("goal_timeout:=10.0", "/**", False, False),
+        ("nbv_planner:goal_timeout:=10.0", "/**/nbv_planner", True, True),
+    ],
+)
 def test_a_value_of_the_command_line_that_ros_does_not_take_is_named_with_what_it_takes(
     world, tmp_path, capfd, rule, section, behind, used
 ):
     file = tmp_path / "p.yaml"
     file.write_text(
-        f"/**: {{ros__parameters: {{max_views: 7}}}}\n{section}: {{ros__parameters: {{goal_timeout: 60.0}}}}\n"
-        if section != "/**" else "/**: {ros__parameters: {max_views: 7, goal_timeout: 60.0}}\n"
+        f"/**: {{ros__parameters: {{max_views: 7}}}}\n{section}: {{ros__parameters: {{goal_timeout:"
+        " 60.0}}\n"
+        if section != "/**"
+        else "/**: {ros__parameters: {max_views: 7, goal_timeout: 60.0}}\n"
     )
-    rules = ["--params-file", str(file), "-p", rule] if behind else ["-p", rule, "--params-file", str(file)]
-    node = world.start(NbvPlannerNode, cli_args=["--ros-args", *rules, "-p", "nbv_planner:stall_views:=3"])
+    rules = (
+        ["--params-file", str(file), "-p", rule]
+        if behind
+        else ["-p", rule, "--params-file", str(file)]
+    )
+    node = world.start(
+        NbvPlannerNode, cli_args=["--ros-args", *rules, "-p", "nbv_planner:stall_views:=3"]
+    )
     said, value = capfd.readouterr().err, rule.rpartition("=")[2]
     assert node.get_parameter("goal_timeout").value == (10.0 if used else 60.0)
     words = f"goal_timeout: {value} of the command line is not used but 60.0 of {file}"
@@ -249,9 +410,14 @@ def test_what_is_there_for_all_nodes_is_taken_by_those_that_have_it(world, tmp_p
     file.write_text("/**:\n  ros__parameters:\n    num_beams: 9\n    grid_size: 99\n")
     arguments = ["--ros-args", "--params-file", str(file)]
     camera, mapper, planner = (world.start(cls, cli_args=arguments) for cls in NODES.values())
-    assert (camera.get_parameter("num_beams").value, mapper.get_parameter("grid_size").value) == (9, 99)
+    assert (camera.get_parameter("num_beams").value, mapper.get_parameter("grid_size").value) == (
+        9,
+        99,
+    )
     names = ("num_beams", "grid_size")
-    assert [name for node in (camera, mapper, planner) for name in names if node.has_parameter(name)] == list(names)
+    assert [
+        name for node in (camera, mapper, planner) for name in names if node.has_parameter(name)
+    ] == list(names)
 
 
 @pytest.mark.parametrize("section", ["surface_mapper", "/**"])
@@ -279,7 +445,9 @@ def test_a_change_at_run_time_is_applied(world):
     node = world.start(NbvPlannerNode)
     (answer,) = world.set_parameters(node, max_views=7)
     assert answer.successful, answer.reason
-    results = world.set_parameters(node, goal_timeout=3.0, travel_weight=0.5, refine=True, band_tolerance=0.4)
+    results = world.set_parameters(
+        node, goal_timeout=3.0, travel_weight=0.5, refine=True, band_tolerance=0.4
+    )
     assert all(result.successful for result in results), results
     assert node.core.monitor.settings.max_views == 7
     assert node.core.monitor.settings.band_tolerance == 0.4
@@ -292,10 +460,18 @@ def test_a_change_at_run_time_is_applied(world):
 @pytest.mark.parametrize(
     ("name", "value", "reason"),
     [
-        ("objective", "UP", "objective: is fixed while the node is configured; clean the node up, set it"),
+        (
+            "objective",
+            "UP",
+            "objective: is fixed while the node is configured; clean the node up, set it",
+        ),
         ("view_distance", 12.0, "view_distance: is fixed while the node is configured"),
         ("max_views", -1, "max_views"),
-        ("goal_timeout", 0.0, "Parameter goal_timeout out of range Min: 1e-09, Max: 1000000000.0, value: 0.0"),
+        (
+            "goal_timeout",
+            0.0,
+            "Parameter goal_timeout out of range Min: 1e-09, Max: 1000000000.0, value: 0.0",
+        ),
         ("goal_timeout", -1.0, "goal_timeout"),
         ("goal_timeout", float("nan"), "goal_timeout"),
         ("target_fraction", 1.5, "target_fraction"),
@@ -305,7 +481,9 @@ def test_a_change_at_run_time_is_applied(world):
         ("no_such_parameter", 1, "undeclared parameter"),
     ],
 )
-def test_a_change_at_run_time_that_is_not_allowed_is_refused_with_a_reason(world, name, value, reason):
+def test_a_change_at_run_time_that_is_not_allowed_is_refused_with_a_reason(
+    world, name, value, reason
+):
     node = world.start(NbvPlannerNode)
     before = node.core.monitor.settings, node.core.settings, node.core.planner.settings
     (answer,) = world.set_parameters(node, **{name: value})
@@ -330,7 +508,9 @@ def test_camera_and_mapper_refuse_any_change_at_run_time(world, cls):
     for key, default, meta in declared(node.get_name()):
         (answer,) = node.set_parameters([Parameter(key, value=plain(default))])
         assert not answer.successful
-        expected = "read-only" if meta.start_only else f"{key}: is fixed while the node is configured"
+        expected = (
+            "read-only" if meta.start_only else f"{key}: is fixed while the node is configured"
+        )
         assert expected in answer.reason
 
 
@@ -341,50 +521,68 @@ def run_process(world, node: str, *arguments: str) -> subprocess.CompletedProces
     return subprocess.run(
         [sys.executable, "-m", "nbv_planner.ros.executables", node, "--ros-args", *arguments],
         env={**os.environ, **isolated_environment(world.domain)},
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
 
 
 def test_a_process_with_a_bad_value_ends_with_code_2_and_one_line(world):
     done = run_process(world, "surface_mapper", "-p", "length_scale:=-1.0")
     assert done.returncode == 2
-    assert done.stderr == (
-        "error: surface_mapper: length_scale: -1.0 is out of range; must be >= 0.001 and <= 100 rad\n"
+    assert (
+        done.stderr
+        == "error: surface_mapper: length_scale: -1.0 is out of range; must be >= 0.001 and <= 100"
+        " rad\n"
     )
 
 
-def test_a_process_with_an_unknown_parameter_in_its_file_ends_with_code_2_and_one_line(world, tmp_path):
+def test_a_process_with_an_unknown_parameter_in_its_file_ends_with_code_2_and_one_line(
+    world, tmp_path
+):
     file = tmp_path / "p.yaml"
     file.write_text("/**:\n  ros__parameters:\n    objektive: IOA\n")
     done = run_process(world, "nbv_planner", "--params-file", str(file))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line.startswith("error: nbv_planner: unknown parameter 'objektive'; known: allow_several_publishers, ")
+    assert line.startswith(
+        "error: nbv_planner: unknown parameter 'objektive'; known: allow_several_publishers, "
+    )
 
 
 def test_transforms_of_a_camera_without_a_name_are_refused_and_not_waited_for(world):
     done = run_process(world, "nbv_planner", "-p", "pose_source:=tf")
     assert done.returncode == 2
     assert done.stderr.endswith(
-        "\nerror: nbv_planner: camera_frame: '' is no frame; with pose_source tf it must be that of the scans\n"
+        "\nerror: nbv_planner: camera_frame: '' is no frame; with pose_source tf it must be that of"
+        " the scans\n"
     )
 
 
-def test_a_process_whose_section_is_misspelt_ends_with_code_2_and_says_what_was_meant(world, tmp_path):
+def test_a_process_whose_section_is_misspelt_ends_with_code_2_and_says_what_was_meant(
+    world, tmp_path
+):
     file = tmp_path / "p.yaml"
     file.write_text("/**/surface_maper:\n  ros__parameters:\n    noise_std: 0.1\n")
     done = run_process(world, "surface_mapper", "--params-file", str(file))
     assert done.returncode == 2
-    assert done.stderr == (
-        f"error: {file}: section '/**/surface_maper' does not hold for /surface_mapper; "
+    assert (
+        done.stderr
+        == f"error: {file}: section '/**/surface_maper' does not hold for /surface_mapper; "
         "did you mean '/**/surface_mapper'?\n"
     )
 
 
 def test_sections_of_nodes_that_do_not_exist_are_warned_about(world, tmp_path, capfd):
     file = tmp_path / "p.yaml"
-    file.write_text("/**/surface_mapper: {ros__parameters: {noise_std: 0.1}}\nmaper: {ros__parameters: {a: 1}}\n")
-    world.start(SurfaceMapperNode, cli_args=["--ros-args", "--params-file", str(file)], grid_size=100)
+    file.write_text(
+        "/**/surface_mapper: {ros__parameters: {noise_std: 0.1}}\nmaper: {ros__parameters: {a:"
+        " 1}}\n"
+    )
+    world.start(
+        SurfaceMapperNode, cli_args=["--ros-args", "--params-file", str(file)], grid_size=100
+    )
     assert f"{file}: of no node of this package, and not used: 'maper'" in capfd.readouterr().err
 
 
@@ -410,7 +608,7 @@ def test_a_process_with_a_bad_qos_override_ends_with_code_2_and_one_line(world):
     done = run_process(world, "depth_camera", "-p", "qos_overrides./scan.publisher.depth:=many")
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
-    assert line == (
-        "error: depth_camera: qos_overrides./scan.publisher.depth: 'many' is not allowed; "
+    assert (
+        line == "error: depth_camera: qos_overrides./scan.publisher.depth: 'many' is not allowed; "
         "must be an integer >= 0 and <= 2147483647"
     )

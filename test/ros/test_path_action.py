@@ -1,4 +1,6 @@
-"""Goals are only sent where an action server has a path, over DDS with a real action server in Nav2's place."""
+"""Goals are only sent where an action server has a path, over DDS with a real action server in
+Nav2's place.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ from typing import Any
 import pytest
 from beliefs import wavy_belief
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 pytest.importorskip("test_msgs", reason="needs test_msgs")
 
 from geometry_msgs.msg import PoseStamped
@@ -25,13 +29,19 @@ from nbv_planner.ros.nodes import nbv_planner as planner_module
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 
 SMALL = {
-    "objective": "U", "certify": False, "num_views": 20, "max_views": 0, "stall_views": 0,
+    "objective": "U",
+    "certify": False,
+    "num_views": 20,
+    "max_views": 0,
+    "stall_views": 0,
     "goal_check": "compute_path_to_pose",
 }
 
 
 class FromGoal(type):
-    """Makes goals that carry the place, in millimetres, where those of a ComputePathToPose carry the pose."""
+    """Makes goals that carry the place, in millimetres, where those of a ComputePathToPose carry
+    the pose.
+    """
 
     def __call__(cls, goal: PoseStamped, use_start: bool) -> Any:
         assert not use_start
@@ -47,7 +57,9 @@ class FibonacciPath(Fibonacci):
 
 
 class Planning:
-    """The planner with mapper and localisation, and a server that has no path to the first so many places."""
+    """The planner with mapper and localisation, and a server that has no path to the first so many
+    places.
+    """
 
     def __init__(self, world, without: int, *, accepts: bool = True, serves: bool = True) -> None:
         self.asked: list[float] = []
@@ -81,7 +93,9 @@ class Planning:
 
 @pytest.fixture(autouse=True)
 def path_action(monkeypatch):
-    monkeypatch.setattr(planner_module, "nav2_actions", lambda *_: SimpleNamespace(ComputePathToPose=FibonacciPath))
+    monkeypatch.setattr(
+        planner_module, "nav2_actions", lambda *_: SimpleNamespace(ComputePathToPose=FibonacciPath)
+    )
 
 
 def test_a_view_with_a_path_is_the_goal(world):

@@ -1,4 +1,6 @@
-"""Recording with the real rclpy: everything that is said, from whoever says it, up to the moment of a kill."""
+"""Recording with the real rclpy: everything that is said, from whoever says it, up to the moment of
+a kill.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -36,9 +40,11 @@ ROOT = Path(__file__).parents[2]
 TALK = ["/talk"]
 EPISODE = ("scan", "camera_pose", "surface", "nbv_planner/candidates", "nbv_planner/iteration")
 KINDS = {
-    "sensor_msgs/msg/LaserScan": LaserScan, "geometry_msgs/msg/PoseStamped": PoseStamped,
-    "sensor_msgs/msg/PointCloud2": PointCloud2, "diagnostic_msgs/msg/DiagnosticStatus": DiagnosticStatus,
-}  # fmt: skip
+    "sensor_msgs/msg/LaserScan": LaserScan,
+    "geometry_msgs/msg/PoseStamped": PoseStamped,
+    "sensor_msgs/msg/PointCloud2": PointCloud2,
+    "diagnostic_msgs/msg/DiagnosticStatus": DiagnosticStatus,
+}
 
 
 @pytest.fixture
@@ -48,7 +54,9 @@ def recorder(world, tmp_path):
 
     def start(topics=(), names=(), cli_args=None, **options) -> BagRecorder:
         writers.append(BagWriter(tmp_path / f"bag{len(writers)}"))
-        return world.start(partial(BagRecorder, writers[-1], topics, names, **options), cli_args=cli_args)
+        return world.start(
+            partial(BagRecorder, writers[-1], topics, names, **options), cli_args=cli_args
+        )
 
     yield start
     for writer in writers:
@@ -71,7 +79,9 @@ def test_everything_that_is_said_is_written_as_it_was_said(world, recorder, tmp_
 
 
 def test_a_late_recorder_keeps_every_iteration(world, recorder):
-    publisher = world.peer.create_publisher(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
+    publisher = world.peer.create_publisher(
+        DiagnosticStatus, "nbv_planner/iteration", qos.latched(100)
+    )
     for number in range(40):
         publisher.publish(DiagnosticStatus(name=str(number)))
     node = recorder(topics=RECORDED_TOPICS)
@@ -114,21 +124,35 @@ def test_goals_are_subscribed_to_last_so_that_a_planner_that_waits_misses_nothin
     node = recorder(topics=RECORDED_TOPICS, goals_last=True)
     goal = world.peer.create_publisher(PoseStamped, "goal_pose", qos.reliable())
     others = [topic for topic in RECORDED_TOPICS if topic.name in EPISODE]
-    publishers = [world.peer.create_publisher(KINDS[topic.type], topic.name, qos.latched()) for topic in others[:-1]]
+    publishers = [
+        world.peer.create_publisher(KINDS[topic.type], topic.name, qos.latched())
+        for topic in others[:-1]
+    ]
     world.spin_some()
     assert goal.get_subscription_count() == 0
-    publishers.append(world.peer.create_publisher(KINDS[others[-1].type], others[-1].name, qos.latched()))
-    world.spin_until(lambda: goal.get_subscription_count() == 1, "the recorder's subscription of the goals")
-    world.spin_until(lambda: all(one.get_subscription_count() == 1 for one in publishers), "all other subscriptions")
+    publishers.append(
+        world.peer.create_publisher(KINDS[others[-1].type], others[-1].name, qos.latched())
+    )
+    world.spin_until(
+        lambda: goal.get_subscription_count() == 1, "the recorder's subscription of the goals"
+    )
+    world.spin_until(
+        lambda: all(one.get_subscription_count() == 1 for one in publishers),
+        "all other subscriptions",
+    )
     assert set(node.silent) >= {f"/{topic.name}" for topic in others}
 
 
-def test_goals_are_recorded_after_a_while_even_if_other_topics_never_come(world, recorder, monkeypatch):
+def test_goals_are_recorded_after_a_while_even_if_other_topics_never_come(
+    world, recorder, monkeypatch
+):
     monkeypatch.setattr("nbv_planner.ros.io.recorder._HOLD_PERIOD", 0.5)
     recorder(topics=RECORDED_TOPICS, goals_last=True)
     goal = world.peer.create_publisher(PoseStamped, "goal_pose", qos.reliable())
     world.peer.create_publisher(LaserScan, "scan", qos.reliable())
-    world.spin_until(lambda: goal.get_subscription_count() == 1, "the recorder's subscription of the goals")
+    world.spin_until(
+        lambda: goal.get_subscription_count() == 1, "the recorder's subscription of the goals"
+    )
 
 
 def test_what_publishers_offer_is_kept_for_whoever_plays_the_bag(world, recorder, tmp_path):
@@ -138,7 +162,9 @@ def test_what_publishers_offer_is_kept_for_whoever_plays_the_bag(world, recorder
     world.peer.create_publisher(String, "run_info", qos.latched()).publish(String(data="x"))
     world.spin_until(lambda: node.counts["/run_info"] == 1, "messages")
     node._writer.close()
-    metadata = yaml.safe_load((tmp_path / "bag0" / "metadata.yaml").read_text())["rosbag2_bagfile_information"]
+    metadata = yaml.safe_load((tmp_path / "bag0" / "metadata.yaml").read_text())[
+        "rosbag2_bagfile_information"
+    ]
     (topic,) = metadata["topics_with_message_count"]
     (profile,) = yaml.safe_load(topic["topic_metadata"]["offered_qos_profiles"])
     assert (profile["reliability"], profile["durability"]) == (1, 1)  # reliable, transient local
@@ -147,8 +173,12 @@ def test_what_publishers_offer_is_kept_for_whoever_plays_the_bag(world, recorder
 def start(environment: dict[str, str], folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "nbv_planner.cli.main", "bag", "record", *arguments],
-        cwd=folder, env=environment, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        cwd=folder,
+        env=environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        stdin=subprocess.DEVNULL,
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
 
@@ -178,7 +208,8 @@ def test_the_subcommand_record_as_a_process(told_world, environment, tmp_path, s
         publisher.publish(String(data=word))
     file = tmp_path / "bag" / f"bag.{'mcap' if storage == 'mcap' else 'db3'}"
     deadline = time.monotonic() + PATIENCE
-    while len(heard(file, "/talk")) < 100 and time.monotonic() < deadline:  # readable while it is being written
+    # readable while it is being written
+    while len(heard(file, "/talk")) < 100 and time.monotonic() < deadline:
         time.sleep(0.05)
     process.send_signal(end)
     said, _ = process.communicate(timeout=PATIENCE)
@@ -195,7 +226,9 @@ def test_the_subcommand_record_as_a_process(told_world, environment, tmp_path, s
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_a_message_is_written_leaves_it_whole(told_world, environment, tmp_path, monkeypatch, end):
+def test_a_signal_while_a_message_is_written_leaves_it_whole(
+    told_world, environment, tmp_path, monkeypatch, end
+):
     told_world.peer.create_publisher(String, "talk", qos.latched()).publish(String(data="whole"))
     write, before = BagWriter.write, signal.getsignal(end)
 
@@ -236,7 +269,9 @@ def test_messages_of_rclpy_and_those_made_without_it_are_the_same():
 
 
 def test_renamed_topics_are_recorded_under_the_names_that_they_have(world, recorder):
-    node = recorder(topics=RECORDED_TOPICS, namespace="arm", cli_args=["--ros-args", "-r", "scan:=/lidar/scan"])
+    node = recorder(
+        topics=RECORDED_TOPICS, namespace="arm", cli_args=["--ros-args", "-r", "scan:=/lidar/scan"]
+    )
     publisher = world.peer.create_publisher(LaserScan, "/lidar/scan", qos.reliable())
 
     def scanned() -> bool:

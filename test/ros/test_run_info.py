@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from std_msgs.msg import String
@@ -24,7 +26,8 @@ def complete(world):
     """Wait until run_info knows all nodes, heard by a late subscriber."""
     heard = world.listen(String, "run_info", qos.latched())
     return world.spin_until(
-        lambda: next((i for i in map(content, heard) if i["nodes_not_found_yet"] == []), None), "a complete run_info"
+        lambda: next((i for i in map(content, heard) if i["nodes_not_found_yet"] == []), None),
+        "a complete run_info",
     )
 
 
@@ -44,21 +47,37 @@ def test_it_holds_every_parameter_of_every_node_and_the_versions(world):
     assert set(info["nodes"]) == set(nodes)
     for name, node in nodes.items():
         known = info["nodes"][name]
-        assert {key for cls in NODE_SETTINGS[name] for key, _, _ in settings_of(cls) if "." not in key} <= set(known)
+        assert {
+            key for cls in NODE_SETTINGS[name] for key, _, _ in settings_of(cls) if "." not in key
+        } <= set(known)
         for key, value in known.items():
             actual = node.get_parameter(key).value
-            assert value == (actual if isinstance(actual, (str, bool, int, float)) else list(actual))
+            assert value == (
+                actual if isinstance(actual, (str, bool, int, float)) else list(actual)
+            )
     assert info["nodes"]["depth_camera"]["seed"] == 42
     assert info["nodes"]["depth_camera"]["object"] == "ellipse:a=6,b=4"
     assert info["nodes"]["nbv_planner"]["blocked_arcs"] == [1.0, 2.0]
 
 
 def test_it_holds_the_names_that_the_topics_have_here(world):
-    renamed = ["--ros-args", "-r", "__ns:=/arm", "-r", "scan:=/lidar/scan", "-r", "goal_pose:=view_goal"]
+    renamed = [
+        "--ros-args",
+        "-r",
+        "__ns:=/arm",
+        "-r",
+        "scan:=/lidar/scan",
+        "-r",
+        "goal_pose:=view_goal",
+    ]
     world.start(NbvPlannerNode, cli_args=renamed)
     heard = world.listen(String, "/arm/run_info", qos.latched())
     topics = content(world.spin_until(lambda: heard, "run_info")[0])["topics"]
-    assert (topics["scan"], topics["goal_pose"], topics["surface"]) == ("/lidar/scan", "/arm/view_goal", "/arm/surface")
+    assert (topics["scan"], topics["goal_pose"], topics["surface"]) == (
+        "/lidar/scan",
+        "/arm/view_goal",
+        "/arm/surface",
+    )
 
 
 def test_nodes_that_have_not_appeared_are_named_until_they_do(world):
@@ -66,7 +85,10 @@ def test_nodes_that_have_not_appeared_are_named_until_they_do(world):
     heard = world.listen(String, "run_info", qos.latched(10))
     world.spin_until(lambda: heard, "the first run_info")
     first = content(heard[0])
-    assert (set(first["nodes"]), first["nodes_not_found_yet"]) == ({"nbv_planner"}, ["surface_mapper"])
+    assert (set(first["nodes"]), first["nodes_not_found_yet"]) == (
+        {"nbv_planner"},
+        ["surface_mapper"],
+    )
     world.start(SurfaceMapperNode, grid_size=123)
     assert complete(world)["nodes"]["surface_mapper"]["grid_size"] == 123
 
@@ -77,19 +99,28 @@ def test_with_no_other_nodes_it_is_complete_at_once(world):
 
 
 def test_a_parameter_that_changes_at_run_time_is_published_again(world):
-    planner = world.start(NbvPlannerNode, run_info_nodes="surface_mapper", max_views=3, allowed_arcs=[0.0, 3.0])
+    planner = world.start(
+        NbvPlannerNode, run_info_nodes="surface_mapper", max_views=3, allowed_arcs=[0.0, 3.0]
+    )
     mapper = world.start(SurfaceMapperNode, grid_size=100)
     mapper.declare_parameter("note", [1.0])  # of a node that has been asked, and a list
     heard = world.listen(String, "run_info", qos.latched(100))
-    world.spin_until(lambda: heard and content(heard[-1])["nodes_not_found_yet"] == [], "a complete run_info")
+    world.spin_until(
+        lambda: heard and content(heard[-1])["nodes_not_found_yet"] == [], "a complete run_info"
+    )
     before = content(heard[-1])["nodes"]
     assert world.set_parameters(planner, max_views=7)[0].successful
     assert not world.set_parameters(planner, max_views=-1)[0].successful
     assert world.set_parameters(mapper, note=[2.0, 3.0])[0].successful
-    world.spin_until(lambda: content(heard[-1])["nodes"]["surface_mapper"]["note"] == [2.0, 3.0], "the changes")
+    world.spin_until(
+        lambda: content(heard[-1])["nodes"]["surface_mapper"]["note"] == [2.0, 3.0], "the changes"
+    )
     after = content(heard[-1])["nodes"]
     assert (before["nbv_planner"].pop("max_views"), after["nbv_planner"].pop("max_views")) == (3, 7)
-    assert (before["surface_mapper"].pop("note"), after["surface_mapper"].pop("note")) == ([1.0], [2.0, 3.0])
+    assert (before["surface_mapper"].pop("note"), after["surface_mapper"].pop("note")) == (
+        [1.0],
+        [2.0, 3.0],
+    )
     assert after == before
 
 
@@ -98,10 +129,13 @@ def test_decisions_say_the_round_of_theorem_4_1_once_the_mapper_is_known(world):
     mapper = {"confidence": "schedule", "robust": False}
     world.start(DepthCamera)
     world.start(SurfaceMapperNode, grid_size=100, **mapper)
-    world.start(NbvPlannerNode, num_views=100, max_views=0, stall_views=0, band_tolerance=0.01, **proved)
+    world.start(
+        NbvPlannerNode, num_views=100, max_views=0, stall_views=0, band_tolerance=0.01, **proved
+    )
     heard = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
     found = world.spin_until(
-        lambda: [values for msg in heard if "near_optimal_by" in (values := status_values(msg))], "a decision with T0"
+        lambda: [values for msg in heard if "near_optimal_by" in (values := status_values(msg))],
+        "a decision with T0",
     )[0]
     config = configure(**proved, **mapper)
     assert int(found["near_optimal_by"]) == config.near_optimal_by > 1

@@ -15,7 +15,9 @@ import pytest
 import yaml
 from views import all_at, circle
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from scripted_robot import ACTION_TYPE, OBJECT, SCENE
 
@@ -25,10 +27,20 @@ from nbv_planner.world.objects import parse_object, surface_points
 SHARED = {"field_of_view": SCENE.field_of_view, "settle_time": 0.1}
 MAPPER = {**SHARED, "grid_size": 200, "noise_std": 0.02, "scans_per_view": 2}
 PLANNER = {
-    **SHARED, "objective": "IOA", "certify": False, "num_views": 20, "max_views": 8, "stall_views": 0,
-    "target_fraction": 1.0, "goal_timeout": 1.5, "run_info_nodes": "", "wait_for_start": False,
-}  # fmt: skip
-needs_an_action = pytest.mark.skipif(ACTION_TYPE is None, reason="neither nav2_msgs nor test_msgs is installed")
+    **SHARED,
+    "objective": "IOA",
+    "certify": False,
+    "num_views": 20,
+    "max_views": 8,
+    "stall_views": 0,
+    "target_fraction": 1.0,
+    "goal_timeout": 1.5,
+    "run_info_nodes": "",
+    "wait_for_start": False,
+}
+needs_an_action = pytest.mark.skipif(
+    ACTION_TYPE is None, reason="neither nav2_msgs nor test_msgs is installed"
+)
 
 SEEN = {
     "overshoots": {"overshoot": 0.3},
@@ -41,17 +53,26 @@ SEEN = {
     "upside-down lidar": {"upside_down": True},
 }
 MISSED = {
-    "settles 6 cm off": ({"off": 0.06}, r"not reached: 0\.06 m / 0\.34° off, tolerance 0\.05 m / 1\.1°"),
-    "settles 3 cm and 2 degrees off": (
-        {"off": 0.03, "turn": 0.035}, r"not reached: 0\.03 m / 2\.\d° off, tolerance 0\.05 m / 1\.1°"
+    "settles 6 cm off": (
+        {"off": 0.06},
+        r"not reached: 0\.06 m / 0\.34° off, tolerance 0\.05 m / 1\.1°",
     ),
-    "never sets out": ({"ignores": 1}, r"not reached: [\d.]+ m / [\d.]+° off, tolerance 0\.05 m / 1\.1°"),
+    "settles 3 cm and 2 degrees off": (
+        {"off": 0.03, "turn": 0.035},
+        r"not reached: 0\.03 m / 2\.\d° off, tolerance 0\.05 m / 1\.1°",
+    ),
+    "never sets out": (
+        {"ignores": 1},
+        r"not reached: [\d.]+ m / [\d.]+° off, tolerance 0\.05 m / 1\.1°",
+    ),
 }
 
 
 @pytest.fixture
 def episode(processes, tmp_path):
-    """Return a function that runs an episode of a robot, a mapper and a planner; gives its end, views and surface."""
+    """Return a function that runs an episode of a robot, a mapper and a planner; gives its end,
+    views and surface.
+    """
 
     def node(name: str, parameters: dict) -> None:
         file = tmp_path / f"{name}.yaml"
@@ -68,7 +89,9 @@ def episode(processes, tmp_path):
 
 
 def assert_seen(run: SimpleNamespace) -> None:
-    """At least 95 % of the true object were in view, and where something was hit the surface is right."""
+    """At least 95 % of the true object were in view, and where something was hit the surface is
+    right.
+    """
     shape = parse_object(OBJECT, SCENE)
     space = circle(angles=np.linspace(0, 2 * math.pi, 100))
     judge = EpisodeJudge(StarTruth(surface_points(shape, SCENE.pixel_size), SCENE, shape), space)
@@ -90,40 +113,71 @@ def test_the_object_is_seen_by_a_robot_that(episode, name):
 
 @needs_an_action
 def test_the_object_is_seen_by_a_robot_that_aborts_one_goal_in_five(episode):
-    run = episode({"ignores": 5, "action": True}, goal_backend="navigate_to_pose", goal_timeout=20.0)
+    run = episode(
+        {"ignores": 5, "action": True}, goal_backend="navigate_to_pose", goal_timeout=20.0
+    )
     assert_seen(run)
     assert int(run.end["unreached_views"]) > 0
 
 
 @pytest.mark.parametrize(
     ("name", "back_end"),
-    [*((name, "topic") for name in MISSED),
-     pytest.param("settles 6 cm off", "navigate_to_pose", marks=needs_an_action)],
-)  # fmt: skip
+    [
+        *((name, "topic") for name in MISSED),
+        pytest.param("settles 6 cm off", "navigate_to_pose", marks=needs_an_action),
+    ],
+)
 def test_no_reachable_view_is_the_end_with_a_robot_that(episode, name, back_end):
-    """Passing through its goal it arrives for a moment, too short for as many scans as a view takes."""
+    """Passing through its goal it arrives for a moment, too short for as many scans as a view
+    takes.
+    """
     script, words = MISSED[name]
     run = episode(
-        {**script, "action": back_end != "topic"}, {"settle_time": 0.0, "scans_per_view": 20},
-        settle_time=0.0, goal_backend=back_end, num_views=4, goal_timeout=0.5, near_miss="say",
+        {**script, "action": back_end != "topic"},
+        {"settle_time": 0.0, "scans_per_view": 20},
+        settle_time=0.0,
+        goal_backend=back_end,
+        num_views=4,
+        goal_timeout=0.5,
+        near_miss="say",
     )
-    assert (run.end["reason"], run.end["views"], run.end["unreached_views"]) == ("NO_REACHABLE_VIEW", "0", "4")
-    assert run.end["detail"].startswith("no candidate view may be chosen: 4 near a view not reached, or skipped; 4 ")
+    assert (run.end["reason"], run.end["views"], run.end["unreached_views"]) == (
+        "NO_REACHABLE_VIEW",
+        "0",
+        "4",
+    )
+    assert run.end["detail"].startswith(
+        "no candidate view may be chosen: 4 near a view not reached, or skipped; 4 "
+    )
     assert re.search(words + ", given up after 1 retries$", run.end["detail"])
 
 
 NEARLY = {
-    "settles 6 cm off": ({"off": 0.06}, r"position_tolerance: 0\.08, of planner and mapper, would accept"),
-    "settles 2 degrees off": ({"turn": 0.035}, r"heading_tolerance: 0\.05, of planner and mapper, would accept"),
+    "settles 6 cm off": (
+        {"off": 0.06},
+        r"position_tolerance: 0\.08, of planner and mapper, would accept",
+    ),
+    "settles 2 degrees off": (
+        {"turn": 0.035},
+        r"heading_tolerance: 0\.05, of planner and mapper, would accept",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", NEARLY)
-def test_after_three_misses_by_about_the_same_the_end_says_what_would_help_a_robot_that(episode, name):
+def test_after_three_misses_by_about_the_same_the_end_says_what_would_help_a_robot_that(
+    episode, name
+):
     script, words = NEARLY[name]
     run = episode({**script}, settle_time=0.3, goal_timeout=1.5)
-    assert (run.end["reason"], run.end["views"], run.end["unreached_views"]) == ("NO_REACHABLE_VIEW", "0", "1")
-    assert re.search(f"goals were missed 3 times in a row by about the same, .*: {words}", run.end["detail"])
+    assert (run.end["reason"], run.end["views"], run.end["unreached_views"]) == (
+        "NO_REACHABLE_VIEW",
+        "0",
+        "1",
+    )
+    assert re.search(
+        f"goals were missed 3 times in a row by about the same, .*: {words}", run.end["detail"]
+    )
 
 
 def test_the_object_is_seen_by_a_robot_whose_goals_are_moved_to_where_it_stops(episode):

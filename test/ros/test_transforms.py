@@ -7,8 +7,12 @@ import math
 import pytest
 from beliefs import wavy_belief
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
-pytest.importorskip("tf2_ros", reason="tf2_ros is not on PyPI: these tests run where ROS 2 is installed")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
+pytest.importorskip(
+    "tf2_ros", reason="tf2_ros is not on PyPI: these tests run where ROS 2 is installed"
+)
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped, TransformStamped
@@ -40,22 +44,34 @@ OBJECT_IN_MAP = CameraPose(3.0, -2.0, 0.9)
 LASER_ON_BASE = CameraPose(0.3, 0.1, -0.4)
 
 
-def link(parent: str, child: str, pose: CameraPose, stamp: int = 0, height: float = 0.0) -> TransformStamped:
+def link(
+    parent: str, child: str, pose: CameraPose, stamp: int = 0, height: float = 0.0
+) -> TransformStamped:
     transform = TransformStamped(header=header(parent, stamp), child_frame_id=child)
     transform.transform.translation.x, transform.transform.translation.y = pose.x, pose.y
     transform.transform.translation.z = height
-    transform.transform.rotation.z, transform.transform.rotation.w = math.sin(pose.yaw / 2), math.cos(pose.yaw / 2)
+    transform.transform.rotation.z, transform.transform.rotation.w = (
+        math.sin(pose.yaw / 2),
+        math.cos(pose.yaw / 2),
+    )
     return transform
 
 
 class Tree:
-    """Publishes map -> object and base -> laser once, and map -> base whenever the camera is said to be somewhere."""
+    """Publishes map -> object and base -> laser once, and map -> base whenever the camera is said
+    to be somewhere.
+    """
 
     def __init__(self, world) -> None:
         static = world.speaker(TFMessage, "/tf_static", qos.latched(10))
-        static(TFMessage(transforms=[
-            link("map", "object", OBJECT_IN_MAP), link("base", "laser", LASER_ON_BASE, height=0.4),
-        ]))  # fmt: skip
+        static(
+            TFMessage(
+                transforms=[
+                    link("map", "object", OBJECT_IN_MAP),
+                    link("base", "laser", LASER_ON_BASE, height=0.4),
+                ]
+            )
+        )
         self._send = world.speaker(TFMessage, "/tf")
 
     def stands(self, stamp: int, camera: CameraPose) -> None:
@@ -94,7 +110,9 @@ def test_what_lies_too_far_from_the_transforms_is_refused(world, poses):
     tree = Tree(world)
     for stamp in (0, 100, 700):
         tree.stands(START + stamp * MS, view_pose(0.1))
-        world.spin_until(lambda s=stamp: (poses.latest("laser") or (0,))[0] == START + s * MS, "the transform")
+        world.spin_until(
+            lambda s=stamp: (poses.latest("laser") or (0,))[0] == START + s * MS, "the transform"
+        )
     for stamp, reason in ((-51, "pose_too_far"), (300, "pose_gap")):
         with pytest.raises(InputRejectedError) as caught:
             poses.at(START + stamp * MS, "laser")
@@ -125,7 +143,12 @@ def test_a_frame_that_leans_out_of_the_plane_is_refused(world, poses):
 
 def test_the_mapper_waits_for_the_transform_maps_and_tells_the_pose(world):
     mapper = world.start(
-        SurfaceMapperNode, pose_source="tf", camera_frame="laser", integrate="always", grid_size=360, noise_std=0.01
+        SurfaceMapperNode,
+        pose_source="tf",
+        camera_frame="laser",
+        integrate="always",
+        grid_size=360,
+        noise_std=0.01,
     )
     tree = Tree(world)
     surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
@@ -149,7 +172,9 @@ def test_the_mapper_waits_for_the_transform_maps_and_tells_the_pose(world):
 
 
 def test_scans_without_a_transform_are_dropped_and_counted(world):
-    mapper = world.start(SurfaceMapperNode, pose_source="tf", camera_frame="", grid_size=100, pose_timeout=1.0)
+    mapper = world.start(
+        SurfaceMapperNode, pose_source="tf", camera_frame="", grid_size=100, pose_timeout=1.0
+    )
     Tree(world).stands(START, view_pose(0.0))
     send = world.speaker(LaserScan, "scan")
     scan = CAMERA.scan(view_pose(0.0), 1)
@@ -161,7 +186,12 @@ def test_scans_without_a_transform_are_dropped_and_counted(world):
 
 def test_the_planner_takes_its_pose_from_transforms_and_sees_the_arrival(world):
     planner = world.start(
-        NbvPlannerNode, pose_source="tf", camera_frame="laser", objective="U", certify=False, num_views=20,
+        NbvPlannerNode,
+        pose_source="tf",
+        camera_frame="laser",
+        objective="U",
+        certify=False,
+        num_views=20,
         goal_subscribers=1,
     )
     tree = Tree(world)
@@ -185,18 +215,22 @@ BASED = {"pose_source": "tf", "camera_frame": "laser", "base_frame": "base"}
 
 
 def test_the_planner_looks_up_where_the_camera_is_on_its_base_and_sends_that(world):
-    planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **BASED)
+    planner = world.start(
+        NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **BASED
+    )
     tree = Tree(world)
     goals = world.listen(PoseStamped, "goal_pose")
-    world.mapper()(
-        conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0))
-    )
+    world.mapper()(conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0)))
     tree.stands(world.peer.get_clock().now().nanoseconds, view_pose(0.0))
     world.spin_until(lambda: goals, "the first goal")
     camera = pose_from_msg(goals[0]).then(LASER_ON_BASE)
     assert close(camera, view_pose(camera.view_angle))
     found = [getattr(planner.poses, name) for name in ("mount_x", "mount_y", "mount_yaw")]
-    assert [planner.get_parameter(name).value for name in ("mount_x", "mount_y", "mount_yaw")] == [0.0, 0.0, 0.0]
+    assert [planner.get_parameter(name).value for name in ("mount_x", "mount_y", "mount_yaw")] == [
+        0.0,
+        0.0,
+        0.0,
+    ]
     assert found == pytest.approx([LASER_ON_BASE.x, LASER_ON_BASE.y, LASER_ON_BASE.yaw])
     tree.stands(world.peer.get_clock().now().nanoseconds, camera)
     world.spin_until(lambda: planner.core.state.value == "MEASURING", "the arrival")
@@ -204,13 +238,13 @@ def test_the_planner_looks_up_where_the_camera_is_on_its_base_and_sends_that(wor
 
 def test_the_planner_waits_for_the_mount_and_says_so(world):
     based = {**BASED, "base_frame": "hull"}
-    world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **based)
+    world.start(
+        NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **based
+    )
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))
     goals = world.listen(PoseStamped, "goal_pose")
     tree = Tree(world)
-    world.mapper()(
-        conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0))
-    )
+    world.mapper()(conversions.belief_to_msg(wavy_belief(0, size=200), header("object", 0)))
     tree.stands(world.peer.get_clock().now().nanoseconds, view_pose(0.0))
     world.spin_some(50)
     assert goals == []
@@ -231,14 +265,21 @@ def test_the_mapper_counts_scans_at_a_goal_of_the_base_that_came_before_the_tran
     for stamp in (0, 60):
         tree.stands(START + stamp * MS, camera)
     send(conversions.scan_to_msg(CAMERA.scan(camera, 1), header("laser", START + 30 * MS)))
-    world.spin_until(lambda: surfaces and to_nanoseconds(surfaces[-1].header.stamp) == START + 30 * MS, "the view")
+    world.spin_until(
+        lambda: surfaces and to_nanoseconds(surfaces[-1].header.stamp) == START + 30 * MS,
+        "the view",
+    )
     assert close(pose_from_msg(poses[-1]), base)
     world.spin_until(lambda: infos, "what was learned")
-    assert info_from_text(infos[-1].data).mount == pytest.approx((LASER_ON_BASE.x, LASER_ON_BASE.y, LASER_ON_BASE.yaw))
+    assert info_from_text(infos[-1].data).mount == pytest.approx(
+        (LASER_ON_BASE.x, LASER_ON_BASE.y, LASER_ON_BASE.yaw)
+    )
 
 
 def test_a_base_frame_needs_transforms(world):
-    with pytest.raises(SettingError, match=r"base_frame: 'base' is looked up with pose_source tf only"):
+    with pytest.raises(
+        SettingError, match=r"base_frame: 'base' is looked up with pose_source tf only"
+    ):
         world.start(SurfaceMapperNode, base_frame="base")
 
 
@@ -246,17 +287,31 @@ def test_the_transforms_may_have_other_names(world):
     """As of robots in a namespace; tf2's own names are absolute."""
     rules = ["--ros-args", "-r", "/tf:=/rover/tf", "-r", "/tf_static:=/rover/tf_static"]
     mapper = world.start(
-        SurfaceMapperNode, pose_source="tf", integrate="always", grid_size=100, camera_frame="laser", cli_args=rules
+        SurfaceMapperNode,
+        pose_source="tf",
+        integrate="always",
+        grid_size=100,
+        camera_frame="laser",
+        cli_args=rules,
     )
     static = world.speaker(TFMessage, "/rover/tf_static", qos.latched(10))
-    static(TFMessage(transforms=[link("map", "object", OBJECT_IN_MAP), link("base", "laser", LASER_ON_BASE)]))
+    static(
+        TFMessage(
+            transforms=[link("map", "object", OBJECT_IN_MAP), link("base", "laser", LASER_ON_BASE)]
+        )
+    )
     moving, send = world.speaker(TFMessage, "/rover/tf"), world.speaker(LaserScan, "scan")
     surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
     base = OBJECT_IN_MAP.then(view_pose(0.7)).then(LASER_ON_BASE.inverse())
     for stamp in (0, 60):
         moving(TFMessage(transforms=[link("map", "base", base, START + stamp * MS)]))
     send(conversions.scan_to_msg(CAMERA.scan(view_pose(0.7), 1), header("laser", START + 30 * MS)))
-    world.spin_until(lambda: surfaces and to_nanoseconds(surfaces[-1].header.stamp) == START + 30 * MS, "the scan")
-    names = {topic for topic, _ in mapper.get_subscriber_names_and_types_by_node("surface_mapper", "/")}
+    world.spin_until(
+        lambda: surfaces and to_nanoseconds(surfaces[-1].header.stamp) == START + 30 * MS,
+        "the scan",
+    )
+    names = {
+        topic for topic, _ in mapper.get_subscriber_names_and_types_by_node("surface_mapper", "/")
+    }
     assert {"/rover/tf", "/rover/tf_static"} <= names
     assert not {"/tf", "/tf_static"} & names

@@ -1,10 +1,14 @@
-"""Types and qualities of service that do not fit are found, said on both sides, and forgotten when they are gone."""
+"""Types and qualities of service that do not fit are found, said on both sides, and forgotten when
+they are gone.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from beliefs import wavy_belief
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -26,7 +30,14 @@ from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 
 PROFILES = {"reliable": qos.reliable(), "latched": qos.latched(), "sensor data": qos.sensor_data()}
-SMALL = {"objective": "U", "certify": False, "num_views": 20, "max_views": 0, "stall_views": 0, "band_tolerance": 0.01}
+SMALL = {
+    "objective": "U",
+    "certify": False,
+    "num_views": 20,
+    "max_views": 0,
+    "stall_views": 0,
+    "band_tolerance": 0.01,
+}
 
 
 @pytest.fixture
@@ -56,18 +67,29 @@ def test_policies_are_named_with_both_sides():
 def test_a_wrong_type_is_named(world, robot):
     mapper = world.start(SurfaceMapperNode, grid_size=100)
     publisher = robot.peer.create_publisher(String, "scan", 10)
-    problem = "/peer publishes /scan as std_msgs/msg/String, this node has sensor_msgs/msg/LaserScan"
-    world.spin_until(lambda: problem in world.diagnosis(mapper).message, "the wrong type to be told")
+    problem = (
+        "/peer publishes /scan as std_msgs/msg/String, this node has sensor_msgs/msg/LaserScan"
+    )
+    world.spin_until(
+        lambda: problem in world.diagnosis(mapper).message, "the wrong type to be told"
+    )
     found = world.diagnosis(mapper)
     assert found.level == DiagnosticStatus.WARN
-    assert f"waiting for /scan (sensor_msgs/msg/LaserScan; best effort, volatile): {problem}" in found.message
+    assert (
+        f"waiting for /scan (sensor_msgs/msg/LaserScan; best effort, volatile): {problem}"
+        in found.message
+    )
     robot.peer.destroy_publisher(publisher)
-    world.spin_until(lambda: problem not in world.diagnosis(mapper).message, "the problem to be gone")
+    world.spin_until(
+        lambda: problem not in world.diagnosis(mapper).message, "the problem to be gone"
+    )
 
 
 def test_a_quality_of_service_that_does_not_fit_is_named_in_status_and_log(world):
-    logged = world.listen(Log, "/rosout", qos.latched(100))  # what was logged before this was heard, too
-    # A name of its own: rcl gives nodes of one name in a process one publisher of logs, that of the first still alive.
+    # what was logged before this was heard, too
+    logged = world.listen(Log, "/rosout", qos.latched(100))
+    # A name of its own: rcl gives nodes of one name in a process one publisher of logs, that of the
+    # first still alive.
     planner = world.start(NbvPlannerNode, cli_args=["--ros-args", "-r", "__node:=alone"], **SMALL)
     statuses = world.listen(DiagnosticStatus, "alone/status", qos.latched(100))
     publisher = world.peer.create_publisher(PoseStamped, "camera_pose", qos.sensor_data())
@@ -81,7 +103,10 @@ def test_a_quality_of_service_that_does_not_fit_is_named_in_status_and_log(world
     world.spin_until(lambda: [log.msg for log in logged if log.msg == problem], "the log to say so")
     world.peer.destroy_publisher(publisher)
     world.spin_until(lambda: problem not in statuses[-1].message, "the problem to be gone")
-    world.spin_until(lambda: [log.msg for log in logged if log.msg == f"no longer: {problem}"], "the log to say so")
+    world.spin_until(
+        lambda: [log.msg for log in logged if log.msg == f"no longer: {problem}"],
+        "the log to say so",
+    )
     assert [log.msg for log in logged].count(problem) == 1
 
 
@@ -144,10 +169,14 @@ def test_publishers_of_two_names_are_not_merged_until_one_is_left(world, robot):
     assert "allow_several_publishers" in world.diagnosis(mapper).message
     send(one_pose(2))
     player.publish(one_pose(2))
-    world.spin_until(lambda: world.drops(mapper).get("camera_pose.several_publishers") == 2, "the drops")
+    world.spin_until(
+        lambda: world.drops(mapper).get("camera_pose.several_publishers") == 2, "the drops"
+    )
     assert poses_taken(mapper) == 1
     player.destroy()
-    world.spin_until(lambda: words not in world.diagnosis(mapper).message, "the second one to be gone")
+    world.spin_until(
+        lambda: words not in world.diagnosis(mapper).message, "the second one to be gone"
+    )
     send(one_pose(3))
     world.spin_until(lambda: poses_taken(mapper) == 2, "the pose of the one that is left")
 
@@ -156,8 +185,13 @@ INPUTS_OF_ONE_SOURCE = [
     *((SurfaceMapperNode, topic) for topic in ("scan", "camera_pose", "goal_pose")),
     *((NbvPlannerNode, topic) for topic in ("surface", "camera_pose")),
     (DepthCamera, "goal_pose"),
-]  # fmt: skip
-KINDS = {"scan": LaserScan, "camera_pose": PoseStamped, "goal_pose": PoseStamped, "surface": PointCloud2}
+]
+KINDS = {
+    "scan": LaserScan,
+    "camera_pose": PoseStamped,
+    "goal_pose": PoseStamped,
+    "surface": PointCloud2,
+}
 
 
 @pytest.mark.parametrize(("cls", "topic"), INPUTS_OF_ONE_SOURCE)
@@ -183,15 +217,22 @@ def test_two_launches_of_the_same_names_are_told_apart_by_their_numbers(world, r
         if number == 5:
             second = Second(robot, "peer")
         (second.publish if second and number % 2 else send)(one_pose(number))
-        world.spin_until(lambda n=number: poses_taken(mapper) + mapper.drops.total() == n, f"pose {number}")
-    assert mapper.drops == {"camera_pose.several_publishers": 24 - 6}  # number 7, of the second one, falls again
+        world.spin_until(
+            lambda n=number: poses_taken(mapper) + mapper.drops.total() == n, f"pose {number}"
+        )
+    # number 7, of the second one, falls again
+    assert mapper.drops == {"camera_pose.several_publishers": 24 - 6}
     words = "/camera_pose is published by 2 nodes that are all called /peer"
     world.spin_until(lambda: words in world.diagnosis(mapper).message, "both to be named")
     second.destroy()
-    world.spin_until(lambda: words not in world.diagnosis(mapper).message, "the second one to be gone")
+    world.spin_until(
+        lambda: words not in world.diagnosis(mapper).message, "the second one to be gone"
+    )
 
 
-def test_a_node_started_again_is_one_source_although_its_old_publisher_is_still_listed(world, robot):
+def test_a_node_started_again_is_one_source_although_its_old_publisher_is_still_listed(
+    world, robot
+):
     mapper = world.start(SurfaceMapperNode, grid_size=100, queue_size=100)
     send = world.speaker(PoseStamped, "camera_pose")
     for number in range(1, 25):
@@ -207,7 +248,8 @@ def test_several_publishers_are_taken_where_they_are_allowed(world, robot):
     mapper = world.start(SurfaceMapperNode, grid_size=100, allow_several_publishers=True)
     send = world.speaker(PoseStamped, "camera_pose")
     send(one_pose(1))
-    world.spin_until(lambda: poses_taken(mapper) == 1, "the first pose")  # after the second one it would be too old
+    # after the second one it would be too old
+    world.spin_until(lambda: poses_taken(mapper) == 1, "the first pose")
     Second(robot, "other").publish(one_pose(2))
     world.spin_until(lambda: poses_taken(mapper) == 2, "both poses")
     assert "is published by" not in world.diagnosis(mapper).message
@@ -219,7 +261,8 @@ def test_a_second_node_of_the_same_full_name_is_told(world, robot, cls):
     first = world._add(cls(context=world.context, **parameters))
     robot._add(cls(context=robot.context, **parameters))
     words = f"another node is called {first.get_fully_qualified_name()} too"
-    assert words not in world.diagnosis(first).message  # not at once: one that has ended is listed for a moment
+    # not at once: one that has ended is listed for a moment
+    assert words not in world.diagnosis(first).message
     world.spin_until(lambda: words in world.diagnosis(first).message, "the second one to be told")
     assert world.diagnosis(first).level == DiagnosticStatus.WARN
 
@@ -230,7 +273,9 @@ def test_a_second_node_of_the_same_full_name_is_told(world, robot, cls):
 def test_diagnostics_show_age_and_rate_of_every_input(world):
     mapper = world.start(SurfaceMapperNode, grid_size=100)
     camera = world.start(DepthCamera, num_beams=21, scan_rate=50.0)
-    world.spin_until(lambda: float(world.diagnosis(mapper).values["input.scan.rate"]) > 1.0, "a rate")
+    world.spin_until(
+        lambda: float(world.diagnosis(mapper).values["input.scan.rate"]) > 1.0, "a rate"
+    )
     values = world.diagnosis(mapper).values
     assert float(values["input.camera_pose.rate"]) > 1.0
     assert 0.0 <= float(values["input.scan.age"]) < 5.0
@@ -245,7 +290,8 @@ class Partners:
         self.world = world
         self.statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
         self.ears = [
-            world.peer.create_subscription(PoseStamped, "goal_pose", lambda _: None, qos.reliable()) for _ in range(2)
+            world.peer.create_subscription(PoseStamped, "goal_pose", lambda _: None, qos.reliable())
+            for _ in range(2)
         ]
         self.send_pose = world.speaker(PoseStamped, "camera_pose")
         self.mapper = world.peer.create_publisher(PointCloud2, "surface", qos.latched())
@@ -257,10 +303,16 @@ class Partners:
     def pose(self) -> None:
         self.send_pose(pose_msg(view_pose(0.0), self.world.peer.get_clock().now().nanoseconds))
 
-    def says(self, *texts: str, level: bytes = DiagnosticStatus.WARN, not_text: str = "nothing of this") -> None:
+    def says(
+        self, *texts: str, level: bytes = DiagnosticStatus.WARN, not_text: str = "nothing of this"
+    ) -> None:
         def found() -> bool:
             last = self.statuses[-1]
-            return last.level == level and all(text in last.message for text in texts) and not_text not in last.message
+            return (
+                last.level == level
+                and all(text in last.message for text in texts)
+                and not_text not in last.message
+            )
 
         self.world.spin_until(lambda: self.statuses and found(), f"the status {texts}")
 

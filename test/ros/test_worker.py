@@ -1,4 +1,6 @@
-"""The thread beside a node: results in order, once each, in the node's thread; errors come out; it can be left."""
+"""The thread beside a node: results in order, once each, in the node's thread; errors come out; it
+can be left.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ import time
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
@@ -37,8 +41,10 @@ class Working(Node):
 def test_results_come_in_order_in_the_thread_that_spins(world):
     node, results = world.start(Working), []
     for number in range(300):
-        node.worker.submit(lambda n=number: (n, threading.get_ident()),
-                           lambda result: results.append((*result, threading.get_ident())))  # fmt: skip
+        node.worker.submit(
+            lambda n=number: (n, threading.get_ident()),
+            lambda result: results.append((*result, threading.get_ident())),
+        )
     assert node.worker.pending == 300
     world.spin_until(lambda: node.worker.pending == 0, "all results")
     assert [number for number, _, _ in results] == list(range(300))
@@ -48,7 +54,9 @@ def test_results_come_in_order_in_the_thread_that_spins(world):
 
 
 def threads_of(world, node, likes, seconds=0.0):
-    """Submit a job for each of `likes`, each after the result of the one before; gives the threads that computed."""
+    """Submit a job for each of `likes`, each after the result of the one before; gives the threads
+    that computed.
+    """
     threads = []
 
     def work():
@@ -65,7 +73,16 @@ def test_a_job_like_a_brief_one_is_computed_in_the_thread_that_spins(world, monk
     monkeypatch.setattr(worker, "_BRIEF", 10.0)  # whatever else this machine does meanwhile
     node, here = world.start(Working), threading.get_ident()
     threads = threads_of(world, node, ["a", "a", "a", "b", "b", None, None, "b"])
-    assert [thread == here for thread in threads] == [False, True, True, False, True, False, False, False]
+    assert [thread == here for thread in threads] == [
+        False,
+        True,
+        True,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_a_job_like_a_long_one_holds_up_nothing(world, monkeypatch):
@@ -96,9 +113,16 @@ def test_brief_jobs_come_after_the_callback_and_run_beside_no_other(world, monke
     monkeypatch.setattr(worker, "_BRIEF", 10.0)
     node, begun, got = world.start(Working), [], []
     threads_of(world, node, ["a"])
-    for name, like in [("brief", "a"), ("brief too", "a"), ("long", None), ("behind it", "a"), ("last", "b")]:
+    for name, like in [
+        ("brief", "a"),
+        ("brief too", "a"),
+        ("long", None),
+        ("behind it", "a"),
+        ("last", "b"),
+    ]:
         node.worker.submit(lambda n=name: begun.append((n, got.copy())) or n, got.append, like=like)
-    assert (node.worker.pending, begun) == (5, [])  # not before the callback that submits them has ended
+    # not before the callback that submits them has ended
+    assert (node.worker.pending, begun) == (5, [])
     world.spin_until(lambda: node.worker.pending == 0, "all results")
     assert got == ["brief", "brief too", "long", "behind it", "last"]
     assert begun[:3] == [("brief", []), ("brief too", ["brief"]), ("long", ["brief", "brief too"])]
@@ -135,7 +159,9 @@ def test_callbacks_that_submit_while_others_are_computed_lose_and_repeat_nothing
         for _ in range(7):
             number = len(given)
             given.append(number)
-            node.worker.submit(lambda n=number: sum(range(n % 50)) * 0 + n, receive, like=number % 3 or None)
+            node.worker.submit(
+                lambda n=number: sum(range(n % 50)) * 0 + n, receive, like=number % 3 or None
+            )
 
     def receive(number):
         got.append(number)
@@ -205,9 +231,12 @@ end_process(run_node(Busy, []))
 @pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
 def test_a_process_ends_cleanly_in_the_middle_of_a_computation(kind):
     process = subprocess.Popen(
-        [sys.executable, "-c", BUSY], env=isolated_environment(free_domain_id()), stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        [sys.executable, "-c", BUSY],
+        env=isolated_environment(free_domain_id()),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert process.stdout.readline() == "computing\n"
         process.send_signal(kind)
@@ -215,4 +244,6 @@ def test_a_process_ends_cleanly_in_the_middle_of_a_computation(kind):
     finally:
         process.kill()
     assert (process.returncode, out) == (0, "")
-    assert [line for line in err.splitlines() if "unconfigured: waiting for the transition" not in line] == []
+    assert [
+        line for line in err.splitlines() if "unconfigured: waiting for the transition" not in line
+    ] == []

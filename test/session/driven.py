@@ -28,9 +28,17 @@ class Driver:
         self.rng, self.seen, self.now = np.random.default_rng(seed), seen, SECOND
         draw = self.rng.integers
         self.run = session(
-            goal_timeout=5.0, num_views=int(draw(3, 9)), wait_for_start=bool(draw(2)), return_home=bool(draw(2)),
-            still_goals=int(draw(3)), goal_retries=int(draw(2)),
-            termination={"max_views": int(draw(5)), "max_duration": float(draw(2) * draw(60)), "certify": False},
+            goal_timeout=5.0,
+            num_views=int(draw(3, 9)),
+            wait_for_start=bool(draw(2)),
+            return_home=bool(draw(2)),
+            still_goals=int(draw(3)),
+            goal_retries=int(draw(2)),
+            termination={
+                "max_views": int(draw(5)),
+                "max_duration": float(draw(2) * draw(60)),
+                "certify": False,
+            },
         )
         self.views = 0
         self.event("surface", lambda: events.take_surface(self.run, hit(band(math.pi), 0), 0))
@@ -56,7 +64,10 @@ class Driver:
             feed(run, pose_angle=float(draw(6)), pose_stamp=self.now)
         elif what < 9:
             self.views += 1
-            self.event("surface", lambda: events.take_surface(run, hit(band(float(draw(6))), self.views), self.now))
+            self.event(
+                "surface",
+                lambda: events.take_surface(run, hit(band(float(draw(6))), self.views), self.now),
+            )
         elif what == 9:
             self.now += 6 * SECOND
         self.event("tick", lambda: events.advance(run, self.now))
@@ -69,12 +80,15 @@ class Driver:
         run, now = self.run, self.now
         stamp = 0 if target is None else target.stamp
         seldom = {
-            0: ("start", lambda: events.start(run, now)), 1: ("pause", lambda: events.pause(run, True, now)),
-            2: ("resume", lambda: events.pause(run, False, now)), 3: ("skip", lambda: events.skip(run, now)),
+            0: ("start", lambda: events.start(run, now)),
+            1: ("pause", lambda: events.pause(run, True, now)),
+            2: ("resume", lambda: events.pause(run, False, now)),
+            3: ("skip", lambda: events.skip(run, now)),
             4: ("robot gave up", lambda: events.failed(run, stamp, now)),
             5: ("robot was taken", lambda: events.interrupted(run, stamp, "another client")),
             6: ("clock went back", lambda: events.clock_went_back(run, now, now - SECOND)),
-            7: ("stop", lambda: events.stop(run)), 8: ("reset", run.begin),
+            7: ("stop", lambda: events.stop(run)),
+            8: ("reset", run.begin),
             9: ("surface", lambda: events.take_surface(run, band(1.0), 0)),
             10: ("checks failed", lambda: events.withdraw_start(run, "no")),
             11: ("error", lambda: events.fail(run, "an error")),

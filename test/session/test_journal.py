@@ -26,11 +26,19 @@ from nbv_planner.session.journal import Journal, from_plain, to_plain
 from nbv_planner.world.pose import CameraPose
 
 SETTINGS = {"Scene": {"radius_min": 2.0}}
-FACTS = [{"stamp": 2**62 + 1}, {"pose": [0.1, -3.5], "goal": None}, {"words": "90° \n \" ünd"}]
+FACTS = [{"stamp": 2**62 + 1}, {"pose": [0.1, -3.5], "goal": None}, {"words": '90° \n " ünd'}]
 
 
 def journal_in(folder, **changes) -> Journal:
-    return Journal(**{"path": folder / "run", "kind": "session", "settings": SETTINGS, "episode": "monday", **changes})
+    return Journal(
+        **{
+            "path": folder / "run",
+            "kind": "session",
+            "settings": SETTINGS,
+            "episode": "monday",
+            **changes,
+        }
+    )
 
 
 def written(folder, facts=FACTS) -> Journal:
@@ -94,8 +102,15 @@ def test_no_changed_byte_goes_unnoticed(tmp_path):
             assert refusal(tmp_path).reason == "damaged"
 
 
-@pytest.mark.parametrize("spoil", [lambda a, b, c, d: a + c + d, lambda a, b, c, d: a + c + b + d,
-                                   lambda a, b, c, d: a + b + b + c + d, lambda a, b, c, d: b + c + d])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda a, b, c, d: a + c + d,
+        lambda a, b, c, d: a + c + b + d,
+        lambda a, b, c, d: a + b + b + c + d,
+        lambda a, b, c, d: b + c + d,
+    ],
+)
 def test_lines_that_are_missing_moved_or_doubled_are_noticed(tmp_path, spoil):
     written(tmp_path)
     lines = (tmp_path / "run").read_bytes().splitlines(keepends=True)
@@ -108,14 +123,26 @@ def sealed(*texts: bytes) -> bytes:
     return journal._chained(b"", texts)[1]
 
 
-GOOD = {"format": journal.FORMAT, "version": 2, "kind": "session", "episode": "monday", "settings": SETTINGS}
+GOOD = {
+    "format": journal.FORMAT,
+    "version": 2,
+    "kind": "session",
+    "episode": "monday",
+    "settings": SETTINGS,
+}
 
 
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
-        ([b"{"], "content"), ([b"[]"], "content"), ([b"{}"], "content"), ([b"null"], "content"), ([b""], "content"),
-        ([b"[" * 100_000], "content"), ([b'{"format":' + b"9" * 5000 + b"}"], "content"), ([b"\xff\xfe"], "content"),
+        ([b"{"], "content"),
+        ([b"[]"], "content"),
+        ([b"{}"], "content"),
+        ([b"null"], "content"),
+        ([b""], "content"),
+        ([b"[" * 100_000], "content"),
+        ([b'{"format":' + b"9" * 5000 + b"}"], "content"),
+        ([b"\xff\xfe"], "content"),
         ([json.dumps(GOOD).encode(), b"nonsense"], "content"),
         ([json.dumps({**GOOD, "settings": {"Scene": [1]}}).encode()], "content"),
         ([json.dumps({**GOOD, "kind": 5}).encode()], "content"),
@@ -139,7 +166,10 @@ def test_a_file_of_version_1_is_refused_with_the_way_out(tmp_path):
         np.savez(file, header=np.array('{"version": 1}'))
     error = refusal(tmp_path)
     assert error.reason == "version"
-    assert "has version 1, this package reads version 2: end the episode with the release that began it" in str(error)
+    assert (
+        "has version 1, this package reads version 2: end the episode with the release that"
+        " began it" in str(error)
+    )
 
 
 @pytest.mark.parametrize(
@@ -147,7 +177,11 @@ def test_a_file_of_version_1_is_refused_with_the_way_out(tmp_path):
     [
         ({"kind": "camera"}, "kind", "session, expected a camera"),
         ({"episode": "tuesday"}, "episode", "'monday', this is 'tuesday'"),
-        ({"settings": {"Scene": {"radius_min": 3.0}}}, "settings", "radius_min = 2.0, this node has 3.0"),
+        (
+            {"settings": {"Scene": {"radius_min": 3.0}}},
+            "settings",
+            "radius_min = 2.0, this node has 3.0",
+        ),
         ({"settings": {"Kernel": {"nu": 1}}}, "settings", "nu = None, this node has 1"),
         ({"settings": {"Scene": {}}}, "settings", "radius_min = 2.0, this node has None"),
     ],
@@ -155,7 +189,11 @@ def test_a_file_of_version_1_is_refused_with_the_way_out(tmp_path):
 def test_a_file_that_is_not_the_one_wanted_is_refused(tmp_path, wanted, reason, words):
     written(tmp_path)
     error = refusal(tmp_path, **wanted)
-    assert (error.reason, words in str(error), str(tmp_path / "run") in str(error)) == (reason, True, True)
+    assert (error.reason, words in str(error), str(tmp_path / "run") in str(error)) == (
+        reason,
+        True,
+        True,
+    )
 
 
 def test_on_request_the_file_of_any_episode_is_read(tmp_path):
@@ -190,7 +228,12 @@ def test_a_disk_that_fills_up_loses_nothing_that_is_written_later(tmp_path, monk
 
 
 @pytest.mark.parametrize(
-    "spoil", [lambda p: p.unlink(), lambda p: p.write_bytes(b""), lambda p: p.write_bytes(p.read_bytes() + b"x")]
+    "spoil",
+    [
+        lambda p: p.unlink(),
+        lambda p: p.write_bytes(b""),
+        lambda p: p.write_bytes(p.read_bytes() + b"x"),
+    ],
 )
 def test_a_file_that_somebody_else_has_changed_is_not_added_to_but_written_anew(tmp_path, spoil):
     run = written(tmp_path)
@@ -263,37 +306,66 @@ class Everything:
 
 
 def thing(**changes) -> Everything:
-    return Everything(**{
-        "number": 0.1, "count": 2**70, "flag": True, "colour": Colour.RED, "pose": CameraPose.from_polar(7.0, 9.9),
-        "pairs": ((CameraPose(1.0, 2.0, 3.0, height=0.5), math.inf),), "figures": {"a": math.nan},
-        "array": np.zeros((0, 2)), **changes,
-    })  # fmt: skip
+    return Everything(
+        **{
+            "number": 0.1,
+            "count": 2**70,
+            "flag": True,
+            "colour": Colour.RED,
+            "pose": CameraPose.from_polar(7.0, 9.9),
+            "pairs": ((CameraPose(1.0, 2.0, 3.0, height=0.5), math.inf),),
+            "figures": {"a": math.nan},
+            "array": np.zeros((0, 2)),
+            **changes,
+        }
+    )
 
 
 @given(
     st.floats(allow_nan=False),
-    arrays_of.arrays(st.sampled_from([np.float64, np.uint32, np.bool_]), arrays_of.array_shapes(min_dims=0)),
+    arrays_of.arrays(
+        st.sampled_from([np.float64, np.uint32, np.bool_]), arrays_of.array_shapes(min_dims=0)
+    ),
 )
 def test_every_bit_of_a_value_survives(number, array):
     known = thing(number=number, array=array)
     found = from_plain(Everything, json.loads(json.dumps(to_plain(known), allow_nan=False)))
-    assert (found.number, found.count, found.flag, found.colour) == (number, 2**70, True, Colour.RED)
+    assert (found.number, found.count, found.flag, found.colour) == (
+        number,
+        2**70,
+        True,
+        Colour.RED,
+    )
     assert (found.pose, found.pairs, found.pose.view_angle) == (known.pose, known.pairs, 7.0)
     assert math.isnan(found.figures["a"])
-    assert (found.array.tobytes(), found.array.dtype, found.array.shape) == (array.tobytes(), array.dtype, array.shape)
+    assert (found.array.tobytes(), found.array.dtype, found.array.shape) == (
+        array.tobytes(),
+        array.dtype,
+        array.shape,
+    )
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"number": "1.0"}, {"count": 1.5}, {"flag": 1}, {"colour": "blue"}, {"pose": [1.0]}, {"pose": {"x": 1.0}},
-        {"pairs": 5}, {"pairs": [[1.0]]}, {"figures": [1.0]}, {"figures": {"a": []}}, {"array": None},
+        {"number": "1.0"},
+        {"count": 1.5},
+        {"flag": 1},
+        {"colour": "blue"},
+        {"pose": [1.0]},
+        {"pose": {"x": 1.0}},
+        {"pairs": 5},
+        {"pairs": [[1.0]]},
+        {"figures": [1.0]},
+        {"figures": {"a": []}},
+        {"array": None},
         {"array": {"dtype": "object", "shape": [1], "base64": "AAAAAAAAAAA="}},
         {"array": {"dtype": "float64", "shape": [2], "base64": "AAAAAAAAAAA="}},
         {"array": {"dtype": "float64", "shape": [10**12], "base64": ""}},
-        {"array": {"dtype": "float64", "shape": [1], "base64": "!"}}, {"more": 1},
+        {"array": {"dtype": "float64", "shape": [1], "base64": "!"}},
+        {"more": 1},
     ],
-)  # fmt: skip
+)
 def test_a_value_that_cannot_be_is_refused_with_its_place(changes):
     with pytest.raises(StateFileError, match=f"fact(\\.{next(iter(changes))})?") as caught:
         from_plain(Everything, {**to_plain(thing()), **changes})
@@ -302,6 +374,8 @@ def test_a_value_that_cannot_be_is_refused_with_its_place(changes):
 
 def test_a_file_of_version_1_that_had_another_name_is_not_passed_over_in_silence(tmp_path):
     (tmp_path / "session.npz").write_bytes(b"PK")
-    with pytest.raises(StateFileError, match=r"session.npz: it has version 1, .* move the file away") as caught:
+    with pytest.raises(
+        StateFileError, match=r"session.npz: it has version 1, .* move the file away"
+    ) as caught:
         Journal(tmp_path / "session.jsonl", "planning session", {}, "").read()
     assert caught.value.reason == "version"

@@ -1,4 +1,6 @@
-"""A process with an episode is killed again and again; what it had published is known to the next one."""
+"""A process with an episode is killed again and again; what it had published is known to the next
+one.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ from nbv_planner.session import events
 from nbv_planner.session.facts import from_records, to_record
 from nbv_planner.session.journal import Journal
 
-run, kept, now = session(num_views=16, termination={{"max_views": {VIEWS}}}), Journal(sys.argv[1], "session"), SECOND
+run = session(num_views=16, termination={{"max_views": {VIEWS}}})
+kept, now = Journal(sys.argv[1], "session"), SECOND
 try:
     episode, now = from_records(kept.read())
     run.resume(episode)
@@ -64,7 +67,9 @@ def test_killed_at_any_line_it_takes_no_view_twice_and_loses_none(tmp_path, line
         told += [line.split() for line in heard]
         episode, _ = from_records(Journal(tmp_path / "run", "session").read())
         done = ["done"] in told
-        assert len(episode.visited) >= max([int(words[1]) for words in told if words[0] == "views"], default=0)
+        assert len(episode.visited) >= max(
+            [int(words[1]) for words in told if words[0] == "views"], default=0
+        )
         if done:
             break
     assert done

@@ -1,4 +1,6 @@
-"""A robot that never quite arrives: three misses by about the same small amount, in memory with a clock of its own."""
+"""A robot that never quite arrives: three misses by about the same small amount, in memory with a
+clock of its own.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,17 @@ from nbv_planner.session.state import Miss, in_a_row, reach_of
 from nbv_planner.world.pose import CameraPose
 
 
-def pose_off(target: CameraPose, ahead: float = 0.0, left: float = 0.0, turn: float = 0.0) -> CameraPose:
+def pose_off(
+    target: CameraPose, ahead: float = 0.0, left: float = 0.0, turn: float = 0.0
+) -> CameraPose:
     """A pose that is off a target by so much in the target's own frame."""
     return target.then(CameraPose(ahead, left, turn))
 
 
 def drive(run, seconds: int, off, period: float = 1.0, start: float = 0.0) -> float:
-    """Let the camera stand `off` each goal, a pose each `period`; returns the time at the end, or of the episode's."""
+    """Let the camera stand `off` each goal, a pose each `period`; returns the time at the end, or
+    of the episode's.
+    """
     now = start
     while now < start + seconds and run.episode.termination is None:
         now += period
@@ -41,14 +47,25 @@ def drive(run, seconds: int, off, period: float = 1.0, start: float = 0.0) -> fl
 
 
 SHORT = {
-    "position": (lambda pose: pose_off(pose, -0.06), "position_tolerance: 0.08, of planner and mapper"),
-    "heading": (lambda pose: pose_off(pose, turn=0.03), "heading_tolerance: 0.04, of planner and mapper"),
-    "both": (lambda pose: pose_off(pose, 0.1, turn=-0.05), "position_tolerance: 0.2, heading_tolerance: 0.07, of"),
+    "position": (
+        lambda pose: pose_off(pose, -0.06),
+        "position_tolerance: 0.08, of planner and mapper",
+    ),
+    "heading": (
+        lambda pose: pose_off(pose, turn=0.03),
+        "heading_tolerance: 0.04, of planner and mapper",
+    ),
+    "both": (
+        lambda pose: pose_off(pose, 0.1, turn=-0.05),
+        "position_tolerance: 0.2, heading_tolerance: 0.07, of",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", SHORT)
-def test_an_episode_of_a_robot_that_never_quite_arrives_ends_within_five_minutes_with_the_remedy(name):
+def test_an_episode_of_a_robot_that_never_quite_arrives_ends_within_five_minutes_with_the_remedy(
+    name,
+):
     off, remedy = SHORT[name]
     run = ready()
     assert drive(run, 3600, off) < 300.0
@@ -91,20 +108,27 @@ def test_goals_are_moved_to_where_the_robot_stops_and_later_ones_without_waiting
     assert run.episode.remedy == ""
     again = restarted(run, ready(near_miss="take", arrival={"settle_time": 0.5}))
     assert again.episode.reach == run.episode.reach
-    assert [(pose.x, pose.y) for pose in again.episode.visited] == [(pose.x, pose.y) for pose in run.episode.visited]
+    assert [(pose.x, pose.y) for pose in again.episode.visited] == [
+        (pose.x, pose.y) for pose in run.episode.visited
+    ]
 
 
 def test_a_robot_that_leaves_its_moved_goals_again_ends_the_episode():
     run = ready(near_miss="take")
     assert drive(run, 3600, SHORT["position"][0]) < 300.0
     assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
-    assert "up to 0.08 m / 1.1° off, and the robot leaves them again" in run.episode.termination.detail
+    assert (
+        "up to 0.08 m / 1.1° off, and the robot leaves them again" in run.episode.termination.detail
+    )
 
 
 def test_an_offset_that_is_the_same_in_the_frame_of_the_camera_tells_of_its_mount():
     run = ready()
     drive(run, 3600, lambda pose: pose_off(pose, 0.02, 0.06))
-    assert "always 0.02 m ahead and 0.06 m to the left: check mount_x" in run.episode.termination.detail
+    assert (
+        "always 0.02 m ahead and 0.06 m to the left: check mount_x"
+        in run.episode.termination.detail
+    )
 
 
 def test_an_offset_that_is_the_same_on_the_ground_does_not():
@@ -124,7 +148,9 @@ def test_poses_that_come_too_rarely_to_see_the_camera_stand_are_named():
 
 def test_misses_that_are_far_or_not_alike_or_of_one_goal_alone_have_no_remedy():
     for settings, offs in (
-        ({}, (3.0, 3.0, 3.0)), ({}, (0.06, 0.15, 0.06, 0.15)), ({"goal_retries": 20}, (0.06,)),
+        ({}, (3.0, 3.0, 3.0)),
+        ({}, (0.06, 0.15, 0.06, 0.15)),
+        ({"goal_retries": 20}, (0.06,)),
     ):
         run, number = ready(**settings), [0]
 

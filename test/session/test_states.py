@@ -12,8 +12,13 @@ from nbv_planner.session import facts
 from nbv_planner.session.questions import TRANSITIONS, State
 
 PAGE = Path(nbv_planner.__file__).parent.parent / "docs" / "reference" / "states.md"
-ROWS = [tuple(part.strip() for part in line.split("|")) for line in TRANSITIONS.strip().splitlines()]
-TABLE = {(State(state), event): (set(noted.split(", ")), set(then.split(", "))) for state, event, noted, then in ROWS}
+ROWS = [
+    tuple(part.strip() for part in line.split("|")) for line in TRANSITIONS.strip().splitlines()
+]
+TABLE = {
+    (State(state), event): (set(noted.split(", ")), set(then.split(", ")))
+    for state, event, noted, then in ROWS
+}
 ABOUT_INPUTS = {"Asked", "Barred", "Found", "Heard", "Listed", "Sourced"}
 
 
@@ -33,7 +38,9 @@ def test_whatever_is_in_the_table_happens(seen):
     assert set(TABLE) - set(seen) == set()
     noted = set().union(*(known for known, _ in seen.values()))
     of_the_ground_and_the_search = {"Approached", "Withdrawn"}  # shown by tests of their own
-    assert set().union(*(known for known, _ in TABLE.values())) - noted == of_the_ground_and_the_search
+    assert (
+        set().union(*(known for known, _ in TABLE.values())) - noted == of_the_ground_and_the_search
+    )
 
 
 def test_all_facts_are_in_the_table_or_about_inputs():

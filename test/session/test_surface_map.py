@@ -31,9 +31,14 @@ from nbv_planner.world.pose import CameraPose, PoseCovariance
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
-CAMERA = SimulatedCamera(parse_object("polygon:star", Scene()), Scene(), SensorSettings(num_beams=61))
+CAMERA = SimulatedCamera(
+    parse_object("polygon:star", Scene()), Scene(), SensorSettings(num_beams=61)
+)
 KINDS = {
-    "robust": {}, "small window": {"window": 100}, "plain": {"robust": False}, "unknown": {"scene": "unknown"},
+    "robust": {},
+    "small window": {"window": 100},
+    "plain": {"robust": False},
+    "unknown": {"scene": "unknown"},
     "dense": {"robust": False, "solver": "dense"},
 }
 
@@ -44,22 +49,35 @@ class Mapper:
     def __init__(self, beams: int = 61, **settings):
         config = configure(**{"grid_size": 200, **settings})
         self.setup = MapperSetup(
-            config.scene, config.measurement, config.search, 40, frozenset(), PriorSettings(),
+            config.scene,
+            config.measurement,
+            config.search,
+            40,
+            frozenset(),
+            PriorSettings(),
             partial(scan_mapping, config),
         )
         self.core = MapperCore(self.setup, ScanMatcher(MatchingSettings(), ArrivalSettings()))
-        self.camera = CAMERA if beams == 61 else SimulatedCamera(
-            parse_object("polygon:star", Scene()), Scene(), SensorSettings(num_beams=beams)
+        self.camera = (
+            CAMERA
+            if beams == 61
+            else SimulatedCamera(
+                parse_object("polygon:star", Scene()), Scene(), SensorSettings(num_beams=beams)
+            )
         )
         self.records: list = []
 
     def view(self, number: int, scans: int = 2) -> bytes:
         pose = CameraPose.from_polar(0.7 * number, 10.0)
         if number % 3 == 1:
-            pose = CameraPose(pose.x, pose.y, pose.yaw, PoseCovariance(1e-4, 0.0, 1e-4, 0.0, 0.0, 1e-5))
+            pose = CameraPose(
+                pose.x, pose.y, pose.yaw, PoseCovariance(1e-4, 0.0, 1e-4, 0.0, 0.0, 1e-5)
+            )
         for k in range(scans):
             scan = self.camera.scan(pose, number, k)
-            self.core.waiting.append(MatchedScan(10 * number + k, scan, pose, number, "camera", (0.1, 0.0, 0.2)))
+            self.core.waiting.append(
+                MatchedScan(10 * number + k, scan, pose, number, "camera", (0.1, 0.0, 0.2))
+            )
         update = self.core.job()()
         assert self.core.take(update)
         records, anew = update.records()
@@ -68,18 +86,34 @@ class Mapper:
 
     def again(self, records=None):
         known = map_from_records(
-            self.records if records is None else records, self.setup.build(), self.core.matcher.state()
+            self.records if records is None else records,
+            self.setup.build(),
+            self.core.matcher.state(),
         )
         other = Mapper.__new__(Mapper)
         other.__dict__.update(vars(self))
-        other.core, other.records = MapperCore(self.setup, ScanMatcher(MatchingSettings(), ArrivalSettings())), []
+        other.core, other.records = (
+            MapperCore(self.setup, ScanMatcher(MatchingSettings(), ArrivalSettings())),
+            [],
+        )
         other.core.resume(known)
         return other
 
 
 def bits(belief) -> bytes:
-    columns = [belief.mean, belief.std, belief.lower, belief.upper, belief.hits.astype(float), *belief.evidence.rows]
-    scores = [number for check in belief.checks for number in (check.score, check.limit, float(check.level))]
+    columns = [
+        belief.mean,
+        belief.std,
+        belief.lower,
+        belief.upper,
+        belief.hits.astype(float),
+        *belief.evidence.rows,
+    ]
+    scores = [
+        number
+        for check in belief.checks
+        for number in (check.score, check.limit, float(check.level))
+    ]
     return np.concatenate([*columns, scores, belief.centre]).tobytes()
 
 
@@ -132,13 +166,20 @@ def test_an_empty_journal_is_an_empty_map():
 
 
 def test_forty_views_are_mapped_again_in_two_seconds(tmp_path):
-    """By the clock of the process, of the file as it is written; through: what is not known is judged anew."""
+    """By the clock of the process, of the file as it is written; through: what is not known is
+    judged anew.
+    """
     mapper = Mapper(beams=181, grid_size=1000)
     journal = Journal(tmp_path / "map", KIND)
     for number in range(40):
         pose = CameraPose.from_polar(0.7 * number, 10.0)
-        scans = tuple(MatchedScan(10 * number + k, mapper.camera.scan(pose, number, k), pose, number) for k in range(3))
-        progress = Progress(mapper.core.matcher.state(), 10 * number + 2, number, number + 1, 3 * number + 3)
+        scans = tuple(
+            MatchedScan(10 * number + k, mapper.camera.scan(pose, number, k), pose, number)
+            for k in range(3)
+        )
+        progress = Progress(
+            mapper.core.matcher.state(), 10 * number + 2, number, number + 1, 3 * number + 3
+        )
         journal.append([batch_record(Batch(mapper.setup.scene, scans, progress, None, ()))])
     began = time.process_time()
     other = mapper.again(Journal(tmp_path / "map", KIND).read())
@@ -153,9 +194,27 @@ def test_forty_views_are_mapped_again_in_two_seconds(tmp_path):
         (lambda record: {"other": 1}, "line 2: is no batch of scans"),
         (lambda record: {"batch": {**record["batch"], "scans": 3}}, "must be a list"),
         (lambda record: {"batch": {**record["batch"], "through": [0.5, "x"]}}, "through"),
-        (lambda record: {"batch": {**record["batch"], "progress": {
-            **record["batch"]["progress"], "matching": {"goal": None, "goals": -1, "taken": 0}}}}, "integers >= 0"),
-        (lambda record: {"batch": {**record["batch"], "progress": {**record["batch"]["progress"], "views": -3}}}, "<"),
+        (
+            lambda record: {
+                "batch": {
+                    **record["batch"],
+                    "progress": {
+                        **record["batch"]["progress"],
+                        "matching": {"goal": None, "goals": -1, "taken": 0},
+                    },
+                }
+            },
+            "integers >= 0",
+        ),
+        (
+            lambda record: {
+                "batch": {
+                    **record["batch"],
+                    "progress": {**record["batch"]["progress"], "views": -3},
+                }
+            },
+            "<",
+        ),
     ],
 )
 def test_records_that_are_none_are_refused_in_one_line(damage, words):

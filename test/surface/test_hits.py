@@ -14,8 +14,11 @@ def some(number: int, seed: int, dimension: int = 2, *, spread: bool = False) ->
     rng = np.random.default_rng(seed)
     root = rng.normal(size=(number, dimension, dimension))
     return Hits(
-        rng.normal(size=(number, dimension)), rng.uniform(0.1, 1.0, number), rng.normal(size=(number, dimension)) + 8.0,
-        np.full(number, seed), *([root @ root.transpose(0, 2, 1)] if spread else []),
+        rng.normal(size=(number, dimension)),
+        rng.uniform(0.1, 1.0, number),
+        rng.normal(size=(number, dimension)) + 8.0,
+        np.full(number, seed),
+        *([root @ root.transpose(0, 2, 1)] if spread else []),
     )
 
 
@@ -49,7 +52,9 @@ def test_measurements_are_angle_radius_and_slant_of_each_beam():
     np.testing.assert_allclose(found.radius * np.exp(1j * found.angle), hits.points @ [1.0, 1.0j])
     beam = (hits.points - hits.origin) @ [1.0, 1.0j]
     np.testing.assert_allclose(found.distance, np.abs(beam))
-    np.testing.assert_allclose(angle_difference(found.angle + found.tilt, np.angle(beam)), 0.0, atol=1e-9)
+    np.testing.assert_allclose(
+        angle_difference(found.angle + found.tilt, np.angle(beam)), 0.0, atol=1e-9
+    )
 
 
 def test_a_covariance_turns_into_radial_and_tangential_parts():

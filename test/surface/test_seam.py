@@ -1,4 +1,6 @@
-"""What every member behind the seam must do, and a toy member, a box with a slot, through planner and monitor."""
+"""What every member behind the seam must do, and a toy member, a box with a slot, through planner
+and monitor.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,18 @@ from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
 from nbv_planner.planning.objectives import EXPECTED, ExpectedMarginalCoverage, Situation
-from nbv_planner.planning.planners import DecisionSettings, GreedyPlanner, RolloutPlanner, TourPlanner
-from nbv_planner.planning.termination import Termination, TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.planning.planners import (
+    DecisionSettings,
+    GreedyPlanner,
+    RolloutPlanner,
+    TourPlanner,
+)
+from nbv_planner.planning.termination import (
+    Termination,
+    TerminationMonitor,
+    TerminationReason,
+    TerminationSettings,
+)
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
 from nbv_planner.session import events, facts
@@ -51,11 +63,21 @@ AIM = CoverageTarget("length", 0.3)
 
 
 def boundary(depth: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Middle, outward normal and length of the elements of a box of 6 m by 4 m with a slot of 1 m in its top."""
-    corners = np.array([
-        (-3.0, -2.0), (3.0, -2.0), (3.0, 2.0), (0.5, 2.0), (0.5, 2.0 - depth), (-0.5, 2.0 - depth), (-0.5, 2.0),
-        (-3.0, 2.0),
-    ])
+    """Middle, outward normal and length of the elements of a box of 6 m by 4 m with a slot of 1 m
+    in its top.
+    """
+    corners = np.array(
+        [
+            (-3.0, -2.0),
+            (3.0, -2.0),
+            (3.0, 2.0),
+            (0.5, 2.0),
+            (0.5, 2.0 - depth),
+            (-0.5, 2.0 - depth),
+            (-0.5, 2.0),
+            (-3.0, 2.0),
+        ]
+    )
     points, normals, size = [], [], []
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
         number = 8
@@ -69,7 +91,9 @@ def boundary(depth: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """A member: a box whose slot is 1, 2 or 3 m deep; not star-shaped about its centre, and without a radius."""
+    """A member: a box whose slot is 1, 2 or 3 m deep; not star-shaped about its centre, and without
+    a radius.
+    """
 
     hits: np.ndarray = field(default_factory=lambda: np.empty((0, 2)))
     shift: tuple[float, float] = (0.0, 0.0)
@@ -102,16 +126,27 @@ class Box:
         points = self._placed(np.stack([one[0] for one in self.elements]), self.shift)
         apart = np.linalg.norm(points[:, :, None] - self.hits, axis=-1).min(axis=2, initial=np.inf)
         normals = self._placed(np.stack([one[1] for one in self.elements]))
-        return Hypotheses(points, normals, np.stack([one[2] for one in self.elements]), (apart <= 0.5).astype(float))
+        return Hypotheses(
+            points,
+            normals,
+            np.stack([one[2] for one in self.elements]),
+            (apart <= 0.5).astype(float),
+        )
 
     def outline(self):
         drawn = self.hypotheses(AIM, 3, 0)
-        middle = Hypotheses(*(values[1:2] for values in (drawn.points, drawn.normals, drawn.size, drawn.seen)))
+        middle = Hypotheses(
+            *(values[1:2] for values in (drawn.points, drawn.normals, drawn.size, drawn.seen))
+        )
         return middle, np.full(len(middle.points[0]), 0.1)
 
     def visible(self, hypotheses, poses, scene, ground=None) -> np.ndarray:
-        found = np.zeros((len(hypotheses.points), len(poses), hypotheses.points.shape[1]), dtype=bool)
-        for shape, (points, normals) in enumerate(zip(hypotheses.points, hypotheses.normals, strict=True)):
+        found = np.zeros(
+            (len(hypotheses.points), len(poses), hypotheses.points.shape[1]), dtype=bool
+        )
+        for shape, (points, normals) in enumerate(
+            zip(hypotheses.points, hypotheses.normals, strict=True)
+        ):
             for view, pose in enumerate(poses):
                 ahead, left = pose.to_camera(*points.T)
                 bearing, distance = np.arctan2(left, ahead), np.hypot(ahead, left)
@@ -136,7 +171,9 @@ class Box:
 
 
 def cast_segments(starts, ends, pose, bearings) -> np.ndarray:
-    """Range of the first of some segments along each bearing, by the ray caster, one segment after the other."""
+    """Range of the first of some segments along each bearing, by the ray caster, one segment after
+    the other.
+    """
     ranges = np.full(len(bearings), np.inf)
     for start, end in zip(starts, ends, strict=True):
         segment = Contour(np.array([start[0], end[0]]), np.array([start[1], end[1]]))
@@ -157,10 +194,13 @@ class Counted:
 
 def star(shift=(0.0, 0.0), turn: float = 0.0):
     """The other member: a wavy outline, moved and turned."""
+
     def mean(angle):
         return 5.0 + np.cos(3.0 * (angle - turn))
 
-    belief = with_evidence(belief_of(lambda a: mean(a) - 0.2, lambda a: mean(a) + 0.2, size=360, hits=1))
+    belief = with_evidence(
+        belief_of(lambda a: mean(a) - 0.2, lambda a: mean(a) + 0.2, size=360, hits=1)
+    )
     return StarReader(SCENE)(replace(belief, centre=shift))
 
 
@@ -170,12 +210,17 @@ def drawn_by(surface):
 
 
 VIEWS = Poses.from_polar(0.1 + np.arange(8) * 0.7, np.full(8, 10.0), np.linspace(-0.3, 0.3, 8))
-MEMBERS = pytest.mark.parametrize("member", [star, lambda shift=(0.0, 0.0), turn=0.0: Box(shift=shift, turn=turn)],
-                                  ids=["star2d", "box"])
+MEMBERS = pytest.mark.parametrize(
+    "member",
+    [star, lambda shift=(0.0, 0.0), turn=0.0: Box(shift=shift, turn=turn)],
+    ids=["star2d", "box"],
+)
 
 
 def moved(views: Poses, shift, turn: float) -> Poses:
-    return Poses.of([CameraPose(0.0, 0.0, turn).then(view).relative_to(-shift[0], -shift[1]) for view in views])
+    return Poses.of(
+        [CameraPose(0.0, 0.0, turn).then(view).relative_to(-shift[0], -shift[1]) for view in views]
+    )
 
 
 @MEMBERS
@@ -191,7 +236,9 @@ def test_what_is_visible_lies_in_field_and_range(member):
 
 
 @MEMBERS
-@pytest.mark.parametrize(("shift", "turn"), [((3.0, -2.0), 0.0), ((0.0, 0.0), math.radians(40.0)), ((1.0, 5.0), 2.0)])
+@pytest.mark.parametrize(
+    ("shift", "turn"), [((3.0, -2.0), 0.0), ((0.0, 0.0), math.radians(40.0)), ((1.0, 5.0), 2.0)]
+)
 def test_a_rigid_motion_of_scene_and_poses_changes_nothing(member, shift, turn):
     """Angles of star2d turn by whole steps of its grid."""
     turn = round(turn / math.radians(1.0)) * math.radians(1.0)
@@ -200,7 +247,8 @@ def test_a_rigid_motion_of_scene_and_poses_changes_nothing(member, shift, turn):
         one.visible(drawn_by(one), views, SCENE).sum(axis=2)
         for one, views in ((plain, VIEWS), (other, moved(VIEWS, shift, turn)))
     ]
-    np.testing.assert_allclose(*counts, atol=2)  # an element at an edge of the field or behind a tip
+    # an element at an edge of the field or behind a tip
+    np.testing.assert_allclose(*counts, atol=2)
 
 
 @MEMBERS
@@ -208,7 +256,9 @@ def test_an_obstacle_less_hides_nothing(member):
     """One of two blocks beside the object goes."""
     surface = member()
     drawn = drawn_by(surface)
-    none, one, two = (surface.visible(drawn, VIEWS, SCENE, ground) for ground in (None, blocked(1), blocked(2)))
+    none, one, two = (
+        surface.visible(drawn, VIEWS, SCENE, ground) for ground in (None, blocked(1), blocked(2))
+    )
     assert not (two & ~one).any()
     assert not (one & ~none).any()
     assert two.sum() < one.sum() < none.sum()
@@ -235,7 +285,9 @@ def test_the_walk_equals_the_ray_caster_on_star_shapes():
         met = np.empty(len(points))
         met[order] = cast_beams(contour, pose, bearing[order])
         expected = (met >= distance - 0.02) & SCENE.in_cone(bearing, distance)
-        assert np.count_nonzero(seen != expected) <= 4, "points beside a tip are as little sure as the tip"
+        assert np.count_nonzero(seen != expected) <= 4, (
+            "points beside a tip are as little sure as the tip"
+        )
 
 
 @MEMBERS
@@ -293,14 +345,21 @@ class BoxModel:
         self.box = Box(state["hits"])
 
 
-MODELS = pytest.mark.parametrize("model", [
-    lambda: SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=360)),
-    lambda: RobustMapper(PeriodicMatern(), MapperSettings(grid_size=360), RobustSettings()), BoxModel,
-], ids=["star2d", "robust", "box"])  # fmt: skip
+MODELS = pytest.mark.parametrize(
+    "model",
+    [
+        lambda: SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=360)),
+        lambda: RobustMapper(PeriodicMatern(), MapperSettings(grid_size=360), RobustSettings()),
+        BoxModel,
+    ],
+    ids=["star2d", "robust", "box"],
+)
 
 
 def hits_at(angle, radius=5.0, turn: float = 0.0) -> tuple[Hits, FreeRays]:
-    """Hits of a camera at 10 m that looks at the origin, and the rays that they are on; all turned about the origin."""
+    """Hits of a camera at 10 m that looks at the origin, and the rays that they are on; all turned
+    about the origin.
+    """
     angle = np.asarray(angle, dtype=float) + turn
     points = np.stack(polar_to_cartesian(angle, np.full(len(angle), radius)), axis=1)
     origin = np.array(polar_to_cartesian(turn, 10.0))
@@ -308,7 +367,12 @@ def hits_at(angle, radius=5.0, turn: float = 0.0) -> tuple[Hits, FreeRays]:
     length = np.linalg.norm(beam, axis=1)
     number = len(angle)
     rays = FreeRays(origin, beam / length[:, None], length - 0.3, np.ones(number, dtype=bool))
-    return Hits(points, np.full(number, 0.1), np.tile(origin, (number, 1)), np.zeros(number, dtype=int)), rays
+    return (
+        Hits(
+            points, np.full(number, 0.1), np.tile(origin, (number, 1)), np.zeros(number, dtype=int)
+        ),
+        rays,
+    )
 
 
 @MODELS
@@ -327,17 +391,23 @@ def test_a_hit_more_never_lowers_what_a_model_has_measured(model):
 @MODELS
 @pytest.mark.parametrize("steps", [90, -47])
 def test_a_model_of_turned_hits_and_rays_is_the_model_turned(model, steps):
-    """By whole steps of the grid of star2d; hits and free space are in the object frame and nothing else."""
+    """By whole steps of the grid of star2d; hits and free space are in the object frame and nothing
+    else.
+    """
     plain, turned = model(), model()
     for one, turn in ((plain, 0.0), (turned, math.radians(steps))):
         hits, rays = hits_at(np.linspace(-0.4, 0.4, 20), turn=turn)
         one.take(hits, [rays])
     if isinstance(plain, BoxModel):
         cos, sin = math.cos(math.radians(steps)), math.sin(math.radians(steps))
-        np.testing.assert_allclose(turned.points, plain.points @ np.array([[cos, sin], [-sin, cos]]), atol=1e-9)
+        np.testing.assert_allclose(
+            turned.points, plain.points @ np.array([[cos, sin], [-sin, cos]]), atol=1e-9
+        )
         return
     for of in (lambda b: b.mean, lambda b: b.std, lambda b: b.evidence.free):
-        np.testing.assert_allclose(of(turned.belief()), np.roll(of(plain.belief()), steps), atol=1e-6)
+        np.testing.assert_allclose(
+            of(turned.belief()), np.roll(of(plain.belief()), steps), atol=1e-6
+        )
 
 
 def slot_scan(pose: CameraPose) -> Scan:
@@ -350,14 +420,25 @@ def slot_scan(pose: CameraPose) -> Scan:
 
 
 def test_a_box_with_a_slot_is_mapped_from_scans_by_the_core_of_the_mapper():
-    """Scans, poses and a goal in, the belief of the toy out; its hits are on the box, in the slot too."""
+    """Scans, poses and a goal in, the belief of the toy out; its hits are on the box, in the slot
+    too.
+    """
     measurement = MeasurementSettings(noise_std=0.01)
-    checks = ModelChecks(SCENE, measurement.noise, CheckSettings(checks=False), AccuracySettings(accuracy=False))
+    checks = ModelChecks(
+        SCENE, measurement.noise, CheckSettings(checks=False), AccuracySettings(accuracy=False)
+    )
     setup = MapperSetup(
-        SCENE, measurement, SearchSettings(), 20, frozenset({"field_of_view", "range_min", "range_max"}), None,
+        SCENE,
+        measurement,
+        SearchSettings(),
+        20,
+        frozenset({"field_of_view", "range_min", "range_max"}),
+        None,
         lambda: ScanMapping(BoxModel(), SCENE, measurement, checks),
     )
-    core = MapperCore(setup, ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(settle_time=0.0)))
+    core = MapperCore(
+        setup, ScanMatcher(MatchingSettings(scans_per_view=1), ArrivalSettings(settle_time=0.0))
+    )
     for number in range(1, 9):
         stamp, pose = number * 10**9, CameraPose.from_polar(0.1 + 0.785 * number, 10.0)
         core.goal(stamp, pose)
@@ -394,11 +475,15 @@ def test_a_box_with_a_slot_is_planned_and_ended_without_a_change_elsewhere(kind)
         truth = surface.hypotheses(AIM, 3, 0)
         seen = surface.visible(truth, Poses.of([decision.view]), SCENE)[1, 0]
         points = truth.points[1][seen]
-        surface = surface.adding(Hits(points, np.full(len(points), 0.01), np.zeros_like(points), np.zeros(len(points))))
+        surface = surface.adding(
+            Hits(points, np.full(len(points), 0.01), np.zeros_like(points), np.zeros(len(points)))
+        )
         ended = monitor.after_view(surface, 0.0, visited)
     assert ended.reason in (TerminationReason.COVERED, TerminationReason.MAX_VIEWS)
     assert len(visited) < 20
-    value = ExpectedMarginalCoverage(AIM, 3, 0).evaluate(Situation(surface, SCENE, space.candidates, Poses.of(visited)))
+    value = ExpectedMarginalCoverage(AIM, 3, 0).evaluate(
+        Situation(surface, SCENE, space.candidates, Poses.of(visited))
+    )
     assert value.max() < 5.0
 
 
@@ -430,7 +515,9 @@ class BoxTruth:
 
 @dataclass
 class World:
-    """A camera that is at its goal at once, and a mapper of what it meets of the box whose slot is 2 m deep."""
+    """A camera that is at its goal at once, and a mapper of what it meets of the box whose slot is
+    2 m deep.
+    """
 
     surface: Box = field(default_factory=Box)
     new: Hits = field(default_factory=Hits.none)
@@ -466,28 +553,45 @@ def test_a_box_with_a_slot_goes_through_loop_journal_judge_and_picture():
     for goal in views(core, world):
         taken.append(goal.pose)
         one = goal.decision
-        judge.add(Step(goal.pose, one.utility, one.candidates, one.utilities, world.surface, world.new, 1.0))
+        judge.add(
+            Step(
+                goal.pose, one.utility, one.candidates, one.utilities, world.surface, world.new, 1.0
+            )
+        )
     ended = core.episode.termination
     assert ended.reason is TerminationReason.COVERED
     assert list(core.episode.visited) == taken
     assert 2 <= len(taken) < 20
     assert core.episode.estimate.mean >= 0.9
-    again, _ = facts.from_records(json.loads(json.dumps([facts.to_record(fact, 0) for fact in core.facts])))
+    again, _ = facts.from_records(
+        json.loads(json.dumps([facts.to_record(fact, 0) for fact in core.facts]))
+    )
     assert again.termination.reason is ended.reason
     assert [(pose.x, pose.y) for pose in again.visited] == [(pose.x, pose.y) for pose in taken]
     check_judged(judge)
 
 
 def check_judged(judge: Judge) -> None:
-    """What was measured is true, and nearly all; there are no errors of a radius. The figure shows every hit."""
+    """What was measured is true, and nearly all; there are no errors of a radius. The figure shows
+    every hit.
+    """
     last = judge.views[-1]
-    assert last.completeness == pytest.approx(judge.complete @ judge.outline.length / judge.outline.length.sum())
+    assert last.completeness == pytest.approx(
+        judge.complete @ judge.outline.length / judge.outline.length.sum()
+    )
     assert last.completeness > judge.views[0].completeness
-    assert (last.accuracy, last.coverage > 0.8, math.isnan(last.rmse), math.isnan(last.iou)) == (1.0, True, True, True)
+    assert (last.accuracy, last.coverage > 0.8, math.isnan(last.rmse), math.isnan(last.iou)) == (
+        1.0,
+        True,
+        True,
+        True,
+    )
     assert judge.seen.mean() == last.coverage
     record = judge.record({}, 0, Termination(TerminationReason.COVERED, {}, "done"))
     assert record.calibration is None
     figure = draw_figure(episode_frames(judge.steps, judge.views, None, SCENE, "a box")[-1])
     world = {line.get_label(): line.get_xydata() for line in figure.axes[0].lines}
     np.testing.assert_allclose(world["mean"], judge.steps[-1].belief.outline()[0].points[0])
-    assert len(world["hits"]) + len(world["hits of the last view"]) == len(judge.steps[-1].belief.hits)
+    assert len(world["hits"]) + len(world["hits of the last view"]) == len(
+        judge.steps[-1].belief.hits
+    )

@@ -1,4 +1,6 @@
-"""A real browser without a window, driven through the pipe that Chromium itself offers (DevTools protocol)."""
+"""A real browser without a window, driven through the pipe that Chromium itself offers (DevTools
+protocol).
+"""
 
 from __future__ import annotations
 
@@ -31,11 +33,17 @@ class Page:
     def __init__(self, browser: Browser, width: int, height: int) -> None:
         self._browser = browser
         target = browser.call("Target.createTarget", url="about:blank")["targetId"]
-        self._session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = browser.call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
@@ -46,7 +54,9 @@ class Page:
 
     def run(self, script: str) -> Any:
         """Value of a JavaScript expression; a promise is waited for."""
-        answer = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        answer = self.call(
+            "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
+        )
         assert "exceptionDetails" not in answer, answer["exceptionDetails"]
         return answer["result"].get("value")
 
@@ -54,7 +64,9 @@ class Page:
         """Wait until a JavaScript expression is true."""
         deadline = time.monotonic() + PATIENCE
         while not self.run(f"Boolean({condition})"):
-            assert time.monotonic() < deadline, f"{condition} never held; the page says: {self.text('body')}"
+            assert time.monotonic() < deadline, (
+                f"{condition} never held; the page says: {self.text('body')}"
+            )
             time.sleep(0.05)
 
     def text(self, selector: str) -> str:
@@ -79,7 +91,11 @@ class Page:
     def requests(self) -> list[str]:
         """Addresses that the page has asked for."""
         events = self._browser.events(self._session)
-        return [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+        return [
+            e["params"]["request"]["url"]
+            for e in events
+            if e["method"] == "Network.requestWillBeSent"
+        ]
 
 
 class Browser:
@@ -89,15 +105,27 @@ class Browser:
         read_commands, self._commands = os.pipe()
         self._answers, write_answers = os.pipe()
         options = [
-            "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run",
-            "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
-            "--disable-sync", "--remote-debugging-pipe", f"--user-data-dir={profile}", "about:blank",
-        ]  # fmt: skip
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--hide-scrollbars",
+            "--no-first-run",
+            "--disable-dev-shm-usage",
+            "--disable-background-networking",
+            "--disable-component-update",
+            "--disable-sync",
+            "--remote-debugging-pipe",
+            f"--user-data-dir={profile}",
+            "about:blank",
+        ]
         # The browser reads commands from descriptor 3 and writes answers to 4.
         script = f'exec "$0" "$@" 3<&{read_commands} 4>&{write_answers}'
         self.process = subprocess.Popen(
-            ["bash", "-c", script, program, *options], pass_fds=(read_commands, write_answers),
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            ["bash", "-c", script, program, *options],
+            pass_fds=(read_commands, write_answers),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
         )
         os.close(read_commands)
         os.close(write_answers)
@@ -107,7 +135,12 @@ class Browser:
 
     def call(self, method: str, *, session: str | None = None, **parameters: Any) -> dict[str, Any]:
         number = next(self._numbers)
-        message = {"id": number, "method": method, "params": parameters, **({"sessionId": session} if session else {})}
+        message = {
+            "id": number,
+            "method": method,
+            "params": parameters,
+            **({"sessionId": session} if session else {}),
+        }
         os.write(self._commands, json.dumps(message).encode() + b"\0")
         while (answer := self._next()).get("id") != number:
             if "method" in answer:
@@ -120,7 +153,9 @@ class Browser:
 
     def _next(self) -> dict[str, Any]:
         while b"\0" not in self._rest:
-            assert select.select([self._answers], [], [], PATIENCE)[0], "the browser does not answer"
+            assert select.select([self._answers], [], [], PATIENCE)[0], (
+                "the browser does not answer"
+            )
             chunk = os.read(self._answers, 1 << 16)
             assert chunk, "the browser has ended"
             self._rest += chunk

@@ -1,4 +1,6 @@
-"""Episodes as a Gymnasium environment: the world of the simulation; its spaces, rewards and seeds as documented."""
+"""Episodes as a Gymnasium environment: the world of the simulation; its spaces, rewards and seeds
+as documented.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,13 @@ def equal(first, second):
 
 
 @pytest.mark.parametrize(
-    "choice", [{}, {"reward": "completeness"}, {"reward": "time", "object": "random_tuning"}, {"utility": "U"}]
+    "choice",
+    [
+        {},
+        {"reward": "completeness"},
+        {"reward": "time", "object": "random_tuning"},
+        {"utility": "U"},
+    ],
 )
 @pytest.mark.parametrize("settings", [COARSE, {**COARSE, "blocked_arcs": [0.0, 2.0]}])
 def test_gymnasium_finds_no_fault(choice, settings):
@@ -62,17 +70,21 @@ def test_gymnasium_finds_no_fault(choice, settings):
 
 def test_naming_the_module_is_enough():
     code = (
-        f"import gymnasium\nenv = gymnasium.make('nbv_planner.view.environment:{ID}', object='star')\n"
-        "print(env.spec.id, env.action_space.n)"
+        f"import gymnasium\nenv = gymnasium.make('nbv_planner.view.environment:{ID}',"
+        " object='star')\nprint(env.spec.id, env.action_space.n)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == [ID, "100"]
 
 
-@pytest.mark.parametrize(("shape", "noise_seed", "settings"), [
-    ("polygon:star", 3, {}), ("flower:frequency=5,amplitude=1", 8, {"grid_size": 200, "scans_per_view": 3}),
-    ("ellipse:a=60,b=40", 0, {"radius_max": 80.0, "robust": True, "num_views": 40}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("shape", "noise_seed", "settings"),
+    [
+        ("polygon:star", 3, {}),
+        ("flower:frequency=5,amplitude=1", 8, {"grid_size": 200, "scans_per_view": 3}),
+        ("ellipse:a=60,b=40", 0, {"radius_max": 80.0, "robust": True, "num_views": 40}),
+    ],
+)
 def test_a_planner_has_the_episode_of_the_simulation(shape, noise_seed, settings):
     """The same views, points, errors and seconds: it is the same world."""
     given = {**DEFAULTS, **SAME, **settings}
@@ -112,9 +124,13 @@ def test_seeds_reproduce_also_in_vectors():
         draws = [np.random.default_rng(seed) for seed in (5, 6)]
         for step in range(7):
             for number, one in enumerate(alone):
-                assert equal({name: values[number] for name, values in observation.items()}, one[step][0])
+                assert equal(
+                    {name: values[number] for name, values in observation.items()}, one[step][0]
+                )
             masks = info["action_mask"]
-            actions = [feasible({"action_mask": mask}, rng) for mask, rng in zip(masks, draws, strict=True)]
+            actions = [
+                feasible({"action_mask": mask}, rng) for mask, rng in zip(masks, draws, strict=True)
+            ]
             observation, *_, info = together.step(np.array(actions))
         together.close()
 
@@ -135,7 +151,9 @@ def test_an_observation_is_the_belief():
     (start, _), *_, (observation, _, _, _, info) = played(env, 2)
     belief, camera = env.belief, env.current_view.view_angle
     for name in ("mean", "lower", "upper"):
-        assert np.array_equal(observation[name], np.clip(getattr(belief, name), 0.0, 10.0).astype(np.float32))
+        assert np.array_equal(
+            observation[name], np.clip(getattr(belief, name), 0.0, 10.0).astype(np.float32)
+        )
     assert np.array_equal(observation["seen"], belief.hits > 0)
     assert np.allclose(observation["camera"], [np.sin(camera), np.cos(camera)])
     assert start["views"] == [0.0]
@@ -147,7 +165,9 @@ def test_an_observation_is_the_belief():
 
 
 def test_a_barred_action_takes_a_step_and_nothing_else():
-    env = gymnasium.make(ID, object="star", reward="time", settings={**COARSE, "revisit_radius": 0.3}).unwrapped
+    env = gymnasium.make(
+        ID, object="star", reward="time", settings={**COARSE, "revisit_radius": 0.3}
+    ).unwrapped
     env.reset(seed=0)
     before, *_, info = env.step(3)
     assert not info["action_mask"][[2, 3, 4]].any()
@@ -172,7 +192,9 @@ def test_episodes_end_by_the_true_coverage_or_the_number_of_views():
     assert not truncated
     few = gymnasium.make(ID, object="star", settings={**COARSE, "max_views": 2}).unwrapped
     assert [step[2:4] for step in played(few, 0, 2)[1:]] == [(False, False), (False, True)]
-    none_left = gymnasium.make(ID, object="star", settings={**COARSE, "revisit_radius": 3.1}).unwrapped
+    none_left = gymnasium.make(
+        ID, object="star", settings={**COARSE, "revisit_radius": 3.1}
+    ).unwrapped
     none_left.reset(seed=0)
     assert none_left.step(0)[2:4] == (False, False)
     assert none_left.step(12)[2:4] == (False, True)
@@ -202,15 +224,26 @@ def test_pictures_and_lines():
     assert len(np.unique(image.reshape(-1, 3), axis=0)) > 100
 
 
-@pytest.mark.parametrize(("choice", "words"), [
-    ({"reward": "speed"}, "reward"), ({"utility": "IG"}, "utility"), ({"target": 0.0}, "target"),
-    ({"object": []}, "object"), ({"render_mode": "human"}, "render_mode"), ({"settings": {"beams": 3}}, "beams"),
-    ({"settings": {"num_beams": 1}}, "num_beams"), ({"settings": {"scene": "unknown"}}, "scene"),
-    ({"settings": {"checks": True}}, "checks"), ({"settings": {"accuracy": True}}, "accuracy"),
-    ({"settings": {"view_space": "annulus"}}, "view_space"),
-    ({"settings": {"robot_radius": 1.0}}, "robot_radius"), ({"settings": {"max_views": 0}}, "max_views"),
-    ({"settings": {"object_x": 1.0}}, "object_x"), ({"settings": {"look_every": 1.0}}, "look_every"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        ({"reward": "speed"}, "reward"),
+        ({"utility": "IG"}, "utility"),
+        ({"target": 0.0}, "target"),
+        ({"object": []}, "object"),
+        ({"render_mode": "human"}, "render_mode"),
+        ({"settings": {"beams": 3}}, "beams"),
+        ({"settings": {"num_beams": 1}}, "num_beams"),
+        ({"settings": {"scene": "unknown"}}, "scene"),
+        ({"settings": {"checks": True}}, "checks"),
+        ({"settings": {"accuracy": True}}, "accuracy"),
+        ({"settings": {"view_space": "annulus"}}, "view_space"),
+        ({"settings": {"robot_radius": 1.0}}, "robot_radius"),
+        ({"settings": {"max_views": 0}}, "max_views"),
+        ({"settings": {"object_x": 1.0}}, "object_x"),
+        ({"settings": {"look_every": 1.0}}, "look_every"),
+    ],
+)
 def test_what_is_not_allowed_is_said(choice, words):
     with pytest.raises(NbvPlannerError, match=words):
         CircleEnv(**choice)
@@ -218,7 +251,9 @@ def test_what_is_not_allowed_is_said(choice, words):
 
 def test_importing_the_package_after_gymnasium_registers_the_environment():
     code = 'import gymnasium, nbv_planner; print(gymnasium.make("nbv_planner/Circle-v0").unwrapped)'
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert "CircleEnv" in done.stdout
 
@@ -247,9 +282,20 @@ def test_without_gymnasium_it_says_what_to_install(monkeypatch):
 def test_the_defaults_are_settings():
     config, usual = CircleEnv().config, EpisodeConfig()
     groups = (config.mapper, config.robust, config.checks, config.accuracy)
-    held = {name: getattr(group, name) for group in groups for name in DEFAULTS if hasattr(group, name)}
+    held = {
+        name: getattr(group, name) for group in groups for name in DEFAULTS if hasattr(group, name)
+    }
     assert held == DEFAULTS
-    for group in ("scene", "sensor", "kernel", "measurement", "planner", "views", "termination", "motion"):
+    for group in (
+        "scene",
+        "sensor",
+        "kernel",
+        "measurement",
+        "planner",
+        "views",
+        "termination",
+        "motion",
+    ):
         assert getattr(config, group) == getattr(usual, group)
 
 

@@ -57,7 +57,13 @@ HALL = Path(__file__).parents[2] / "examples" / "hall" / "map.yaml"
 
 def test_the_ground_is_drawn_where_it_is_and_the_ways_go_around_it(page, live, judged):
     """Pixels of the picture, each in its place on the page, against the cells of the map."""
-    map, given = load_map(HALL), {"nbv_planner": {"robot_radius": 0.4}, "depth_camera": {"object": "polygon:star"}}
+    map, given = (
+        load_map(HALL),
+        {
+            "nbv_planner": {"robot_radius": 0.4},
+            "depth_camera": {"object": "polygon:star"},
+        },
+    )
     told(live, judged)
     page.wait_for("document.querySelectorAll('#world .number').length === 3")
     assert count(page, "#world image") == 0
@@ -65,19 +71,25 @@ def test_the_ground_is_drawn_where_it_is_and_the_ways_go_around_it(page, live, j
     live.add(GROUND, dataclasses.replace(map, yaw=0.3))
     page.wait_for("document.querySelectorAll('#world image').length === 1")
     drawn = section(live.view(), "ground")
-    assert (drawn["width"], drawn["height"], drawn["side"]) == (*map.cells.shape[::-1], map.resolution)
+    assert (drawn["width"], drawn["height"], drawn["side"]) == (
+        *map.cells.shape[::-1],
+        map.resolution,
+    )
     # A cell in the coordinates of the picture, through its transform and by the axes of the plot.
     matrix = page.run(
-        "(m => [m.a, m.b, m.c, m.d, m.e, m.f])(document.querySelector('#world image').transform.baseVal.consolidate()"
-        ".matrix)"
+        "(m => [m.a, m.b, m.c, m.d, m.e, m.f])(document.querySelector('#world"
+        " image').transform.baseVal.consolidate().matrix)"
     )
     a, b, c, d, _, _ = matrix
     turned = dataclasses.replace(map, yaw=0.3)
     scale = math.hypot(a, b) / map.resolution
-    assert scale == pytest.approx((800.0 - 58.0 - 10.0) / (2.0 * 1.15 * 10.0), rel=1e-3)  # of the plot, per metre
+    # of the plot, per metre
+    assert scale == pytest.approx((800.0 - 58.0 - 10.0) / (2.0 * 1.15 * 10.0), rel=1e-3)
     for column, row in ((0.0, 0.0), (30.5, 12.5), (70.0, 90.0)):
         x, y = turned.to_metres(column, row) - turned.to_metres(0.0, 0.0)
-        assert (a * column + c * row, b * column + d * row) == pytest.approx((scale * x, -scale * y), abs=0.1)
+        assert (a * column + c * row, b * column + d * row) == pytest.approx(
+            (scale * x, -scale * y), abs=0.1
+        )
     assert count(page, "#world .way") > 0
 
 
@@ -90,13 +102,18 @@ def test_the_picture_of_the_ground_is_a_png_of_its_cells(live, judged):
         pixels = np.asarray(read)
     shades = ground_shades(barred_ground(view.ground, view.belief, view.scene))
     assert np.array_equal(pixels, np.rint(255.0 * shades).astype(np.uint8))
-    assert {tuple(pixel) for pixel in pixels[load_map(HALL).cells == 100].tolist()} == {(0x55, 0x55, 0x55, 191)}
+    assert {tuple(pixel) for pixel in pixels[load_map(HALL).cells == 100].tolist()} == {
+        (0x55, 0x55, 0x55, 191)
+    }
 
 
 def test_before_anything_is_heard_it_says_what_is_awaited(page):
     assert page.text("#state") == "no planner found yet"
     waits = page.text("#waits")
-    assert all(name in waits for name in ("nbv_planner/status", "surface", "camera_pose", "scan", "run_info"))
+    assert all(
+        name in waits
+        for name in ("nbv_planner/status", "surface", "camera_pose", "scan", "run_info")
+    )
     assert "no decision yet" in page.text("#objective")
     assert "no surface yet" in page.text("#polar")
 
@@ -117,10 +134,15 @@ def test_episode_is_drawn_while_it_happens(page, live, judged):
     assert "estimated coverage 30.0 %" in page.text("#figures")
     assert " to " not in page.text("#figures")
     live.add(STATUS, status(3, estimate=CoverageEstimate(0.3, 0.21, 0.474, 0.0)))
-    page.wait_for("document.querySelector('#figures').innerText.includes('estimated coverage 30.0 % (95 %: 21 to 47)')")
+    page.wait_for(
+        "document.querySelector('#figures').innerText.includes('estimated coverage 30.0 % (95 %: 21"
+        " to 47)')"
+    )
 
     ended = Termination(TerminationReason.BAND_NARROW, {}, "narrow enough")
-    live.add(STATUS, status(3, state="DONE", message="BAND_NARROW: narrow enough", termination=ended))
+    live.add(
+        STATUS, status(3, state="DONE", message="BAND_NARROW: narrow enough", termination=ended)
+    )
     page.wait_for("document.querySelector('#state').innerText === 'DONE: BAND_NARROW'")
     assert page.text("#message") == "narrow enough"
 
@@ -136,7 +158,9 @@ def test_free_views_are_drawn_where_they_are_with_their_ways_and_the_best_of_eac
     assert len(sent["places"]) == 6 * 48
     assert [len(camera) for camera in sent["cameras"]] == [3, 3, 3]
     assert max(distance for _, _, distance in sent["views"]) > 10.0
-    assert " m, turned by " in page.run("document.querySelector('#objective').getAttribute('aria-label')")
+    assert " m, turned by " in page.run(
+        "document.querySelector('#objective').getAttribute('aria-label')"
+    )
 
 
 def test_checks_are_shown_with_each_surface_and_an_end_in_doubt_stands_out(page, live, judged):
@@ -147,37 +171,48 @@ def test_checks_are_shown_with_each_surface_and_an_end_in_doubt_stands_out(page,
     page.wait_for("document.querySelectorAll('#checks li').length === 0")
 
     checks = (
-        Check("alive", 0.0, 1.0, Level.GOOD), Check("noise", 1.5, 1.3, Level.NOTED),
-        Check("overlap", 7.0, 5.0, Level.FAILED), Check("bias", math.nan, 3.5, Level.UNTESTED),
+        Check("alive", 0.0, 1.0, Level.GOOD),
+        Check("noise", 1.5, 1.3, Level.NOTED),
+        Check("overlap", 7.0, 5.0, Level.FAILED),
+        Check("bias", math.nan, 3.5, Level.UNTESTED),
     )
     live.add(SURFACE, dataclasses.replace(belief, checks=checks), 5)
     page.wait_for("document.querySelectorAll('#checks li').length === 4")
     assert page.text("#checks").splitlines() == [check.words for check in checks]
-    marks = page.run("[...document.querySelectorAll('#checks li')].map((li) => getComputedStyle(li, '::before').color)")
-    assert marks == [f"rgb({', '.join(str(round(255 * part)) for part in rgb(color))})" for color in LEVELS]
+    marks = page.run(
+        "[...document.querySelectorAll('#checks li')].map((li) => getComputedStyle(li,"
+        " '::before').color)"
+    )
+    assert marks == [
+        f"rgb({', '.join(str(round(255 * part)) for part in rgb(color))})" for color in LEVELS
+    ]
 
     assert page.run("document.querySelector('#state').className") == ""
     ended = Termination(TerminationReason.DOUBTFUL, {}, "BAND_NARROW cannot be vouched for")
-    live.add(STATUS, status(3, state="DONE", message=f"DOUBTFUL: {ended.detail}", termination=ended))
+    live.add(
+        STATUS, status(3, state="DONE", message=f"DOUBTFUL: {ended.detail}", termination=ended)
+    )
     page.wait_for("document.querySelector('#state').innerText === 'DONE: DOUBTFUL'")
     red = ", ".join(str(round(255 * part)) for part in rgb(LEVELS[Level.FAILED]))
-    assert page.run("getComputedStyle(document.querySelector('#state')).backgroundColor") == f"rgb({red})"
+    assert (
+        page.run("getComputedStyle(document.querySelector('#state')).backgroundColor")
+        == f"rgb({red})"
+    )
 
 
 def test_curves_stand_where_the_numbers_say(page, live, judged):
     """Corners of the mean in the polar view, read back from the picture, are the belief's."""
     told(live, judged)
     page.wait_for("document.querySelector('#polar .mean.line')")
-    found = page.run(
-        """(() => {
+    found = page.run("""(() => {
           const svg = document.querySelector('#polar');
           const frame = svg.querySelector('.frame');
           const d = svg.querySelector('.mean.line').getAttribute('d');
           const number = (name) => Number(frame.getAttribute(name));
           return { corners: d.slice(1).split('L').map((text) => text.split(' ').map(Number)),
-                   left: number('x'), top: number('y'), width: number('width'), height: number('height') };
-        })()"""
-    )
+                   left: number('x'), top: number('y'),
+                   width: number('width'), height: number('height') };
+        })()""")
     data = section(live.view(), "belief")
     scene = section(live.view(), "scene")
     low = max(0.0, min(scene["radius_min"], *data["lower"]) - 0.4)
@@ -185,7 +220,9 @@ def test_curves_stand_where_the_numbers_say(page, live, judged):
     assert len(found["corners"]) == len(data["angle"])
     for (x, y), angle, mean in zip(found["corners"], data["angle"], data["mean"], strict=True):
         assert x == pytest.approx(found["left"] + angle / 6.2832 * found["width"], abs=0.2)
-        assert y == pytest.approx(found["top"] + (high - mean) / (high - low) * found["height"], abs=0.2)
+        assert y == pytest.approx(
+            found["top"] + (high - mean) / (high - low) * found["height"], abs=0.2
+        )
 
 
 def test_band_has_the_contour_of_the_lower_bound_as_a_hole(page, live, judged):
@@ -209,7 +246,9 @@ def test_band_has_the_contour_of_the_lower_bound_as_a_hole(page, live, judged):
 
 
 def test_what_the_nodes_say_is_shown_as_text(page, live):
-    evil = "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>&amp;"
+    evil = (
+        "<img src=x onerror=\"document.title='owned'\"><script>document.title='owned'</script>&amp;"
+    )
     live.add(STATUS, status(1, state=evil, message=evil))
     page.wait_for("document.querySelector('#message').innerText.includes('onerror')")
     assert page.text("#message") == evil
@@ -235,7 +274,9 @@ def test_page_comes_back_when_the_server_does(browser, judged):
     page.wait_for("document.querySelector('#connection').innerText.startsWith('connection lost')")
     with serving(told(live, judged), "127.0.0.1", port):
         page.wait_for("document.querySelectorAll('#world .number').length === 3")
-        page.wait_for("!document.querySelector('#connection').innerText.startsWith('connection lost')")
+        page.wait_for(
+            "!document.querySelector('#connection').innerText.startsWith('connection lost')"
+        )
 
 
 def test_two_pages_at_once_show_the_same(browser, server, live, judged):
@@ -262,20 +303,22 @@ def test_drawing_again_and_again_keeps_the_page_as_large_as_it_was(page, live, j
 
 
 @pytest.mark.parametrize(("width", "height"), [(1280, 900), (420, 900)])
-def test_texts_do_not_overlap_and_nothing_leaves_the_page(browser, server, live, judged, width, height):
+def test_texts_do_not_overlap_and_nothing_leaves_the_page(
+    browser, server, live, judged, width, height
+):
     told(live, judged)
     page = browser.page(width, height)
     page.open(server.url)
     page.wait_for("document.querySelectorAll('#world .number').length === 3")
     assert page.run("document.documentElement.scrollWidth <= window.innerWidth")
-    overlaps = page.run(
-        """[...document.querySelectorAll('svg')].flatMap((svg) => {
-          const boxes = [...svg.querySelectorAll('text')].map((t) => [t.textContent, t.getBoundingClientRect()]);
+    overlaps = page.run("""[...document.querySelectorAll('svg')].flatMap((svg) => {
+          const texts = [...svg.querySelectorAll('text')];
+          const boxes = texts.map((t) => [t.textContent, t.getBoundingClientRect()]);
           return boxes.flatMap(([a, r], i) => boxes.slice(0, i)
-            .filter(([b, s]) => r.left < s.right && s.left < r.right && r.top < s.bottom && s.top < r.bottom)
+            .filter(([b, s]) => r.left < s.right && s.left < r.right)
+            .filter(([b, s]) => r.top < s.bottom && s.top < r.bottom)
             .map(([b]) => `${svg.id}: ${a} / ${b}`));
-        })"""
-    )
+        })""")
     assert overlaps == []
 
 
@@ -287,7 +330,10 @@ def test_a_bar_that_is_not_the_tallest_is_explained(page, live, judged):
     live.add(ITERATION, decision(4, utility=1.5, view_angle=2.0, decided_by="rollout"), 4 * SECOND)
     live.add(CANDIDATES, candidates(angle, angle), 4 * SECOND)
     page.wait_for("document.querySelector('#choice').innerText !== ''")
-    assert page.text("#choice") == "(view 4: chosen for the fewest views to go, not for the most points now)"
+    assert (
+        page.text("#choice")
+        == "(view 4: chosen for the fewest views to go, not for the most points now)"
+    )
 
 
 def test_after_the_end_it_says_so_and_stays_as_it_is_when_the_server_ends(browser, live, judged):
@@ -299,7 +345,10 @@ def test_after_the_end_it_says_so_and_stays_as_it_is_when_the_server_ends(browse
         done = Termination(TerminationReason.COVERED, {}, "all of it")
         live.add(STATUS, status(3, state="DONE", message="COVERED: all of it", termination=done))
         page.wait_for("document.querySelector('#connection').innerText === 'ended'")
-    page.wait_for("document.querySelector('#connection').innerText.startsWith('ended, and so has the program')")
+    page.wait_for(
+        "document.querySelector('#connection').innerText.startsWith('ended, and so has the"
+        " program')"
+    )
     assert page.text("#state") == "DONE: COVERED"
     assert count(page, "#world .number") == 3
 

@@ -54,9 +54,16 @@ class Client:
 
 
 @pytest.mark.parametrize(
-    ("path", "kind"), [("/", "text/html"), ("/page.css", "text/css"), ("/live.js", "text/javascript"),
-                       ("/panels.js", "text/javascript"), ("/plot.js", "text/javascript"), ("/?x=1", "text/html")],
-)  # fmt: skip
+    ("path", "kind"),
+    [
+        ("/", "text/html"),
+        ("/page.css", "text/css"),
+        ("/live.js", "text/javascript"),
+        ("/panels.js", "text/javascript"),
+        ("/plot.js", "text/javascript"),
+        ("/?x=1", "text/html"),
+    ],
+)
 def test_page_and_what_it_needs_are_there(server, path, kind):
     answer = ask(server, path)
     assert answer.status == 200
@@ -66,7 +73,9 @@ def test_page_and_what_it_needs_are_there(server, path, kind):
     assert len(answer.read()) > 500
 
 
-@pytest.mark.parametrize("path", ["/nothing", "/../server.py", "/%2e%2e/server.py", "/feed.py", "//etc/passwd"])
+@pytest.mark.parametrize(
+    "path", ["/nothing", "/../server.py", "/%2e%2e/server.py", "/feed.py", "//etc/passwd"]
+)
 def test_nothing_else_is_served(server, path):
     answer = ask(server, path)
     assert (answer.status, answer.read()) == (404, b"nothing here\n")
@@ -77,14 +86,17 @@ def test_nothing_can_be_changed(server, method):
     assert ask(server, "/", method).status == 501
 
 
-@pytest.mark.parametrize("host", ["evil.example:80", "127.0.0.1.evil.example:1", "", "evil.example"])
+@pytest.mark.parametrize(
+    "host", ["evil.example:80", "127.0.0.1.evil.example:1", "", "evil.example"]
+)
 def test_page_of_another_site_cannot_reach_it_by_a_name_of_its_own(server, host):
     assert ask(server, "/events", Host=host).status == 403
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
 def test_it_is_reached_by_its_own_names(server, host):
-    for name in (f"{host}:{server.server_port}", host, f"{host.upper()}:"):  # browsers leave out port 80
+    # browsers leave out port 80
+    for name in (f"{host}:{server.server_port}", host, f"{host.upper()}:"):
         assert ask(server, "/", Host=name).status == 200
 
 
@@ -130,7 +142,10 @@ def test_first_event_holds_everything_later_ones_what_has_changed(server, live):
     assert set(client.event()) == set(SECTIONS)
     live.add(CAMERA_POSE, CameraPose(1.0, 2.0, 3.0), 99)
     assert set(client.event()) == {"camera"}
-    live.add(STATUS, status(3, state="DONE", termination=Termination(TerminationReason.BAND_NARROW, {}, "")))
+    live.add(
+        STATUS,
+        status(3, state="DONE", termination=Termination(TerminationReason.BAND_NARROW, {}, "")),
+    )
     assert client.event()["status"]["reason"] == "BAND_NARROW"
 
 
@@ -189,7 +204,9 @@ def test_an_event_is_one_line_whatever_is_said(live):
     live.add(STATUS, status(0, message="two\nlines\r\n\ndata: forged\u2028 </script>"))
     content, _ = Feed(live).event({})
     assert content.count(b"\n") == 3
-    assert json.loads(content.decode().split("data: ", 1)[1])["status"]["message"].startswith("two\nlines")
+    assert json.loads(content.decode().split("data: ", 1)[1])["status"]["message"].startswith(
+        "two\nlines"
+    )
 
 
 def test_port_that_is_taken_is_refused_in_words(live):
@@ -197,18 +214,25 @@ def test_port_that_is_taken_is_refused_in_words(live):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(SettingError, match=f"127.0.0.1 port {port}"), serving(live, "127.0.0.1", port):
+        with (
+            pytest.raises(SettingError, match=f"127.0.0.1 port {port}"),
+            serving(live, "127.0.0.1", port),
+        ):
             pass
 
 
 def test_colours_of_the_page_are_those_of_the_package():
     css = dict(re.findall(r"--(\w+): (#\w{6})", (FOLDER / "page.css").read_text(encoding="utf-8")))
     names = ("TRUTH", "MEAN", "BAND", "HIT", "LAST", "TARGET", "CAMERA", "FAINT")
-    assert {name: css[name.lower()] for name in names} == {name: getattr(colors, name) for name in names}
+    assert {name: css[name.lower()] for name in names} == {
+        name: getattr(colors, name) for name in names
+    }
 
 
 @pytest.mark.parametrize("name", ["page.html", "page.css", "live.js", "panels.js", "plot.js"])
 def test_page_loads_nothing_from_elsewhere_and_writes_no_markup(name):
     text = (FOLDER / name).read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
     assert "://" not in text
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", text)
+    assert not re.search(
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b|new Function", text
+    )

@@ -43,7 +43,9 @@ def test_pose_on_the_view_circle_looks_at_the_centre(view, distance):
     assert abs(oracles.signed(seen.view_angle - view)) < 1e-12
 
 
-@given(st.floats(-20, 20), st.floats(-20, 20), st.floats(-7, 7), st.floats(-3, 3), st.floats(0.01, 20))
+@given(
+    st.floats(-20, 20), st.floats(-20, 20), st.floats(-7, 7), st.floats(-3, 3), st.floats(0.01, 20)
+)
 def test_any_pose_world_camera_round_trip(x, y, yaw, bearing, distance):
     pose = CameraPose(x, y, yaw)
     world = pose.to_world(bearing, distance)
@@ -58,7 +60,9 @@ def test_any_pose_world_camera_round_trip(x, y, yaw, bearing, distance):
 def test_pose_on_the_circle_sees_what_the_circle_formula_says(phi, r, view):
     x_c, y_c = CameraPose.from_polar(view, 10.0).to_camera(r * math.cos(phi), r * math.sin(phi))
     bearing, distance = oracles.camera_polar(phi, r, view, 10.0)
-    assert (math.atan2(y_c, x_c), math.hypot(x_c, y_c)) == pytest.approx((bearing, distance), abs=1e-10)
+    assert (math.atan2(y_c, x_c), math.hypot(x_c, y_c)) == pytest.approx(
+        (bearing, distance), abs=1e-10
+    )
 
 
 def test_bearings_follow_from_first_beam_and_increment():
@@ -84,7 +88,13 @@ def test_bearings_follow_from_first_beam_and_increment():
     ],
 )
 def test_scan_with_a_bad_header_is_rejected_with_a_reason(values, word):
-    good = {"angle_min": -0.1, "angle_increment": 0.05, "ranges": np.ones(3), "range_min": 0.05, "range_max": 10.0}
+    good = {
+        "angle_min": -0.1,
+        "angle_increment": 0.05,
+        "ranges": np.ones(3),
+        "range_min": 0.05,
+        "range_max": 10.0,
+    }
     Scan(**good)
     with pytest.raises(InputRejectedError) as caught:
         Scan(**{**good, **values})
@@ -113,13 +123,20 @@ def test_each_return_becomes_the_point_it_hit_whatever_the_pose(pose, ranges):
     result = scan_to_hits(scan, pose, SCENE, ASSUMED)
     assert len(result.hits) == len(expected)
     assert sum(result.dropped.values()) == len(ranges) - len(expected)
-    for (phi, r), angle, radius in zip(expected, polar(result.hits).angle, polar(result.hits).radius, strict=True):
+    for (phi, r), angle, radius in zip(
+        expected, polar(result.hits).angle, polar(result.hits).radius, strict=True
+    ):
         assert radius == pytest.approx(r, abs=1e-9)
         assert abs(oracles.signed(angle - phi)) < 1e-9
 
 
-@given(poses_near_the_circle(), st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=40))
-def test_whatever_the_ranges_nothing_raises_every_beam_is_accounted_for_and_no_nan_comes_out(pose, ranges):
+@given(
+    poses_near_the_circle(),
+    st.lists(st.floats(allow_nan=True, allow_infinity=True), min_size=1, max_size=40),
+)
+def test_whatever_the_ranges_nothing_raises_every_beam_is_accounted_for_and_no_nan_comes_out(
+    pose, ranges
+):
     result = scan_to_hits(scan_of(ranges, angle_min=-0.4, increment=0.02), pose, SCENE, ASSUMED)
     data = polar(result.hits)
     misses = sum(value == math.inf for value in ranges)
@@ -182,8 +199,12 @@ def test_a_miss_is_kept_as_free_space_evidence_with_its_bearing():
     assert sum(result.dropped.values()) == 0
 
 
-@given(poses_near_the_circle(), st.floats(1.5, 8.0), st.floats(-0.3, 0.3), st.sampled_from([0.0, 0.05]))
-def test_std_is_at_least_the_range_noise_projected_on_the_radial_direction(pose, distance, bearing, per_metre):
+@given(
+    poses_near_the_circle(), st.floats(1.5, 8.0), st.floats(-0.3, 0.3), st.sampled_from([0.0, 0.05])
+)
+def test_std_is_at_least_the_range_noise_projected_on_the_radial_direction(
+    pose, distance, bearing, per_metre
+):
     settings = MeasurementSettings(noise_std=0.2, noise_std_per_metre=per_metre)
     scan = scan_of([distance], angle_min=bearing)
     data = polar(scan_to_hits(scan, pose, SCENE, settings).hits)
@@ -197,7 +218,9 @@ def test_std_is_at_least_the_range_noise_projected_on_the_radial_direction(pose,
 
 def test_std_grows_with_range_where_the_noise_does():
     settings = MeasurementSettings(noise_std=0.1, noise_std_per_metre=0.02)
-    data = scan_to_hits(scan_of([3.0, 6.0], angle_min=0.0, increment=1e-9), FRONT, SCENE, settings).hits
+    data = scan_to_hits(
+        scan_of([3.0, 6.0], angle_min=0.0, increment=1e-9), FRONT, SCENE, settings
+    ).hits
     np.testing.assert_allclose(data.sigma, [0.16, 0.22])
 
 

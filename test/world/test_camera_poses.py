@@ -27,17 +27,26 @@ SHAPES = {name: parse_object(name, WIDE) for name in OBJECTS}
 CAMERAS = {name: SimulatedCamera(shape, WIDE, EXACT) for name, shape in SHAPES.items()}
 
 poses = st.builds(
-    CameraPose, st.floats(-20, 20), st.floats(-20, 20), st.floats(-math.pi, math.pi), height=st.floats(-2, 2)
+    CameraPose,
+    st.floats(-20, 20),
+    st.floats(-20, 20),
+    st.floats(-math.pi, math.pi),
+    height=st.floats(-2, 2),
 )
 mounts = st.builds(
-    PoseSettings, mount_x=st.floats(-2, 2), mount_y=st.floats(-2, 2), mount_yaw=st.floats(-math.pi, math.pi)
+    PoseSettings,
+    mount_x=st.floats(-2, 2),
+    mount_y=st.floats(-2, 2),
+    mount_yaw=st.floats(-math.pi, math.pi),
 )
 outside = st.builds(
     lambda distance, place, heading: CameraPose(
         distance * math.cos(place), distance * math.sin(place), place + math.pi + heading
     ),
-    st.floats(8.5, 20.0), st.floats(0.0, 2 * math.pi), st.floats(-1.0, 1.0),
-)  # fmt: skip
+    st.floats(8.5, 20.0),
+    st.floats(0.0, 2 * math.pi),
+    st.floats(-1.0, 1.0),
+)
 
 
 def same(first: CameraPose, second: CameraPose) -> bool:
@@ -75,14 +84,17 @@ def test_a_heading_out_of_range_is_refused():
 @settings(max_examples=60)
 @given(st.sampled_from(OBJECTS), outside, mounts)
 def test_returns_of_a_camera_on_a_carrier_lie_on_the_surface(name, camera, mount):
-    """Cast from the true pose, mapped from the pose of the carrier: off the circle, and not towards the centre."""
+    """Cast from the true pose, mapped from the pose of the carrier: off the circle, and not towards
+    the centre.
+    """
     carrier = mount.carrier(camera)
     scan = CAMERAS[name].scan(camera, 0)
     found = scan_to_hits(scan, mount.camera(carrier), WIDE, ASSUMED)
     assert len(found.hits) == np.isfinite(scan.ranges).sum()
     data = polar(found.hits)
     angle, radius = data.angle, data.radius
-    # A steep contour turns the error of a range (single precision) and of a chord into more than itself.
+    # A steep contour turns the error of a range (single precision) and of a chord into more than
+    # itself.
     near = np.stack([SHAPES[name].radius(angle + step) for step in np.linspace(-1e-4, 1e-4, 9)])
     assert (radius >= near.min(axis=0) - 1e-4).all()
     assert (radius <= near.max(axis=0) + 1e-4).all()
@@ -98,13 +110,16 @@ def test_the_band_holds_the_surface_where_a_camera_off_the_circle_looked(name, c
     belief = mapper.belief()
     seen = belief.hits > 0
     truth = SHAPES[name].radius(belief.angle)
-    # Half a cell off the measurement a corner can leave the band; most of what was seen lies inside.
+    # Half a cell off the measurement a corner can leave the band; most of what was seen lies
+    # inside.
     inside = (truth >= belief.lower - 0.05) & (truth <= belief.upper + 0.05)
     assert not seen.any() or inside[seen].mean() > 0.9
 
 
 def test_a_mount_that_is_forgotten_shows():
-    """So that the property above says something: the same scan, mapped from the carrier's own pose, is wrong."""
+    """So that the property above says something: the same scan, mapped from the carrier's own pose,
+    is wrong.
+    """
     mount = PoseSettings(mount_x=0.5, mount_yaw=0.3)
     camera = CameraPose.from_polar(0.4, 12.0)
     scan = CAMERAS["square:width=8"].scan(camera, 0)

@@ -1,4 +1,6 @@
-"""What free rays say about a star-shaped object, against rays cut one by one and against true objects."""
+"""What free rays say about a star-shaped object, against rays cut one by one and against true
+objects.
+"""
 
 from __future__ import annotations
 
@@ -20,18 +22,27 @@ from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 from nbv_planner.world.visibility import observe
 
 SCENE = Scene()
-OBJECTS = ["ellipse:a=8,b=2", "flower:frequency=5,amplitude=2", "square:width=4", "polygon:star", "polygon:concave"]
+OBJECTS = [
+    "ellipse:a=8,b=2",
+    "flower:frequency=5,amplitude=2",
+    "square:width=4",
+    "polygon:star",
+    "polygon:concave",
+]
 
 
 @given(
-    st.lists(st.tuples(st.floats(-3.1, 3.1), st.floats(0.0, 14.0)), max_size=12), st.floats(-4.0, 7.0),
+    st.lists(st.tuples(st.floats(-3.1, 3.1), st.floats(0.0, 14.0)), max_size=12),
+    st.floats(-4.0, 7.0),
     st.floats(3.0, 12.0),
 )
 def test_the_bound_is_the_nearest_crossing_of_any_free_ray(rays, view, distance):
     rays = [(bearing, length) for bearing, length in rays if abs(bearing) > 1e-3]
     bearing, length = np.array(rays).reshape(-1, 2).T
     grid = uniform_grid(40) + 0.003
-    bound = PolarRays(view, distance, bearing, length, np.zeros(len(bearing), dtype=bool)).bound(grid)
+    bound = PolarRays(view, distance, bearing, length, np.zeros(len(bearing), dtype=bool)).bound(
+        grid
+    )
     for phi, found in zip(grid, bound, strict=True):
         crossed = []
         for beta, reach in rays:
@@ -41,18 +52,24 @@ def test_the_bound_is_the_nearest_crossing_of_any_free_ray(rays, view, distance)
                 crossed.append((radius, d - reach))
         if any(abs(beyond) < 1e-6 for _, beyond in crossed):
             continue  # the end of a ray exactly on the angle
-        assert found == pytest.approx(min((r for r, beyond in crossed if beyond < 0.0), default=math.inf), rel=1e-6)
+        assert found == pytest.approx(
+            min((r for r, beyond in crossed if beyond < 0.0), default=math.inf), rel=1e-6
+        )
 
 
 def test_a_ray_through_the_middle_bounds_at_its_end():
-    bound = PolarRays(0.0, 10.0, np.array([0.0]), np.array([4.0]), np.array([False])).bound(uniform_grid(8))
+    bound = PolarRays(0.0, 10.0, np.array([0.0]), np.array([4.0]), np.array([False])).bound(
+        uniform_grid(8)
+    )
     np.testing.assert_allclose(bound, [6.0, *[np.inf] * 7])
 
 
 @pytest.mark.parametrize("behind", [-math.pi, math.pi])
 def test_a_ray_that_leads_away_bounds_nothing_nearer_than_the_camera(behind):
     """Of a lidar that sees all around, it may be the only one on its side."""
-    bound = PolarRays(0.0, 10.0, np.array([behind]), np.array([4.0]), np.array([False])).bound(uniform_grid(8))
+    bound = PolarRays(0.0, 10.0, np.array([behind]), np.array([4.0]), np.array([False])).bound(
+        uniform_grid(8)
+    )
     assert bound.min() >= 10.0
 
 
@@ -89,7 +106,8 @@ def test_no_object_contradicts_the_beams_of_the_camera(text, noise):
         assert len(found.free.direction) == missed + len(found.hits)
     # Three standard deviations are exceeded by one beam in 740.
     assert np.mean(contradicted) <= (0.0 if noise == 0.0 else 0.01)
-    assert (misses > 0) == (text in ("ellipse:a=8,b=2", "square:width=4"))  # the others fill the cone
+    # the others fill the cone
+    assert (misses > 0) == (text in ("ellipse:a=8,b=2", "square:width=4"))
 
 
 def test_without_the_rays_of_hits_those_of_misses_and_of_other_hits_stay():

@@ -1,4 +1,6 @@
-"""The ground: what bars a place, how long the way around it is, which zone is to blame, and maps from files."""
+"""The ground: what bars a place, how long the way around it is, which zone is to blame, and maps
+from files.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +26,13 @@ HERE = CameraPose(-10.0, -10.0, 0.0)
 
 
 def grid(text: str, *, side: float = 1.0, **given) -> Ground:
-    """Ground whose map is drawn in squares of ten by ten cells: # occupied, ? unknown, . free; y = 0 is below."""
+    """Ground whose map is drawn in squares of ten by ten cells: # occupied, ? unknown, . free; y =
+    0 is below.
+    """
     values = {"#": 100, "?": -1, ".": 0}
-    cells = np.array([[values[mark] for mark in line] for line in text.split()[::-1]], dtype=np.int8)
+    cells = np.array(
+        [[values[mark] for mark in line] for line in text.split()[::-1]], dtype=np.int8
+    )
     fine = np.kron(cells, np.ones((10, 10), np.int8))
     return ground_of(GroundSettings(**given), 10.0, OccupancyMap(fine, 0.1 * side))
 
@@ -39,17 +45,32 @@ def test_no_goal_and_no_path_is_too_near_to_anything_and_nothing_far_is_barred(f
         rng = np.random.default_rng(seed)
         outcomes.append(judged(random_case(rng), rng))
     assert [fault for outcome in outcomes for fault in outcome.faults] == []
-    assert min(sum(o.goals for o in outcomes), sum(o.barred for o in outcomes), sum(o.paths for o in outcomes)) > 10
+    assert (
+        min(
+            sum(o.goals for o in outcomes),
+            sum(o.barred for o in outcomes),
+            sum(o.paths for o in outcomes),
+        )
+        > 10
+    )
 
 
 def test_the_campaign_sees_goals_in_what_the_ground_does_not_bar(monkeypatch):
-    monkeypatch.setattr(GridGround, "reachable", lambda self, start, x, y: np.zeros(len(x), dtype=np.uint8))
+    monkeypatch.setattr(
+        GridGround, "reachable", lambda self, start, x, y: np.zeros(len(x), dtype=np.uint8)
+    )
     faults = []
     for seed in range(20):
         rng = np.random.default_rng(seed)
         faults += judged(random_case(rng), rng).faults
-    assert {name for name in ("map", "polygon", "object") if any(f"to the {name}" in fault for fault in faults)} == {
-        "map", "polygon", "object",
+    assert {
+        name
+        for name in ("map", "polygon", "object")
+        if any(f"to the {name}" in fault for fault in faults)
+    } == {
+        "map",
+        "polygon",
+        "object",
     }
 
 
@@ -61,7 +82,9 @@ def random_cells(seed: int) -> np.ndarray:
 
 
 def eight_neighbours(cells: np.ndarray, start: tuple[int, int]) -> np.ndarray:
-    """Shortest lengths between centres by steps to eight neighbours that cut no corner, cells; by hand."""
+    """Shortest lengths between centres by steps to eight neighbours that cut no corner, cells; by
+    hand.
+    """
     best = np.full(cells.shape, np.inf)
     queue = [(0.0, start)]
     while queue:
@@ -80,7 +103,9 @@ def eight_neighbours(cells: np.ndarray, start: tuple[int, int]) -> np.ndarray:
 
 @given(seed=st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
-def test_lengths_are_at_most_those_of_eight_neighbours_at_least_straight_and_inf_where_no_cells_join(seed):
+def test_lengths_are_between_straight_and_those_of_eight_neighbours_and_inf_without_a_path(
+    seed,
+):
     cells = random_cells(seed)
     ground = ground_of(GroundSettings(), 10.0, OccupancyMap(cells, 0.5))
     row, column = (values.ravel() for values in np.indices(cells.shape))
@@ -95,13 +120,17 @@ def test_lengths_are_at_most_those_of_eight_neighbours_at_least_straight_and_inf
 
 
 def disc_length(start, end, disc: float) -> float:
-    """Around a disc, by a polygon of many corners and every choice of where to leave the straight line."""
+    """Around a disc, by a polygon of many corners and every choice of where to leave the straight
+    line.
+    """
     turns = np.linspace(0.0, TWO_PI, 4001)
     rim = disc * np.exp(1j * turns)
     a, b = complex(*start), complex(*end)
 
     def clear(p, q):
-        part = np.clip(-np.real(p * np.conj(q - p)) / np.maximum(np.abs(q - p) ** 2, 1e-12), 0.0, 1.0)
+        part = np.clip(
+            -np.real(p * np.conj(q - p)) / np.maximum(np.abs(q - p) ** 2, 1e-12), 0.0, 1.0
+        )
         return np.abs(p + part * (q - p)) >= disc * (1.0 - 1e-6)
 
     if clear(a, b):
@@ -123,7 +152,10 @@ def test_around_a_disc_the_length_is_the_shortest_one_and_the_path_has_it(first,
     assert length == pytest.approx(disc_length(start, end, ground.disc), rel=1e-5, abs=1e-6)
     path = ground.path(start, end)
     assert path_length(path) == pytest.approx(length, rel=2e-4, abs=1e-9)
-    assert np.hypot(*np.array([along(path, s) for s in np.linspace(0.0, length, 50)]).T).min() >= ground.disc - 1e-9
+    assert (
+        np.hypot(*np.array([along(path, s) for s in np.linspace(0.0, length, 50)]).T).min()
+        >= ground.disc - 1e-9
+    )
 
 
 def test_cells_and_closed_form_agree_about_an_object_alone():
@@ -146,9 +178,16 @@ def test_cells_and_closed_form_agree_about_an_object_alone():
 
 
 def test_what_bars_a_place_is_named_and_several_may():
-    ground = grid("..... .#... ..... ..?.. .....", no_go_polygons="0,0 1.5,0 1.5,1.5 0,1.5", robot_radius=0.5)
+    ground = grid(
+        "..... .#... ..... ..?.. .....", no_go_polygons="0,0 1.5,0 1.5,1.5 0,1.5", robot_radius=0.5
+    )
     ground = ground.with_object(ANGLE, np.full(200, 0.2))
-    at = {(1.5, 3.5): Zone.MAP, (4.5, 4.5): 0, (1.5, 1.5): Zone.MAP | Zone.POLYGON, (9.0, 1.0): Zone.MAP}
+    at = {
+        (1.5, 3.5): Zone.MAP,
+        (4.5, 4.5): 0,
+        (1.5, 1.5): Zone.MAP | Zone.POLYGON,
+        (9.0, 1.0): Zone.MAP,
+    }
     at[0.2, 0.2] = Zone.POLYGON | Zone.OBJECT
     found = ground.zones(*np.array(list(at)).T)
     assert found.tolist() == [int(zone) for zone in at.values()]
@@ -159,7 +198,9 @@ def test_unknown_cells_and_the_threshold_are_the_users_choice():
     x, y = np.arange(5) + 0.5, np.full(5, 0.5)
 
     def barred(**given):
-        return (ground_of(GroundSettings(**given), 1.0, OccupancyMap(cells, 1.0)).zones(x, y) != 0).tolist()
+        return (
+            ground_of(GroundSettings(**given), 1.0, OccupancyMap(cells, 1.0)).zones(x, y) != 0
+        ).tolist()
 
     assert barred() == [True, False, False, True, True]
     assert barred(unknown_is_blocked=False) == [False, False, False, True, True]
@@ -169,23 +210,36 @@ def test_unknown_cells_and_the_threshold_are_the_users_choice():
 def test_a_place_cut_off_is_told_with_what_cuts_it_off():
     drawn = ".#... .#... .#... .#... .#..."
     walled = grid(drawn)
-    assert walled.reachable((0.5, 0.5), np.array([0.5, 3.5]), np.array([3.5, 3.5])).tolist() == [0, Zone.CUT_OFF]
-    assert walled.blame((0.5, 0.5), np.array([1.5, 3.5, 4.5]), np.array([1.5, 3.5, 1.0])) == (
-        "1 not free in the map, or outside of it, 2 cut off by the map"
+    assert walled.reachable((0.5, 0.5), np.array([0.5, 3.5]), np.array([3.5, 3.5])).tolist() == [
+        0,
+        Zone.CUT_OFF,
+    ]
+    assert (
+        walled.blame((0.5, 0.5), np.array([1.5, 3.5, 4.5]), np.array([1.5, 3.5, 1.0]))
+        == "1 not free in the map, or outside of it, 2 cut off by the map"
     )
-    fenced = grid(drawn.replace("#", "."), no_go_polygons="; 1.2,-1 1.8,-1 1.8,9 1.2,9; 3.1,0.1 3.2,0.1 3.2,0.2")
-    words = fenced.blame((0.5, 0.5), np.array([1.5, 3.15, 4.5, 0.4]), np.array([1.5, 0.15, 4.0, 4.0]))
+    fenced = grid(
+        drawn.replace("#", "."),
+        no_go_polygons="; 1.2,-1 1.8,-1 1.8,9 1.2,9; 3.1,0.1 3.2,0.1 3.2,0.2",
+    )
+    words = fenced.blame(
+        (0.5, 0.5), np.array([1.5, 3.15, 4.5, 0.4]), np.array([1.5, 0.15, 4.0, 4.0])
+    )
     assert words == "2 in polygons 2, 3, 1 cut off by polygon 2"
     both = grid(drawn, no_go_polygons="2.2,-1 2.8,-1 2.8,9 2.2,9")
-    assert both.blame((0.5, 0.5), np.array([4.5]), np.array([0.5])) == "1 cut off by several zones together"
+    assert (
+        both.blame((0.5, 0.5), np.array([4.5]), np.array([0.5]))
+        == "1 cut off by several zones together"
+    )
 
 
 def test_a_robot_in_a_zone_is_told_so_and_gets_out_by_the_nearest_free_cell():
     ground = grid("##... ##... ##... ##... ##...")
     start = (0.5, 2.4)
-    assert ground.standing(start) == (
-        "the robot stands at x 0.5 m, y 2.4 m, not free in the map, or outside of it; the way out leads to "
-        "x 2.05 m, y 2.35 m, 1.55 m away"
+    assert (
+        ground.standing(start)
+        == "the robot stands at x 0.5 m, y 2.4 m, not free in the map, or outside of it; the way"
+        " out leads to x 2.05 m, y 2.35 m, 1.55 m away"
     )
     assert ground.lengths(start, [4.5], [2.5])[0] == pytest.approx(
         math.dist(start, (2.05, 2.35)) + math.dist((2.05, 2.35), (4.5, 2.5))
@@ -262,22 +316,39 @@ def test_polygons_that_are_none_are_refused(text, words):
 @pytest.mark.parametrize(
     ("changed", "reason"),
     [
-        ({"frame": ""}, "frame"), ({"resolution": 0.0}, "resolution"), ({"resolution": -0.1}, "resolution"),
-        ({"resolution": math.nan}, "resolution"), ({"resolution": math.inf}, "resolution"), ({"width": 5}, "size"),
-        ({"data": []}, "size"), ({"data": [], "width": 0, "height": 0}, "size"),
-        ({"origin": CameraPose(math.nan, 0.0, 0.0)}, "origin"), ({"data": [0] * 5 + [101]}, "data"),
-        ({"data": [0] * 5 + [-2]}, "data"), ({"data": [0] * 5 + [300]}, "data"),
+        ({"frame": ""}, "frame"),
+        ({"resolution": 0.0}, "resolution"),
+        ({"resolution": -0.1}, "resolution"),
+        ({"resolution": math.nan}, "resolution"),
+        ({"resolution": math.inf}, "resolution"),
+        ({"width": 5}, "size"),
+        ({"data": []}, "size"),
+        ({"data": [], "width": 0, "height": 0}, "size"),
+        ({"origin": CameraPose(math.nan, 0.0, 0.0)}, "origin"),
+        ({"data": [0] * 5 + [101]}, "data"),
+        ({"data": [0] * 5 + [-2]}, "data"),
+        ({"data": [0] * 5 + [300]}, "data"),
     ],
 )
 def test_a_message_that_is_no_map_is_refused_with_its_reason(changed, reason):
-    values = {"data": [0] * 6, "width": 3, "height": 2, "resolution": 0.1, "origin": HERE, "frame": "object"}
+    values = {
+        "data": [0] * 6,
+        "width": 3,
+        "height": 2,
+        "resolution": 0.1,
+        "origin": HERE,
+        "frame": "object",
+    }
     assert OccupancyMap.of_message(**values).cells.shape == (2, 3)
     with pytest.raises(InputRejectedError) as error:
         OccupancyMap.of_message(**{**values, **changed})
     assert error.value.reason == reason
 
 
-YAML = "image: map.pgm\nresolution: 0.5\norigin: [-1, -2, 0.3]\nnegate: 0\noccupied_thresh: 0.65\nfree_thresh: 0.25\n"
+YAML = (
+    "image: map.pgm\nresolution: 0.5\norigin: [-1, -2, 0.3]\nnegate: 0\noccupied_thresh:"
+    " 0.65\nfree_thresh: 0.25\n"
+)
 PIXELS = [[255, 0, 128], [10, 70, 95]]
 
 
@@ -293,14 +364,16 @@ def map_file(folder, text: str = YAML, image: bytes | None = None):
 @pytest.mark.parametrize(
     "image",
     [
-        None, b"P5 3 2 255\n" + np.array(PIXELS, np.uint8).tobytes(),
+        None,
+        b"P5 3 2 255\n" + np.array(PIXELS, np.uint8).tobytes(),
         b"P5\n3 2\n65535\n" + (257 * np.array(PIXELS)).astype(">u2").tobytes(),
     ],
 )
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        # 1 - 10/255 = 0.961, 1 - 70/255 = 0.725, 1 - 95/255 = 0.627, 1 - 128/255 = 0.498; the first row is the top.
+        # 1 - 10/255 = 0.961, 1 - 70/255 = 0.725, 1 - 95/255 = 0.627, 1 - 128/255 = 0.498; the first
+        # row is the top.
         ("", [[100, 100, -1], [0, 100, -1]]),
         ("mode: trinary\n", [[100, 100, -1], [0, 100, -1]]),
         ("mode: scale\n", [[100, 100, 94], [0, 100, 62]]),
@@ -323,12 +396,24 @@ def test_negate_turns_the_brightness_around(tmp_path):
     [
         ("resolution: 0.5", "resolution: 0", r"map.yaml, line 2: resolution: 0 must be > 0 m"),
         ("resolution: 0.5", "resolution: .nan", r"line 2: resolution: nan must be a finite number"),
-        ("resolution: 0.5", "resolution: [1]", r"line 2: resolution: \[1\] must be a finite number"),
+        (
+            "resolution: 0.5",
+            "resolution: [1]",
+            r"line 2: resolution: \[1\] must be a finite number",
+        ),
         ("[-1, -2, 0.3]", "[-1, -2]", r"line 3: origin: \[-1, -2\] must be 3 finite numbers"),
         ("[-1, -2, 0.3]", "[-1, x, 0]", r"line 3: origin: .* must be 3 finite numbers"),
-        ("free_thresh: 0.25", "free_thresh: 0.7", r"line 6: free_thresh: 0.7 must be below occupied_thresh"),
+        (
+            "free_thresh: 0.25",
+            "free_thresh: 0.7",
+            r"line 6: free_thresh: 0.7 must be below occupied_thresh",
+        ),
         ("negate: 0\n", "", r"map.yaml: negate is missing; a map needs image"),
-        ("negate: 0\n", "negate: 0\nmode: tri\n", r"line 5: mode: unknown mode 'tri'.*did you mean trinary"),
+        (
+            "negate: 0\n",
+            "negate: 0\nmode: tri\n",
+            r"line 5: mode: unknown mode 'tri'.*did you mean trinary",
+        ),
         ("image: map.pgm", "image: other.pgm", r"cannot read the image .*other.pgm: No such file"),
         ("image: map.pgm\n", "image: [\n", r"cannot read .*map.yaml"),
     ],
@@ -338,7 +423,9 @@ def test_what_is_wrong_in_a_map_file_is_said_with_its_line(tmp_path, old, new, w
         load_map(map_file(tmp_path, YAML.replace(old, new)))
 
 
-@pytest.mark.parametrize("name", ['"a\\0b"', '"\\ud800"', "[1]", "''", "2024-02-31", "/dev/zero", "&a [*a]"])
+@pytest.mark.parametrize(
+    "name", ['"a\\0b"', '"\\ud800"', "[1]", "''", "2024-02-31", "/dev/zero", "&a [*a]"]
+)
 def test_an_image_that_is_none_is_refused_in_one_line(tmp_path, name):
     with pytest.raises(ConfigFileError, match=r"map.yaml, line 1|cannot read the image") as caught:
         load_map(map_file(tmp_path, YAML.replace("map.pgm", name)))
@@ -348,14 +435,18 @@ def test_an_image_that_is_none_is_refused_in_one_line(tmp_path, name):
 @pytest.mark.parametrize(
     ("image", "words"),
     [
-        (b"\x89PNG", r"map.pgm line 1: must be a PGM image"), (b"P2 3 2 255\n1 2 3\n4 5", "must hold 3 x 2 pixels"),
+        (b"\x89PNG", r"map.pgm line 1: must be a PGM image"),
+        (b"P2 3 2 255\n1 2 3\n4 5", "must hold 3 x 2 pixels"),
         (b"P2 3 2 255\n1 2 3\n4 x 6", "map.pgm line 3: 'x' is no pixel value"),
         (b"P2 3 2 255\n1 2 3\n4 5 256", "pixels of 0 to 255; has 6, the largest 256"),
-        (b"P5 3 2 255\n12345", "must hold 3 x 2 pixels"), (b"P5 0 2 255\n", "has 0 x 2 pixels"),
-        (b"P5 99999 99999 255\n", "99999 x 99999 pixels"), (b"P2 1 1 255\n" + b"9" * 5000, "is no pixel value$"),
+        (b"P5 3 2 255\n12345", "must hold 3 x 2 pixels"),
+        (b"P5 0 2 255\n", "has 0 x 2 pixels"),
+        (b"P5 99999 99999 255\n", "99999 x 99999 pixels"),
+        (b"P2 1 1 255\n" + b"9" * 5000, "is no pixel value$"),
         (b"P5 " + b"9" * 5000 + b" 2 255\n", "must be a PGM image"),
         (b"P5 " + b" " * 10**6 + b"3 2 255\n", "must be a PGM image"),
-        (b"P2 3 2 255\n1 2 3\n4 5 \xff\x00", "is no pixel value$"), (b"P5 2 2 99999999\n", "of at most 65535"),
+        (b"P2 3 2 255\n1 2 3\n4 5 \xff\x00", "is no pixel value$"),
+        (b"P5 2 2 99999999\n", "of at most 65535"),
     ],
 )
 def test_what_is_wrong_in_an_image_is_said(tmp_path, image, words):

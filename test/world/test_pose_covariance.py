@@ -19,7 +19,9 @@ from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
-ROOTS = st.lists(st.floats(-1.0, 1.0), min_size=9, max_size=9).map(lambda values: np.reshape(values, (3, 3)))
+ROOTS = st.lists(st.floats(-1.0, 1.0), min_size=9, max_size=9).map(
+    lambda values: np.reshape(values, (3, 3))
+)
 
 
 def covariance_of(root: np.ndarray, scale: float) -> PoseCovariance:
@@ -35,9 +37,16 @@ def hit_of(pose: CameraPose, distance: float, bearing: float) -> Measurements:
 
 @settings(max_examples=25, deadline=None)
 @given(
-    ROOTS, st.floats(0.0, 6.2), st.floats(2.0, 7.0), st.floats(-0.3, 0.3), st.floats(-1.0, 1.0), st.floats(-2.0, 2.0)
+    ROOTS,
+    st.floats(0.0, 6.2),
+    st.floats(2.0, 7.0),
+    st.floats(-0.3, 0.3),
+    st.floats(-1.0, 1.0),
+    st.floats(-2.0, 2.0),
 )
-def test_the_variance_of_the_radius_at_fixed_angle_is_that_of_moved_cameras(root, view, distance, bearing, turn, slope):
+def test_the_variance_of_the_radius_at_fixed_angle_is_that_of_moved_cameras(
+    root, view, distance, bearing, turn, slope
+):
     scale, count = 1e-3, 20_000
     at = CameraPose.from_polar(view, 10.0)
     pose = CameraPose(at.x, at.y, at.yaw + 0.2 * turn, covariance_of(root, scale))
@@ -45,7 +54,8 @@ def test_the_variance_of_the_radius_at_fixed_angle_is_that_of_moved_cameras(root
     errors = scale * np.random.default_rng(1).standard_normal((count, 3)) @ root.T
     direction = pose.yaw + errors[:, 2] + bearing
     angle, radius = cartesian_to_polar(
-        pose.x + errors[:, 0] + distance * np.cos(direction), pose.y + errors[:, 1] + distance * np.sin(direction)
+        pose.x + errors[:, 0] + distance * np.cos(direction),
+        pose.y + errors[:, 1] + distance * np.sin(direction),
     )
     # How far each lies outside a surface of this relative slope through the hit.
     outside = radius - hit.radius * (1.0 + slope * angle_difference(angle, hit.angle))
@@ -69,10 +79,16 @@ def test_a_turn_of_the_camera_matters_where_the_surface_is_steep():
     assert hit.pose_variance(np.full(1, 2.0))[0] == pytest.approx(4.0 * 25.0 * 0.04)
 
 
-@pytest.mark.parametrize("values", [
-    (math.nan, 0.0, 1.0, 0.0, 0.0, 1.0), (math.inf, 0.0, 1.0, 0.0, 0.0, 1.0), (-1.0, 0.0, 1.0, 0.0, 0.0, 1.0),
-    (1.0, 2.0, 1.0, 0.0, 0.0, 1.0), (1.0, 0.0, 1.0, 0.0, 5.0, 1.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "values",
+    [
+        (math.nan, 0.0, 1.0, 0.0, 0.0, 1.0),
+        (math.inf, 0.0, 1.0, 0.0, 0.0, 1.0),
+        (-1.0, 0.0, 1.0, 0.0, 0.0, 1.0),
+        (1.0, 2.0, 1.0, 0.0, 0.0, 1.0),
+        (1.0, 0.0, 1.0, 0.0, 5.0, 1.0),
+    ],
+)
 def test_what_is_no_covariance_is_refused(values):
     with pytest.raises(InputRejectedError) as refused:
         PoseCovariance(*values)
@@ -89,14 +105,19 @@ def test_a_camera_on_a_lever_has_the_errors_of_moved_carriers(root, yaw, x, y):
     scale, count = 1e-3, 20_000
     carrier, mount = CameraPose(1.0, -2.0, yaw, covariance_of(root, scale)), CameraPose(x, y, 0.4)
     errors = scale * np.random.default_rng(2).standard_normal((count, 3)) @ root.T
-    moved = [CameraPose(1.0 + dx, -2.0 + dy, yaw + turn).then(mount) for dx, dy, turn in errors[:4000]]
+    moved = [
+        CameraPose(1.0 + dx, -2.0 + dy, yaw + turn).then(mount) for dx, dy, turn in errors[:4000]
+    ]
     sample = np.cov(np.array([[pose.x, pose.y, pose.yaw] for pose in moved]).T)
     expected = carrier.then(mount).covariance.matrix
     np.testing.assert_allclose(sample, expected, atol=0.1 * np.abs(expected).max() + 1e-12)
 
 
 def test_the_covariance_between_two_poses_is_between_theirs():
-    first, second = PoseCovariance(1.0, 0.2, 2.0, 0.1, 0.0, 3.0), PoseCovariance(3.0, 0.0, 2.0, 0.3, 0.0, 1.0)
+    first, second = (
+        PoseCovariance(1.0, 0.2, 2.0, 0.1, 0.0, 3.0),
+        PoseCovariance(3.0, 0.0, 2.0, 0.3, 0.0, 1.0),
+    )
     track = PoseTrack(5, 0, 10)
     track.add(0, CameraPose(0.0, 0.0, 0.0, first))
     track.add(10, CameraPose(1.0, 0.0, 0.0, second))

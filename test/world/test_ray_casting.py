@@ -17,12 +17,16 @@ NUDGE = 1e-9  # radians by which rounding may turn a beam
 
 
 def contour_of(vertices) -> Contour:
-    return Contour(np.array([v[0] for v in vertices], float), np.array([v[1] for v in vertices], float))
+    return Contour(
+        np.array([v[0] for v in vertices], float), np.array([v[1] for v in vertices], float)
+    )
 
 
 @st.composite
 def star_shaped(draw) -> list[tuple[float, float]]:
-    """Vertices in angular order around the origin: 3..60, from round to spiky, in either direction."""
+    """Vertices in angular order around the origin: 3..60, from round to spiky, in either
+    direction.
+    """
     n = draw(st.integers(3, 60))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     style = draw(st.sampled_from(["rough", "spikes", "round", "steps", "tiny edges"]))
@@ -37,7 +41,9 @@ def star_shaped(draw) -> list[tuple[float, float]]:
         "steps": rng.choice([3.0, 6.0], n),
         "tiny edges": rng.uniform(4.0, 6.0, n),
     }[style]
-    vertices = [(float(r * math.cos(a)), float(r * math.sin(a))) for a, r in zip(angles, radii, strict=True)]
+    vertices = [
+        (float(r * math.cos(a)), float(r * math.sin(a))) for a, r in zip(angles, radii, strict=True)
+    ]
     return vertices[::-1] if draw(st.booleans()) else vertices
 
 
@@ -66,24 +72,33 @@ def poses(draw, vertices) -> CameraPose:
 
 
 def beams_for(vertices, pose: CameraPose, rng) -> np.ndarray:
-    """Rising bearings: spread over a field of view, and aimed exactly at vertices and along edges."""
+    """Rising bearings: spread over a field of view, and aimed exactly at vertices and along
+    edges.
+    """
     aimed = [math.atan2(*reversed([float(c) for c in pose.to_camera(*v)])) for v in vertices]
     rng.shuffle(aimed)
     spread = np.linspace(-0.6, 0.6, 9)
-    return np.unique(np.concatenate([spread, rng.uniform(-1.5, 1.5, 4), [b for b in aimed if abs(b) < 1.5][:8]]))
+    return np.unique(
+        np.concatenate([spread, rng.uniform(-1.5, 1.5, 4), [b for b in aimed if abs(b) < 1.5][:8]])
+    )
 
 
 def check_against_oracle(vertices, pose: CameraPose, bearings: np.ndarray) -> None:
-    """Equal where the answer is stable under a nudge of the beam, else between the answers to either side.
+    """Equal where the answer is stable under a nudge of the beam, else between the answers to
+    either side.
 
-    A beam at a corner or along an edge is turned by rounding, and both the oracle and the caster are at its mercy.
+    A beam at a corner or along an edge is turned by rounding, and both the oracle and the caster
+    are at its mercy.
     """
     got = cast_beams(contour_of(vertices), pose, bearings)
     assert got.shape == bearings.shape
     assert not np.isnan(got).any()
     for bearing, value in zip(bearings, got, strict=True):
         direction = pose.yaw + float(bearing)
-        near = [oracles.first_crossing(vertices, pose.x, pose.y, direction + turn) for turn in (-NUDGE, 0.0, NUDGE)]
+        near = [
+            oracles.first_crossing(vertices, pose.x, pose.y, direction + turn)
+            for turn in (-NUDGE, 0.0, NUDGE)
+        ]
         low, high = min(near), max(near)
         slack = 1e-9 * (1.0 + (low if math.isfinite(low) else 0.0))
         if math.isfinite(high) and high - low < 1e-5:  # both sides hit the same edge
@@ -103,7 +118,9 @@ def test_first_crossings_equal_brute_force_on_random_contours(data):
 @settings(max_examples=100)
 @given(star_shaped(), st.floats(-0.2, 0.2), st.floats(-0.2, 0.2), st.floats(-7.0, 7.0))
 def test_no_beam_leaks_out_of_a_closed_contour(vertices, x, y, yaw):
-    """From inside every beam returns, also those aimed exactly at the vertices, all the way round."""
+    """From inside every beam returns, also those aimed exactly at the vertices, all the way
+    round.
+    """
     assume(oracles.encloses(vertices, x, y))
     assume(oracles.distance_to(vertices, x, y) > 1e-3)
     pose = CameraPose(x, y, yaw)
@@ -117,17 +134,23 @@ SQUARE = [(2.0, -2.0), (2.0, 2.0), (-2.0, 2.0), (-2.0, -2.0)]
 EAST = CameraPose(-10.0, 0.0, 0.0)  # stands at x = -10 and looks along +x
 
 
-@pytest.mark.parametrize("vertices", [SQUARE, SQUARE[::-1], SQUARE[1:] + SQUARE[:1], [*SQUARE, SQUARE[0]]])
+@pytest.mark.parametrize(
+    "vertices", [SQUARE, SQUARE[::-1], SQUARE[1:] + SQUARE[:1], [*SQUARE, SQUARE[0]]]
+)
 def test_square_is_hit_on_its_face_whatever_the_order_of_its_vertices(vertices):
     bearings = np.arctan2([-2.5, -1.0, 0.0, 1.0, 2.5], 8.0)
     expected = [math.inf, math.hypot(8, 1), 8.0, math.hypot(8, 1), math.inf]
-    np.testing.assert_allclose(cast_beams(contour_of(vertices), EAST, bearings), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        cast_beams(contour_of(vertices), EAST, bearings), expected, rtol=1e-12
+    )
 
 
 def test_corner_that_points_at_the_camera_is_hit_exactly():
     diamond = [(3.0, 0.0), (0.0, 3.0), (-3.0, 0.0), (0.0, -3.0)]
     for view in (0.0, math.pi / 2, math.pi, 3 * math.pi / 2):
-        ranges = cast_beams(contour_of(diamond), CameraPose.from_polar(view, 10.0), np.array([-1e-3, 0.0, 1e-3]))
+        ranges = cast_beams(
+            contour_of(diamond), CameraPose.from_polar(view, 10.0), np.array([-1e-3, 0.0, 1e-3])
+        )
         assert ranges[1] == pytest.approx(7.0, abs=1e-9)
         assert ranges[0] == pytest.approx(ranges[2])
         assert ranges[0] > ranges[1]
@@ -154,9 +177,19 @@ def test_edge_seen_end_on_does_not_hide_that_the_beam_meets_the_next_face():
 
 
 def test_spike_hides_what_lies_behind_it():
-    spiked = [(-6.0, 0.5), (-2.0, 1.0), (-2.0, 4.0), (4.0, 4.0), (4.0, -4.0), (-2.0, -4.0), (-2.0, 0.0)]
+    spiked = [
+        (-6.0, 0.5),
+        (-2.0, 1.0),
+        (-2.0, 4.0),
+        (4.0, 4.0),
+        (4.0, -4.0),
+        (-2.0, -4.0),
+        (-2.0, 0.0),
+    ]
     bearing = math.atan2(0.5, 4.0)  # at the tip of the spike
-    behind = cast_beams(contour_of(spiked), EAST, np.array([bearing - 1e-4, bearing, bearing + 1e-4]))
+    behind = cast_beams(
+        contour_of(spiked), EAST, np.array([bearing - 1e-4, bearing, bearing + 1e-4])
+    )
     assert behind[0] < 4.3
     assert behind[1] == pytest.approx(math.hypot(4.0, 0.5), abs=1e-9)
 
@@ -169,8 +202,12 @@ def test_contour_behind_the_camera_is_not_seen():
 def test_edge_that_passes_behind_the_camera_is_hit_only_on_its_front_part():
     """The camera looks over its shoulder: the edge's ends have bearings on both sides of π."""
     big = [(-20.0, -1.0), (20.0, -1.0), (20.0, 30.0), (-20.0, 30.0)]
-    ranges = cast_beams(contour_of(big), CameraPose(0.0, 0.0, math.pi / 2), np.linspace(-1.5, 1.5, 31))
-    expected = [oracles.first_crossing(big, 0.0, 0.0, math.pi / 2 + b) for b in np.linspace(-1.5, 1.5, 31)]
+    ranges = cast_beams(
+        contour_of(big), CameraPose(0.0, 0.0, math.pi / 2), np.linspace(-1.5, 1.5, 31)
+    )
+    expected = [
+        oracles.first_crossing(big, 0.0, 0.0, math.pi / 2 + b) for b in np.linspace(-1.5, 1.5, 31)
+    ]
     np.testing.assert_allclose(ranges, expected, rtol=1e-12)
 
 
@@ -178,7 +215,9 @@ def test_zero_length_edges_do_no_harm():
     doubled = [v for v in SQUARE for _ in range(3)]
     bearings = np.linspace(-0.3, 0.3, 61)
     np.testing.assert_allclose(
-        cast_beams(contour_of(doubled), EAST, bearings), cast_beams(contour_of(SQUARE), EAST, bearings), rtol=1e-12
+        cast_beams(contour_of(doubled), EAST, bearings),
+        cast_beams(contour_of(SQUARE), EAST, bearings),
+        rtol=1e-12,
     )
 
 
@@ -186,7 +225,9 @@ def test_zero_length_edges_do_no_harm():
 def test_yaw_may_be_any_number_of_turns(turns):
     bearings = np.linspace(-0.3, 0.3, 7) + 0.0123
     one = cast_beams(contour_of(SQUARE), CameraPose(-10.0, 0.3, 0.01), bearings)
-    other = cast_beams(contour_of(SQUARE), CameraPose(-10.0, 0.3, 0.01 + 2 * math.pi * turns), bearings)
+    other = cast_beams(
+        contour_of(SQUARE), CameraPose(-10.0, 0.3, 0.01 + 2 * math.pi * turns), bearings
+    )
     np.testing.assert_allclose(other, one, rtol=1e-9)
 
 

@@ -1,4 +1,6 @@
-"""A room around the simulated object: walls and obstacles that end beams, and a robot that drives around them."""
+"""A room around the simulated object: walls and obstacles that end beams, and a robot that drives
+around them.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,13 @@ from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.simulated_camera import Drive, SensorSettings, SimulatedCamera, WorldSettings, load_room
+from nbv_planner.world.simulated_camera import (
+    Drive,
+    SensorSettings,
+    SimulatedCamera,
+    WorldSettings,
+    load_room,
+)
 
 SCENE = Scene(range_max=40.0, field_of_view=math.radians(70.0))
 ROUND = parse_object("ellipse:a=4,b=4", SCENE)
@@ -43,7 +51,8 @@ def camera(world: WorldSettings | None = None) -> SimulatedCamera:
 
 def test_a_beam_ends_at_the_first_of_object_wall_polygon_and_circle(room):
     world = room(
-        "room:\n- wall: [[-15, -30], [-15, 30]]\n- polygon: [[5, 1], [6, 1], [6, 2], [5, 2]]\n- circle: [7, -2, 0.5]\n"
+        "room:\n- wall: [[-15, -30], [-15, 30]]\n- polygon: [[5, 1], [6, 1], [6, 2], [5, 2]]\n-"
+        " circle: [7, -2, 0.5]\n"
     )
     view = CameraPose.from_polar(0.0, 10.0)
     alone, inside = camera().exact_ranges(view), camera(world).exact_ranges(view)
@@ -72,9 +81,15 @@ def test_the_room_stands_in_the_object_frame_wherever_the_object_is(room):
         ("walls: []\n", "room.yaml: must hold 'room:'"),
         ("room: 3\n", "line 1: room: must be a list"),
         ("room:\n- wall: [[1, 2]]\n", "line 2: wall: must be 2 or more points"),
-        ("room:\n- wall: [[1, 2], [3, 4]]\n- polygon: [[1, 2], [3, .nan], [4, 4]]\n", "line 3: polygon: must be 3"),
+        (
+            "room:\n- wall: [[1, 2], [3, 4]]\n- polygon: [[1, 2], [3, .nan], [4, 4]]\n",
+            "line 3: polygon: must be 3",
+        ),
         ("room:\n- circle: [1, 2, -1]\n", "line 2: circle: radius -1 must be > 0 m"),
-        ("room:\n- box: [1, 2]\n", "line 2: box: a form of a room must be one of wall, polygon, circle"),
+        (
+            "room:\n- box: [1, 2]\n",
+            "line 2: box: a form of a room must be one of wall, polygon, circle",
+        ),
         ("room:\n- 7\n", "line 2: must be a mapping"),
         ("room: [\n", "cannot read"),
     ],
@@ -91,14 +106,17 @@ def test_a_room_that_is_not_there_is_said_by_its_name(tmp_path):
 
 def measured(world: WorldSettings):
     view = CameraPose.from_polar(0.0, 10.0)
-    return view, scan_to_hits(camera(world).scan(view, 1), view, SCENE, MeasurementSettings(noise_std=0.01))
+    return view, scan_to_hits(
+        camera(world).scan(view, 1), view, SCENE, MeasurementSettings(noise_std=0.01)
+    )
 
 
 def test_a_wall_behind_the_object_proves_as_much_as_empty_space_as_far_as_it(room):
     _, empty = measured(WorldSettings())
     _, walled = measured(room("room:\n- wall: [[-15, -30], [-15, 30]]\n"))
     angle = np.linspace(0.0, 2.0 * math.pi, 200)
-    reach = PolarRays.of(empty.free).bound(angle) < 8.0  # the bound of the object, which the wall is behind
+    # the bound of the object, which the wall is behind
+    reach = PolarRays.of(empty.free).bound(angle) < 8.0
     assert reach.any()
     bounds = (PolarRays.of(found.free).bound(angle)[reach] for found in (walled, empty))
     np.testing.assert_allclose(*bounds)
@@ -109,7 +127,9 @@ def test_a_wall_behind_the_object_proves_as_much_as_empty_space_as_far_as_it(roo
 def test_nothing_is_known_behind_an_obstacle_in_front_of_the_object(room):
     _, found = measured(room("room:\n- wall: [[9.5, -3], [9.5, 3]]\n"))
     assert len(found.hits) == 0
-    assert not np.isfinite(PolarRays.of(found.free).bound(np.linspace(0.0, 2.0 * math.pi, 100))).any()
+    assert not np.isfinite(
+        PolarRays.of(found.free).bound(np.linspace(0.0, 2.0 * math.pi, 100))
+    ).any()
 
 
 def test_one_far_return_alone_among_hits_is_an_outlier_and_proves_nothing():
@@ -117,7 +137,13 @@ def test_one_far_return_alone_among_hits_is_an_outlier_and_proves_nothing():
     ranges = camera().exact_ranges(view)
     on = np.flatnonzero(np.isfinite(ranges))
     ranges[on[len(on) // 2]] = 25.0
-    scan = Scan(camera().bearings[0], float(np.diff(camera().bearings)[0]), ranges.astype(np.float32), 0.05, 40.0)
+    scan = Scan(
+        camera().bearings[0],
+        float(np.diff(camera().bearings)[0]),
+        ranges.astype(np.float32),
+        0.05,
+        40.0,
+    )
     found = scan_to_hits(scan, view, SCENE, MeasurementSettings(noise_std=0.01))
     assert found.dropped == {"outside_bounds": 1}
     rays = PolarRays.of(found.free)
@@ -159,7 +185,8 @@ def test_a_way_through_a_wall_or_the_object_is_a_collision(room):
     assert camera(world).collides(wall, 0.0)
     assert not camera(world).collides(wall[:, ::-1] * (1.0, -1.0), 0.0)
     assert camera().collides(np.array([[9.0, 0.0], [-9.0, 0.0]]), 0.0)
-    assert camera(world).collides(np.array([[1.0, 21.0], [-1.0, 20.5]]), 0.9)  # one side of the robot only
+    # one side of the robot only
+    assert camera(world).collides(np.array([[1.0, 21.0], [-1.0, 20.5]]), 0.9)
 
 
 def test_to_a_goal_in_the_object_it_drives_straight():
@@ -169,7 +196,7 @@ def test_to_a_goal_in_the_object_it_drives_straight():
     assert camera().collides(path, 0.0)
 
 
-def test_beams_that_end_on_an_obstacle_of_the_map_within_the_margin_of_the_bounds_are_not_taken_for_the_object(
+def test_beams_that_end_on_an_obstacle_within_the_margin_of_the_bounds_are_not_the_object(
     room, tmp_path
 ):
     """An obstacle at 8.5 m: the returns count up to 9 m, radius_max and its margin."""
@@ -180,8 +207,9 @@ def test_beams_that_end_on_an_obstacle_of_the_map_within_the_margin_of_the_bound
     cells[160:240, 160:240] = 100  # and the object, as a map has it, too
     (tmp_path / "map.pgm").write_bytes(b"P5 400 400 255\n" + cells[::-1].tobytes())
     (tmp_path / "map.yaml").write_text(
-        "image: map.pgm\nresolution: 0.05\norigin: [-10, -10, 0]\nnegate: 0\noccupied_thresh: 0.65\nfree_thresh: 0.2\n"
-        "mode: raw\n", encoding="utf-8",
+        "image: map.pgm\nresolution: 0.05\norigin: [-10, -10, 0]\nnegate: 0\noccupied_thresh:"
+        " 0.65\nfree_thresh: 0.2\nmode: raw\n",
+        encoding="utf-8",
     )
     view = CameraPose.from_polar(0.0, 10.0)
     match = MatchedScan(1, camera(world).scan(view, 1), view, view=1)
@@ -194,5 +222,7 @@ def test_beams_that_end_on_an_obstacle_of_the_map_within_the_margin_of_the_bound
     on_obstacle = polar(without.hits).radius > 8.0
     assert on_obstacle.sum() > 3
     assert (polar(known.hits).radius < 4.1).all()
-    np.testing.assert_array_equal(polar(known.hits).radius, polar(without.hits).radius[~on_obstacle])
+    np.testing.assert_array_equal(
+        polar(known.hits).radius, polar(without.hits).radius[~on_obstacle]
+    )
     assert known.dropped["background"] == on_obstacle.sum() + without.dropped.get("background", 0)

@@ -46,9 +46,11 @@ def test_simple_half_width_where_the_cone_reaches_past_the_centre():
 
 
 @given(
-    st.floats(0.0, 2 * math.pi), st.floats(-1.0, 1.0), st.sampled_from([0.3, 0.61, 1.5]),
+    st.floats(0.0, 2 * math.pi),
+    st.floats(-1.0, 1.0),
+    st.sampled_from([0.3, 0.61, 1.5]),
     st.sampled_from([9.0, 10.0, 14.0]),
-)  # fmt: skip
+)
 def test_fov_boundary_points_lie_on_the_edge_of_the_cone(view, part, fov, reach):
     scene = Scene(field_of_view=fov, range_max=reach)
     offset = part * scene.simple_half_width
@@ -81,8 +83,12 @@ def test_simple_interval_across_zero():
 
 def test_cone_includes_its_edges_and_broadcasts():
     half = SCENE.field_of_view / 2
-    inside = SCENE.in_cone(np.array([[half], [-half], [half + 1e-6]]), np.array([5.0, 10.0, 10.001]))
-    np.testing.assert_array_equal(inside, [[True, True, False], [True, True, False], [False, False, False]])
+    inside = SCENE.in_cone(
+        np.array([[half], [-half], [half + 1e-6]]), np.array([5.0, 10.0, 10.001])
+    )
+    np.testing.assert_array_equal(
+        inside, [[True, True, False], [True, True, False], [False, False, False]]
+    )
 
 
 @pytest.mark.parametrize(
@@ -123,28 +129,39 @@ def test_scene_cannot_be_changed_afterwards():
 @pytest.mark.parametrize("factor", [0.01, 1.0, 100.0])
 def test_lengths_in_proportion_are_taken_at_any_scale(factor):
     scene = Scene(
-        radius_min=2.0 * factor, radius_max=8.0 * factor, view_distance=10.0 * factor, range_max=10.0 * factor,
-        range_min=0.0, pixel_size=0.1 * factor,
+        radius_min=2.0 * factor,
+        radius_max=8.0 * factor,
+        view_distance=10.0 * factor,
+        range_max=10.0 * factor,
+        range_min=0.0,
+        pixel_size=0.1 * factor,
     )
     check_proportions(
-        scene, KernelSettings(kernel_std=1.5 * factor),
+        scene,
+        KernelSettings(kernel_std=1.5 * factor),
         PlannerSettings(edge_length=factor, completeness_tau=0.3 * factor, noise_std=0.2 * factor),
         MeasurementSettings(noise_std=0.2 * factor, radius_margin=factor),
         TerminationSettings(band_tolerance=0.7 * factor),
     )
 
 
-@pytest.mark.parametrize(("settings", "name", "allowed"), [
-    (TerminationSettings(band_tolerance=2.6), "band_tolerance", 2.5),
-    (MeasurementSettings(noise_std=3.0), "noise_std", 2.5),
-    (MeasurementSettings(radius_margin=5.1), "radius_margin", 5.0),
-    (PlannerSettings(edge_length=6.0), "edge_length", 5.0),
-    (PlannerSettings(completeness_tau=30.0), "completeness_tau", 5.0),
-    (PlannerSettings(completeness_tau=0.0003), "completeness_tau", 0.0005),
-    (KernelSettings(kernel_std=0.29), "kernel_std", 0.3), (KernelSettings(kernel_std=7.0), "kernel_std", 6.0),
-    (Scene(pixel_size=1.1), "pixel_size", 1.0),
-])  # fmt: skip
-def test_a_length_out_of_proportion_is_refused_and_the_bound_that_is_named_is_allowed(settings, name, allowed):
+@pytest.mark.parametrize(
+    ("settings", "name", "allowed"),
+    [
+        (TerminationSettings(band_tolerance=2.6), "band_tolerance", 2.5),
+        (MeasurementSettings(noise_std=3.0), "noise_std", 2.5),
+        (MeasurementSettings(radius_margin=5.1), "radius_margin", 5.0),
+        (PlannerSettings(edge_length=6.0), "edge_length", 5.0),
+        (PlannerSettings(completeness_tau=30.0), "completeness_tau", 5.0),
+        (PlannerSettings(completeness_tau=0.0003), "completeness_tau", 0.0005),
+        (KernelSettings(kernel_std=0.29), "kernel_std", 0.3),
+        (KernelSettings(kernel_std=7.0), "kernel_std", 6.0),
+        (Scene(pixel_size=1.1), "pixel_size", 1.0),
+    ],
+)
+def test_a_length_out_of_proportion_is_refused_and_the_bound_that_is_named_is_allowed(
+    settings, name, allowed
+):
     def check(holder) -> None:
         check_proportions(*([holder] if isinstance(holder, Scene) else [SCENE, holder]))
 

@@ -1,4 +1,6 @@
-"""Sensors: the cone, what a scan's header describes, and one of another kind in camera, mapper and objectives."""
+"""Sensors: the cone, what a scan's header describes, and one of another kind in camera, mapper and
+objectives.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,9 @@ LEFT = LeftScene()
 
 
 def bearings(points, view: CameraPose) -> np.ndarray:
-    x, y = view.to_camera(points.radius * np.cos(points.angle), points.radius * np.sin(points.angle))
+    x, y = view.to_camera(
+        points.radius * np.cos(points.angle), points.radius * np.sin(points.angle)
+    )
     return np.arctan2(y, x)
 
 
@@ -64,10 +68,14 @@ def test_noise_has_one_law_with_the_numbers_of_camera_and_mapper():
     for settings in (SensorSettings, MeasurementSettings):
         noise = settings(noise_std=0.1, noise_std_per_metre=0.02).noise
         assert noise == RangeNoise(0.1, 0.02)
-        np.testing.assert_allclose(Scene().sensor.range_std(noise, distance, incidence), [0.12, 0.18])
+        np.testing.assert_allclose(
+            Scene().sensor.range_std(noise, distance, incidence), [0.12, 0.18]
+        )
 
 
-@pytest.mark.parametrize(("first", "step", "count"), [(-0.3, 0.01, 61), (-0.1, 0.02, 21), (0.2, 0.1, 1)])
+@pytest.mark.parametrize(
+    ("first", "step", "count"), [(-0.3, 0.01, 61), (-0.1, 0.02, 21), (0.2, 0.1, 1)]
+)
 def test_a_scan_names_the_sensor_that_took_it(first, step, count):
     scan = Scan(first, step, np.full(count, 5.0), 0.4, 12.0)
     sensor = ConeSensor.of_scan(scan)
@@ -88,15 +96,26 @@ def test_a_view_sees_what_lies_between_the_bearings_of_its_sensor(field):
         wide = observe(points.angle, points.radius, [angle], Scene(field_of_view=2.0))[0]
         at = bearings(points, view)
         expected = wide & (at >= field[0]) & (at <= field[1])
-        np.testing.assert_array_equal(observe(points.angle, points.radius, [angle], Aside())[0], expected)
-        turned = observe(points.angle, points.radius, Poses.of([CameraPose.from_polar(angle, 10.0, 0.05)]), Aside())[0]
-        np.testing.assert_array_equal(turned, wide & (at - 0.05 >= field[0]) & (at - 0.05 <= field[1]))
+        np.testing.assert_array_equal(
+            observe(points.angle, points.radius, [angle], Aside())[0], expected
+        )
+        turned = observe(
+            points.angle,
+            points.radius,
+            Poses.of([CameraPose.from_polar(angle, 10.0, 0.05)]),
+            Aside(),
+        )[0]
+        np.testing.assert_array_equal(
+            turned, wide & (at - 0.05 >= field[0]) & (at - 0.05 <= field[1])
+        )
 
 
 def test_drawn_shapes_are_seen_by_the_same_sensor():
     angle = np.arange(720) * (2.0 * math.pi / 720)
     radius = parse_object("ellipse:a=6,b=4", LEFT).radius(angle)
-    seen = visible_cells(Shapes(angle, radius[None]), Poses.on_circle([0.4, 3.0], LEFT.view_distance), LEFT)[0]
+    seen = visible_cells(
+        Shapes(angle, radius[None]), Poses.on_circle([0.4, 3.0], LEFT.view_distance), LEFT
+    )[0]
     expected = observe(angle, radius, [0.4, 3.0], LEFT)
     assert np.mean(seen != expected) < 0.01
     assert np.mean(seen & (np.sin(angle - np.array([[0.4], [3.0]])) > 0.0)) < np.mean(seen) / 3.0
@@ -113,7 +132,9 @@ def test_the_camera_has_the_field_of_view_and_the_noise_of_the_sensor():
     x, y = pose.to_world(exact.bearings[met], exact.ranges[met])
     normal = np.arctan2(y / 16.0, x / 36.0)  # gradient of x²/36 + y²/16
     incidence = np.abs(np.angle(np.exp(1j * (pose.yaw + exact.bearings[met] + math.pi - normal))))
-    np.testing.assert_allclose(errors[:, met].std(axis=0), 0.01 / np.maximum(np.cos(incidence), 0.05), rtol=0.2)
+    np.testing.assert_allclose(
+        errors[:, met].std(axis=0), 0.01 / np.maximum(np.cos(incidence), 0.05), rtol=0.2
+    )
     assert np.ptp(incidence) > 0.3
 
 
@@ -121,7 +142,11 @@ def test_the_mapper_assumes_the_noise_of_the_sensor_and_learns_nothing_from_a_mi
     scan = Scan(-0.1, 0.1, np.array([5.0, 5.0, 5.0, 5.0, np.inf]), 0.05, 20.0)
     settings = MeasurementSettings(noise_std=0.1)
     found = scan_to_hits(scan, VIEW, LEFT, settings)
-    assert (found.dropped, int((~found.free.of_hit).sum()), int(found.free.of_hit.sum())) == ({"no_return": 1}, 0, 4)
+    assert (found.dropped, int((~found.free.of_hit).sum()), int(found.free.of_hit.sum())) == (
+        {"no_return": 1},
+        0,
+        4,
+    )
     assert len(found.free.length) == 4
     tilt = np.abs(np.abs(polar(found.hits).tilt) - math.pi)
     np.testing.assert_allclose(found.hits.sigma, 0.1 / np.cos(tilt))
@@ -140,14 +165,19 @@ def test_an_episode_runs_with_the_other_sensor(objective):
         decision = planner.decide(mapper.belief(), visited=visited)
         visited.append(decision.view)
         pose = decision.view
-        found = scan_to_hits(camera.scan(pose, number), pose, LEFT, MeasurementSettings(noise_std=0.02))
+        found = scan_to_hits(
+            camera.scan(pose, number), pose, LEFT, MeasurementSettings(noise_std=0.02)
+        )
         mapper.take(found.hits, [found.free])
     belief = mapper.belief()
     assert np.abs(belief.mean - shape.radius(belief.angle)).mean() < 0.15
 
 
 def test_ioa_counts_no_pixel_outside_of_the_field_of_view():
-    """The same band is worth less where a part of the cone is cut away, and nothing where all of it is."""
+    """The same band is worth less where a part of the cone is cut away, and nothing where all of it
+    is.
+    """
+
     class Narrow(Scene):
         sensor = ConeSensor(-0.02, 0.3, 0.05, 10.0)
 

@@ -29,7 +29,9 @@ def exact_circle_ranges(bearings, distance=10.0, radius=5.0) -> np.ndarray:
     """Nearer root of |c + s d| = radius."""
     across = distance * np.sin(bearings)
     inside = radius**2 - across**2
-    return np.where(inside >= 0.0, distance * np.cos(bearings) - np.sqrt(np.maximum(inside, 0.0)), np.inf)
+    return np.where(
+        inside >= 0.0, distance * np.cos(bearings) - np.sqrt(np.maximum(inside, 0.0)), np.inf
+    )
 
 
 def test_beams_are_equally_spaced_over_the_whole_field_of_view_inclusive():
@@ -41,7 +43,9 @@ def test_beams_are_equally_spaced_over_the_whole_field_of_view_inclusive():
 
 
 def test_noise_free_ranges_of_a_circle_are_those_of_the_quadratic_formula():
-    scan = camera(scene=Scene(field_of_view=math.radians(50)), noise_std=0.0, num_beams=101).scan(FRONT, 0)
+    scan = camera(scene=Scene(field_of_view=math.radians(50)), noise_std=0.0, num_beams=101).scan(
+        FRONT, 0
+    )
     np.testing.assert_allclose(scan.ranges, exact_circle_ranges(scan.bearings), atol=1e-5)
 
 
@@ -51,7 +55,8 @@ def test_a_beam_with_a_width_has_the_range_of_the_nearest_surface_in_it():
     aside = np.abs(scan.bearings)
     beside = aside >= width / 2
     nearest = exact_circle_ranges(aside - width / 2)
-    np.testing.assert_allclose(scan.ranges[beside], nearest[beside], atol=1e-4)  # chords, met at a grazing angle
+    # chords, met at a grazing angle
+    np.testing.assert_allclose(scan.ranges[beside], nearest[beside], atol=1e-4)
     np.testing.assert_allclose(scan.ranges[~beside], 5.0, atol=1e-4)
     assert 0 < np.isfinite(nearest).sum() < len(nearest), "beams on the circle and beside it"
 
@@ -69,7 +74,8 @@ def test_noise_free_returns_lie_on_the_object_and_nothing_lies_before_them(text)
             assert free.min() > -2e-3, (view, bearing)
             if np.isfinite(distance):
                 hit_x, hit_y = pose.to_world(bearing, distance)
-                # an offset of the polyline is seen enlarged by grazing incidence: judge it across the curve
+                # an offset of the polyline is seen enlarged by grazing incidence: judge it across
+                # the curve
                 near = np.arctan2(hit_y, hit_x) + np.linspace(-2e-3, 2e-3, 201)
                 r = shape.radius(near)
                 assert np.hypot(r * np.cos(near) - hit_x, r * np.sin(near) - hit_y).min() < 3e-4
@@ -139,7 +145,9 @@ def test_noise_may_grow_with_range():
 
 def test_dropout_gives_nan_at_its_rate_and_leaves_the_other_beams_alone():
     plain = np.array([camera(seed=3).scan(FRONT, k).ranges for k in range(40)])
-    dropped = np.array([camera(seed=3, dropout_probability=0.25).scan(FRONT, k).ranges for k in range(40)])
+    dropped = np.array(
+        [camera(seed=3, dropout_probability=0.25).scan(FRONT, k).ranges for k in range(40)]
+    )
     lost = np.isnan(dropped)
     assert lost.mean() == pytest.approx(0.25, abs=5 * math.sqrt(0.25 * 0.75 / lost.size))
     np.testing.assert_array_equal(dropped[~lost], plain[~lost])
@@ -181,7 +189,10 @@ def test_beyond_the_greatest_range_is_no_return_and_below_the_least_is_too_close
 
 
 def test_limits_hold_after_the_noise():
-    scans = [camera(scene=Scene(range_min=4.9, range_max=5.1), noise_std=0.2).scan(FRONT, k).ranges for k in range(20)]
+    scans = [
+        camera(scene=Scene(range_min=4.9, range_max=5.1), noise_std=0.2).scan(FRONT, k).ranges
+        for k in range(20)
+    ]
     values = np.concatenate(scans)
     finite = values[np.isfinite(values)]
     assert ((finite >= 4.9) & (finite <= 5.1)).all()
@@ -201,11 +212,16 @@ def test_sampled_contour_goes_through_every_corner_of_a_polygon():
 
 def test_ranges_of_a_polygon_are_those_of_its_straight_edges():
     star = parse_object("polygon:star", SCENE)
-    vertices = [(r * math.cos(a), r * math.sin(a)) for a, r in zip(star.angles, star.radii, strict=True)]
+    vertices = [
+        (r * math.cos(a), r * math.sin(a)) for a, r in zip(star.angles, star.radii, strict=True)
+    ]
     for view in np.linspace(0.0, 6.0, 9):
         pose = CameraPose.from_polar(float(view), 10.0)
         scan = camera(star, noise_std=0.0, num_beams=60).scan(pose, 0)
-        exact = [oracles.first_crossing(vertices, pose.x, pose.y, pose.yaw + float(b)) for b in scan.bearings]
+        exact = [
+            oracles.first_crossing(vertices, pose.x, pose.y, pose.yaw + float(b))
+            for b in scan.bearings
+        ]
         expected = [d if d <= SCENE.range_max else math.inf for d in exact]
         np.testing.assert_allclose(scan.ranges, expected, atol=1e-9)
 
@@ -213,10 +229,15 @@ def test_ranges_of_a_polygon_are_those_of_its_straight_edges():
 @pytest.mark.parametrize(
     "values",
     [
-        {"num_beams": 0}, {"num_beams": 1}, {"noise_std": -0.1}, {"dropout_probability": 1.1},
-        {"outlier_probability": -0.1}, {"seed": -1}, {"seed": 1.5},
+        {"num_beams": 0},
+        {"num_beams": 1},
+        {"noise_std": -0.1},
+        {"dropout_probability": 1.1},
+        {"outlier_probability": -0.1},
+        {"seed": -1},
+        {"seed": 1.5},
     ],
-)  # fmt: skip
+)
 def test_sensor_settings_outside_their_range_are_refused(values):
     with pytest.raises(SettingError, match=next(iter(values))):
         SensorSettings(**values)
@@ -227,7 +248,8 @@ def test_a_biased_pose_gives_the_scan_of_the_place_where_the_sensor_really_is():
     forward, left, turn = 0.05, -0.03, math.radians(1.0)
     there = CameraPose(
         told.x + forward * math.cos(told.yaw) - left * math.sin(told.yaw),
-        told.y + forward * math.sin(told.yaw) + left * math.cos(told.yaw), told.yaw + turn,
+        told.y + forward * math.sin(told.yaw) + left * math.cos(told.yaw),
+        told.yaw + turn,
     )
     shape = parse_object("polygon:star", SCENE)
     biased = camera(shape, pose_bias_x=forward, pose_bias_y=left, pose_bias_yaw=turn).scan(told, 3)

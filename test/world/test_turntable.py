@@ -33,11 +33,15 @@ def test_a_point_that_turns_with_the_table_is_seen_where_it_is(joint, place, x, 
     seen = camera_seen_from_object(joint, settings).to_camera(x, y)
     assert math.hypot(*seen) == pytest.approx(expected[0], abs=1e-9)
     if expected[0] > 1e-6:
-        assert math.remainder(math.atan2(seen[1], seen[0]) - expected[1], 2 * math.pi) == pytest.approx(0.0, abs=1e-7)
+        assert math.remainder(
+            math.atan2(seen[1], seen[0]) - expected[1], 2 * math.pi
+        ) == pytest.approx(0.0, abs=1e-7)
 
 
 @given(angles, angles, places)
-def test_at_the_joint_for_a_view_the_camera_has_that_view_and_the_way_is_the_shortest(view, joint, place):
+def test_at_the_joint_for_a_view_the_camera_has_that_view_and_the_way_is_the_shortest(
+    view, joint, place
+):
     settings = table(place)
     found = joint_for(view, joint, settings)
     assert found is not None
@@ -65,11 +69,16 @@ def test_a_full_turn_reaches_every_view_and_half_a_turn_does_not():
     narrow = TurntableSettings(joint_min=0.0, joint_max=math.pi)
     views = np.linspace(0.0, 6.2, 40)
     assert all(joint_for(view, 0.0, wide) is not None for view in views)
-    assert [joint_for(view, 0.0, narrow) is not None for view in (0.0, -1.0, 1.0)] == [True, True, False]
+    assert [joint_for(view, 0.0, narrow) is not None for view in (0.0, -1.0, 1.0)] == [
+        True,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
-    ("values", "word"), [({"camera_x": 0.0}, "camera_x"), ({"joint_min": 1.0, "joint_max": 1.0}, "joint_max")]
+    ("values", "word"),
+    [({"camera_x": 0.0}, "camera_x"), ({"joint_min": 1.0, "joint_max": 1.0}, "joint_max")],
 )
 def test_a_table_that_cannot_be_is_refused(values, word):
     with pytest.raises(SettingError, match=word):

@@ -1,4 +1,6 @@
-"""The observation function against the published walk, point by point; one point per pixel of a contour."""
+"""The observation function against the published walk, point by point; one point per pixel of a
+contour.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +25,19 @@ TWO_PI = 2 * math.pi
 def walked(angle, radius, view, scene=SCENE, limit=None) -> set[int]:
     reach = scene.range_max if limit is None else limit
     return oracles.observed(
-        list(map(float, angle)), list(map(float, radius)), view, scene.view_distance, scene.field_of_view, reach
+        list(map(float, angle)),
+        list(map(float, radius)),
+        view,
+        scene.view_distance,
+        scene.field_of_view,
+        reach,
     )
 
 
 def seen(angle, radius, view, scene=SCENE) -> set[int]:
-    return set(np.flatnonzero(observe(np.asarray(angle), np.asarray(radius), [view], scene)[0]).tolist())
+    return set(
+        np.flatnonzero(observe(np.asarray(angle), np.asarray(radius), [view], scene)[0]).tolist()
+    )
 
 
 @pytest.mark.parametrize("text", [text for family in THESIS_OBJECTS.values() for text in family])
@@ -41,7 +50,12 @@ def test_observed_points_of_the_thesis_objects_are_those_of_the_walk(text):
 
 
 @settings(max_examples=300)
-@given(st.integers(0, 2**32), st.integers(3, 120), st.floats(-7.0, 14.0), st.sampled_from([0.2, 0.61, 2.0, 3.0]))
+@given(
+    st.integers(0, 2**32),
+    st.integers(3, 120),
+    st.floats(-7.0, 14.0),
+    st.sampled_from([0.2, 0.61, 2.0, 3.0]),
+)
 @example(0, 50, 0.0, 0.61)
 def test_observed_points_of_random_contours_are_those_of_the_walk(seed, n, view, fov):
     rng = np.random.default_rng(seed)
@@ -139,5 +153,7 @@ def test_bearing_extent_is_that_of_each_point_to_the_last_bit(greatest, seed):
         ahead = 10.0 - (np.cos(view) * x + np.sin(view) * y)
         aside = np.sin(view) * x - np.cos(view) * y
         sideways = np.where(aside < 0.0, -np.pi / 2, np.pi / 2)
-        bearing = np.where(ahead > 0.0, np.arctan(aside / np.where(ahead > 0.0, ahead, 1.0)), sideways)
+        bearing = np.where(
+            ahead > 0.0, np.arctan(aside / np.where(ahead > 0.0, ahead, 1.0)), sideways
+        )
         assert (low, high) == (bearing.min(), bearing.max())

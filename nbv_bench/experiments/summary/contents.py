@@ -1,4 +1,6 @@
-"""All tables of a sweep, among them that of optima; the page that shows them, and the folder they are written to."""
+"""All tables of a sweep, among them that of optima; the page that shows them, and the folder they
+are written to.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,14 @@ from nbv_bench.experiments.folder import MANIFEST_FILE
 from nbv_bench.experiments.summary import sweep_tables
 from nbv_bench.experiments.summary.sensitivity import sensitivity_tables
 from nbv_bench.experiments.summary.sweep_report import Episode, SweepReport, by_planner, distinct
-from nbv_bench.experiments.summary.sweep_tables import NOT_REACHED, NUMBER, PLANNER, T95_OPTIMUM, grouped, mean_of
+from nbv_bench.experiments.summary.sweep_tables import (
+    NOT_REACHED,
+    NUMBER,
+    PLANNER,
+    T95_OPTIMUM,
+    grouped,
+    mean_of,
+)
 from nbv_bench.experiments.summary.thesis_tables import compared_with_thesis, table_7_1, table_7_2
 from nbv_bench.experiments.summary.time_tables import time_table
 from nbv_bench.experiments.sweep import variants
@@ -44,20 +53,24 @@ from nbv_planner.system import open_regular
 from nbv_planner.world.objects import sets_within
 
 _OPTIMUM_NOTE = (
-    "Against the best sets of as many views among the planner's candidates. R(T) = (1 - 1/e) F(best T views) - F(the "
-    "planner's), in surface points, at the end of the episode: not positive where the guarantee of the greedy planner "
-    "is met. Ratio: points seen over points that as many views can see, at the end and at its least over the views of "
-    "an episode. Proved: episodes whose every best set is proved to be one; elsewhere it is the best one known. "
-    "Intervals as in the table of planners."
+    "Against the best sets of as many views among the planner's candidates. R(T) = (1 - 1/e) F(best"
+    " T views) - F(the planner's), in surface points, at the end of the episode: not positive where"
+    " the guarantee of the greedy planner is met. Ratio: points seen over points that as many views"
+    " can see, at the end and at its least over the views of an episode. Proved: episodes whose"
+    " every best set is proved to be one; elsewhere it is the best one known. Intervals as in the"
+    " table of planners."
 )
 Place = tuple[str, str, str]
-"""Protocol, object as text, and the settings of the candidates: the key of an optimum within a sweep."""
+"""Protocol, object as text, and the settings of the candidates: the key of an optimum within a
+sweep.
+"""
 
 
 def sweep_optima(
     episodes: Sequence[Episode], progress: Callable[[int], None] = lambda done: None
 ) -> dict[Place, Optimum]:
-    """Compute the optimum of each object, in each protocol and for all candidates, or read it from the cache.
+    """Compute the optimum of each object, in each protocol and for all candidates, or read it from
+    the cache.
 
     The `progress` is called with the number of optima done.
 
@@ -84,16 +97,23 @@ def optimum_table(episodes: Iterable[Episode], optima: Mapping[Place, Optimum], 
     rows = []
     for episode in (e for e in episodes if e["views"]):
         gap = optimality(ViewColumn.new_points.each(episode["views"]), optima[place_of(episode)])
-        rows.append(episode["case"] | {
-            T95_OPTIMUM.name: 100.0 * (gap.views_95_relative or math.nan), "true_regret": gap.regret[-1],
-            "approximation_ratio": gap.approximation_ratio[-1], "least_ratio": min(gap.approximation_ratio),
-            "proved": gap.proved,
-        })  # fmt: skip
+        rows.append(
+            episode["case"]
+            | {
+                T95_OPTIMUM.name: 100.0 * (gap.views_95_relative or math.nan),
+                "true_regret": gap.regret[-1],
+                "approximation_ratio": gap.approximation_ratio[-1],
+                "least_ratio": min(gap.approximation_ratio),
+                "proved": gap.proved,
+            }
+        )
     cells: sweep_tables.Cells = [
-        mean_of(T95_OPTIMUM), (NOT_REACHED, lambda own: int(own[T95_OPTIMUM.name].isna().sum())),
+        mean_of(T95_OPTIMUM),
+        (NOT_REACHED, lambda own: int(own[T95_OPTIMUM.name].isna().sum())),
         mean_of(Column("true_regret", "R(T) (points)", 1, interval=True)),
         mean_of(Column("approximation_ratio", "ratio at the end", 4, interval=True)),
-        mean_of(Column("least_ratio", "least ratio", 4, interval=True)), *NUMBER,
+        mean_of(Column("least_ratio", "least ratio", 4, interval=True)),
+        *NUMBER,
         (Column("proved", "proved"), lambda own: int(own["proved"].sum())),
     ]
     groups = [((planner,), own) for planner, own in by_planner(pd.DataFrame(rows))] if rows else []
@@ -103,10 +123,14 @@ def optimum_table(episodes: Iterable[Episode], optima: Mapping[Place, Optimum], 
 def with_optimum(cases: pd.DataFrame, optima: Mapping[Place, Optimum]) -> pd.DataFrame:
     """The cases with T95 over the least possible one, per cent; NaN below 95 %."""
     least = [optima[place_of(episode)].views_95 for episode in cases["episode"]]
-    return cases.assign(**{T95_OPTIMUM.name: 100.0 * cases[Metric.T95.name] / np.array(least, dtype=float)})
+    return cases.assign(
+        **{T95_OPTIMUM.name: 100.0 * cases[Metric.T95.name] / np.array(least, dtype=float)}
+    )
 
 
-def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = None) -> list[Table]:
+def report_tables(
+    report: SweepReport, optima: Mapping[Place, Optimum] | None = None
+) -> list[Table]:
     """All tables, those relative to the `optima` where these are known."""
     tables: list[Table | None] = [*sensitivity_tables(report)]
     for protocol in report.protocols:
@@ -117,11 +141,14 @@ def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = 
             compared_with_thesis(report.of_protocol("thesis")),
             sweep_tables.summary_table(report.of_protocol(*report.detailed)),
             sweep_tables.planner_table(pd.concat([report.cases, report.sweeps_in_hindsight])),
-            sweep_tables.paired_table(report.cases), sweep_tables.certificate_table(report.cases),
+            sweep_tables.paired_table(report.cases),
+            sweep_tables.certificate_table(report.cases),
             sweep_tables.timing_table(report.cases),
         ]
     if report.theory:
-        tables.append(sweep_tables.theory_table(report.theory, report.sweep["settings"]["mapper"]["delta"]))
+        tables.append(
+            sweep_tables.theory_table(report.theory, report.sweep["settings"]["mapper"]["delta"])
+        )
     tables.append(sweep_tables.failure_table(report.failures))
     every = with_optimum(report.cases, optima) if optima else report.cases
     for protocol in report.protocols:
@@ -137,18 +164,25 @@ def report_tables(report: SweepReport, optima: Mapping[Place, Optimum] | None = 
 
 
 def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence[Picture]) -> str:
-    """Render the page from the tables of :func:`report_tables` and pictures, named with :meth:`SweepReport.suffix`.
+    """Render the page from the tables of :func:`report_tables` and pictures, named with
+    :meth:`SweepReport.suffix`.
 
     It contains no times, except those of a bench, so that the same results give the same page.
     """
     named = {table.name: table for table in tables}
-    sections = [_protocol_section(report, protocol, tables, pictures) for protocol in report.protocols]
+    sections = [
+        _protocol_section(report, protocol, tables, pictures) for protocol in report.protocols
+    ]
     once = ("sensitivity", "bench", "theory")
     drawn = {name: [picture for picture in pictures if picture.name == name] for name in once}
     if len(report.cases):
         sections.insert(0, Section("summary", "Summary", [named["summary"]]))
     if "sensitivity" in named:
-        blocks: list[Block] = [named["sensitivity_findings"], *drawn["sensitivity"], named["sensitivity"]]
+        blocks: list[Block] = [
+            named["sensitivity_findings"],
+            *drawn["sensitivity"],
+            named["sensitivity"],
+        ]
         sections.insert(0, Section("sensitivity", "What depends on scene and sensor", blocks))
     if "bench" in named:  # with the times that were measured
         blocks = [named["bench"], *drawn["bench"], named["bench_paired"], Folded(named["timing"])]
@@ -158,24 +192,47 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
         sections.append(Section("theory", "Regret on surfaces drawn from the prior", blocks))
     if len(report.cases):
         shown = [named[name] for name in ("planners", "certificate") if name in named]
-        sections.append(Section("planners", "All figures of merit", [*shown, Folded(named["paired"])]))
+        sections.append(
+            Section("planners", "All figures of merit", [*shown, Folded(named["paired"])])
+        )
     settings = {key: value for key, value in report.sweep.items() if key != "name"}
     versions = tuple(report.manifest["versions"].items())
     sections += [
         Section("failures", "Failed cases", [named["failures"]]),
-        Section("configuration", "What was run", [
-            sweep_tables.planner_settings_table(report.sweep["planners"], report.reference),
-            Table("versions", "Versions", "", (Column("name", "name"), Column("version", "version")), versions),
-            Listing("Objects and all settings", json.dumps(settings, indent=2, ensure_ascii=False)),
-        ]),
-    ]  # fmt: skip
+        Section(
+            "configuration",
+            "What was run",
+            [
+                sweep_tables.planner_settings_table(report.sweep["planners"], report.reference),
+                Table(
+                    "versions",
+                    "Versions",
+                    "",
+                    (Column("name", "name"), Column("version", "version")),
+                    versions,
+                ),
+                Listing(
+                    "Objects and all settings", json.dumps(settings, indent=2, ensure_ascii=False)
+                ),
+            ],
+        ),
+    ]
     parts = [(len(report.sweep[key]), key) for key in ("objects", "planners", "protocols", "seeds")]
     product = " × ".join(f"{number} {word if number != 1 else word[:-1]}" for number, word in parts)
     sets = sets_within(report.sweep["objects"])
     if report.sweep.get("vary"):
         product += f" × {len(variants(report.sweep['vary'], report.sweep['settings']))} variants"
-    held = f", among them the whole {'sets' if len(sets) > 1 else 'set'} {', '.join(sets)}" if sets else ""
-    return render_page(f"Sweep {report.sweep['name']}", f"{report.progress}. {product}{held}.", sections, report.notes)
+    held = (
+        f", among them the whole {'sets' if len(sets) > 1 else 'set'} {', '.join(sets)}"
+        if sets
+        else ""
+    )
+    return render_page(
+        f"Sweep {report.sweep['name']}",
+        f"{report.progress}. {product}{held}.",
+        sections,
+        report.notes,
+    )
 
 
 def _protocol_section(
@@ -183,7 +240,11 @@ def _protocol_section(
 ) -> Section:
     suffix = report.suffix(protocol)
     named = {table.name: table for table in tables}
-    drawn = [p for p in pictures if p.name.endswith(suffix) and not p.name.startswith(("theory", "tradeoff", "bench"))]
+    drawn = [
+        p
+        for p in pictures
+        if p.name.endswith(suffix) and not p.name.startswith(("theory", "tradeoff", "bench"))
+    ]
     shown = [f"time{suffix}", f"table_7_1{suffix}", f"table_7_1_optimum{suffix}"]
     folded = [f"table_7_2{suffix}", f"objects{suffix}", f"paired_objects{suffix}"]
     folded += ["compared_with_thesis"] if protocol == "thesis" else []
@@ -204,11 +265,13 @@ FIGURES_FOLDER = "figures"
 def write_report(
     folder: Path, tables: Sequence[Table], pictures: Sequence[Picture], page: str, **more: Any
 ) -> None:
-    """Write `report.html`, `report.json`, `tables/` and `figures/` into `folder`, in place of an earlier report.
+    """Write `report.html`, `report.json`, `tables/` and `figures/` into `folder`, in place of an
+    earlier report.
 
-    Everything is written to a temporary folder first and moved at the end, the page first. The folder must be that of a
-    sweep's results, of an earlier report, new or empty. Each table becomes a CSV and a Markdown file, each picture a
-    PNG and an SVG file; without any there is no `figures/`. The JSON file holds all tables, and `more`.
+    Everything is written to a temporary folder first and moved at the end, the page first. The
+    folder must be that of a sweep's results, of an earlier report, new or empty. Each table becomes
+    a CSV and a Markdown file, each picture a PNG and an SVG file; without any there is no
+    `figures/`. The JSON file holds all tables, and `more`.
 
     Raises:
         ResultsError: the folder holds something else, or cannot be written.
@@ -229,7 +292,9 @@ def write_report(
                 if (fresh / part).exists():
                     (fresh / part).replace(folder / part)
     except OSError as error:
-        raise ResultsError(f"cannot write to {folder}: {error.strerror}; choose another folder with --out") from error
+        raise ResultsError(
+            f"cannot write to {folder}: {error.strerror}; choose another folder with --out"
+        ) from error
 
 
 def check_report_folder(folder: Path) -> None:
@@ -249,5 +314,6 @@ def check_report_folder(folder: Path) -> None:
             ours = GENERATOR.encode() in file.read(1000)
     if not ours and not (folder / MANIFEST_FILE).is_file() and any(folder.iterdir()):
         raise ResultsError(
-            f"{folder} holds neither a sweep nor a report; choose another folder with --out, or a new one"
+            f"{folder} holds neither a sweep nor a report; choose another folder with --out, or a"
+            " new one"
         )

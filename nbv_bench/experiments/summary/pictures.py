@@ -51,8 +51,8 @@ from nbv_planner.report.tables import Column, MeanInterval
 _Own = tuple[str, pd.DataFrame]
 """A planner and its cases."""
 _INTERVALS = (
-    "Bars: 95 % confidence intervals over the seeds, for these objects; without bars there are too few seeds. "
-    "Light dots: single objects."
+    "Bars: 95 % confidence intervals over the seeds, for these objects; without bars there are too"
+    " few seeds. Light dots: single objects."
 )
 # More planners have too many pairs for one picture: then all are compared with the best one.
 _MOST_FOR_ALL_PAIRS = 8
@@ -70,24 +70,33 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
             dots.append(_dot(planner, values, len(own) - len(values), f"of {len(own)} N/A"))
         panels.append(DotPanel(merit.title, dots, line, published_means(cases, published)))
     caption = (
-        f"Left: views to 95 %{' relative to the omniscient greedy planner (100 %)' if relative else ''}. Right: mean "
-        f"individual regret, surface points per view. Less is better. {_INTERVALS} N/A: episodes that never reach 95 %"
-        f"{', or that have no reference that does' if relative else ''}."
+        "Left: views to 95"
+        f" %{' relative to the omniscient greedy planner (100 %)' if relative else ''}. Right: mean"
+        f" individual regret, surface points per view. Less is better. {_INTERVALS} N/A: episodes"
+        f" that never reach 95 %{', or that have no reference that does' if relative else ''}."
     )
     if panels[0].marks:
         caption += " Hollow triangles: the values printed in the thesis."
-    figure = draw.draw_dots(panels, planner_styles(list(cases["planner"].unique()), report.reference))
-    return picture(f"planners{report.suffix(protocol)}", "Planners beside each other", caption, figure)
+    figure = draw.draw_dots(
+        panels, planner_styles(list(cases["planner"].unique()), report.reference)
+    )
+    return picture(
+        f"planners{report.suffix(protocol)}", "Planners beside each other", caption, figure
+    )
 
 
 def _dot(label: str, values: pd.Series, missing: int, words: str) -> Dot:
     """The mean of values by object and seed, of which some are missing."""
     points = list(statistics.object_means(values).values())
-    return Dot(label, statistics.mean_interval(values), f"{missing} {words}" if missing else "", points)
+    return Dot(
+        label, statistics.mean_interval(values), f"{missing} {words}" if missing else "", points
+    )
 
 
 def _views_merit(cases: pd.DataFrame) -> Column:
-    """Views to 95 %: relative to the reference if any case can be compared with it, else their number."""
+    """Views to 95 %: relative to the reference if any case can be compared with it, else their
+    number.
+    """
     return T95 if cases[T95.name].notna().any() else VIEWS_95
 
 
@@ -102,18 +111,27 @@ def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
         dots = []
         for (first, own), (second, others) in pairs:
             values = figures(own, merit.name) - figures(others, merit.name)
-            dots.append(_dot(f"{first} − {second}", values.dropna(), int(values.isna().sum()), "left out"))
+            dots.append(
+                _dot(f"{first} − {second}", values.dropna(), int(values.isna().sum()), "left out")
+            )
         panels.append(DotPanel(f"difference in {merit.title}", dots, line=0.0))
     caption = (
-        "Mean difference on the same objects and seeds: left of the line the first planner needs fewer views or has "
-        f"less regret. {_INTERVALS} Not corrected for the number of comparisons. Left out: object and seed for which "
-        "only one of the two has a value."
+        "Mean difference on the same objects and seeds: left of the line the first planner needs"
+        f" fewer views or has less regret. {_INTERVALS} Not corrected for the number of"
+        " comparisons. Left out: object and seed for which only one of the two has a value."
     )
-    return picture(f"paired{report.suffix(protocol)}", "Differences between planners", caption, draw.draw_dots(panels))
+    return picture(
+        f"paired{report.suffix(protocol)}",
+        "Differences between planners",
+        caption,
+        draw.draw_dots(panels),
+    )
 
 
 def _pairs(cases: pd.DataFrame, reference: str | None) -> list[tuple[_Own, _Own]]:
-    """Pairs of planners without the reference: all of them, or of many planners each one with the best."""
+    """Pairs of planners without the reference: all of them, or of many planners each one with the
+    best.
+    """
     planners = by_planner(cases[cases["planner"] != reference])
     if len(planners) <= _MOST_FOR_ALL_PAIRS:
         return list(itertools.combinations(planners, 2))
@@ -126,7 +144,9 @@ _SHORT = {"line_of_sight": "line of sight", "surface_points": "all seen"}
 
 
 def theory_picture(report: SweepReport) -> Picture | None:
-    """Individual regret and sum of the objective, each as a percentage of the bound; None without such measures."""
+    """Individual regret and sum of the objective, each as a percentage of the bound; None without
+    such measures.
+    """
     if not report.theory:
         return None
     groups = list(theory_runs(report.theory).groupby(["measurement", "planner"], sort=False))
@@ -136,7 +156,8 @@ def theory_picture(report: SweepReport) -> Picture | None:
         return [
             Dot(
                 f"{planner}, {_SHORT[measurement]}",
-                MeanInterval(float(own.mean()), math.nan, math.nan, len(own)), points=own.tolist(),
+                MeanInterval(float(own.mean()), math.nan, math.nan, len(own)),
+                points=own.tolist(),
             )
             for measurement, planner, own in values
         ]
@@ -146,8 +167,9 @@ def theory_picture(report: SweepReport) -> Picture | None:
         DotPanel("sum of the objective / bound (%)", dots("objective_sum"), line=100.0),
     ]
     caption = (
-        "What was measured as a percentage of the regret bound, which both must stay below (dashed: 100 %; the left "
-        "axis ends far below it). Light dots: single surfaces drawn from the prior."
+        "What was measured as a percentage of the regret bound, which both must stay below (dashed:"
+        " 100 %; the left axis ends far below it). Light dots: single surfaces drawn from the"
+        " prior."
     )
     return picture("theory", "Regret and its bound", caption, draw.draw_dots(panels))
 
@@ -158,15 +180,17 @@ def time_picture(report: SweepReport, protocol: str) -> Picture | None:
     for race in races(report, protocol):
         means = {
             label: (mean_of(VIEWS_95)[1](own), mean_of(Column.of(Metric.time95))[1](own))
-            for label, own in by_planner(race.cases) if own["t95"].notna().any()
+            for label, own in by_planner(race.cases)
+            if own["t95"].notna().any()
         }
         contents[race.pace.time_words] = means
     labels = distinct(label for means in contents.values() for label in means)
     if not labels:
         return None
     caption = (
-        "Time to 95 % of the surface by the cost model above each panel, over the views that it takes: fewest views to "
-        "the left, least time at the bottom. Bars: 95 % confidence intervals over the seeds, for these objects."
+        "Time to 95 % of the surface by the cost model above each panel, over the views that it"
+        " takes: fewest views to the left, least time at the bottom. Bars: 95 % confidence"
+        " intervals over the seeds, for these objects."
     )
     figure = draw.draw_views_and_seconds(contents, planner_styles(labels, report.reference))
     return picture(f"time{report.suffix(protocol)}", "Views against seconds", caption, figure)
@@ -187,8 +211,9 @@ def sensitivity_picture(report: SweepReport) -> Picture | None:
             for planner in one.planners
         }
     caption = (
-        "Views to 95 % relative to the omniscient greedy planner in the same scene (100 %). Bars: 95 % confidence "
-        "intervals over the seeds, for these objects. Hollow: some episodes have no ratio and are left out."
+        "Views to 95 % relative to the omniscient greedy planner in the same scene (100 %). Bars:"
+        " 95 % confidence intervals over the seeds, for these objects. Hollow: some episodes have"
+        " no ratio and are left out."
     )
     figure = draw.draw_sensitivity(lines, T95.title, planner_styles(planners, None), _REFERENCE)
     return picture("sensitivity", "T95 over what varies", caption, figure)
@@ -201,9 +226,11 @@ Series = tuple[str, Mapping[float, str]]
 
 
 def series_around(sweep: Mapping[str, Any]) -> dict[str, list[Series]]:
-    """Find the series of at least three planners in a sweep's plain values, those with a planner in common together.
+    """Find the series of at least three planners in a sweep's plain values, those with a planner in
+    common together.
 
-    They are named by the planner that all of them hold; a series of its own by its first one in the sweep.
+    They are named by the planner that all of them hold; a series of its own by its first one in the
+    sweep.
     """
     labels, centres = list(sweep["planners"]), dict[str, list[Series]]()
     parameters = {label: _parameters(sweep, label) for label in labels}
@@ -211,14 +238,18 @@ def series_around(sweep: Mapping[str, Any]) -> dict[str, list[Series]]:
     for label, values in parameters.items():
         for name, value in values.items():
             if isinstance(value, (int, float)) and not isinstance(value, bool):
-                others = json.dumps({key: other for key, other in values.items() if key != name}, sort_keys=True)
+                others = json.dumps(
+                    {key: other for key, other in values.items() if key != name}, sort_keys=True
+                )
                 found[name, others].setdefault(value, label)
     for (name, _), planners in found.items():
         if len(planners) < _FEWEST:
             continue
         own = sorted(planners.values(), key=labels.index)
         centre = next((label for label in own if label in centres), None)
-        centres.setdefault(centre or own[0], []).append((name.rpartition(".")[2], dict(sorted(planners.items()))))
+        centres.setdefault(centre or own[0], []).append(
+            (name.rpartition(".")[2], dict(sorted(planners.items())))
+        )
     return centres
 
 
@@ -229,22 +260,26 @@ def _parameters(sweep: Mapping[str, Any], label: str) -> dict[str, Any]:
     values = {name: value for name, value in planner.items() if name != "settings"}
     for group, fields in sweep["settings"].items():
         if isinstance(fields, dict):
-            values |= {f"{group}.{name}": value for name, value in {**fields, **own.get(group, {})}.items()}
+            values |= {
+                f"{group}.{name}": value for name, value in {**fields, **own.get(group, {})}.items()
+            }
     return values
 
 
 _SHORTEST = 1e-3  # ms: the axis is logarithmic
 _REFERENCE = 100.0
 _CAPTION = (
-    "Views to 95 % relative to the omniscient greedy planner over the processor time of a decision. Vertical bars: "
-    "95 % confidence intervals over the objects. Times are those of the machine that ran the sweep."
+    "Views to 95 % relative to the omniscient greedy planner over the processor time of a decision."
+    " Vertical bars: 95 % confidence intervals over the objects. Times are those of the machine"
+    " that ran the sweep."
 )
 
 
 def tradeoff_pictures(report: SweepReport, protocol: str) -> list[Picture]:
     """T95 relative to the reference over the time of a decision; none without reference.
 
-    Planners that differ from another one in a single number are in a picture of their own, as lines.
+    Planners that differ from another one in a single number are in a picture of their own, as
+    lines.
     """
     points = _points(report, protocol)
     series = {
@@ -252,7 +287,9 @@ def tradeoff_pictures(report: SweepReport, protocol: str) -> list[Picture]:
         for centre, of in series_around(report.sweep).items()
     }
     series = {centre: of for centre, of in series.items() if of}
-    varied = {label for of in series.values() for _, labels in of for label in labels.values()} - set(series)
+    varied = {
+        label for of in series.values() for _, labels in of for label in labels.values()
+    } - set(series)
     single = [point for label, point in points.items() if label not in varied]
     suffix, pictures = report.suffix(protocol), []
     if single:
@@ -262,14 +299,26 @@ def tradeoff_pictures(report: SweepReport, protocol: str) -> list[Picture]:
     if series:
         lines = {  # points labelled by the value that is varied
             centre: {
-                name: [dataclasses.replace(points[label], label=f"{value:g}") for value, label in labels.items()]
+                name: [
+                    dataclasses.replace(points[label], label=f"{value:g}")
+                    for value, label in labels.items()
+                ]
                 for name, labels in of
             }
             for centre, of in series.items()
         }
-        caption = f"{_CAPTION} Along a line one parameter is varied, to the values beside its points."
+        caption = (
+            f"{_CAPTION} Along a line one parameter is varied, to the values beside its points."
+        )
         figure = draw.draw_tradeoff_lines(lines, T95.title, _REFERENCE)
-        pictures.append(picture(f"tradeoff_varied{suffix}", "Quality against time, one number varied", caption, figure))
+        pictures.append(
+            picture(
+                f"tradeoff_varied{suffix}",
+                "Quality against time, one number varied",
+                caption,
+                figure,
+            )
+        )
     return pictures
 
 
@@ -279,14 +328,21 @@ def _points(report: SweepReport, protocol: str) -> dict[str, TradeOff]:
     points = {}
     for row in rows:
         label, quality = row[PLANNER.name], row[T95.name]
-        if row[PROTOCOL.name] == protocol and label != report.reference and row["decisions"] and quality.cases:
+        if (
+            row[PROTOCOL.name] == protocol
+            and label != report.reference
+            and row["decisions"]
+            and quality.cases
+        ):
             median, slow = (max(row[name], _SHORTEST) for name in ("median_ms", "p95_ms"))
             points[label] = TradeOff(label, median, slow, quality)
     return points
 
 
 def draw_pictures(report: SweepReport, say: Callable[[str], None]) -> list[Picture]:
-    """Draw all pictures for which the report has data; `say` is called with a message for each that cannot be drawn."""
+    """Draw all pictures for which the report has data; `say` is called with a message for each that
+    cannot be drawn.
+    """
     pictures: list[Picture | None] = [sensitivity_picture(report), theory_picture(report)]
     for protocol in report.detailed:
         pictures += [

@@ -26,8 +26,15 @@ _AT_END = (ViewColumn.chamfer, ViewColumn.travelled, ViewColumn.seconds)
 _COLUMNS = tuple(
     Column.of(quantity, interval=True)
     for quantity in (
-        Metric.T, Metric.T95, Metric.C95, Metric.rec, Metric.completeness, Metric.accuracy,
-        Metric.mean_individual_regret, *_AT_END, Metric.time95,
+        Metric.T,
+        Metric.T95,
+        Metric.C95,
+        Metric.rec,
+        Metric.completeness,
+        Metric.accuracy,
+        Metric.mean_individual_regret,
+        *_AT_END,
+        Metric.time95,
     )
 )
 
@@ -35,9 +42,9 @@ _COLUMNS = tuple(
 class ComparedRun(NamedTuple):
     """One planner's episodes, and what it is called.
 
-    A row per episode: `object` and `seed`, which two runs must have in common to be compared; `curve`, the coverage
-    after each view, 0 to 1; `true`, whether that is the true one, not the estimated one; and the columns of
-    :func:`runs_table`, NaN where nothing is known.
+    A row per episode: `object` and `seed`, which two runs must have in common to be compared;
+    `curve`, the coverage after each view, 0 to 1; `true`, whether that is the true one, not the
+    estimated one; and the columns of :func:`runs_table`, NaN where nothing is known.
     """
 
     label: str
@@ -60,7 +67,9 @@ class ComparedRun(NamedTuple):
 def compared_episodes(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Episodes of a :class:`ComparedRun`, given what is known of each by the name of its column."""
     numbers = dict.fromkeys((column.name for column in _COLUMNS), float)
-    return pd.DataFrame(rows, columns=["run", "object", "seed", "curve", "true", *numbers]).astype(numbers)
+    return pd.DataFrame(rows, columns=["run", "object", "seed", "curve", "true", *numbers]).astype(
+        numbers
+    )
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
@@ -70,8 +79,11 @@ def short_names(paths: Sequence[str]) -> list[str]:
     return [os.path.relpath(path, common) for path in whole]
 
 
-def compared_runs(path: str, name: str, analyse_bag: Callable[[str], Analysis]) -> list[ComparedRun]:
-    """Read a bag, a folder with `episode.json`, or the results of a sweep, which are a run per planner.
+def compared_runs(
+    path: str, name: str, analyse_bag: Callable[[str], Analysis]
+) -> list[ComparedRun]:
+    """Read a bag, a folder with `episode.json`, or the results of a sweep, which are a run per
+    planner.
 
     A single run is called `name`; `analyse_bag` analyses a bag.
 
@@ -82,12 +94,18 @@ def compared_runs(path: str, name: str, analyse_bag: Callable[[str], Analysis]) 
     if (folder / MANIFEST_FILE).is_file():
         return _runs_of_sweep(folder)
     if (folder / RECORD_FILE).is_file():
-        episode = checked_episode(read_json(folder / RECORD_FILE), folder / RECORD_FILE, (ViewColumn.coverage,), ())
+        episode = checked_episode(
+            read_json(folder / RECORD_FILE), folder / RECORD_FILE, (ViewColumn.coverage,), ()
+        )
         seed = episode.get("seed")
-        case = {"object": str(episode["config"].get("object")), "seed": seed if isinstance(seed, int) else 0}
+        case = {
+            "object": str(episode["config"].get("object")),
+            "seed": seed if isinstance(seed, int) else 0,
+        }
         return [ComparedRun(name, compared_episodes([case | _of_record(episode)]))]
     analysis = analyse_bag(path)
-    case = {"object": f"object of {name}", "seed": 0}  # a bag without true object is a separate case
+    # a bag without true object is a separate case
+    case = {"object": f"object of {name}", "seed": 0}
     if analysis.truth is not None and analysis.config is not None:
         case = {"object": analysis.config.object, "seed": analysis.config.sensor.seed}
     known = {"curve": analysis.coverage, "true": False, Metric.T.name: len(analysis.views)}
@@ -114,10 +132,18 @@ def _runs_of_sweep(folder: Path) -> list[ComparedRun]:
     rows = []
     for episode in read_episodes(folder).episodes:
         case = episode["case"]
-        rows.append({**case, "run": f"{case['planner']} ({setting_words(case)}, {folder.name})", **_of_record(episode)})
+        rows.append(
+            {
+                **case,
+                "run": f"{case['planner']} ({setting_words(case)}, {folder.name})",
+                **_of_record(episode),
+            }
+        )
     if not rows:
         raise ResultsError(f"{folder}: no episode of the sweep is finished")
-    return [ComparedRun(label, own) for label, own in compared_episodes(rows).groupby("run", sort=False)]
+    return [
+        ComparedRun(label, own) for label, own in compared_episodes(rows).groupby("run", sort=False)
+    ]
 
 
 def _of_record(episode: Mapping[str, Any]) -> dict[str, Any]:
@@ -133,8 +159,8 @@ def runs_table(runs: Sequence[ComparedRun]) -> Table:
     """Each run separately: means over objects and seeds."""
     columns = (Column("run", "run"), EPISODES, Column("coverage", "coverage"), *_COLUMNS)
     note = (
-        "Means with 95 % confidence intervals over the seeds, from three on. Episodes that never reach 95 % count in "
-        "no T95, those that never reach 95 % completeness in no C95."
+        "Means with 95 % confidence intervals over the seeds, from three on. Episodes that never"
+        " reach 95 % count in no T95, those that never reach 95 % completeness in no C95."
     )
     rows = list[tuple[Cell, ...]]()
     for run in runs:
@@ -147,14 +173,20 @@ def paired_runs_table(runs: Sequence[ComparedRun]) -> Table:
     """Differences between runs on the same objects and seeds; of many runs each with the first."""
     columns = (Column("pair", "first − second"), PAIRS, UNPAIRED, *_COLUMNS)
     note = (
-        "Mean difference over the same objects and seeds, with 95 % confidence intervals over the seeds; N/A where the "
-        "runs have no episode of the same object and seed with that value."
+        "Mean difference over the same objects and seeds, with 95 % confidence intervals over the"
+        " seeds; N/A where the runs have no episode of the same object and seed with that value."
     )
-    pairs = list(itertools.combinations(runs, 2)) if len(runs) <= _MOST_RUNS else [(runs[0], run) for run in runs[1:]]
+    pairs = (
+        list(itertools.combinations(runs, 2))
+        if len(runs) <= _MOST_RUNS
+        else [(runs[0], run) for run in runs[1:]]
+    )
     rows = list[tuple[Cell, ...]]()
     for first, second in pairs:
         own, others = first.episodes, second.episodes
         both = len(own.merge(others, on=["object", "seed"]))
         found = (difference(own, others, column.name).difference for column in _COLUMNS)
-        rows.append((f"{first.label} − {second.label}", both, len(own) + len(others) - 2 * both, *found))
+        rows.append(
+            (f"{first.label} − {second.label}", both, len(own) + len(others) - 2 * both, *found)
+        )
     return Table("paired", "Differences", note, columns, tuple(rows))

@@ -1,4 +1,6 @@
-"""T95 over the values of what varies within a sweep: one table, one picture, and what they show in words."""
+"""T95 over the values of what varies within a sweep: one table, one picture, and what they show in
+words.
+"""
 
 from __future__ import annotations
 
@@ -40,21 +42,27 @@ class Sensitivity:
     def means(self) -> dict[str, list[MeanInterval]]:
         """T95 relative to the reference by planner, per cent, at each value; N/A left out."""
         return {
-            planner: [mean_interval(figures(self.at(planner, value), T95.name)) for value in self.values]
+            planner: [
+                mean_interval(figures(self.at(planner, value), T95.name)) for value in self.values
+            ]
             for planner in self.planners
         }
 
     @property
     def _mean(self) -> pd.DataFrame:
         """The means alone, a row per value and a column per planner."""
-        return pd.DataFrame({name: [one.mean for one in own] for name, own in self.means.items()}, self.values)
+        return pd.DataFrame(
+            {name: [one.mean for one in own] for name, own in self.means.items()}, self.values
+        )
 
     def missing(self, planner: str) -> list[int]:
         """Number of episodes at each value that never reach 95 %, or whose reference does not."""
         return [int(self.at(planner, value)[T95.name].isna().sum()) for value in self.values]
 
     def trend(self, planner: str) -> str:
-        """How T95 changes with the value: its ends, its rank correlation (Spearman's), whether it is monotone."""
+        """How T95 changes with the value: its ends, its rank correlation (Spearman's), whether it
+        is monotone.
+        """
         known = self._mean[planner].dropna()
         if len(known) < 2:
             return "too few values"
@@ -76,29 +84,39 @@ class Sensitivity:
         return f"{'unchanged' if len(places) == 1 else 'changes'}: {said}"
 
     def reversals(self) -> str:
-        """Pairs whose paired differences have opposite signs at two values, both beyond their 95 % intervals."""
+        """Pairs whose paired differences have opposite signs at two values, both beyond their 95 %
+        intervals.
+        """
         if self.cases["seed"].nunique() < FEWEST["seed"]:
             return f"fewer than {FEWEST['seed']} seeds give no intervals"
         found = []
         for first, second in itertools.combinations(self.planners, 2):
             signs: dict[float, list[str]] = {}
             for value in self.values:
-                pair = difference(self.at(first, value), self.at(second, value), T95.name).difference
+                pair = difference(
+                    self.at(first, value), self.at(second, value), T95.name
+                ).difference
                 if pair.low > 0.0 or pair.high < 0.0:
                     signs.setdefault(math.copysign(1.0, pair.mean), []).append(f"{value:g}")
             if len(signs) == 2:
-                found.append(f"{first} takes fewer than {second} at {', '.join(signs[-1.0])}, more at "
-                             f"{', '.join(signs[1.0])}")
+                found.append(
+                    f"{first} takes fewer than {second} at {', '.join(signs[-1.0])}, more at "
+                    f"{', '.join(signs[1.0])}"
+                )
         return "; ".join(found) or "no pair of planners changes places beyond its 95 % intervals"
 
 
 def sensitivities(report: SweepReport) -> Iterator[Sensitivity]:
     """Each variation of a sweep in each protocol, as far as it has episodes."""
     planners = [label for label in report.sweep["planners"] if label != report.reference]
-    for variation, protocol in itertools.product(report.sweep.get("vary", ()), report.sweep["protocols"]):
+    for variation, protocol in itertools.product(
+        report.sweep.get("vary", ()), report.sweep["protocols"]
+    ):
         cases = []
         for numbers in zip(*variation.values(), strict=True):
-            label = variant_label(dict(zip(variation, numbers, strict=True)), report.sweep["settings"])
+            label = variant_label(
+                dict(zip(variation, numbers, strict=True)), report.sweep["settings"]
+            )
             of_label = report.of_protocol(setting_words({"protocol": protocol, "variant": label}))
             cases.append(of_label.assign(value=numbers[0]))
         if len(found := pd.concat(cases)):
@@ -112,9 +130,14 @@ def sensitivity_tables(report: SweepReport) -> list[Table]:
         return []
     planners = distinct(planner for one in found for planner in one.planners)
     columns = (
-        PROTOCOL, Column("parameter", "what varies"), Column("value", "value", 4),
+        PROTOCOL,
+        Column("parameter", "what varies"),
+        Column("value", "value", 4),
         Column("reference", f"T95 of {report.reference} (views)", 2),
-        *(Column(f"t95_{planner}", f"{planner}, {T95.title}", 1, interval=True) for planner in planners),
+        *(
+            Column(f"t95_{planner}", f"{planner}, {T95.title}", 1, interval=True)
+            for planner in planners
+        ),
         replace(NOT_REACHED, title="N/A"),
     )
     rows = list[tuple[Cell, ...]]()
@@ -123,18 +146,33 @@ def sensitivity_tables(report: SweepReport) -> list[Table]:
         for number, value in enumerate(one.values):
             views = figures(one.at(report.reference, value), VIEWS_95.name)
             lacking = {planner: one.missing(planner)[number] for planner in one.planners}
-            said = ", ".join(f"{planner} {missing}" for planner, missing in lacking.items() if missing)
+            said = ", ".join(
+                f"{planner} {missing}" for planner, missing in lacking.items() if missing
+            )
             means = (one.means[planner][number] for planner in planners)
-            rows.append((one.protocol, one.title, value, mean_interval(views).mean, *means, said or "none"))
-        said_of = {**{p: one.trend(p) for p in one.planners}, "order": one.order(), "pairs": one.reversals()}
+            rows.append(
+                (one.protocol, one.title, value, mean_interval(views).mean, *means, said or "none")
+            )
+        said_of = {
+            **{p: one.trend(p) for p in one.planners},
+            "order": one.order(),
+            "pairs": one.reversals(),
+        }
         findings += [(one.protocol, one.title, *pair) for pair in said_of.items()]
     note = (
-        "T95* is that of the omniscient greedy planner in the same scene. Intervals: 95 %, Student's, over the seeds, "
-        "for these objects. N/A: episodes without a ratio, which are left out of the means."
+        "T95* is that of the omniscient greedy planner in the same scene. Intervals: 95 %,"
+        " Student's, over the seeds, for these objects. N/A: episodes without a ratio, which are"
+        " left out of the means."
     )
     head = (columns[0], columns[1], Column("what", "planner"), Column("finding", "finding"))
     return [
         Table("sensitivity", "T95 over what varies", note, columns, tuple(rows)),
-        Table("sensitivity_findings", "What that shows", "Made from the numbers above; the pairs are not corrected for "
-              "the number of comparisons.", head, tuple(findings)),
+        Table(
+            "sensitivity_findings",
+            "What that shows",
+            "Made from the numbers above; the pairs are not corrected for "
+            "the number of comparisons.",
+            head,
+            tuple(findings),
+        ),
     ]

@@ -36,7 +36,11 @@ PROTOCOL, PLANNER = Column("protocol", "protocol"), Column("algorithm", "planner
 OBJECT_CLASS, EPISODES = Column("object_class", "objects"), Column("episodes", "episodes")
 NOT_REACHED = Column("not_reached", "N/A: below 95 %")
 NO_C95 = Column("c95_not_reached", "N/A: completeness below 95 %")
-OTHER, PAIRS, UNPAIRED = Column("other", "minus"), Column("pairs", "pairs"), Column("unpaired", "left out")
+OTHER, PAIRS, UNPAIRED = (
+    Column("other", "minus"),
+    Column("pairs", "pairs"),
+    Column("unpaired", "left out"),
+)
 T95_OPTIMUM = Column("t95_optimum_percent", "T95 / least T95 (%)", 1, interval=True)
 
 
@@ -54,7 +58,9 @@ T95, REGRET, COVERAGE, C95, COMPLETENESS = MERITS[:5]
 VIEWS_95 = Column("t95", "T95 (views)", 2, interval=True)
 
 
-def grouped(name: str, title: str, note: str, by: Sequence[Column], cells: Cells, groups: Groups) -> Table:
+def grouped(
+    name: str, title: str, note: str, by: Sequence[Column], cells: Cells, groups: Groups
+) -> Table:
     """A table with a row per group: its names in the columns `by`, then the cells."""
     rows = tuple((*names, *(cell(own) for _, cell in cells)) for names, own in groups)
     return Table(name, title, note, (*by, *(column for column, _ in cells)), rows)
@@ -73,16 +79,21 @@ _INCOMPLETE: Cells = [(NO_C95, not_complete)]
 
 
 _NOTE = (
-    "Means over objects of the means over seeds, N/A left out. Intervals: 95 %, Student's, over the seeds; the objects "
-    "are a fixed set, so an interval says nothing about other objects."
+    "Means over objects of the means over seeds, N/A left out. Intervals: 95 %, Student's, over the"
+    " seeds; the objects are a fixed set, so an interval says nothing about other objects."
 )
 
 
 def _note(text: str, cases: pd.DataFrame, over: str) -> str:
-    """Add what is missing in the cases: the reference, or a second `seed` or `object`, over which intervals are."""
+    """Add what is missing in the cases: the reference, or a second `seed` or `object`, over which
+    intervals are.
+    """
     number = cases[over].nunique()
     said = f"One {over} is" if number == 1 else f"{number} {over}s are"
-    hint = f"{said} too few for an interval: give more{', for example seeds: 10' if over == 'seed' else ''}."
+    hint = (
+        f"{said} too few for an interval: give"
+        f" more{', for example seeds: 10' if over == 'seed' else ''}."
+    )
     return " ".join([text, *reference_hint(cases), *([hint] if number < FEWEST[over] else [])])
 
 
@@ -90,13 +101,21 @@ def summary_table(cases: pd.DataFrame) -> Table:
     """The figures to begin with, one row per protocol and planner."""
     merits = map(mean_of, (REGRET, COVERAGE, COMPLETENESS))
     cells = [*NUMBER, mean_of(VIEWS_95), mean_of(T95), *BELOW_95, *merits]
-    note = f"T95: views to 95 % of the surface points, T95*: those of the planner that knows the object. {_NOTE}"
-    return grouped("summary", "Summary", _note(note, cases, "seed"), (PROTOCOL, PLANNER), cells, _groups(cases))
+    note = (
+        "T95: views to 95 % of the surface points, T95*: those of the planner that knows the"
+        f" object. {_NOTE}"
+    )
+    return grouped(
+        "summary", "Summary", _note(note, cases, "seed"), (PROTOCOL, PLANNER), cells, _groups(cases)
+    )
 
 
 def planner_table(cases: pd.DataFrame) -> Table:
     """Mean and interval of each figure of merit, one row per protocol and planner."""
-    cells, note = [*NUMBER, *BELOW_95, *_INCOMPLETE, *map(mean_of, MERITS)], _note(_NOTE, cases, "seed")
+    cells, note = (
+        [*NUMBER, *BELOW_95, *_INCOMPLETE, *map(mean_of, MERITS)],
+        _note(_NOTE, cases, "seed"),
+    )
     return grouped("planners", "Planners", note, (PROTOCOL, PLANNER), cells, _groups(cases))
 
 
@@ -106,47 +125,81 @@ def _groups(cases: pd.DataFrame) -> Groups:
 
 
 def paired_table(cases: pd.DataFrame) -> Table:
-    """Mean difference of each figure of merit between each two planners on the same objects and seeds."""
+    """Mean difference of each figure of merit between each two planners on the same objects and
+    seeds.
+    """
     columns = (
-        PROTOCOL, Column("figure", "figure", words={m.name: m.title for m in MERITS}), PLANNER,
-        OTHER, Column("difference", "mean difference", interval=True), PAIRS, UNPAIRED,
+        PROTOCOL,
+        Column("figure", "figure", words={m.name: m.title for m in MERITS}),
+        PLANNER,
+        OTHER,
+        Column("difference", "mean difference", interval=True),
+        PAIRS,
+        UNPAIRED,
     )
     note = (
-        "Differences on the same object and seed, averaged; intervals as in the table of planners, not corrected for "
-        "the number of comparisons. Left out: object and seed for which only one of the two has a value."
+        "Differences on the same object and seed, averaged; intervals as in the table of planners,"
+        " not corrected for the number of comparisons. Left out: object and seed for which only one"
+        " of the two has a value."
     )
     rows = list[tuple[Cell, ...]]()
-    for merit, (protocol, within) in itertools.product(MERITS, cases.groupby("protocol", sort=False)):
+    for merit, (protocol, within) in itertools.product(
+        MERITS, cases.groupby("protocol", sort=False)
+    ):
         for *planners, pair in pairs(within, merit.name):
-            rows.append((protocol, merit.name, *planners, pair.difference, pair.difference.cases, pair.unpaired))
-    return Table("paired", "Paired differences between planners", _note(note, cases, "seed"), columns, tuple(rows))
+            rows.append(
+                (
+                    protocol,
+                    merit.name,
+                    *planners,
+                    pair.difference,
+                    pair.difference.cases,
+                    pair.unpaired,
+                )
+            )
+    return Table(
+        "paired",
+        "Paired differences between planners",
+        _note(note, cases, "seed"),
+        columns,
+        tuple(rows),
+    )
 
 
 _OBJECT_NOTE = (
-    "Means over objects of the means over seeds, N/A left out. Intervals: 95 %, Student's, over the objects, as if "
-    "these were drawn at random from all of their kind: for random objects they say what other ones would give, for a "
-    "set chosen by hand only how much its objects differ."
+    "Means over objects of the means over seeds, N/A left out. Intervals: 95 %, Student's, over the"
+    " objects, as if these were drawn at random from all of their kind: for random objects they say"
+    " what other ones would give, for a set chosen by hand only how much its objects differ."
 )
 
 
 def object_table(cases: pd.DataFrame, name: str) -> Table:
-    """One row per planner over all objects of one protocol and, if there are several classes, over each class.
+    """One row per planner over all objects of one protocol and, if there are several classes, over
+    each class.
 
-    T95 over the least possible one has a column if the `cases` have one of it, named as :data:`T95_OPTIMUM`.
+    T95 over the least possible one has a column if the `cases` have one of it, named as
+    :data:`T95_OPTIMUM`.
     """
     merits = [one for one in (T95, T95_OPTIMUM, REGRET, C95, COMPLETENESS) if one.name in cases]
     cells = [
-        (Column("number", "number"), lambda own: own["object"].nunique()), *BELOW_95,
+        (Column("number", "number"), lambda own: own["object"].nunique()),
+        *BELOW_95,
         *(mean_of(merit, object_interval) for merit in merits),
     ]
     cells[-2:-2] = _INCOMPLETE
     several = cases["object_class"].nunique() > 1
     groups = [
-        group for planner, own in by_planner(cases)
-        for group in (((planner, "all"), own), *(one for one in by_class(cases) if several and one[0][0] == planner))
+        group
+        for planner, own in by_planner(cases)
+        for group in (
+            ((planner, "all"), own),
+            *(one for one in by_class(cases) if several and one[0][0] == planner),
+        )
     ]
     note = _note(_OBJECT_NOTE, cases, "object")
-    return grouped(name, "Planners by class of object", note, (PLANNER, OBJECT_CLASS), cells, groups)
+    return grouped(
+        name, "Planners by class of object", note, (PLANNER, OBJECT_CLASS), cells, groups
+    )
 
 
 def paired_object_table(cases: pd.DataFrame, name: str) -> Table:
@@ -154,16 +207,26 @@ def paired_object_table(cases: pd.DataFrame, name: str) -> Table:
     merits = T95, REGRET, C95
     t95, *further = (replace(merit, title=f"difference in {merit.title}") for merit in merits)
     note = (
-        f"{_OBJECT_NOTE} Not corrected for the number of comparisons. Left out: object and seed for which only one of "
-        "the two reaches 95 %."
+        f"{_OBJECT_NOTE} Not corrected for the number of comparisons. Left out: object and seed for"
+        " which only one of the two reaches 95 %."
     )
     rows = list[tuple[Cell, ...]]()
-    for first, *others in zip(*(pairs(cases, merit.name, object_interval) for merit in merits), strict=True):
+    for first, *others in zip(
+        *(pairs(cases, merit.name, object_interval) for merit in merits), strict=True
+    ):
         *planners, pair = first
         counts = pair.difference.cases, pair.unpaired
-        rows.append((*planners, pair.difference, *counts, *(other.difference for _, _, other in others)))
+        rows.append(
+            (*planners, pair.difference, *counts, *(other.difference for _, _, other in others))
+        )
     columns = (PLANNER, OTHER, t95, PAIRS, UNPAIRED, *further)
-    return Table(name, "Paired differences over the objects", _note(note, cases, "object"), columns, tuple(rows))
+    return Table(
+        name,
+        "Paired differences over the objects",
+        _note(note, cases, "object"),
+        columns,
+        tuple(rows),
+    )
 
 
 _CASE = ("protocol", "planner", "object", "seed")
@@ -171,50 +234,81 @@ _CASE = ("protocol", "planner", "object", "seed")
 
 def failure_table(failures: Sequence[Mapping[str, Any]]) -> Table:
     """One row per case that failed, sorted by case."""
-    columns = (PROTOCOL, PLANNER, Column("object", "object"), Column("seed", "seed"), Column("error", "error"))
+    columns = (
+        PROTOCOL,
+        PLANNER,
+        Column("object", "object"),
+        Column("seed", "seed"),
+        Column("error", "error"),
+    )
     rows = sorted((*(f["case"][name] for name in _CASE), f["error"]) for f in failures)
-    return Table("failures", "Failed cases", "" if rows else "No case has failed.", columns, tuple(rows))
+    return Table(
+        "failures", "Failed cases", "" if rows else "No case has failed.", columns, tuple(rows)
+    )
 
 
 def timing_table(cases: pd.DataFrame) -> Table:
     """Time per decision and quality, by protocol and planner."""
 
     def times(own: pd.DataFrame) -> list[float]:
-        return [ms for episode in own["episode"] for ms in ViewColumn.milliseconds.each(episode["views"])]
+        return [
+            ms
+            for episode in own["episode"]
+            for ms in ViewColumn.milliseconds.each(episode["views"])
+        ]
 
     def quantile(column: Column, level: float) -> tuple[Column, Callable[[pd.DataFrame], Cell]]:
-        return column, lambda own: float(np.quantile(values, level)) if (values := times(own)) else None
+        return (
+            column,
+            lambda own: float(np.quantile(values, level)) if (values := times(own)) else None,
+        )
 
     note = (
-        "Processor time of a decision on the machine that ran the sweep: the only values that differ from run to "
-        "run. T95 / T95*: N/A left out, intervals over the objects."
+        "Processor time of a decision on the machine that ran the sweep: the only values that"
+        " differ from run to run. T95 / T95*: N/A left out, intervals over the objects."
     )
     cells: Cells = [
         (Column("decisions", "decisions"), lambda own: len(times(own))),
-        quantile(Column("median_ms", "median (ms)", 2), 0.5), quantile(Column("p95_ms", "95 % below (ms)", 2), 0.95),
+        quantile(Column("median_ms", "median (ms)", 2), 0.5),
+        quantile(Column("p95_ms", "95 % below (ms)", 2), 0.95),
         quantile(Column("max_ms", "longest (ms)", 2), 1.0),
-        mean_of(T95, object_interval), *BELOW_95, mean_of(C95, object_interval), *_INCOMPLETE,
+        mean_of(T95, object_interval),
+        *BELOW_95,
+        mean_of(C95, object_interval),
+        *_INCOMPLETE,
     ]
     note = _note(note, cases, "object")
     return grouped("timing", "Time per decision", note, (PROTOCOL, PLANNER), cells, _groups(cases))
 
 
-def planner_settings_table(planners: Mapping[str, Mapping[str, Any]], reference: str | None) -> Table:
+def planner_settings_table(
+    planners: Mapping[str, Mapping[str, Any]], reference: str | None
+) -> Table:
     """Planner and objectives of each label."""
     columns = (
-        Column("algorithm", "label"), Column("planner", "planner"),
-        Column("phase_one_objective", "objective of phase 1"), Column("objective", "objective"),
+        Column("algorithm", "label"),
+        Column("planner", "planner"),
+        Column("phase_one_objective", "objective of phase 1"),
+        Column("objective", "objective"),
         Column("parameters", "other parameters than the default, and settings of its own"),
     )
     rows = [
         (
-            label, s["planner"], s["phase_one_objective"] if s["planner"] == "two_phase" else None, s["objective"],
+            label,
+            s["planner"],
+            s["phase_one_objective"] if s["planner"] == "two_phase" else None,
+            s["objective"],
             ", ".join(_parameters(s)),
         )
         for label, s in planners.items()
     ]
-    note = f"{reference} knows the object: the omniscient greedy planner." if reference else (
-        "There is no omniscient greedy planner (objective OSM) to compare with: nothing is relative to it."
+    note = (
+        f"{reference} knows the object: the omniscient greedy planner."
+        if reference
+        else (
+            "There is no omniscient greedy planner (objective OSM) to compare with: nothing is"
+            " relative to it."
+        )
     )
     return Table("planner_settings", "Planners", note, columns, tuple(rows))
 
@@ -230,33 +324,50 @@ def _parameters(planner: Mapping[str, Any]) -> Iterator[str]:
 
 
 _CERTIFICATE_NOTE = (
-    "Held: the coverage (or completeness) at the end was the one claimed. Views late: those taken after the first view "
-    "at which it was; "
-    "where a claim did not hold, that view never came. Intervals: 95 %, Wilson's for the part that held, Student's "
-    "over the episodes for the views, as if these were independent."
+    "Held: the coverage (or completeness) at the end was the one claimed. Views late: those taken"
+    " after the first view at which it was; where a claim did not hold, that view never came."
+    " Intervals: 95 %, Wilson's for the part that held, Student's over the episodes for the views,"
+    " as if these were independent."
 )
 
 
 def certificate_table(cases: pd.DataFrame) -> Table | None:
-    """One row per protocol and planner over all objects and over each class; None if no episode ended COVERED."""
+    """One row per protocol and planner over all objects and over each class; None if no episode
+    ended COVERED.
+    """
     columns = (
-        PROTOCOL, PLANNER, OBJECT_CLASS, EPISODES,
-        Column("claims", "ended COVERED"), Column("held", "claim held"),
+        PROTOCOL,
+        PLANNER,
+        OBJECT_CLASS,
+        EPISODES,
+        Column("claims", "ended COVERED"),
+        Column("held", "claim held"),
         Column("held_percent", "claim held (%)", 1, interval=True),
-        Column("views_late", "views late, where it held", 2, interval=True), Column("most_late", "most views late"),
+        Column("views_late", "views late, where it held", 2, interval=True),
+        Column("most_late", "most views late"),
     )
     frame = cases.join(pd.DataFrame([_claim(episode) for episode in cases["episode"]], cases.index))
     rows = list[tuple[Cell, ...]]()
-    for protocol, planner in frame.loc[frame["claimed"], ["protocol", "planner"]].drop_duplicates().to_numpy():
+    for protocol, planner in (
+        frame.loc[frame["claimed"], ["protocol", "planner"]].drop_duplicates().to_numpy()
+    ):
         own = frame[(frame["protocol"] == protocol) & (frame["planner"] == planner)]
         classes = list(own.groupby("object_class", sort=False))
         for family, part in (("all", own), *(classes if len(classes) > 1 else ())):
-            rows.append((protocol, planner, family, len(part), *_claims(part.loc[part["claimed"], "late"])))
-    return Table("certificate", "Certificate of coverage", _CERTIFICATE_NOTE, columns, tuple(rows)) if rows else None
+            rows.append(
+                (protocol, planner, family, len(part), *_claims(part.loc[part["claimed"], "late"]))
+            )
+    return (
+        Table("certificate", "Certificate of coverage", _CERTIFICATE_NOTE, columns, tuple(rows))
+        if rows
+        else None
+    )
 
 
 def _claim(episode: Episode) -> dict[str, Any]:
-    """Whether an episode claimed to have covered the object, and how many views late; None where it never had."""
+    """Whether an episode claimed to have covered the object, and how many views late; None where it
+    never had.
+    """
     ended, views = episode["termination"], episode["views"]
     if ended["reason"] != TerminationReason.COVERED.value:
         return {"claimed": False, "late": None}
@@ -268,7 +379,10 @@ def _claim(episode: Episode) -> dict[str, Any]:
 def _claims(late: pd.Series) -> tuple[Cell, ...]:
     """Cells on the claims of a group, each given by how many views late it was."""
     held, claims = late.dropna(), len(late)
-    mean, percent = object_interval({(place, 0): float(views) for place, views in held.items()}), None
+    mean, percent = (
+        object_interval({(place, 0): float(views) for place, views in held.items()}),
+        None,
+    )
     if claims:
         low, high = binomtest(len(held), claims).proportion_ci(_LEVEL, method="wilson")
         percent = MeanInterval(100.0 * len(held) / claims, 100.0 * low, 100.0 * high, claims)
@@ -279,18 +393,26 @@ _LEVEL = 0.95
 
 
 def theory_runs(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Runs as :func:`nbv_bench.experiments.theory.run_theory_case` gives them, and which are below the bound.
+    """Runs as :func:`nbv_bench.experiments.theory.run_theory_case` gives them, and which are below
+    the bound.
 
     A row per run; the bound is that with γ_T from the spectrum, `planner` is the label.
     """
     frame = pd.DataFrame([{**row, "planner": row["case"]["planner"]} for row in rows])
-    below = {f"{name}_below": frame[name] <= frame["bound_spectral"] for name in ("individual_regret", "objective_sum")}
+    below = {
+        f"{name}_below": frame[name] <= frame["bound_spectral"]
+        for name in ("individual_regret", "objective_sum")
+    }
     return frame.assign(**below, rec_percent=100.0 * frame[ViewColumn.coverage.name])
 
 
 def _least_held(held: pd.Series) -> float:
-    """Lower end of the one-sided Clopper-Pearson interval of the probability that the band holds, per cent."""
-    return 100.0 * float(binomtest(int(held.sum()), len(held), alternative="greater").proportion_ci(_LEVEL).low)
+    """Lower end of the one-sided Clopper-Pearson interval of the probability that the band holds,
+    per cent.
+    """
+    return 100.0 * float(
+        binomtest(int(held.sum()), len(held), alternative="greater").proportion_ci(_LEVEL).low
+    )
 
 
 _OF_RUNS = (
@@ -310,14 +432,29 @@ _OF_RUNS = (
 
 
 def theory_table(rows: Sequence[Mapping[str, Any]], delta: float) -> Table:
-    """One row per measurement and planner; δ is the probability with which the scheduled band may miss the surface."""
+    """One row per measurement and planner; δ is the probability with which the scheduled band may
+    miss the surface.
+    """
     groups = theory_runs(rows).groupby(["measurement", "planner"], sort=False)
-    made = groups.agg(**{column.name: (source, how) for column, source, how in _OF_RUNS}).reset_index()
+    made = groups.agg(
+        **{column.name: (source, how) for column, source, how in _OF_RUNS}
+    ).reset_index()
     words = {"line_of_sight": "line of sight", "surface_points": "all that is seen"}
-    columns = (Column("measured", "measured", words=words), PLANNER, *(column for column, *_ in _OF_RUNS))
-    note = (
-        "Means over the runs. Bound: C1' sqrt(T β_T γ_T) + C2' with γ_T from the spectrum of the kernel. Band held: "
-        "runs in which l <= f <= u at all grid angles in all rounds, and the lower end of the one-sided "
-        f"{_LEVEL:.0%} Clopper-Pearson interval of its probability; the schedule promises 1 − δ = {1.0 - delta:g}."
+    columns = (
+        Column("measured", "measured", words=words),
+        PLANNER,
+        *(column for column, *_ in _OF_RUNS),
     )
-    return Table("theory", "Regret and its bound", note, columns, tuple(made.itertuples(index=False, name=None)))
+    note = (
+        "Means over the runs. Bound: C1' sqrt(T β_T γ_T) + C2' with γ_T from the spectrum of the"
+        " kernel. Band held: runs in which l <= f <= u at all grid angles in all rounds, and the"
+        f" lower end of the one-sided {_LEVEL:.0%} Clopper-Pearson interval of its probability; the"
+        f" schedule promises 1 − δ = {1.0 - delta:g}."
+    )
+    return Table(
+        "theory",
+        "Regret and its bound",
+        note,
+        columns,
+        tuple(made.itertuples(index=False, name=None)),
+    )

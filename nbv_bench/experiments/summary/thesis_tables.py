@@ -73,54 +73,82 @@ def note(cases: pd.DataFrame) -> str:
     planners = cases.groupby(TRIAL)["planner"].nunique()
     partial = int((planners < cases["planner"].nunique()).sum())
     parts = [
-        "Averages leave N/A out; the last column counts the episodes that never reach 95 %, which have neither T95 nor "
-        "ranks. T95* and T* are those of the omniscient greedy planner on the same object and seed."
+        "Averages leave N/A out; the last column counts the episodes that never reach 95 %, which"
+        " have neither T95 nor ranks. T95* and T* are those of the omniscient greedy planner on the"
+        " same object and seed."
     ]
     parts += (hint := reference_hint(cases))
     if without and not hint:
-        parts.append(f"{without} episodes reach 95 % but have no reference that does: they are left out of T95 / T95*.")
+        parts.append(
+            f"{without} episodes reach 95 % but have no reference that does: they are left out of"
+            " T95 / T95*."
+        )
     if partial:
-        parts.append(f"{partial} of {len(planners)} objects and seeds lack a planner: no ranks there.")
+        parts.append(
+            f"{partial} of {len(planners)} objects and seeds lack a planner: no ranks there."
+        )
     return " ".join(parts)
 
 
 PUBLISHED_NOT_REACHED = {"greedy_oracle": 0, "CSW": 0, "IOA": 4, "I": 5, "U": 0, "UP": 0, "CS-U": 0}
-"""Objects of 22 on which each planner stayed below 95 % in the published runs; the printed tables leave them out."""
+"""Objects of 22 on which each planner stayed below 95 % in the published runs; the printed tables
+leave them out.
+"""
 _COLUMNS = (
-    PLANNER, OBJECT_CLASS, Column("figure", "figure", words={column.name: column.title for column, _ in TABLE_7_1}),
-    Column("ours", "ours", 2), Column("published", "published", 2), Column("difference", "difference", 2),
+    PLANNER,
+    OBJECT_CLASS,
+    Column("figure", "figure", words={column.name: column.title for column, _ in TABLE_7_1}),
+    Column("ours", "ours", 2),
+    Column("published", "published", 2),
+    Column("difference", "difference", 2),
 )
 
 
 def published_table(name: str) -> pd.DataFrame:
-    """Read a printed table, `table_7_1` or `table_7_2`: those columns of ours that it has, by class and planner."""
-    with (resources.files("nbv_bench.experiments") / f"published_{name}.csv").open(encoding="utf-8") as file:
+    """Read a printed table, `table_7_1` or `table_7_2`: those columns of ours that it has, by class
+    and planner.
+    """
+    with (resources.files("nbv_bench.experiments") / f"published_{name}.csv").open(
+        encoding="utf-8"
+    ) as file:
         table = pd.read_csv(file)
     table[OBJECT_CLASS.name] = table.get(OBJECT_CLASS.name, "all")
     return table.set_index([OBJECT_CLASS.name, PLANNER.name]).astype(float)
 
 
 def compared_with_thesis(cases: pd.DataFrame) -> Table | None:
-    """Compare with the printed tables 7.1 and 7.2, a row per quantity, class of objects and planner.
+    """Compare with the printed tables 7.1 and 7.2, a row per quantity, class of objects and
+    planner.
 
-    Any planners and objects; None if no published planner has run on exactly the thesis's 22 objects.
+    Any planners and objects; None if no published planner has run on exactly the thesis's 22
+    objects.
     """
     comparable = _comparable(cases)
     if comparable.empty:
         return None
     ranked = set(PUBLISHED_NOT_REACHED) == set(cases["planner"])
     note = (
-        "Planners are matched by their label in the sweep. The printed tables round; objects below 95 % (not_reached) "
-        "are not printed there but were counted in the published runs."
+        "Planners are matched by their label in the sweep. The printed tables round; objects below"
+        " 95 % (not_reached) are not printed there but were counted in the published runs."
     )
     if not ranked:
         note += " Ranks are compared only where exactly the published planners have run."
-    rows = tuple(row for row in _rows(comparable) if ranked or row[2] not in (_RANK_REC.name, _RANK_NBV.name))
-    return Table("compared_with_thesis", "Compared with the thesis's tables 7.1 and 7.2", note, _COLUMNS, rows)
+    rows = tuple(
+        row for row in _rows(comparable) if ranked or row[2] not in (_RANK_REC.name, _RANK_NBV.name)
+    )
+    return Table(
+        "compared_with_thesis",
+        "Compared with the thesis's tables 7.1 and 7.2",
+        note,
+        _COLUMNS,
+        rows,
+    )
 
 
 def published_means(cases: pd.DataFrame, figure: str) -> dict[str, float]:
-    """A value printed in table 7.1 by planner, of those that :func:`compared_with_thesis` compares."""
+    """A value printed in table 7.1 by planner, of those that :func:`compared_with_thesis`
+    compares.
+    """
     table = compared_with_thesis(cases[cases["protocol"] == "thesis"])
     rows = [] if table is None else table.records()
     chosen = [row for row in rows if row["figure"] == figure and row[OBJECT_CLASS.name] == "all"]
@@ -128,9 +156,13 @@ def published_means(cases: pd.DataFrame, figure: str) -> dict[str, float]:
 
 
 def _comparable(cases: pd.DataFrame) -> pd.DataFrame:
-    """The cases of those published planners that have finished exactly the thesis's objects, of the first seed."""
+    """The cases of those published planners that have finished exactly the thesis's objects, of the
+    first seed.
+    """
     everything = {text for family in THESIS_OBJECTS.values() for text in family}
-    first = cases[(cases["seed"] == cases["seed"].min()) & cases["planner"].isin(PUBLISHED_NOT_REACHED)]
+    first = cases[
+        (cases["seed"] == cases["seed"].min()) & cases["planner"].isin(PUBLISHED_NOT_REACHED)
+    ]
     return first.groupby("planner").filter(lambda own: set(own["object"]) == everything)
 
 
@@ -138,7 +170,9 @@ def _rows(cases: pd.DataFrame) -> Iterator[tuple[Cell, ...]]:
     """Rows by quantity, then class of objects, then planner."""
     whole = published_table("table_7_1")
     missed = whole.index.get_level_values(PLANNER.name).map(PUBLISHED_NOT_REACHED)
-    printed = pd.concat([whole.assign(**{NOT_REACHED.name: missed.astype(object)}), published_table("table_7_2")])
+    printed = pd.concat(
+        [whole.assign(**{NOT_REACHED.name: missed.astype(object)}), published_table("table_7_2")]
+    )
     groups = {("all", *planner): own for planner, own in _whole(cases)}
     groups |= {names[::-1]: own for names, own in by_class(cases)}
     for column, cell in TABLE_7_1:

@@ -1,4 +1,6 @@
-"""Pictures of the episodes of a sweep: coverage, calibration, views taken, what objectives said of all candidates."""
+"""Pictures of the episodes of a sweep: coverage, calibration, views taken, what objectives said of
+all candidates.
+"""
 
 from __future__ import annotations
 
@@ -42,17 +44,21 @@ def coverage_picture(report: SweepReport, protocol: str) -> Picture:
     views = max(len(curve) for own in curves.values() for curve in own)
     bands = {planner: statistics.coverage_band(own, views) for planner, own in curves.items()}
     caption = (
-        "True coverage over the number of views. Line: mean over objects and seeds; band: where 80 % of the episodes "
-        "lie (quantiles 10 % to 90 %). An episode that has ended keeps its coverage."
+        "True coverage over the number of views. Line: mean over objects and seeds; band: where 80"
+        " % of the episodes lie (quantiles 10 % to 90 %). An episode that has ended keeps its"
+        " coverage."
     )
     figure = draw.draw_coverage_curves(bands, report.reference)
-    return picture(f"coverage{report.suffix(protocol)}", "Coverage over the number of views", caption, figure)
+    return picture(
+        f"coverage{report.suffix(protocol)}", "Coverage over the number of views", caption, figure
+    )
 
 
 def calibration_picture(report: SweepReport, protocol: str) -> Picture | None:
     """Measured over nominal frequencies, and by angle; None if no episode has any."""
     found = {
-        planner: known for planner, own in report.by_planner(protocol).items()
+        planner: known
+        for planner, own in report.by_planner(protocol).items()
         if (known := [episode["calibration"] for episode in own if episode.get("calibration")])
     }
     if not found:
@@ -62,13 +68,15 @@ def calibration_picture(report: SweepReport, protocol: str) -> Picture | None:
     inside = {label: _mean([c["inside"] for c in many]) for label, many in found.items()}
     by_angle = {label: _mean([c["inside_by_angle"] for c in many]) for label, many in found.items()}
     caption = (
-        "How often the true radius lies in intervals around the mean, at the end of the episodes, averaged over "
-        "objects and seeds. Left: measured over nominal frequency; above the diagonal the belief is too cautious, "
-        "below it too sure. Right: how often it lies between the bounds, by polar angle. Angles "
-        "are not independent of each other."
+        "How often the true radius lies in intervals around the mean, at the end of the episodes,"
+        " averaged over objects and seeds. Left: measured over nominal frequency; above the"
+        " diagonal the belief is too cautious, below it too sure. Right: how often it lies between"
+        " the bounds, by polar angle. Angles are not independent of each other."
     )
     figure = draw_calibration(levels, inside, by_angle, planner_styles(planners, report.reference))
-    return picture(f"calibration{report.suffix(protocol)}", "Calibration of the band", caption, figure)
+    return picture(
+        f"calibration{report.suffix(protocol)}", "Calibration of the band", caption, figure
+    )
 
 
 def _mean(rows: Sequence[Sequence[float | None]]) -> FloatArray:
@@ -80,7 +88,8 @@ def rerun(episode: Episode) -> Simulation:
     """Run an episode again from its configuration, to the same views.
 
     Raises:
-        ResultsError: it takes other views than were recorded, as another version of the package or of numpy may.
+        ResultsError: it takes other views than were recorded, as another version of the package or
+            of numpy may.
         NbvPlannerError: the configuration does not fit (any more).
     """
     simulation = Simulation(recorded_config(episode["config"]))
@@ -90,8 +99,8 @@ def rerun(episode: Episode) -> Simulation:
     if len(found) != len(recorded) or not np.allclose(found, recorded, rtol=0.0, atol=1e-9):
         case = episode["case"]
         raise ResultsError(
-            f"{case['planner']} on {case['object']} takes other views now than were recorded; the sweep was run by "
-            "another version, or on another machine where rounding decides"
+            f"{case['planner']} on {case['object']} takes other views now than were recorded; the"
+            " sweep was run by another version, or on another machine where rounding decides"
         )
     return simulation
 
@@ -100,18 +109,24 @@ _RANKING_PLANNERS = ("greedy", "two_phase")
 
 
 def ranking_objectives(planners: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """Ids of the objectives by which the planners of a sweep choose, those that know the object left out."""
+    """Ids of the objectives by which the planners of a sweep choose, those that know the object
+    left out.
+    """
     settings = [from_mapping(PlannerSettings, values) for values in planners.values()]
     used = [name for s in settings if s.planner in _RANKING_PLANNERS for name in s.used_objectives]
     return [name for name in dict.fromkeys(used) if name not in TRUTH_OBJECTIVES]
 
 
 def landscape_episode(cases: pd.DataFrame, reference: str | None) -> Episode | None:
-    """Choose an episode that shows much: that with the least regret on the trial with the largest mean regret.
+    """Choose an episode that shows much: that with the least regret on the trial with the largest
+    mean regret.
 
-    The omniscient greedy planner, the `reference`, is not chosen; None if no other one has taken two views.
+    The omniscient greedy planner, the `reference`, is not chosen; None if no other one has taken
+    two views.
     """
-    shown = cases[(cases["planner"] != reference) & (cases[Metric.T.name] >= 2)].dropna(subset=[REGRET.name])
+    shown = cases[(cases["planner"] != reference) & (cases[Metric.T.name] >= 2)].dropna(
+        subset=[REGRET.name]
+    )
     if shown.empty:
         return None
     hardest = shown.groupby(TRIAL, sort=False)[REGRET.name].transform("mean")
@@ -121,7 +136,8 @@ def landscape_episode(cases: pd.DataFrame, reference: str | None) -> Episode | N
 
 
 def episode_landscapes(episode: Episode, objectives: Sequence[str]) -> list[list[Landscape]]:
-    """Run an episode again and evaluate objectives at its second decision, at that for T95 (or the last), and between.
+    """Run an episode again and evaluate objectives at its second decision, at that for T95 (or the
+    last), and between.
 
     The episode has two views at least; for each decision there is one landscape per objective.
 
@@ -134,18 +150,29 @@ def episode_landscapes(episode: Episode, objectives: Sequence[str]) -> list[list
 
 
 def _landscapes(judge: EpisodeJudge, objectives: Sequence[str], decision: int) -> list[Landscape]:
-    """Evaluate objectives, by their ids, on the belief on which the view number `decision` was chosen.
+    """Evaluate objectives, by their ids, on the belief on which the view number `decision` was
+    chosen.
 
     That is 2 to the number of views: before the first the belief is flat.
     """
-    scene, earlier, candidates = judge.truth.scene, judge.steps[: decision - 1], judge.steps[decision - 1].candidates
+    scene, earlier, candidates = (
+        judge.truth.scene,
+        judge.steps[: decision - 1],
+        judge.steps[decision - 1].candidates,
+    )
     taken = Poses.of([step.view for step in earlier])
     truth = TrueSurface(judge.truth.points.angle, judge.truth.points.radius)
     truth.seen = np.asarray(truth.observed(taken, scene).any(axis=0))
     situation = Situation(StarReader(scene)(earlier[-1].belief), scene, candidates, taken)
     gain = objective_named(OMNISCIENT, truth).evaluate(situation)
     return [
-        Landscape(name, decision, candidates.polar[:, 0], objective_named(name, truth).evaluate(situation), gain)
+        Landscape(
+            name,
+            decision,
+            candidates.polar[:, 0],
+            objective_named(name, truth).evaluate(situation),
+            gain,
+        )
         for name in objectives
     ]
 
@@ -161,21 +188,29 @@ def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
         if own := [e for e in episodes if e["case"]["seed"] == seed]:
             shown = f"{min(len(own), _MOST_MAPS)} of {len(own)} objects, seed {seed}"
             caption = (
-                f"Views that {planner} chose, numbered in the order taken, the first one emphasised; {shown}. Below "
-                "each name: number of views and coverage at the end. All maps have the same scale; a number that finds "
-                "no room is left out."
+                f"Views that {planner} chose, numbered in the order taken, the first one"
+                f" emphasised; {shown}. Below each name: number of views and coverage at the end."
+                " All maps have the same scale; a number that finds no room is left out."
             )
             yield picture(
-                f"views_{number}_{file_name(planner)}{report.suffix(protocol)}", f"Views chosen by {planner}", caption,
-                draw_view_maps([_map(episode) for episode in own[:_MOST_MAPS]]), folded=True,
+                f"views_{number}_{file_name(planner)}{report.suffix(protocol)}",
+                f"Views chosen by {planner}",
+                caption,
+                draw_view_maps([_map(episode) for episode in own[:_MOST_MAPS]]),
+                folded=True,
             )
 
 
 def _map(episode: Episode) -> ViewMap:
-    config, text, metrics = recorded_config(episode["config"]), episode["case"]["object"], episode["metrics"]
+    config, text, metrics = (
+        recorded_config(episode["config"]),
+        episode["case"]["object"],
+        episode["metrics"],
+    )
     scene, views = config.scene, episode["views"]
     try:
-        contour = true_contour(parse_object(text, scene), steps=240)  # fewer than for a large picture
+        # fewer than for a large picture
+        contour = true_contour(parse_object(text, scene), steps=240)
     except NbvPlannerError:  # a contour file may have moved since
         contour = None
     half = _LONGEST_NAME // 2
@@ -188,7 +223,8 @@ def _map(episode: Episode) -> ViewMap:
 def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
     """Values of the objectives at some decisions of one episode, see :func:`rerun`.
 
-    None if no episode has two views, or candidates are not on the view circle: they are no curve over the angle.
+    None if no episode has two views, or candidates are not on the view circle: they are no curve
+    over the angle.
     """
     episode = landscape_episode(report.of_protocol(protocol), report.reference)
     objectives = ranking_objectives(report.sweep["planners"])
@@ -197,12 +233,12 @@ def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
     rows = episode_landscapes(episode, objectives)
     case = episode["case"]
     caption = (
-        f"Objectives over the candidate views on {case['object']}, at decisions of {case['planner']} (seed "
-        f"{case['seed']}), all evaluated on the same belief. Grey: new surface points that each view would "
-        "really bring. Both are scaled to a greatest value of 1, for objectives have units of their own; where one has "
-        "values below 0, the least is drawn at 0. Each is "
-        "asked alone; where the planner went may differ, for it may leave out views taken before, or "
-        "look at two objectives."
+        f"Objectives over the candidate views on {case['object']}, at decisions of"
+        f" {case['planner']} (seed {case['seed']}), all evaluated on the same belief. Grey: new"
+        " surface points that each view would really bring. Both are scaled to a greatest value of"
+        " 1, for objectives have units of their own; where one has values below 0, the least is"
+        " drawn at 0. Each is asked alone; where the planner went may differ, for it may leave out"
+        " views taken before, or look at two objectives."
     )
     title = "Objectives over the candidate views"
     return picture(f"objectives{report.suffix(protocol)}", title, caption, draw_landscapes(rows))

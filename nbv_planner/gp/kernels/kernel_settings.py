@@ -25,17 +25,25 @@ from nbv_planner.gp.kernels.periodic_matern import PeriodicMatern
 from nbv_planner.settings import PluggedSettings, Plugins, setting
 
 KERNELS = ("matern", "rbf")
-"""Kernels by name; a surface message carries the index, so new ones come last, as do new periodisations."""
+"""Kernels by name; a surface message carries the index, so new ones come last, as do new
+periodisations.
+"""
 PERIODISATIONS = ("sum", "warp", "approximate", "truncate", "none")
 """Ways to make a kernel periodic, by name."""
 
 
 def _no_kernel(_: str, cls: Any) -> str:
-    return "" if callable(cls()) and hasattr(cls, "variance") else "must have __call__(difference) and variance"
+    return (
+        ""
+        if callable(cls()) and hasattr(cls, "variance")
+        else "must have __call__(difference) and variance"
+    )
 
 
 KERNEL_PLUGINS = Plugins("kernel", KERNELS, _no_kernel)
-"""Kernels of other packages: functions of the difference of two polar angles, periodic as they are."""
+"""Kernels of other packages: functions of the difference of two polar angles, periodic as they
+are.
+"""
 
 
 @dataclass(frozen=True)
@@ -49,18 +57,28 @@ class KernelSettings(PluggedSettings):
     plugins: ClassVar = {"kernel": KERNEL_PLUGINS}
     kernel: str = setting("matern", "Kernel of the surface prior.", choices=KERNELS)
     smoothness: str = setting(
-        "3/2", "Smoothness ν of matern: a fraction or a decimal number in (0, 50]; sum takes 1/2, 3/2, 5/2, 7/2, ..."
+        "3/2",
+        "Smoothness ν of matern: a fraction or a decimal number in (0, 50]; sum takes 1/2, 3/2,"
+        " 5/2, 7/2, ...",
     )
     length_scale: float = scale_setting()
     kernel_std: float = std_setting(scale="span")
     periodisation: str = setting(
-        "sum", "How the kernel is made periodic: exact infinite sum (matern), warp, approximate sum, truncate, none.",
+        "sum",
+        "How the kernel is made periodic: exact infinite sum (matern), warp, approximate sum,"
+        " truncate, none.",
         choices=PERIODISATIONS,
     )
     kappa: int = setting(1, "Images to each side in the approximate sum.", ge=0, le=1000)
-    cut_start: float = setting(math.pi, "truncate: where the cut-off begins.", unit="rad", ge=0.0, le=1000.0)
+    cut_start: float = setting(
+        math.pi, "truncate: where the cut-off begins.", unit="rad", ge=0.0, le=1000.0
+    )
     cut_end: float = setting(
-        TWO_PI, "truncate: where the cut-off has reached 0; above cut_start.", unit="rad", gt=0.0, le=1000.0
+        TWO_PI,
+        "truncate: where the cut-off has reached 0; above cut_start.",
+        unit="rad",
+        gt=0.0,
+        le=1000.0,
     )
 
     def __post_init__(self) -> None:
@@ -85,15 +103,19 @@ class KernelSettings(PluggedSettings):
             "none": lambda base: base,
         }
         nu, scales = smoothness_value(self.smoothness), (self.length_scale, self.kernel_std)
-        return builders[self.periodisation](Rbf(*scales) if self.kernel == "rbf" else Matern(nu, *scales))
+        return builders[self.periodisation](
+            Rbf(*scales) if self.kernel == "rbf" else Matern(nu, *scales)
+        )
 
     def _summed(self) -> Kernel:
         others = ", ".join(PERIODISATIONS[1:])
         if self.kernel != "matern":
-            raise SettingError(f"periodisation: sum has no closed form for {self.kernel}; must be one of {others}")
+            raise SettingError(
+                f"periodisation: sum has no closed form for {self.kernel}; must be one of {others}"
+            )
         if half_integer_order(smoothness_value(self.smoothness)) is None:
             raise SettingError(
-                f"periodisation: sum needs smoothness 1/2, 3/2, 5/2, 7/2, ..., not {self.smoothness}; else one of "
-                f"{others}"
+                "periodisation: sum needs smoothness 1/2, 3/2, 5/2, 7/2, ..., not"
+                f" {self.smoothness}; else one of {others}"
             )
         return PeriodicMatern(self.smoothness, self.length_scale, self.kernel_std)

@@ -41,10 +41,12 @@ class _Periodised:
 
 @dataclass(frozen=True)
 class Warped(_Periodised):
-    r"""A kernel `base` on the line warped around the circle: :math:`k(2|\sin(r/2)|)` (def. periodization-warping).
+    r"""A kernel `base` on the line warped around the circle: :math:`k(2|\sin(r/2)|)` (def.
+    periodization-warping).
 
     Positive definite if `base` is in two dimensions, as RBF and Matérn are.
     """
+
     def __call__(self, difference: ArrayLike) -> FloatArray:
         """Covariance in m² at angle `difference` in radians."""
         return self.base(2.0 * np.abs(np.sin(0.5 * np.asarray(difference, dtype=float))))
@@ -52,11 +54,13 @@ class Warped(_Periodised):
 
 @dataclass(frozen=True)
 class FiniteSum(_Periodised):
-    r"""κ-approximate periodic summation :math:`\sum_{|i|\le κ} k(r + 2πi)` of `base` (def. periodization-finite-sum).
+    r"""κ-approximate periodic summation :math:`\sum_{|i|\le κ} k(r + 2πi)` of `base` (def.
+    periodization-finite-sum).
 
-    Normalised to k(0) = σ_f². Near periodic for |r| <= 2π only, if `base` falls off fast enough. Not positive definite
-    at length scales at which the images that are left out matter: the Fourier transform of the sum is that of the base
-    times a Dirichlet kernel, which is negative at some frequencies.
+    Normalised to k(0) = σ_f². Near periodic for |r| <= 2π only, if `base` falls off fast enough.
+    Not positive definite at length scales at which the images that are left out matter: the Fourier
+    transform of the sum is that of the base times a Dirichlet kernel, which is negative at some
+    frequencies.
 
     Raises:
         SettingError: κ is negative.
@@ -70,17 +74,21 @@ class FiniteSum(_Periodised):
 
     def __call__(self, difference: ArrayLike) -> FloatArray:
         """Covariance in m² at angle `difference` in radians."""
-        return _sum_of_images(self.base, self.kappa, self.variance, np.asarray(difference, dtype=float))
+        return _sum_of_images(
+            self.base, self.kappa, self.variance, np.asarray(difference, dtype=float)
+        )
 
 
 @dataclass(frozen=True)
 class Truncated(_Periodised):
-    r"""Periodised by truncation: :math:`\sum_{|i|\le κ} t(r + 2πi)\,k(r + 2πi)` (def. periodization-truncation).
+    r"""Periodised by truncation: :math:`\sum_{|i|\le κ} t(r + 2πi)\,k(r + 2πi)` (def.
+    periodization-truncation).
 
-    :math:`t_{c_1\to c_2}` falls smoothly from 1 to 0 between :math:`c_1` (`cut_start`) and :math:`c_2` (`cut_end`,
-    radians; :func:`cut_off`), and :math:`κ = \lceil c_2/2π \rceil` images to each side are all that there are.
-    Normalised to k(0) = σ_f². Not positive definite for cut-offs inside the range where `base` is not small: the
-    product has negative Fourier coefficients.
+    :math:`t_{c_1\to c_2}` falls smoothly from 1 to 0 between :math:`c_1` (`cut_start`) and
+    :math:`c_2` (`cut_end`, radians; :func:`cut_off`), and :math:`κ = \lceil c_2/2π \rceil` images
+    to each side are all that there are. Normalised to k(0) = σ_f². Not positive definite for
+    cut-offs inside the range where `base` is not small: the product has negative Fourier
+    coefficients.
 
     Raises:
         SettingError: not 0 <= c₁ < c₂.
@@ -91,7 +99,9 @@ class Truncated(_Periodised):
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.cut_start < self.cut_end:
-            raise SettingError(f"cut_start: {self.cut_start} must be >= 0 and below cut_end ({self.cut_end})")
+            raise SettingError(
+                f"cut_start: {self.cut_start} must be >= 0 and below cut_end ({self.cut_end})"
+            )
 
     @property
     def kappa(self) -> int:
@@ -131,7 +141,9 @@ def _omega(x: FloatArray) -> FloatArray:
 def _sum_of_images(
     base: Callable[[FloatArray], FloatArray], kappa: int, variance: float, difference: FloatArray
 ) -> FloatArray:
-    """Sum of `base` at all turns |i| <= κ, scaled to `variance` at 0; in pairs: r and −r give the same number."""
+    """Sum of `base` at all turns |i| <= κ, scaled to `variance` at 0; in pairs: r and −r give the
+    same number.
+    """
 
     def total(r: FloatArray) -> FloatArray:
         images = ((base(r - TWO_PI * i) + base(r + TWO_PI * i)) for i in range(1, kappa + 1))
@@ -151,18 +163,24 @@ def smoothness_value(text: str) -> float:
         SettingError: `text` is no number, or not in (0, 50].
     """
     try:
-        value = float(Fraction(text) if "/" in text else text)  # a Fraction would write out 1e999999999
+        # a Fraction would write out 1e999999999
+        value = float(Fraction(text) if "/" in text else text)
     except (ValueError, ArithmeticError) as error:
         raise SettingError(
-            f"smoothness: {shown(text)} is not a number; must be a fraction such as 1/2, 3/2, 5/2 or a decimal number"
+            f"smoothness: {shown(text)} is not a number; must be a fraction such as 1/2, 3/2, 5/2"
+            " or a decimal number"
         ) from error
     if not 0.0 < value <= GREATEST_SMOOTHNESS:
-        raise SettingError(f"smoothness: {shown(text)} is out of range; must be > 0 and <= {GREATEST_SMOOTHNESS:g}")
+        raise SettingError(
+            f"smoothness: {shown(text)} is out of range; must be > 0 and <= {GREATEST_SMOOTHNESS:g}"
+        )
     return value
 
 
 def smoothness_text(value: float) -> str:
-    """Write ν so that :func:`smoothness_value` reads the same number: as a fraction if it is half an odd integer."""
+    """Write ν so that :func:`smoothness_value` reads the same number: as a fraction if it is half
+    an odd integer.
+    """
     return repr(value) if half_integer_order(value) is None else f"{int(2.0 * value)}/2"
 
 
@@ -173,7 +191,8 @@ def half_integer_order(value: float) -> int | None:
 
 
 def matern_coefficients(order: int) -> list[Fraction]:
-    r"""Coefficients of the polynomial factor of the Matérn correlation (Rasmussen & Williams 2006, eq. 4.16).
+    r"""Coefficients of the polynomial factor of the Matérn correlation (Rasmussen & Williams 2006,
+    eq. 4.16).
 
     .. math::
         k_{p+1/2} = e^{-u} \sum_{k=0}^p c_k u^k, \qquad u = \sqrt{2ν}\,r/l, \qquad
@@ -183,12 +202,17 @@ def matern_coefficients(order: int) -> list[Fraction]:
     """
     scale = Fraction(math.factorial(order), math.factorial(2 * order))
     return [
-        scale * math.factorial(2 * order - k) * 2**k / (math.factorial(k) * math.factorial(order - k))
+        scale
+        * math.factorial(2 * order - k)
+        * 2**k
+        / (math.factorial(k) * math.factorial(order - k))
         for k in range(order + 1)
     ]
 
 
-scale_setting = partial(setting, 0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0)
+scale_setting = partial(
+    setting, 0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0
+)
 std_setting = partial(setting, 1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0)
 
 
@@ -222,7 +246,8 @@ class Matern(Stationary):
 
     .. math:: σ_f^2\,\frac{2^{1-ν}}{Γ(ν)}\,u^ν K_ν(u), \qquad u = \sqrt{2ν}\,|r|/l
 
-    For ν = p + 1/2 the Bessel function is a polynomial times :math:`e^{-u}` (:func:`matern_coefficients`).
+    For ν = p + 1/2 the Bessel function is a polynomial times :math:`e^{-u}`
+    (:func:`matern_coefficients`).
     """
 
     smoothness: float = setting(1.5, "Smoothness ν of the kernel.", gt=0.0, le=GREATEST_SMOOTHNESS)
@@ -231,7 +256,11 @@ class Matern(Stationary):
 
     def __call__(self, difference: ArrayLike) -> FloatArray:
         """Covariance in m² at angle `difference` in radians."""
-        u = math.sqrt(2.0 * self.smoothness) / self.length_scale * np.abs(np.asarray(difference, dtype=float))
+        u = (
+            math.sqrt(2.0 * self.smoothness)
+            / self.length_scale
+            * np.abs(np.asarray(difference, dtype=float))
+        )
         order = half_integer_order(self.smoothness)
         correlation = _bessel(self.smoothness, u) if order is None else _polynomial(order, u)
         return self.variance * correlation
@@ -246,9 +275,13 @@ def _polynomial(order: int, u: FloatArray) -> FloatArray:
 
 
 def _bessel(nu: float, u: FloatArray) -> FloatArray:
-    """Correlation for any ν, from the Bessel function scaled by e^u, in logarithms: u^ν and K_ν alone overflow."""
+    """Correlation for any ν, from the Bessel function scaled by e^u, in logarithms: u^ν and K_ν
+    alone overflow.
+    """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        logarithm = nu * np.log(u) + np.log(kve(nu, u)) - u + (1.0 - nu) * math.log(2.0) - gammaln(nu)
-        # At 0, and where K_ν overflows (only for ν > 1, there u² is below rounding), the limit is 1; beyond the
-        # range of K_ν it is 0. Rounding must not lift a correlation above 1.
+        logarithm = (
+            nu * np.log(u) + np.log(kve(nu, u)) - u + (1.0 - nu) * math.log(2.0) - gammaln(nu)
+        )
+        # At 0, and where K_ν overflows (only for ν > 1, there u² is below rounding), the limit is
+        # 1; beyond the range of K_ν it is 0. Rounding must not lift a correlation above 1.
         return np.where(np.isfinite(kve(nu, u)), np.minimum(np.exp(logarithm), 1.0), u < 1.0)

@@ -1,4 +1,6 @@
-"""What an objective is, what is known about each (thesis ch. 5.2), and EMC, the expected marginal coverage."""
+"""What an objective is, what is known about each (thesis ch. 5.2), and EMC, the expected marginal
+coverage.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,11 @@ from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 REQUIREMENTS = (
-    "upper bound", "closed form", "real-world information", "marginal information", "FOV information",
+    "upper bound",
+    "closed form",
+    "real-world information",
+    "marginal information",
+    "FOV information",
     "occlusion information",
 )
 """The thesis's requirements R1–R6 on objectives."""
@@ -28,13 +34,16 @@ class ObjectiveInfo:
 
     id: str  #: short name used in parameters and tables, for example `IOA`.
     name: str  #: long name, for example `intersection_occlusion_aware`.
-    #: fulfilment of each of :data:`REQUIREMENTS`, one letter each: y yes, o partly, n no; empty: not judged.
+    #: fulfilment of each of :data:`REQUIREMENTS`, one letter each: y yes, o partly, n no; empty:
+    #: not judged.
     requirements: str = ""
     proof: str = "not attempted"  #: status of its regret bound in the thesis (ch. 6).
     needs_truth: bool = False  #: whether it can only be computed knowing the object.
     caveat: str = ""  #: what was found to be wrong with that, if anything.
-    counts_new: bool = False  #: whether its values are numbers of surface points that a view would add.
-    counts_noise: bool = False  #: whether it can leave out what is seen with too much noise (`seen_std`).
+    #: whether its values are numbers of surface points that a view would add.
+    counts_new: bool = False
+    #: whether it can leave out what is seen with too much noise (`seen_std`).
+    counts_noise: bool = False
 
 
 _INFO = (
@@ -42,8 +51,14 @@ _INFO = (
     ObjectiveInfo("I", "intersection", "yoyyyn"),
     ObjectiveInfo("C", "confidence", "ynyyny"),
     ObjectiveInfo(
-        "CS", "confidence_simple", "yyyynn", "sublinear regret proved",
-        caveat="the sum of the objective exceeds the bound of its lemma, measured (docs/explanation/theory.md)",
+        "CS",
+        "confidence_simple",
+        "yyyynn",
+        "sublinear regret proved",
+        caveat=(
+            "the sum of the objective exceeds the bound of its lemma, measured"
+            " (docs/explanation/theory.md)"
+        ),
     ),
     ObjectiveInfo("CSN", "confidence_simple_number", "ynyynn"),
     ObjectiveInfo("CSP", "confidence_simple_polar", "nynynn"),
@@ -52,14 +67,23 @@ _INFO = (
     ObjectiveInfo("UP", "uncertainty_polar", "nynynn", "not proved"),
     ObjectiveInfo("OCL", "observed_confidence_lower", "nnynyy"),
     ObjectiveInfo("OCU", "observed_confidence_upper", "nnynyy"),
-    ObjectiveInfo("EMC", "expected_marginal_coverage", "nnyyyy", counts_new=True, counts_noise=True),
+    ObjectiveInfo(
+        "EMC", "expected_marginal_coverage", "nnyyyy", counts_new=True, counts_noise=True
+    ),
     ObjectiveInfo("OS", "observed_surface", "ynynyy", needs_truth=True),
     ObjectiveInfo(
-        "OSM", "observed_surface_marginal", "ynyyyy", "greedy with full knowledge", needs_truth=True, counts_new=True
+        "OSM",
+        "observed_surface_marginal",
+        "ynyyyy",
+        "greedy with full knowledge",
+        needs_truth=True,
+        counts_new=True,
     ),
 )
 OBJECTIVE_INFO = {info.id: info for info in _INFO}
-"""What is known about each objective, by id; those that know the object come last. Their classes are elsewhere."""
+"""What is known about each objective, by id; those that know the object come last. Their classes
+are elsewhere.
+"""
 EXPECTED, OMNISCIENT = "EMC", "OSM"
 """Ids of the objective on hypotheses, and of the greedy reference that knows the object."""
 TRUTH_OBJECTIVES = tuple(info.id for info in _INFO if info.needs_truth)
@@ -73,7 +97,8 @@ class Situation:
     surface: Surface  #: what the object may be, errors common to views left out.
     scene: Scene  #: bounds of the object, view circle, and the sensor as far as it is known.
     views: Poses  #: views to value, V of them.
-    visited: Poses = field(default_factory=lambda: Poses.of([]))  #: views taken so far, first to last.
+    #: views taken so far, first to last.
+    visited: Poses = field(default_factory=lambda: Poses.of([]))
     ground: Ground | None = None  #: what stands on the ground; None where nothing is known of it.
     current_view: CameraPose | None = None  #: where the camera is; None if that is not known.
 
@@ -89,16 +114,20 @@ class Objective(Protocol):
         """Evaluate all V views at once; returns shape (V,)."""
 
 
-# Points of the likeliest surface that a view adds without a look at hypotheses: where it was 2, EMC was 3 at least in
-# 153 of 153 decisions (five planners, four objects).
+# Points of the likeliest surface that a view adds without a look at hypotheses: where it was 2, EMC
+# was 3 at least in 153 of 153 decisions (five planners, four objects).
 _PLAIN = 4.0
 
 
 class Ledger(Protocol):
-    """What a planner keeps of its rounds, so that a copy of it, or one in another process, goes on the same."""
+    """What a planner keeps of its rounds, so that a copy of it, or one in another process, goes on
+    the same.
+    """
 
     def rounds(self, views: Iterable[CameraPose]) -> list[Any]:
-        """What is kept of the round of each of these views, None of one whose decision kept nothing."""
+        """What is kept of the round of each of these views, None of one whose decision kept
+        nothing.
+        """
 
     def restore(self, views: Iterable[CameraPose], rounds: Sequence[Any]) -> None:
         """Go on after these views and :meth:`rounds`."""
@@ -107,9 +136,9 @@ class Ledger(Protocol):
 class ExpectedMarginalCoverage:
     r"""EMC: :math:`\frac1S \sum_s |o_s(θ) \setminus o(θ_{1:t-1})|` over S hypotheses s.
 
-    :math:`o_s(θ)` are the surface points that would be observed from θ if the object had shape s. It estimates the
-    expectation of the marginal utility, which the other objectives bound. With the target completeness they are
-    stretches of the outline, a pixel side long each.
+    :math:`o_s(θ)` are the surface points that would be observed from θ if the object had shape s.
+    It estimates the expectation of the marginal utility, which the other objectives bound. With the
+    target completeness they are stretches of the outline, a pixel side long each.
     """
 
     info = OBJECTIVE_INFO[EXPECTED]
@@ -122,7 +151,8 @@ class ExpectedMarginalCoverage:
     def coverage(self, situation: Situation) -> ShapeCoverage:
         """Draw hypotheses and evaluate what each view sees of them.
 
-        The newest result is kept: planners that rank the views by more than their value call it twice.
+        The newest result is kept: planners that rank the views by more than their value call it
+        twice.
         """
         surface, scene, ground = situation.surface, situation.scene, situation.ground
         views, visited = situation.views, situation.visited
@@ -145,10 +175,11 @@ class ExpectedMarginalCoverage:
         return np.asarray(self.coverage(situation).gains().mean(axis=0, dtype=float))
 
     def unless_plain(self, situation: Situation, chosen: CameraPose) -> FloatArray | None:
-        """:meth:`evaluate`, or None where the likeliest surface alone shows that the `chosen` view adds several points.
+        """:meth:`evaluate`, or None where the likeliest surface alone shows that the `chosen` view
+        adds several points.
 
-        Drawing shapes takes a fifth of the time of an episode with U: where nothing else needs them, they are left
-        undrawn as long as that is plain.
+        Drawing shapes takes a fifth of the time of an episode with U: where nothing else needs
+        them, they are left undrawn as long as that is plain.
         """
         mean, _ = situation.surface.outline()
         poses = Poses.of([chosen]).joined(situation.visited)

@@ -1,4 +1,6 @@
-"""The planners that know no member of the surface; wiring builds those and others by their names."""
+"""The planners that know no member of the surface; wiring builds those and others by their
+names.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +33,19 @@ def planner_names() -> tuple[str, ...]:
 
 
 __all__ = [
-    "OVERLAP", "PLANNERS", "PLANNER_PLUGINS", "Decision", "DecisionSettings", "GreedyPlanner", "Memory", "Planner",
-    "PluggedPlanner", "RandomPlanner", "RolloutPlanner", "TourPlanner", "UniformPlanner", "planner_names", "proof_of",
+    "OVERLAP",
+    "PLANNERS",
+    "PLANNER_PLUGINS",
+    "Decision",
+    "DecisionSettings",
+    "GreedyPlanner",
+    "Memory",
+    "Planner",
+    "PluggedPlanner",
+    "RandomPlanner",
+    "RolloutPlanner",
+    "TourPlanner",
+    "UniformPlanner",
+    "planner_names",
+    "proof_of",
 ]

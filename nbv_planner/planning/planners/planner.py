@@ -1,4 +1,6 @@
-"""What all planners share: settings, feasible views, cost of travel, ties, first view, record of a decision."""
+"""What all planners share: settings, feasible views, cost of travel, ties, first view, record of a
+decision.
+"""
 
 from __future__ import annotations
 
@@ -46,11 +48,17 @@ PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
 
 
 def _no_planner(name: str, cls: Any) -> str:
-    return "an objective has this name, too" if name in OBJECTIVE_PLUGINS.names else wrong_contract(cls, "decide")
+    return (
+        "an objective has this name, too"
+        if name in OBJECTIVE_PLUGINS.names
+        else wrong_contract(cls, "decide")
+    )
 
 
 PLANNER_PLUGINS = Plugins("planner", (*PLANNERS, *OBJECTIVE_INFO), _no_planner)
-"""Planners of other packages. In tables one may bear the name of its objective: those are not free."""
+"""Planners of other packages. In tables one may bear the name of its objective: those are not
+free.
+"""
 
 
 @dataclass(frozen=True)
@@ -58,65 +66,116 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
     """Which planner, which objective, and further criteria, whatever the surface."""
 
     plugins: ClassVar = {
-        "planner": PLANNER_PLUGINS, "objective": OBJECTIVE_PLUGINS, "phase_one_objective": OBJECTIVE_PLUGINS
+        "planner": PLANNER_PLUGINS,
+        "objective": OBJECTIVE_PLUGINS,
+        "phase_one_objective": OBJECTIVE_PLUGINS,
     }
     planner: str = setting("rollout", "Planner.", choices=PLANNERS)
     objective: str = setting(
-        "IOA", "Objective that ranks the candidate views; in two_phase that of phase 2. rollout takes EMC.",
+        "IOA",
+        "Objective that ranks the candidate views; in two_phase that of phase 2. rollout takes"
+        " EMC.",
         choices=OBJECTIVE_INFO,
     )
     phase_one_objective: str = setting(
-        "CS", "Objective whose maximiser sets the interval in which two_phase chooses.", choices=OBJECTIVE_INFO
+        "CS",
+        "Objective whose maximiser sets the interval in which two_phase chooses.",
+        choices=OBJECTIVE_INFO,
     )
     sweep_views: int = setting(
-        12, "Number of equally spaced views in a turn of uniform; later turns fill the gaps.", ge=1, le=100_000
+        12,
+        "Number of equally spaced views in a turn of uniform; later turns fill the gaps.",
+        ge=1,
+        le=100_000,
     )
-    planner_seed: int = setting(0, "Seed of random, and of the posterior shapes of EMC and rollout.", ge=0, le=2**53)
+    planner_seed: int = setting(
+        0, "Seed of random, and of the posterior shapes of EMC and rollout.", ge=0, le=2**53
+    )
     first_views: int = setting(
-        12, "rollout: number of views of largest EMC that are looked ahead from; tour: of largest EMC per second.", ge=1
+        12,
+        "rollout: number of views of largest EMC that are looked ahead from; tour: of largest EMC"
+        " per second.",
+        ge=1,
     )
     deadline: float = setting(
-        1.0, "rollout: time for a decision, after which the best answer so far is taken.", unit="s", gt=0.0,
+        1.0,
+        "rollout: time for a decision, after which the best answer so far is taken.",
+        unit="s",
+        gt=0.0,
         read_only=False,
     )
     hybrid_factor: float = setting(
-        2.0, "hybrid: largest ratio of its regret bound to that of U in the long run.", ge=1.0,
+        2.0,
+        "hybrid: largest ratio of its regret bound to that of U in the long run.",
+        ge=1.0,
         read_only=False,
     )
     hybrid_share: float = setting(
-        0.5, "hybrid: fraction of the bound of U that must be seen for the rollout to be followed regardless.",
-        gt=0.0, le=1.0, read_only=False,
+        0.5,
+        "hybrid: fraction of the bound of U that must be seen for the rollout to be followed"
+        " regardless.",
+        gt=0.0,
+        le=1.0,
+        read_only=False,
     )
     near_optimal_epsilon: float = setting(
-        1.0, "Regret of one round, surface points, for which T0 of theorem 4.1 is told where it is proved.", gt=0.0,
+        1.0,
+        "Regret of one round, surface points, for which T0 of theorem 4.1 is told where it is"
+        " proved.",
+        gt=0.0,
     )
     travel_weight: float = setting(
-        0.0, "Cost of travel: utility lost per metre of the way; uniform and random only report it.",
-        unit="1/m", ge=0.0, read_only=False,
+        0.0,
+        "Cost of travel: utility lost per metre of the way; uniform and random only report it.",
+        unit="1/m",
+        ge=0.0,
+        read_only=False,
     )
     revisit_radius: float = setting(
-        0.1, "Candidates nearer than this to a view already taken are left out.", unit="rad", ge=0.0, le=math.pi,
+        0.1,
+        "Candidates nearer than this to a view already taken are left out.",
+        unit="rad",
+        ge=0.0,
+        le=math.pi,
         read_only=False,
     )
     look_every: float = setting(
-        0.0, "Way from look to look of a sensor that runs while the robot drives (integrate: always): tour counts what "
-        "is seen on the way, and a simulated episode looks there; 0: at views only.", unit="m", ge=0.0, read_only=False,
+        0.0,
+        "Way from look to look of a sensor that runs while the robot drives (integrate: always):"
+        " tour counts what is seen on the way, and a simulated episode looks there; 0: at views"
+        " only.",
+        unit="m",
+        ge=0.0,
+        read_only=False,
     )
     refine: bool = setting(
-        False, "Refine the best candidate of greedy, two_phase or rollout between its neighbours.", read_only=False
+        False,
+        "Refine the best candidate of greedy, two_phase or rollout between its neighbours.",
+        read_only=False,
     )
     tie_tolerance: float = setting(
-        1e-9, "Relative difference below which two utilities count as equal; the first candidate wins.",
-        ge=0.0, lt=1.0, read_only=False,
+        1e-9,
+        "Relative difference below which two utilities count as equal; the first candidate wins.",
+        ge=0.0,
+        lt=1.0,
+        read_only=False,
     )
     first_candidate: int = setting(
-        -1, "Index of the candidate to take as first view if it may be chosen; -1 lets the planner choose.", ge=-1
+        -1,
+        "Index of the candidate to take as first view if it may be chosen; -1 lets the planner"
+        " choose.",
+        ge=-1,
     )
 
     @property
     def label(self) -> str:
-        """Short name for tables: the objective of greedy, both of two_phase (`CS-U`), else the planner's name."""
-        labels = {"greedy": self.objective, "two_phase": f"{self.phase_one_objective}-{self.objective}"}
+        """Short name for tables: the objective of greedy, both of two_phase (`CS-U`), else the
+        planner's name.
+        """
+        labels = {
+            "greedy": self.objective,
+            "two_phase": f"{self.phase_one_objective}-{self.objective}",
+        }
         return labels.get(self.planner, self.planner)
 
     @property
@@ -129,15 +188,17 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
 
     @property
     def draws_shapes(self) -> bool:
-        """Whether the planner depends on posterior shapes, for which a belief must carry its evidence."""
+        """Whether the planner depends on posterior shapes, for which a belief must carry its
+        evidence.
+        """
         return EXPECTED in self.used_objectives
 
 
 def named_choice(given: Mapping[str, str], planner: str) -> dict[str, str]:
     """Complete those of :data:`PLANNER_CHOICE` that were given to choose a planner.
 
-    If the `planner` without them uses no objectives, an objective alone selects greedy, and with one for phase 1
-    two_phase.
+    If the `planner` without them uses no objectives, an objective alone selects greedy, and with
+    one for phase 1 two_phase.
     """
     if "planner" in given or planner not in ON_SHAPES or not given:
         return dict(given)
@@ -145,8 +206,9 @@ def named_choice(given: Mapping[str, str], planner: str) -> dict[str, str]:
 
 
 LEAST_PROMISE = 1.0
-"""Surface points. Where no view is expected to add as many, the posterior shapes hold no more information: if points
-are unseen nevertheless, the shapes are smoother than the object, and their differences between views are chance."""
+"""Surface points. Where no view is expected to add as many, the posterior shapes hold no more
+information: if points are unseen nevertheless, the shapes are smoother than the object, and their
+differences between views are chance."""
 OVERLAP = "overlap"
 """Rule of a view that is to tell whether what was seen is right."""
 # Views that are this part as far from those taken as the farthest tell about as much.
@@ -162,18 +224,21 @@ class Decision:
     view: CameraPose  #: where to go.
     utility: float  #: value of the objective there.
     score: float  #: utility less the cost of travel; what greedy and two_phase maximise.
-    runner_up: float  #: view angle of the candidate that would have been next, radians; NaN if there is none.
-    margin: float  #: score above the runner-up's; NaN if there is none. Negative only if the score did not decide.
+    #: view angle of the candidate that would have been next, radians; NaN if there is none.
+    runner_up: float
+    #: score above the runner-up's; NaN if there is none. Negative only if the score did not decide.
+    margin: float
     candidates: Poses  #: all V candidate views.
     utilities: FloatArray  #: value of the objective at each, shape (V,).
     costs: FloatArray  #: cost of travel to each, shape (V,).
-    #: why the camera may not go there, sums of :class:`~nbv_planner.planning.view_space.Exclusion`, 0 where it may,
-    #: shape (V,).
+    #: why the camera may not go there, sums of :class:`~nbv_planner.planning.view_space.Exclusion`,
+    #: 0 where it may, shape (V,).
     excluded: ExclusionArray
-    #: which rule chose: the planner's label, or `first_candidate`; in hybrid `rollout` or `U`; `U` also where EMC is
-    #: next to 0.
+    #: which rule chose: the planner's label, or `first_candidate`; in hybrid `rollout` or `U`; `U`
+    #: also where EMC is next to 0.
     decided_by: str = ""
-    #: surface points that each is expected to add, whatever the objective, shape (V,); None where that was not asked
+    #: surface points that each is expected to add, whatever the objective, shape (V,); None where
+    #: that was not asked
     #: for: nothing bars any of them, or the view chosen plainly adds some.
     promised: FloatArray | None = None
 
@@ -190,23 +255,31 @@ class Decision:
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """What a planner chooses from: the situation, whose views are the candidates, and of each what follows, (V,)."""
+    """What a planner chooses from: the situation, whose views are the candidates, and of each what
+    follows, (V,).
+    """
 
     situation: Situation
     scores: FloatArray  #: value of the objective less the cost of travel.
     costs: FloatArray  #: cost of travel.
     feasible: BoolArray  #: whether it may be chosen, as one may.
-    until: float  #: when to be done with what can be cut short, on the clock of :func:`time.perf_counter`, seconds.
+    #: when to be done with what can be cut short, on the clock of :func:`time.perf_counter`,
+    #: seconds.
+    until: float
 
 
 def as_found(scene: Scene, checks: Sequence[Check]) -> Scene:
-    """The scene with the sensor that the scans show, where it sees less than declared and that is to be adapted to."""
+    """The scene with the sensor that the scans show, where it sees less than declared and that is
+    to be adapted to.
+    """
     lacking = {check.name: check.score for check in checks if check.level is Level.NOTED}
     field, far = (1.0 - lacking.get(name, 0.0) for name in ("field_of_view", "range"))
     if field == far == 1.0:
         return scene
     try:
-        return dataclasses.replace(scene, field_of_view=field * scene.field_of_view, range_max=far * scene.range_max)
+        return dataclasses.replace(
+            scene, field_of_view=field * scene.field_of_view, range_max=far * scene.range_max
+        )
     except SettingError:  # next to nothing is left
         return scene
 
@@ -221,29 +294,43 @@ class Planner(ABC):
     """Whether the choice depends on the objective."""
 
     def __init__(
-        self, objective: Objective, scene: Scene, views: ViewSpace, settings: DecisionSettings,
+        self,
+        objective: Objective,
+        scene: Scene,
+        views: ViewSpace,
+        settings: DecisionSettings,
         reader: Reader = lambda surface: surface,
     ) -> None:
-        """Put the parts together; the `reader` gives the surface of what is believed, which may be one itself.
+        """Put the parts together; the `reader` gives the surface of what is believed, which may be
+        one itself.
 
         Raises:
-            SettingError: `first_candidate` is not among the candidates, or the objective takes no account of noise.
+            SettingError: `first_candidate` is not among the candidates, or the objective takes no
+                account of noise.
         """
         number = len(views.candidates)
         if settings.first_candidate >= number:
-            raise SettingError(f"first_candidate: {settings.first_candidate} must be < {number} (num_views)")
+            raise SettingError(
+                f"first_candidate: {settings.first_candidate} must be < {number} (num_views)"
+            )
         if settings.seen_std and not objective.info.counts_noise:
-            raise SettingError(f"seen_std: objective {objective.info.id} takes no account of noise; must be 0")
+            raise SettingError(
+                f"seen_std: objective {objective.info.id} takes no account of noise; must be 0"
+            )
         self._objective, self._scene, self._reader = objective, scene, reader
         self.settings = settings  #: criteria besides the objective.
         self.views = views  #: candidate views.
         #: regret ledger of earlier rounds, None if its decisions do not depend on them.
         self.ledger: Ledger | None = None
-        #: EMC, whatever the objective: tells whether any view is worth it where some are barred; None: not judged.
+        #: EMC, whatever the objective: tells whether any view is worth it where some are barred;
+        #: None: not judged.
         self.expected: ExpectedMarginalCoverage | None = None
-        self.fallback: Objective | None = None  #: decides where EMC promises nothing; None: EMC all the same.
-        self.takes_scans = False  #: whether it has a map of its own and depends on what it has `heard`.
-        self.heard: tuple[tuple[Scan, CameraPose], ...] = ()  #: scans that counted, and the poses they were taken at.
+        #: decides where EMC promises nothing; None: EMC all the same.
+        self.fallback: Objective | None = None
+        #: whether it has a map of its own and depends on what it has `heard`.
+        self.takes_scans = False
+        #: scans that counted, and the poses they were taken at.
+        self.heard: tuple[tuple[Scan, CameraPose], ...] = ()
 
     @property
     def circle(self) -> float:
@@ -251,31 +338,44 @@ class Planner(ABC):
         return self._scene.view_distance
 
     def snapshot(self) -> Planner:
-        """Return a planner that decides as this one does now, independent of later settings of this one."""
+        """Return a planner that decides as this one does now, independent of later settings of this
+        one.
+        """
         twin = copy.copy(self)
         twin.views = copy.copy(self.views)
         return twin
 
     def believe(self, belief: Believed, stands: CameraPose | None) -> None:
-        """Let the ground hold what the object may occupy, and the camera stand somewhere, None if not known."""
+        """Let the ground hold what the object may occupy, and the camera stand somewhere, None if
+        not known.
+        """
         self.views.believe(belief, stands, self._scene.radius_max)
 
     @abstractmethod
     def _rank(self, options: Options) -> FloatArray:
-        """Return what is maximised over the feasible candidates, shape (V,); -inf leaves a candidate out."""
+        """Return what is maximised over the feasible candidates, shape (V,); -inf leaves a
+        candidate out.
+        """
 
     def decide(
-        self, belief: Believed, *, current_view: CameraPose | None = None, visited: Sequence[CameraPose] = (),
-        now: float = 0.0, overlapping: bool = False,
+        self,
+        belief: Believed,
+        *,
+        current_view: CameraPose | None = None,
+        visited: Sequence[CameraPose] = (),
+        now: float = 0.0,
+        overlapping: bool = False,
     ) -> Decision | None:
         """Choose the next best view; None if no candidate is feasible.
 
-        One that is to be `overlapping` goes between views taken, where it sees most of what they saw at another
-        incidence: as far, by the angle about the centre, from the nearest of them as any, and of those the best.
+        One that is to be `overlapping` goes between views taken, where it sees most of what they
+        saw at another incidence: as far, by the angle about the centre, from the nearest of them as
+        any, and of those the best.
 
-        Deciding changes nothing: the same inputs give the same decision. Errors common to views do not count. The cost
-        of travel depends on `current_view`, None if not known; `visited` are the views taken so far, `now` is the time,
-        seconds, for views that are unreachable for a while.
+        Deciding changes nothing: the same inputs give the same decision. Errors common to views do
+        not count. The cost of travel depends on `current_view`, None if not known; `visited` are
+        the views taken so far, `now` is the time, seconds, for views that are unreachable for a
+        while.
         """
         s, candidates = self.settings, self.views.candidates
         until = time.perf_counter() + s.deadline
@@ -297,34 +397,71 @@ class Planner(ABC):
         if s.refine and self.refinable and decided_by == s.label:
             views = self.views.around(best)
             apart = self.views.apart(views, visited, s.revisit_radius)
-            views = views.chosen(self.views.allowed(views) & apart & (self.views.off_ground(views) == 0))
+            views = views.chosen(
+                self.views.allowed(views) & apart & (self.views.off_ground(views) == 0)
+            )
             view, utility, score = self._refined(options, views, (view, utility, score))
-        promised = utilities if self._objective.info.counts_new else self._promised(view, excluded, situation)
-        return self._entered(visited, Decision(
-            view, utility, score, runner_up, margin, candidates, utilities, costs, excluded, decided_by, promised
-        ))
+        promised = (
+            utilities
+            if self._objective.info.counts_new
+            else self._promised(view, excluded, situation)
+        )
+        return self._entered(
+            visited,
+            Decision(
+                view,
+                utility,
+                score,
+                runner_up,
+                margin,
+                candidates,
+                utilities,
+                costs,
+                excluded,
+                decided_by,
+                promised,
+            ),
+        )
 
     def _entered(self, visited: Sequence[CameraPose], decision: Decision) -> Decision:
-        """The decision, after the views taken, once it is in the ledger of a planner that has one."""
+        """The decision, after the views taken, once it is in the ledger of a planner that has
+        one.
+        """
         return decision
 
-    def _promised(self, chosen: CameraPose, excluded: ExclusionArray, situation: Situation) -> FloatArray | None:
-        """EMC of all candidates, shape (V,), where some are barred, unless the `chosen` view plainly adds points."""
-        if self.expected is None or not situation.surface.drawable or not self.views.barred(excluded).any():
+    def _promised(
+        self, chosen: CameraPose, excluded: ExclusionArray, situation: Situation
+    ) -> FloatArray | None:
+        """EMC of all candidates, shape (V,), where some are barred, unless the `chosen` view
+        plainly adds points.
+        """
+        if (
+            self.expected is None
+            or not situation.surface.drawable
+            or not self.views.barred(excluded).any()
+        ):
             return None
         return self.expected.unless_plain(situation, chosen)
 
     def evaluate(
-        self, belief: Believed, views: Poses, *, current_view: CameraPose | None = None,
+        self,
+        belief: Believed,
+        views: Poses,
+        *,
+        current_view: CameraPose | None = None,
         visited: Sequence[CameraPose] = (),
     ) -> tuple[FloatArray, FloatArray]:
-        """Value of the objective at any `views`, and the cost of travel to each, shape (V,); changes nothing."""
+        """Value of the objective at any `views`, and the cost of travel to each, shape (V,);
+        changes nothing.
+        """
         return self._valued(self._situation(belief, views, current_view, visited))
 
     def _ranked(
         self, options: Options, utilities: FloatArray, between: Sequence[CameraPose]
     ) -> tuple[FloatArray, str]:
-        """What is maximised, shape (V,), and by which rule: its own, or that of a view `between` others, if any."""
+        """What is maximised, shape (V,), and by which rule: its own, or that of a view `between`
+        others, if any.
+        """
         ranks = self._rank(options)
         if between:
             far = aside(self.views.candidates, between) * options.feasible
@@ -336,14 +473,23 @@ class Planner(ABC):
         return ranks, self.settings.label
 
     def _valued(self, situation: Situation) -> tuple[FloatArray, FloatArray]:
-        return self._objective.evaluate(situation), self._costs(situation.views, situation.current_view)
+        return self._objective.evaluate(situation), self._costs(
+            situation.views, situation.current_view
+        )
 
     def _situation(
-        self, belief: Believed, views: Poses, current_view: CameraPose | None, visited: Sequence[CameraPose]
+        self,
+        belief: Believed,
+        views: Poses,
+        current_view: CameraPose | None,
+        visited: Sequence[CameraPose],
     ) -> Situation:
         surface = self._reader(belief.by_noise)
         centre = self.views.centre
-        scene, taken = as_found(self._scene, surface.checks), Poses.of(self._looked(visited)).about(centre)
+        scene, taken = (
+            as_found(self._scene, surface.checks),
+            Poses.of(self._looked(visited)).about(centre),
+        )
         stands = current_view and current_view.about(centre)
         return Situation(surface, scene, views, taken, self.views.ground, stands)
 
@@ -356,11 +502,15 @@ class Planner(ABC):
         return bounds - options.costs
 
     def _costs(self, views: Poses, current_view: CameraPose | None) -> FloatArray:
-        """Cost of each view: its own, and λ times the distance there, on the view circle λ·|Δθ|·d_cam."""
+        """Cost of each view: its own, and λ times the distance there, on the view circle
+        λ·|Δθ|·d_cam.
+        """
         own = self.views.extras(views)[0]
         if current_view is None or self.settings.travel_weight == 0.0:
             return own
-        return own + self.settings.travel_weight * np.minimum(self.views.drive(current_view, views), _FARTHEST)
+        return own + self.settings.travel_weight * np.minimum(
+            self.views.drive(current_view, views), _FARTHEST
+        )
 
     def _first_best(self, ranks: FloatArray) -> int:
         """First candidate whose rank is the largest up to the tie tolerance."""
@@ -370,7 +520,9 @@ class Planner(ABC):
     def _refined(
         self, options: Options, views: Poses, coarse: tuple[CameraPose, float, float]
     ) -> tuple[CameraPose, float, float]:
-        """View, utility and score of the best of `views`, if better than those of the best candidate, `coarse`."""
+        """View, utility and score of the best of `views`, if better than those of the best
+        candidate, `coarse`.
+        """
         if len(views) == 0:
             return coarse
         utilities, costs = self._valued(dataclasses.replace(options.situation, views=views))
@@ -380,8 +532,12 @@ class Planner(ABC):
         return fine if fine[2] > coarse[2] else coarse
 
 
-def _runner_up(ranks: FloatArray, scores: FloatArray, best: int, view_angles: FloatArray) -> tuple[float, float]:
-    """View angle of the candidate ranked next to the best and how far the best's score is above its score."""
+def _runner_up(
+    ranks: FloatArray, scores: FloatArray, best: int, view_angles: FloatArray
+) -> tuple[float, float]:
+    """View angle of the candidate ranked next to the best and how far the best's score is above its
+    score.
+    """
     others = ranks.copy()
     others[best] = -np.inf
     second = int(np.argmax(others))

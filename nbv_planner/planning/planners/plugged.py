@@ -1,4 +1,6 @@
-"""Rivals and planners of other packages: the contract for them, and how each decides as a :class:`Planner`."""
+"""Rivals and planners of other packages: the contract for them, and how each decides as a
+:class:`Planner`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,12 @@ import numpy as np
 from nbv_planner.errors import PluginError, SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import Objective, Situation
-from nbv_planner.planning.planners.planner import PLANNER_PLUGINS, DecisionSettings, Options, Planner
+from nbv_planner.planning.planners.planner import (
+    PLANNER_PLUGINS,
+    DecisionSettings,
+    Options,
+    Planner,
+)
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.surface.seam import Reader
 from nbv_planner.world.pose import CameraPose, Poses
@@ -21,10 +28,14 @@ from nbv_planner.world.scene import Scene
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Memory(Situation):
-    """The situation of a planner of another package; its V `views` are those that may be chosen now."""
+    """The situation of a planner of another package; its V `views` are those that may be chosen
+    now.
+    """
 
-    travel: FloatArray  #: length of the camera's way to each view, shape (V,), metres; inf without a way, 0 if unknown.
-    seed: int  #: `planner_seed`: `numpy.random.default_rng([seed, len(visited)])` makes an episode repeatable.
+    #: length of the camera's way to each view, shape (V,), metres; inf without a way, 0 if unknown.
+    travel: FloatArray
+    #: `planner_seed`: `numpy.random.default_rng([seed, len(visited)])` makes an episode repeatable.
+    seed: int
     candidates: Poses  #: all views of the view space, also those that may not be chosen now.
     settings: DecisionSettings  #: noise of the sensor, target, number of hypotheses.
     scans: Sequence[Scan]  #: one for each view taken, of planners that take them.
@@ -32,25 +43,34 @@ class Memory(Situation):
 
 
 class PluggedPlanner(Planner):
-    """Ask a rival or the planner of another package for its choice among the candidates that may be chosen.
+    """Ask a rival or the planner of another package for its choice among the candidates that may be
+    chosen.
 
-    That one has a method `decide(situation)` with a :class:`Memory`; docs/extend.md says what it returns. With a class
-    attribute `takes_scans = True` it has a map of its own and is given the scans. Only from ranks a runner-up follows.
-    Values that are reported as utilities are those of `objective`.
+    That one has a method `decide(situation)` with a :class:`Memory`; docs/extend.md says what it
+    returns. With a class attribute `takes_scans = True` it has a map of its own and is given the
+    scans. Only from ranks a runner-up follows. Values that are reported as utilities are those of
+    `objective`.
     """
 
     refinable = False
     heeds_objective = False
 
     def __init__(
-        self, objective: Objective, scene: Scene, views: ViewSpace, settings: DecisionSettings, reader: Reader
+        self,
+        objective: Objective,
+        scene: Scene,
+        views: ViewSpace,
+        settings: DecisionSettings,
+        reader: Reader,
     ) -> None:
         super().__init__(objective, scene, views, settings, reader)
         self._plugin = PLANNER_PLUGINS.named(settings.planner)
         self._chosen_with, self._own = settings, self._plugin.build(settings)
         self.takes_scans = getattr(self._own, "takes_scans", False)
         if self.takes_scans and views.follows_object:
-            raise SettingError(f"planner {settings.planner}: takes scans itself, for which the scene must be known")
+            raise SettingError(
+                f"planner {settings.planner}: takes scans itself, for which the scene must be known"
+            )
 
     def _rank(self, options: Options) -> FloatArray:
         if self._chosen_with is not self.settings:  # a parameter has changed at run time
@@ -70,10 +90,18 @@ class PluggedPlanner(Planner):
         stands = situation.current_view
         travel = np.zeros(len(views)) if stands is None else self.views.drive(stands, views)
         return Memory(
-            surface=situation.surface, scene=situation.scene, views=views, visited=situation.visited,
-            ground=situation.ground, current_view=stands, travel=travel, seed=self.settings.planner_seed,
-            candidates=self.views.candidates, settings=self.settings,
-            scans=[scan for scan, _ in self.heard], poses=[pose for _, pose in self.heard],
+            surface=situation.surface,
+            scene=situation.scene,
+            views=views,
+            visited=situation.visited,
+            ground=situation.ground,
+            current_view=stands,
+            travel=travel,
+            seed=self.settings.planner_seed,
+            candidates=self.views.candidates,
+            settings=self.settings,
+            scans=[scan for scan, _ in self.heard],
+            poses=[pose for _, pose in self.heard],
         )
 
     def _ranks(self, answer: Any, views: Poses) -> FloatArray:
@@ -83,11 +111,13 @@ class PluggedPlanner(Planner):
         elif isinstance(answer, (int, np.integer)) and not isinstance(answer, bool):
             ranks = np.where(np.arange(len(views)) == answer, 0.0, -np.inf)
         else:
-            ranks = np.asarray(answer if isinstance(answer, (np.ndarray, list, tuple)) else np.nan, dtype=float)
+            ranks = np.asarray(
+                answer if isinstance(answer, (np.ndarray, list, tuple)) else np.nan, dtype=float
+            )
         if ranks.shape != (len(views),) or np.isnan(ranks).any() or not np.isfinite(ranks.max()):
             raise self._error(
-                f"decide returned {str(answer)[:60]!r}; must be an index < {len(views)}, one of the views, or as many "
-                "ranks as there are views"
+                f"decide returned {str(answer)[:60]!r}; must be an index < {len(views)}, one of the"
+                " views, or as many ranks as there are views"
             )
         return ranks
 

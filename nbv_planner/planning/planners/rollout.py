@@ -1,4 +1,6 @@
-"""The rollout planner: choose the view after which the fewest further views are expected, over posterior shapes."""
+"""The rollout planner: choose the view after which the fewest further views are expected, over
+posterior shapes.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +20,15 @@ from nbv_planner.world.pose import CameraPose, Poses
 _ROUNDING = 1e-6
 
 
-def views_to_go(coverage: ShapeCoverage, first: IntArray, allowed: BoolArray, target_coverage: float) -> FloatArray:
-    r"""Count the views until `target_coverage`, in (0, 1], of each shape has been seen, shape (S, K).
+def views_to_go(
+    coverage: ShapeCoverage, first: IntArray, allowed: BoolArray, target_coverage: float
+) -> FloatArray:
+    r"""Count the views until `target_coverage`, in (0, 1], of each shape has been seen, shape (S,
+    K).
 
-    The indices of K views to compare are in `first`. After that the greedy planner that knows the shape continues, with
-    views that are `allowed`, shape (V,). Of the last view only the needed part of what it adds counts. A remainder that
-    no view would see counts as one view.
+    The indices of K views to compare are in `first`. After that the greedy planner that knows the
+    shape continues, with views that are `allowed`, shape (V,). Of the last view only the needed
+    part of what it adds counts. A remainder that no view would see counts as one view.
     """
     visible, gain = coverage.visible[:, allowed], coverage.gains()[:, first].astype(float)
     unseen = coverage.unseen[:, None, :] * (1.0 - coverage.visible[:, first])
@@ -42,9 +47,13 @@ def views_to_go(coverage: ShapeCoverage, first: IntArray, allowed: BoolArray, ta
 
 
 def _part_of_view(needed: FloatArray, gain: FloatArray) -> FloatArray:
-    """Part of a view that is needed: none where nothing is, all of it where it does not add enough, or without end."""
+    """Part of a view that is needed: none where nothing is, all of it where it does not add enough,
+    or without end.
+    """
     short = needed > _ROUNDING
-    part = np.divide(needed, gain, out=short.astype(float), where=short & (gain > needed) & (gain < np.inf))
+    part = np.divide(
+        needed, gain, out=short.astype(float), where=short & (gain > needed) & (gain < np.inf)
+    )
     return np.asarray(part)
 
 
@@ -57,7 +66,9 @@ _DECIMALS = 9
 
 
 def mean_in_time(parts: Iterable[FloatArray], until: float) -> FloatArray:
-    """Mean over the shapes, of which `parts` (s, K) come in turn, or over those done in time, shape (K,)."""
+    """Mean over the shapes, of which `parts` (s, K) come in turn, or over those done in time, shape
+    (K,).
+    """
     total, done = np.zeros(1), 0
     for part in parts:
         total, done = total + part.sum(axis=0), done + len(part)
@@ -69,11 +80,12 @@ def mean_in_time(parts: Iterable[FloatArray], until: float) -> FloatArray:
 class RolloutPlanner(Planner):
     r"""Minimise the mean number of views to go (rollout; Bertsekas 2013) over posterior shapes.
 
-    For each of the `first_views` feasible candidates of largest score and each shape the cover is completed greedily
-    on that shape until `target_coverage`. The candidate with the smallest mean number of views wins, the one of larger
-    score among equals. At the `deadline` the mean is taken over the shapes done so far (those of a first block at
-    least); only then does a decision depend on the speed of the machine. With `refine` the views around the winner are
-    compared with it in the same way, if there is time.
+    For each of the `first_views` feasible candidates of largest score and each shape the cover is
+    completed greedily on that shape until `target_coverage`. The candidate with the smallest mean
+    number of views wins, the one of larger score among equals. At the `deadline` the mean is taken
+    over the shapes done so far (those of a first block at least); only then does a decision depend
+    on the speed of the machine. With `refine` the views around the winner are compared with it in
+    the same way, if there is time.
     """
 
     _objective: ExpectedMarginalCoverage
@@ -95,13 +107,17 @@ class RolloutPlanner(Planner):
     ) -> FloatArray:
         """Mean over the shapes of :func:`views_to_go`, shape (K,)."""
         target = self.settings.target_coverage
-        parts = (views_to_go(part, first, allowed, target) for part in coverage.blocks(_SHAPES_AT_A_TIME))
+        parts = (
+            views_to_go(part, first, allowed, target) for part in coverage.blocks(_SHAPES_AT_A_TIME)
+        )
         return mean_in_time(parts, until)
 
     def _refined(
         self, options: Options, views: Poses, coarse: tuple[CameraPose, float, float]
     ) -> tuple[CameraPose, float, float]:
-        """View, utility and score of the first of the best candidate, `coarse`, and `views` with the fewest to go."""
+        """View, utility and score of the first of the best candidate, `coarse`, and `views` with
+        the fewest to go.
+        """
         if time.perf_counter() > options.until:
             return coarse
         fine = Poses.of([coarse[0]]).joined(views.chosen(slice(None, None, _OF_VIEWS_AROUND)))
@@ -109,8 +125,13 @@ class RolloutPlanner(Planner):
         views = situation.views.joined(fine)
         coverage = self._objective.coverage(dataclasses.replace(situation, views=views))
         first = len(options.scores) + np.arange(len(fine))
-        allowed = np.append(options.feasible, np.zeros(len(fine), dtype=bool))  # candidates alone follow
-        best = int(np.argmin(np.round(self._mean_views(coverage, first, allowed, options.until), _DECIMALS)))
+        # candidates alone follow
+        allowed = np.append(options.feasible, np.zeros(len(fine), dtype=bool))
+        best = int(
+            np.argmin(
+                np.round(self._mean_views(coverage, first, allowed, options.until), _DECIMALS)
+            )
+        )
         utility = float(coverage.gains()[:, first[best]].mean(dtype=float))
         cost = float(self._costs(fine, situation.current_view)[best])
         return coarse if best == 0 else (fine[best], utility, utility - cost)

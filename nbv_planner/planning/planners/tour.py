@@ -1,4 +1,6 @@
-"""The tour planner: go where the target is expected to be reached soonest from, over posterior shapes."""
+"""The tour planner: go where the target is expected to be reached soonest from, over posterior
+shapes.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, angle_difference, wrap_angle
+from nbv_planner.geometry import (
+    TWO_PI,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    angle_difference,
+    wrap_angle,
+)
 from nbv_planner.planning.motion import leg_time, route_time, time_matrix, with_looks
 from nbv_planner.planning.planners.planner import Options
 from nbv_planner.planning.planners.rollout import RolloutPlanner, mean_in_time
@@ -19,14 +28,15 @@ from nbv_planner.world.pose import CameraPose
 
 # Points below this count as none: they are rounding errors.
 _ROUNDING = 1e-4
-# How far a sweep may go in the direction that it leaves again, in parts of all views around the object.
+# How far a sweep may go in the direction that it leaves again, in parts of all views around the
+# object.
 _TURNS = (0.0, 0.01, 0.02, 0.04, 0.06, 0.09, 0.13, 0.18, 0.25, 0.34)
 # How far a sweep may go on beyond where it has to, likewise: there fewer views may do.
 _BEYOND = (0.0, 0.03)
 # Sweeps that are worked out, of all that complete a shape: the shortest.
 _SWEEPS = 2
-# Part of what is left of a shape that is to be seen at least. A shape that is complete already is wrong: whoever asks
-# for a view does not think so.
+# Part of what is left of a shape that is to be seen at least. A shape that is complete already is
+# wrong: whoever asks for a view does not think so.
 _LEFT = 0.3
 # Tours lead through this many views at most, the best ones around the object.
 _MOST_VIEWS = 128
@@ -44,13 +54,17 @@ class Ring:
 
     @cached_property
     def way(self) -> FloatArray:
-        """Time to each view from the first one, counter-clockwise through all between, two turns, shape (2V,)."""
+        """Time to each view from the first one, counter-clockwise through all between, two turns,
+        shape (2V,).
+        """
         size = len(self.times)
         legs = self.times[np.arange(size), (np.arange(size) + 1) % size]
         return np.concatenate([[0.0], np.cumsum(np.tile(legs, 2))[:-1]])
 
     def sweep(self, first: IntArray, ahead: IntArray, back: IntArray) -> FloatArray:
-        """Time to go from `first` so many places counter-clockwise, and so many clockwise, the shorter way twice."""
+        """Time to go from `first` so many places counter-clockwise, and so many clockwise, the
+        shorter way twice.
+        """
         size = len(self.times)
         one = self.way[first + ahead] - self.way[first]
         other = self.way[first + size] - self.way[first + size - back]
@@ -58,7 +72,8 @@ class Ring:
 
 
 def first_seen(visible: FloatArray) -> tuple[IntArray, IntArray]:
-    """Places from each view, counter-clockwise and clockwise, to the first that sees a cell, shape (S, V, M) each.
+    """Places from each view, counter-clockwise and clockwise, to the first that sees a cell, shape
+    (S, V, M) each.
 
     The V views of a ring see cells as in `visible`, shape (S, V, M); V places where none does.
     """
@@ -66,36 +81,52 @@ def first_seen(visible: FloatArray) -> tuple[IntArray, IntArray]:
     place = np.arange(size, dtype=np.int32)[:, None]
     found = []
     for seen in (visible > 0.0, visible[:, ::-1] > 0.0):
-        at = np.where(np.concatenate([seen, seen], axis=1), np.vstack([place, place + size]), np.int32(2 * size))
+        at = np.where(
+            np.concatenate([seen, seen], axis=1),
+            np.vstack([place, place + size]),
+            np.int32(2 * size),
+        )
         following = np.minimum.accumulate(at[:, ::-1], axis=1)[:, ::-1][:, :size]
         found.append(np.minimum(following - place, size))
     return found[0], found[1][:, ::-1]
 
 
-def seconds_to_go(coverage: ShapeCoverage, ring: Ring, first: IntArray, target_coverage: float) -> FloatArray:
-    r"""Time until `target_coverage`, in (0, 1], of each shape has been seen, once at the first view, shape (S, K), s.
+def seconds_to_go(
+    coverage: ShapeCoverage, ring: Ring, first: IntArray, target_coverage: float
+) -> FloatArray:
+    r"""Time until `target_coverage`, in (0, 1], of each shape has been seen, once at the first
+    view, shape (S, K), s.
 
-    The views of the `coverage` are those of the ring, and the indices of K of them to begin with are in `first`. The
-    rest is a good tour of one that knows the shape: the best of those through a greedy cover by views of a window
-    around the first one, for some windows in which the target can be reached and for all views. A window is swept in
-    one direction, or first a bit in the other one and then back. Of the last view only the needed part of its time
-    counts, and a remainder that no view would see counts as one view. So where travel takes no time it is
+    The views of the `coverage` are those of the ring, and the indices of K of them to begin with
+    are in `first`. The rest is a good tour of one that knows the shape: the best of those through a
+    greedy cover by views of a window around the first one, for some windows in which the target can
+    be reached and for all views. A window is swept in one direction, or first a bit in the other
+    one and then back. Of the last view only the needed part of its time counts, and a remainder
+    that no view would see counts as one view. So where travel takes no time it is
     :func:`nbv_planner.planning.planners.rollout.views_to_go` times the time of a view, or less.
     """
     part, rest, owed = _after_first(coverage, first, target_coverage)
     windows = list(_windows(coverage.visible, ring, first, rest, owed))
     number = len(windows)
     seconds = _covering_time(
-        coverage.visible, ring, np.tile(first, number), np.tile(rest, (1, number, 1)), np.tile(owed, number),
+        coverage.visible,
+        ring,
+        np.tile(first, number),
+        np.tile(rest, (1, number, 1)),
+        np.tile(owed, number),
         np.concatenate(windows, axis=1),
     )
-    return np.asarray(ring.dwell * part + seconds.reshape(len(owed), number, len(first)).min(axis=1))
+    return np.asarray(
+        ring.dwell * part + seconds.reshape(len(owed), number, len(first)).min(axis=1)
+    )
 
 
 def _after_first(
     coverage: ShapeCoverage, first: IntArray, target_coverage: float
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Part of the first view that is needed, shape (S, K), what is left then, (S, K, M), and what is owed, (S, K)."""
+    """Part of the first view that is needed, shape (S, K), what is left then, (S, K, M), and what
+    is owed, (S, K).
+    """
     gain = coverage.gains()[:, first].astype(float)
     left = coverage.unseen.sum(axis=1, dtype=float)
     needed = np.maximum(left - (1.0 - target_coverage) * coverage.points, _LEFT * left)[:, None]
@@ -104,10 +135,11 @@ def _after_first(
 
 
 def seen_on_legs(visible: FloatArray, angle: FloatArray, start: float) -> FloatArray:
-    """What is seen on the legs from the polar angle `start` to each view, shape (S, V, M): all that views between see.
+    """What is seen on the legs from the polar angle `start` to each view, shape (S, V, M): all that
+    views between see.
 
-    The V views at the polar angles `angle`, radians, see cells as in `visible`, shape (S, V, M), and the legs go by the
-    shorter arc.
+    The V views at the polar angles `angle`, radians, see cells as in `visible`, shape (S, V, M),
+    and the legs go by the shorter arc.
     """
     ahead, seen = angle_difference(angle, start), visible.copy()
     for side in (ahead, -ahead):
@@ -118,12 +150,17 @@ def seen_on_legs(visible: FloatArray, angle: FloatArray, start: float) -> FloatA
 
 
 def seconds_to_sweep(
-    coverage: ShapeCoverage, legs: ShapeCoverage, ring: Ring, first: IntArray, target_coverage: float
+    coverage: ShapeCoverage,
+    legs: ShapeCoverage,
+    ring: Ring,
+    first: IntArray,
+    target_coverage: float,
 ) -> FloatArray:
     r"""Time as in :func:`seconds_to_go` if the camera sees on the way, too, shape (S, K), seconds.
 
-    What the leg to each view shows is in `legs`. The rest is the shortest sweep that completes the shape, of those of
-    :func:`_sweeps`. It stops only where it turns back, where it ends, and after half a turn, as legs are no longer.
+    What the leg to each view shows is in `legs`. The rest is the shortest sweep that completes the
+    shape, of those of :func:`_sweeps`. It stops only where it turns back, where it ends, and after
+    half a turn, as legs are no longer.
     """
     part, rest, owed = _after_first(legs, first, target_coverage)
     ends, times = _sweeps(coverage.visible, ring, first, rest, owed)
@@ -135,7 +172,9 @@ def seconds_to_sweep(
 def _windows(
     visible: FloatArray, ring: Ring, first: IntArray, rest: FloatArray, owed: FloatArray
 ) -> Iterator[BoolArray]:
-    """Which views a tour may take, shape (S, K, V): around the first view as far as the shortest sweeps go, and all."""
+    """Which views a tour may take, shape (S, K, V): around the first view as far as the shortest
+    sweeps go, and all.
+    """
     size = visible.shape[1]
     ends, times = _sweeps(visible, ring, first, rest, owed)
     places = (np.arange(size) - first[:, None]) % size
@@ -150,10 +189,12 @@ def _windows(
 def _sweeps(
     visible: FloatArray, ring: Ring, first: IntArray, rest: FloatArray, owed: FloatArray
 ) -> tuple[IntArray, FloatArray]:
-    """How far E sweeps go in both directions, in places, shape (E, 2, S, K), and the time of their travel, (E, S, K).
+    """How far E sweeps go in both directions, in places, shape (E, 2, S, K), and the time of their
+    travel, (E, S, K).
 
-    Of each shape and first view the points `rest`, shape (S, K, M), are unseen and `owed`, shape (S, K), to be seen. A
-    cell is seen in a sweep if it is seen early enough in one of both directions.
+    Of each shape and first view the points `rest`, shape (S, K, M), are unseen and `owed`, shape
+    (S, K), to be seen. A cell is seen in a sweep if it is seen early enough in one of both
+    directions.
     """
     (shapes, count, _), size = rest.shape, visible.shape[1]
     ahead, back = (seen[:, first] for seen in first_seen(visible))
@@ -166,8 +207,12 @@ def _sweeps(
     return ends, ring.sweep(first, ends[:, 0], ends[:, 1])
 
 
-def _reach(places: IntArray, open_: FloatArray, rest: FloatArray, owed: FloatArray, size: int) -> IntArray:
-    """How many places a sweep must go to see what is `owed`, (S, K), if only cells `open_` (S, K, M) are left to it."""
+def _reach(
+    places: IntArray, open_: FloatArray, rest: FloatArray, owed: FloatArray, size: int
+) -> IntArray:
+    """How many places a sweep must go to see what is `owed`, (S, K), if only cells `open_` (S, K,
+    M) are left to it.
+    """
     shapes, count, _ = rest.shape
     job = np.arange(shapes * count).reshape(shapes, count, 1) * (size + 1)
     seen = np.bincount((job + places).ravel(), open_.ravel(), minlength=shapes * count * (size + 1))
@@ -178,14 +223,24 @@ def _reach(places: IntArray, open_: FloatArray, rest: FloatArray, owed: FloatArr
 
 
 def _covering_time(
-    visible: FloatArray, ring: Ring, first: IntArray, left: FloatArray, owed: FloatArray, allowed: BoolArray
+    visible: FloatArray,
+    ring: Ring,
+    first: IntArray,
+    left: FloatArray,
+    owed: FloatArray,
+    allowed: BoolArray,
 ) -> FloatArray:
-    """Time of tours from the views `first`, (J,), through greedy covers by the views that are `allowed`, shape (S, J).
+    """Time of tours from the views `first`, (J,), through greedy covers by the views that are
+    `allowed`, shape (S, J).
 
-    The points `left`, shape (S, J, M), are unseen and `owed`, shape (S, J), to be seen; `left` is changed.
+    The points `left`, shape (S, J, M), are unseen and `owed`, shape (S, J), to be seen; `left` is
+    changed.
     """
     shapes, size, cells = visible.shape
-    hidden, towards = (1.0 - visible).reshape(shapes * size, cells), np.ascontiguousarray(visible.swapaxes(1, 2))
+    hidden, towards = (
+        (1.0 - visible).reshape(shapes * size, cells),
+        np.ascontiguousarray(visible.swapaxes(1, 2)),
+    )
     row, may = np.arange(shapes)[:, None] * size, allowed.astype(np.float32)
     route, parts = [np.broadcast_to(first, owed.shape)], np.zeros(owed.shape)
     while (owed > _ROUNDING).any():
@@ -202,9 +257,11 @@ def _covering_time(
 
 
 def _sweep_time(ring: Ring, route: IntArray) -> FloatArray:
-    """Least time from the first view of each route, (S, J, n), -1 for none, through the others, in either direction.
+    """Least time from the first view of each route, (S, J, n), -1 for none, through the others, in
+    either direction.
 
-    The views on one side of the widest gap between two are visited first, and those on the other side then.
+    The views on one side of the widest gap between two are visited first, and those on the other
+    side then.
     """
     size, none = len(ring.times), route < 0
     places = np.where(none, 0, (route - route[..., :1]) % size)
@@ -216,21 +273,29 @@ def _sweep_time(ring: Ring, route: IntArray) -> FloatArray:
         away = np.where(ahead, places, size - places) + np.where(ahead == ahead_first, 0, size)
         away = np.where(none, 3 * size, away)
         away[..., 0] = -1
-        times.append(route_time(ring.times, np.take_along_axis(route, np.argsort(away, axis=2, kind="stable"), axis=2)))
+        times.append(
+            route_time(
+                ring.times,
+                np.take_along_axis(route, np.argsort(away, axis=2, kind="stable"), axis=2),
+            )
+        )
     return np.minimum(*times)
 
 
 class TourPlanner(RolloutPlanner):
-    r"""Minimise the mean time to go over posterior shapes: a rollout that counts seconds, not views.
+    r"""Minimise the mean time to go over posterior shapes: a rollout that counts seconds, not
+    views.
 
-    For each of the `first_views` feasible candidates from which most points per second are expected, travel and dwell
-    counted, and each shape, the time is that of the travel there and of :func:`seconds_to_go`; the candidate of the
-    least mean wins. As in the rollout the mean is taken over the shapes done before the `deadline`. Where the camera is
-    not known to be, the way to the first view counts nothing.
+    For each of the `first_views` feasible candidates from which most points per second are
+    expected, travel and dwell counted, and each shape, the time is that of the travel there and of
+    :func:`seconds_to_go`; the candidate of the least mean wins. As in the rollout the mean is taken
+    over the shapes done before the `deadline`. Where the camera is not known to be, the way to the
+    first view counts nothing.
 
-    With `look_every` the time is that of :func:`seconds_to_sweep`: all that candidates between the ends of a leg see
-    counts as seen on the way, for candidates on the view circle without a ground. Elsewhere the leg to a view shows
-    nothing beforehand, but what was seen on the legs so far counts there, too.
+    With `look_every` the time is that of :func:`seconds_to_sweep`: all that candidates between the
+    ends of a leg see counts as seen on the way, for candidates on the view circle without a ground.
+    Elsewhere the leg to a view shows nothing beforehand, but what was seen on the legs so far
+    counts there, too.
     """
 
     refinable = False
@@ -243,13 +308,20 @@ class TourPlanner(RolloutPlanner):
         situation = options.situation
         views, s, coverage = situation.views, self.settings, self._objective.coverage(situation)
         legs, shown = leg_time(self.views, situation.current_view, views, s), coverage
-        sweeps = s.look_every > 0.0 and self.views.ground is None and views.are_on_circle(self.circle)
+        sweeps = (
+            s.look_every > 0.0 and self.views.ground is None and views.are_on_circle(self.circle)
+        )
         if sweeps and situation.current_view is not None:
-            on_legs = seen_on_legs(coverage.visible, views.view_angle, situation.current_view.view_angle)
+            on_legs = seen_on_legs(
+                coverage.visible, views.view_angle, situation.current_view.view_angle
+            )
             shown = dataclasses.replace(coverage, visible=on_legs)
         gains = np.where(options.feasible, shown.gains().mean(axis=0, dtype=float), -np.inf)
-        per_second = gains / np.maximum(legs, _ROUNDING)  # a leg that takes no time counts as a short one
-        first = np.argsort(-per_second, kind="stable")[: min(s.first_views, np.count_nonzero(options.feasible))]
+        # a leg that takes no time counts as a short one
+        per_second = gains / np.maximum(legs, _ROUNDING)
+        first = np.argsort(-per_second, kind="stable")[
+            : min(s.first_views, np.count_nonzero(options.feasible))
+        ]
         passed = np.union1d(first, _best_around(views.view_angle, gains))
         passed = passed[np.argsort(wrap_angle(views.view_angle[passed]), kind="stable")]
         ring = Ring(time_matrix(self.views, views.chosen(passed), s) - s.dwell_time, s.dwell_time)
@@ -258,23 +330,33 @@ class TourPlanner(RolloutPlanner):
             dataclasses.replace(one, visible=one.visible[:, passed]).blocks(_SHAPES_AT_A_TIME)
             for one in (coverage, shown)
         )
-        seconds = mean_in_time((
-            seconds_to_sweep(part, on_legs, ring, at, s.target_coverage) if sweeps
-            else seconds_to_go(part, ring, at, s.target_coverage)
-            for part, on_legs in zip(seen, to_them, strict=True)
-        ), options.until)
+        seconds = mean_in_time(
+            (
+                (
+                    seconds_to_sweep(part, on_legs, ring, at, s.target_coverage)
+                    if sweeps
+                    else seconds_to_go(part, ring, at, s.target_coverage)
+                )
+                for part, on_legs in zip(seen, to_them, strict=True)
+            ),
+            options.until,
+        )
         ranks = np.full(len(views), -np.inf)
         ranks[passed[at]] = -np.round(seconds + legs[passed[at]], _DECIMALS)
         return ranks
 
     def _by_bounds(self, bounds: FloatArray, options: Options) -> FloatArray:
         """The bounds per second."""
-        legs = leg_time(self.views, options.situation.current_view, self.views.candidates, self.settings)
+        legs = leg_time(
+            self.views, options.situation.current_view, self.views.candidates, self.settings
+        )
         return bounds / np.maximum(legs, _ROUNDING)
 
 
 def _best_around(angle: FloatArray, gains: FloatArray) -> IntArray:
-    """Indices of the views that may be taken, of `gains` > -inf: all, or of many the best of each sector around."""
+    """Indices of the views that may be taken, of `gains` > -inf: all, or of many the best of each
+    sector around.
+    """
     may = np.flatnonzero(gains > -math.inf)
     if len(may) <= _MOST_VIEWS:
         return may

@@ -60,7 +60,21 @@ def put_on_ground(
 
 
 __all__ = [
-    "VIEW_SPACES", "CircleViewSpace", "Exclusion", "ExclusionArray", "FoundViewSpace", "FreeViewSpace", "ViewSpace",
-    "ViewSpaceSettings", "aside", "check_angles", "check_view_poses", "excluded_numbers", "excluded_words",
-    "path_around", "poses_from_file", "put_on_ground", "view_space_for",
+    "VIEW_SPACES",
+    "CircleViewSpace",
+    "Exclusion",
+    "ExclusionArray",
+    "FoundViewSpace",
+    "FreeViewSpace",
+    "ViewSpace",
+    "ViewSpaceSettings",
+    "aside",
+    "check_angles",
+    "check_view_poses",
+    "excluded_numbers",
+    "excluded_words",
+    "path_around",
+    "poses_from_file",
+    "put_on_ground",
+    "view_space_for",
 ]

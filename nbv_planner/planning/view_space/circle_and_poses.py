@@ -1,4 +1,6 @@
-"""The view spaces: on the view circle, of a known object or one being found, and poses anywhere around the object."""
+"""The view spaces: on the view circle, of a known object or one being found, and poses anywhere
+around the object.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,13 @@ from nbv_planner.world.scene import AROUND, FoundScene, Scene, centre_of
 
 # Nothing farther than this from a view that was not reached is left out for it, radians.
 _WIDEST = math.pi / 6
-# Around the given point, places for an approach: step of the angle, radians, and distances, in those of the scene.
+# Around the given point, places for an approach: step of the angle, radians, and distances, in
+# those of the scene.
 _PLACES = (math.radians(10.0), 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 # Distances, down to the least circle, at which a place is looked for in each direction.
 _INWARD = 24
-# A camera that stands on the given point itself has a direction to it from here on, in distances of the scene.
+# A camera that stands on the given point itself has a direction to it from here on, in distances of
+# the scene.
 _LEAST_AWAY = 1e-6
 # Decimals of a travel in metres below which two candidates are at one place.
 _DIGITS = 6
@@ -43,19 +47,29 @@ class CircleViewSpace(ViewSpace):
     on_circle = True
 
     def __init__(
-        self, settings: ViewSpaceSettings, view_distance: float, *, angles: FloatArray | None = None,
+        self,
+        settings: ViewSpaceSettings,
+        view_distance: float,
+        *,
+        angles: FloatArray | None = None,
         centre: tuple[float, float] = ORIGIN,
     ) -> None:
-        """Set up the candidates on a view circle of radius `view_distance` about a `centre`, metres.
+        """Set up the candidates on a view circle of radius `view_distance` about a `centre`,
+        metres.
 
-        `angles` are candidates to use instead of those of the settings (the thesis protocol's hold 0 twice).
+        `angles` are candidates to use instead of those of the settings (the thesis protocol's hold
+        0 twice).
 
         Raises:
             SettingError: the arcs leave no view.
         """
         self._view_distance = view_distance
         spaced = np.arange(settings.num_views) * (TWO_PI / settings.num_views)
-        self.angles = (np.array(settings.view_angles) if settings.listed else spaced) if angles is None else angles
+        self.angles = (
+            (np.array(settings.view_angles) if settings.listed else spaced)
+            if angles is None
+            else angles
+        )
         super().__init__(Poses.on_circle(self.angles, view_distance, centre), settings)
 
     @property
@@ -68,11 +82,17 @@ class CircleViewSpace(ViewSpace):
 
     def travel(self, start: CameraPose, ends: Poses) -> FloatArray:
         """Distance along the circle by the shorter arc, shape (V,), metres."""
-        apart = angle_difference(ends.about(self.centre).view_angle, start.about(self.centre).view_angle)
+        apart = angle_difference(
+            ends.about(self.centre).view_angle, start.about(self.centre).view_angle
+        )
         return np.abs(apart) * self._view_distance
 
-    def apart(self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float) -> BoolArray:
-        """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`, shape (V,)."""
+    def apart(
+        self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float
+    ) -> BoolArray:
+        """Which of any `views` are at least `revisit_radius` (radians) away from all `visited`,
+        shape (V,).
+        """
         return aside(views, visited) >= revisit_radius
 
     def at_angle(self, view_angle: float) -> CameraPose:
@@ -80,14 +100,17 @@ class CircleViewSpace(ViewSpace):
         return CameraPose.from_polar(view_angle, self._view_distance, centre=self.centre)
 
     def around(self, index: int) -> Poses:
-        """Views around a candidate, ten to either side, up to halfway to its neighbours; none around listed ones."""
+        """Views around a candidate, ten to either side, up to halfway to its neighbours; none
+        around listed ones.
+        """
         if self._settings.listed:
             return super().around(index)
         angles = wrap_angle(self.angles[index] + np.linspace(-0.5, 0.5, 21) * self.spacing)
         return Poses.on_circle(angles, self._view_distance, self.centre)
 
     def indistinct(self, arrival: ArrivalSettings) -> str:
-        """Message that a pose may count as being at two neighbouring candidates at once; empty if none does.
+        """Message that a pose may count as being at two neighbouring candidates at once; empty if
+        none does.
 
         None does if a tolerance is less than half of their distance or of the `spacing`.
         """
@@ -95,29 +118,41 @@ class CircleViewSpace(ViewSpace):
         if arrival.position_tolerance < distance or arrival.heading_tolerance < turn:
             return ""
         return (
-            f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance: "
-            f"{arrival.heading_tolerance:g} rad takes neighbouring candidate views for the same; must be < "
-            f"{distance:.3g} m, half of their distance"
-        ) + ("" if self._settings.listed else (
-            f", or num_views < {math.ceil(math.pi * self._view_distance / arrival.position_tolerance)}"
-        ))
+            f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance:"
+            f" {arrival.heading_tolerance:g} rad takes neighbouring candidate views for the same;"
+            f" must be < {distance:.3g} m, half of their distance"
+            + (
+                ""
+                if self._settings.listed
+                else (
+                    ", or num_views <"
+                    f" {math.ceil(math.pi * self._view_distance / arrival.position_tolerance)}"
+                )
+            )
+        )
 
     def mark_missed(
-        self, goal: CameraPose, set_out: CameraPose | None, halt: CameraPose | None, tolerance: float, now: float,
+        self,
+        goal: CameraPose,
+        set_out: CameraPose | None,
+        halt: CameraPose | None,
+        tolerance: float,
+        now: float,
         until: float,
     ) -> None:
         """Leave out the arc around a goal that was not reached.
 
-        To each side it reaches as far as where the camera stopped, if it had moved, and at least to the neighbours; or
-        as all together that is left out `now` within 30°: it doubles with each failure nearby, so that an obstacle
-        costs few of them. It never reaches farther than 30°.
+        To each side it reaches as far as where the camera stopped, if it had moved, and at least to
+        the neighbours; or as all together that is left out `now` within 30°: it doubles with each
+        failure nearby, so that an obstacle costs few of them. It never reaches farther than 30°.
         """
         goal = goal.about(self.centre)
         half_width = least = self.spacing + tolerance / self._view_distance
         if set_out is not None and halt is not None:
             came = halt.about(self.centre).view_angle
             way, short = (
-                abs(float(angle_difference(came, end.about(self.centre).view_angle))) for end in (set_out, goal)
+                abs(float(angle_difference(came, end.about(self.centre).view_angle)))
+                for end in (set_out, goal)
             )
             half_width = max(least, short) if way > least else least
         apart = np.abs(angle_difference(self.angles, goal.view_angle))
@@ -128,15 +163,19 @@ class CircleViewSpace(ViewSpace):
 
 
 class FoundViewSpace(CircleViewSpace):
-    """Views on the circle around an object whose place is being found; those taken lie beside the circle of the moment.
+    """Views on the circle around an object whose place is being found; those taken lie beside the
+    circle of the moment.
 
-    Outside of the arc that is known to be safe none may be chosen, unless the settings allow no other.
+    Outside of the arc that is known to be safe none may be chosen, unless the settings allow no
+    other.
 
-    Until a scan has hit the object there is one candidate. The first is where the camera stands, turned to the given
-    point, and so are those that look beside it: that takes no room. The others are those of the scene, or where the
-    ground bars them the nearest place around the given point that it leaves free.
+    Until a scan has hit the object there is one candidate. The first is where the camera stands,
+    turned to the given point, and so are those that look beside it: that takes no room. The others
+    are those of the scene, or where the ground bars them the nearest place around the given point
+    that it leaves free.
 
-    Afterwards a candidate that the ground bars comes closer, as far as to the least circle around the object.
+    Afterwards a candidate that the ground bars comes closer, as far as to the least circle around
+    the object.
     """
 
     follows_object = True
@@ -161,16 +200,24 @@ class FoundViewSpace(CircleViewSpace):
         return super().allowed(views) & in_arcs(views.about(self.centre).view_angle, self._arc)
 
     def off_ground(self, views: Poses) -> ExclusionArray:
-        """Why the camera cannot go to any `views` on the ground, shape (V,); where it stands it may turn."""
+        """Why the camera cannot go to any `views` on the ground, shape (V,); where it stands it may
+        turn.
+        """
         return np.zeros(len(views), dtype=np.uint8) if self._here else super().off_ground(views)
 
     def believe(self, belief: Believed, stands: CameraPose | None, most: float) -> None:
-        """Keep off what the object may occupy, and choose the one candidate of the approach; see :class:`ViewSpace`."""
+        """Keep off what the object may occupy, and choose the one candidate of the approach; see
+        :class:`ViewSpace`.
+        """
         super().believe(belief, stands, most)
         if self._stays and stands is not None and not self._here:
             self._here, seen = True, stands.about(self.centre)
             distance = max(seen.distance, _LEAST_AWAY * self._view_distance)
-            self._take(Poses.of([CameraPose.from_polar(seen.view_angle, distance, self._turn, self.centre)]))
+            self._take(
+                Poses.of(
+                    [CameraPose.from_polar(seen.view_angle, distance, self._turn, self.centre)]
+                )
+            )
         elif self._approaches and not self._here and self.ground is not None:
             self._stay_on_ground()
         elif not self._approaches and not self._settled and self.ground is not None:
@@ -179,12 +226,16 @@ class FoundViewSpace(CircleViewSpace):
 
     def _take(self, views: Poses) -> None:
         """Have other candidates; one alone may be chosen."""
-        allowed = self._allowed if len(views) == len(self._allowed) else np.ones(len(views), dtype=bool)
+        allowed = (
+            self._allowed if len(views) == len(self._allowed) else np.ones(len(views), dtype=bool)
+        )
         self.candidates, self._allowed, self._judged = views, allowed, None
         self.angles = views.view_angle
 
     def _come_in(self) -> None:
-        """Let each candidate that the ground bars be at the farthest place nearer to the object that it leaves free."""
+        """Let each candidate that the ground bars be at the farthest place nearer to the object
+        that it leaves free.
+        """
         distance = np.full(len(self.angles), self._view_distance)
         left = np.flatnonzero(self.off_ground(self.candidates))
         if not len(left):
@@ -196,12 +247,18 @@ class FoundViewSpace(CircleViewSpace):
         self._take(Poses.from_polar(self.angles, distance, np.zeros(len(distance)), self.centre))
 
     def _stay_on_ground(self) -> None:
-        """Take the nearest place that the ground leaves free if it bars the candidate that may be chosen."""
+        """Take the nearest place that the ground leaves free if it bars the candidate that may be
+        chosen.
+        """
         best = int(np.argmax(self._allowed))
         if not self.off_ground(self.candidates)[best]:
             return
-        angle, distance = np.meshgrid(np.arange(0.0, TWO_PI, _PLACES[0]), self._view_distance * np.array(_PLACES[1:]))
-        places = Poses.from_polar(angle.ravel(), distance.ravel(), np.zeros(angle.size), self.centre)
+        angle, distance = np.meshgrid(
+            np.arange(0.0, TWO_PI, _PLACES[0]), self._view_distance * np.array(_PLACES[1:])
+        )
+        places = Poses.from_polar(
+            angle.ravel(), distance.ravel(), np.zeros(angle.size), self.centre
+        )
         (x, y), wanted = places.position.T, self.candidates[best]
         free = on_arcs(places, self._settings) & (self.off_ground(places) == 0)
         if free.any():
@@ -210,39 +267,59 @@ class FoundViewSpace(CircleViewSpace):
 
 
 class FreeViewSpace(ViewSpace):
-    """Poses anywhere around the object, which a camera goes around at the distance of `keep_out` from the centre."""
+    """Poses anywhere around the object, which a camera goes around at the distance of `keep_out`
+    from the centre.
+    """
 
     def __init__(
-        self, candidates: Poses, settings: ViewSpaceSettings, keep_out: float, extras: FloatArray | None = None
+        self,
+        candidates: Poses,
+        settings: ViewSpaceSettings,
+        keep_out: float,
+        extras: FloatArray | None = None,
     ) -> None:
-        """Set up the candidates, with the :meth:`extras` of each; no path enters the radius `keep_out`, metres."""
+        """Set up the candidates, with the :meth:`extras` of each; no path enters the radius
+        `keep_out`, metres.
+        """
         self._keep_out = keep_out
         super().__init__(candidates, settings)
-        self._extras = None if extras is None or not extras.any() else (cKDTree(_placed(candidates)), extras)
+        self._extras = (
+            None if extras is None or not extras.any() else (cKDTree(_placed(candidates)), extras)
+        )
 
     @classmethod
     def annulus(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
         r"""Poses at radii × angles × headings.
 
-        At the distance d the turns against the centre go up to :math:`\arcsin(d_{max}/d) - α/2`, where the edge of the
-        cone touches the bound of the object.
+        At the distance d the turns against the centre go up to :math:`\arcsin(d_{max}/d) - α/2`,
+        where the edge of the cone touches the bound of the object.
 
         Raises:
             SettingError: the annulus reaches into the bound of the object.
         """
         if settings.annulus_min <= scene.radius_max:
             raise SettingError(
-                f"annulus_min: {settings.annulus_min:g} must be > {scene.radius_max:g} (radius_max): the object may "
-                "reach there"
+                f"annulus_min: {settings.annulus_min:g} must be > {scene.radius_max:g}"
+                " (radius_max): the object may reach there"
             )
         radii = np.linspace(settings.annulus_min, settings.annulus_max, settings.annulus_radii)
         angles = np.arange(settings.annulus_angles) * (TWO_PI / settings.annulus_angles)
-        part = np.linspace(-1.0, 1.0, settings.annulus_headings) if settings.annulus_headings > 1 else np.zeros(1)
-        distance, angle, part = (values.ravel() for values in np.meshgrid(radii, angles, part, indexing="ij"))
+        part = (
+            np.linspace(-1.0, 1.0, settings.annulus_headings)
+            if settings.annulus_headings > 1
+            else np.zeros(1)
+        )
+        distance, angle, part = (
+            values.ravel() for values in np.meshgrid(radii, angles, part, indexing="ij")
+        )
         widest = np.maximum(np.arcsin(scene.radius_max / distance) - scene.half_field, 0.0)
         turn = part * widest
         _, kept = np.unique(np.stack([distance, angle, turn], axis=1), axis=0, return_index=True)
-        return cls(Poses.from_polar(angle, distance, turn).chosen(np.sort(kept)), settings, scene.radius_max)
+        return cls(
+            Poses.from_polar(angle, distance, turn).chosen(np.sort(kept)),
+            settings,
+            scene.radius_max,
+        )
 
     @classmethod
     def listed(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
@@ -267,10 +344,14 @@ class FreeViewSpace(ViewSpace):
         return cost[nearest], seconds[nearest]
 
     def nearest(self, view: CameraPose) -> int:
-        """Index of the candidate nearest to `view`; of those at one place the one whose heading is."""
-        turned = np.abs(angle_difference(
-            self.candidates.view_angle + self.candidates.turn, view.view_angle + view.turn
-        ))
+        """Index of the candidate nearest to `view`; of those at one place the one whose heading
+        is.
+        """
+        turned = np.abs(
+            angle_difference(
+                self.candidates.view_angle + self.candidates.turn, view.view_angle + view.turn
+            )
+        )
         return int(np.lexsort((turned, np.round(self.travel(view, self.candidates), _DIGITS)))[0])
 
     def indistinct(self, arrival: ArrivalSettings) -> str:
@@ -281,17 +362,24 @@ class FreeViewSpace(ViewSpace):
         reach, turn = 2.0 * arrival.position_tolerance, 2.0 * arrival.heading_tolerance
         pairs = cKDTree(self.candidates.position).query_pairs(reach, output_type="ndarray")
         heading = self.candidates.view_angle + self.candidates.turn
-        alike = np.count_nonzero(np.abs(angle_difference(heading[pairs[:, 0]], heading[pairs[:, 1]])) <= turn)
+        alike = np.count_nonzero(
+            np.abs(angle_difference(heading[pairs[:, 0]], heading[pairs[:, 1]])) <= turn
+        )
         if not alike:
             return ""
         return (
-            f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance: "
-            f"{arrival.heading_tolerance:g} rad takes {alike} pairs of candidate views for the same; must be less than "
-            "half of their distance, or of the difference of their headings"
+            f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance:"
+            f" {arrival.heading_tolerance:g} rad takes {alike} pairs of candidate views for the"
+            " same; must be less than half of their distance, or of the difference of their"
+            " headings"
         )
 
-    def apart(self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float) -> BoolArray:
-        """Which of any `views` lie away from all `visited`, or look elsewhere by `revisit_radius` at least, (V,)."""
+    def apart(
+        self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float
+    ) -> BoolArray:
+        """Which of any `views` lie away from all `visited`, or look elsewhere by `revisit_radius`
+        at least, (V,).
+        """
         far = np.ones(len(views), dtype=bool)
         x, y = views.position.T
         for taken in visited if revisit_radius > 0.0 else ():
@@ -301,10 +389,17 @@ class FreeViewSpace(ViewSpace):
         return far
 
     def mark_missed(
-        self, goal: CameraPose, set_out: CameraPose | None, halt: CameraPose | None, tolerance: float, now: float,
+        self,
+        goal: CameraPose,
+        set_out: CameraPose | None,
+        halt: CameraPose | None,
+        tolerance: float,
+        now: float,
         until: float,
     ) -> None:
-        """Leave out all headings where the goal is: a robot that does not get there may not get there at all."""
+        """Leave out all headings where the goal is: a robot that does not get there may not get
+        there at all.
+        """
         x, y = self.candidates.position.T
         here = np.flatnonzero(np.hypot(x - goal.x, y - goal.y) <= tolerance)
         self.mark_unreachable(goal, until, here.tolist())
@@ -317,10 +412,14 @@ def _placed(views: Poses) -> FloatArray:
 
 
 def path_around(start: CameraPose, ends: Poses, radius: float) -> FloatArray:
-    """Length of the shortest path from a view to each of others around a disc about the centre, shape (V,), metres.
+    """Length of the shortest path from a view to each of others around a disc about the centre,
+    shape (V,), metres.
 
-    It is straight, or two tangents of the disc with an arc between them. A view inside of the disc counts as on it.
+    It is straight, or two tangents of the disc with an arc between them. A view inside of the disc
+    counts as on it.
     """
     start = start.about(ends.centre)
     apart = np.abs(angle_difference(ends.view_angle, start.view_angle))
-    return around_disc(radius, max(start.distance, radius), np.maximum(ends.distance, radius), apart)
+    return around_disc(
+        radius, max(start.distance, radius), np.maximum(ends.distance, radius), apart
+    )

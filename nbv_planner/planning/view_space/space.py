@@ -50,30 +50,40 @@ _NAMES = {
 
 
 def excluded_numbers(exclusion: ExclusionArray) -> dict[str, int]:
-    """How many candidates each reason holds against; one with several reasons counts under each of them.
+    """How many candidates each reason holds against; one with several reasons counts under each of
+    them.
 
     Zones of the ground in which there is none are left out.
     """
     numbers = {reason: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason in _NAMES}
-    return {_NAMES[reason][0]: number for reason, number in numbers.items() if number or reason < _ZONES}
+    return {
+        _NAMES[reason][0]: number for reason, number in numbers.items() if number or reason < _ZONES
+    }
 
 
 def excluded_words(exclusion: ExclusionArray) -> str:
     """The same numbers in words; reasons that hold against none are left out."""
     numbers = excluded_numbers(exclusion)
-    return ", ".join(f"{numbers[name]} {words}" for name, words in _NAMES.values() if numbers.get(name))
+    return ", ".join(
+        f"{numbers[name]} {words}" for name, words in _NAMES.values() if numbers.get(name)
+    )
 
 
 def aside(views: Poses, visited: Sequence[CameraPose]) -> FloatArray:
-    """Angle about the centre from each of `views` to the nearest one `visited`, shape (V,), radians; π of none."""
-    turns = angle_difference(views.view_angle, Poses.of(visited).about(views.centre).view_angle[:, np.newaxis])
+    """Angle about the centre from each of `views` to the nearest one `visited`, shape (V,),
+    radians; π of none.
+    """
+    turns = angle_difference(
+        views.view_angle, Poses.of(visited).about(views.centre).view_angle[:, np.newaxis]
+    )
     return np.asarray(np.abs(turns).min(axis=0, initial=math.pi))
 
 
 class ViewSpace(ABC):
     """Candidate views and which of them may be chosen now; where they lie is up to the space.
 
-    A space has to say how far it is from one view to another, in :meth:`travel`; all else works on any poses.
+    A space has to say how far it is from one view to another, in :meth:`travel`; all else works on
+    any poses.
     """
 
     follows_object: ClassVar[bool] = False
@@ -83,7 +93,8 @@ class ViewSpace(ABC):
     """Whether all views look at the centre from one circle about it, so that an angle names one."""
 
     def __init__(self, candidates: Poses, settings: ViewSpaceSettings | None = None) -> None:
-        """Set up the candidates; only those on the arcs of the settings, if given, are ever allowed.
+        """Set up the candidates; only those on the arcs of the settings, if given, are ever
+        allowed.
 
         Raises:
             SettingError: the arcs leave no view.
@@ -92,7 +103,9 @@ class ViewSpace(ABC):
         self.candidates = candidates
         self._allowed = self.allowed(candidates)
         if not self._allowed.any():
-            raise SettingError("allowed_arcs, blocked_arcs: leave none of the candidate views, must leave one")
+            raise SettingError(
+                "allowed_arcs, blocked_arcs: leave none of the candidate views, must leave one"
+            )
         # Replaced as a whole, never changed: a copy of this object keeps what it has.
         self._unreachable_until: Mapping[int, float] = {}
         #: where the camera may go; None where nothing is known of that. Replaced as a whole, too.
@@ -119,20 +132,25 @@ class ViewSpace(ABC):
         """
 
     def drive(self, start: CameraPose, ends: Poses) -> FloatArray:
-        """Length of the camera's path on the ground from a view to others, shape (V,), metres; inf without a path."""
+        """Length of the camera's path on the ground from a view to others, shape (V,), metres; inf
+        without a path.
+        """
         if self.ground is None:
             return self.travel(start, ends)
         return self.ground.lengths((start.x, start.y), *ends.position.T)
 
     def extras(self, views: Poses) -> tuple[FloatArray, FloatArray]:
-        """What `views` cost besides the way there, shape (V,) each: in the unit of the objective, and in seconds."""
+        """What `views` cost besides the way there, shape (V,) each: in the unit of the objective,
+        and in seconds.
+        """
         return np.zeros(len(views)), np.zeros(len(views))
 
     def legs(self, start: CameraPose, ends: Poses) -> FloatArray:
         """Lengths of ways as they are timed and reported, shape (V,), metres.
 
-        They go around what stands on the ground besides the object, if anything does. Else, and where there is no path,
-        they are those of the space itself, which do not change with the belief.
+        They go around what stands on the ground besides the object, if anything does. Else, and
+        where there is no path, they are those of the space itself, which do not change with the
+        belief.
         """
         if self.ground is None or isinstance(self.ground, OpenGround):
             return self.travel(start, ends)
@@ -151,7 +169,9 @@ class ViewSpace(ABC):
         return sum(float(self._driven(start, Poses.of([end]))[0]) for start, end in pairwise(views))
 
     def believe(self, belief: Believed, stands: CameraPose | None, most: float) -> None:
-        """Keep off what the object may occupy, `most` metres at most, and go on from where the camera stands."""
+        """Keep off what the object may occupy, `most` metres at most, and go on from where the
+        camera stands.
+        """
         if self.ground is None:
             return
         self._stands, before = stands, self._believed
@@ -164,7 +184,12 @@ class ViewSpace(ABC):
         if self.ground is None:
             return np.zeros(len(views), dtype=np.uint8)
         known = self._judged
-        if views is self.candidates and known and known[0] is self.ground and known[1] == self._stands:
+        if (
+            views is self.candidates
+            and known
+            and known[0] is self.ground
+            and known[1] == self._stands
+        ):
             return known[2]
         zones = self.ground.reachable(self._start, *views.position.T) * np.uint8(_ZONES)
         if views is self.candidates:
@@ -177,27 +202,43 @@ class ViewSpace(ABC):
         return None if self._stands is None else (self._stands.x, self._stands.y)
 
     def standing(self) -> str:
-        """Words for a camera that stands in a zone of the ground; empty if it does not, or nothing is known of that."""
-        return "" if self.ground is None or self._start is None else self.ground.standing(self._start)
+        """Words for a camera that stands in a zone of the ground; empty if it does not, or nothing
+        is known of that.
+        """
+        return (
+            "" if self.ground is None or self._start is None else self.ground.standing(self._start)
+        )
 
     def blame(self) -> str:
-        """Which zones of the ground keep the camera from the candidates, in words; empty if none does."""
+        """Which zones of the ground keep the camera from the candidates, in words; empty if none
+        does.
+        """
         if self.ground is None or not self.off_ground(self.candidates).any():
             return ""
-        return f"of {len(self.candidates)} candidates {self.ground.blame(self._start, *self.candidates.position.T)}"
+        return (
+            f"of {len(self.candidates)} candidates"
+            f" {self.ground.blame(self._start, *self.candidates.position.T)}"
+        )
 
     def allowed(self, views: Poses) -> BoolArray:
-        """Which of any `views` the camera may ever take: those on an allowed arc and on no blocked one, shape (V,)."""
+        """Which of any `views` the camera may ever take: those on an allowed arc and on no blocked
+        one, shape (V,).
+        """
         return on_arcs(views.about(self.centre), self._settings)
 
     def barred(self, excluded: ExclusionArray) -> BoolArray:
-        """Which candidates arcs or ground exclude, by the reasons against each: neither time nor a view opens them."""
+        """Which candidates arcs or ground exclude, by the reasons against each: neither time nor a
+        view opens them.
+        """
         return (excluded >= _ZONES) | ~on_arcs(self.candidates, self._settings)
 
-    def apart(self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float) -> BoolArray:
+    def apart(
+        self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float
+    ) -> BoolArray:
         """Which of any `views` are not near one of the `visited`, shape (V,).
 
-        The `revisit_radius` (radians) is that seen from the centre: a travel of so much times the view's distance.
+        The `revisit_radius` (radians) is that seen from the centre: a travel of so much times the
+        view's distance.
         """
         far = np.ones(len(views), dtype=bool)
         for taken in visited if revisit_radius > 0.0 else ():
@@ -205,11 +246,16 @@ class ViewSpace(ABC):
         return far
 
     def farthest(self, visited: Sequence[CameraPose]) -> float:
-        """Angle about the centre from the views taken to the farthest that arcs and ground allow, radians; 0: none."""
-        return float((aside(self.candidates, visited) * ~self.barred(self.off_ground(self.candidates))).max())
+        """Angle about the centre from the views taken to the farthest that arcs and ground allow,
+        radians; 0: none.
+        """
+        return float(
+            (aside(self.candidates, visited) * ~self.barred(self.off_ground(self.candidates))).max()
+        )
 
     def at_angle(self, view_angle: float) -> CameraPose:
-        """The view that a polar angle alone stands for, as `home_angle` does: here the candidate nearest to it.
+        """The view that a polar angle alone stands for, as `home_angle` does: here the candidate
+        nearest to it.
 
         Of several the first of those that look nearest to the centre.
         """
@@ -217,11 +263,15 @@ class ViewSpace(ABC):
         return self.candidates[int(np.lexsort((np.abs(self.candidates.turn), apart))[0])]
 
     def around(self, index: int) -> Poses:
-        """Views closer to a candidate than to its neighbours, in which it may be refined; here none."""
+        """Views closer to a candidate than to its neighbours, in which it may be refined; here
+        none.
+        """
         return self.candidates.chosen(np.array([], dtype=np.intp))
 
     def indistinct(self, arrival: ArrivalSettings) -> str:
-        """Message that a pose may count as being at two candidates at once; empty if none does, or none is known."""
+        """Message that a pose may count as being at two candidates at once; empty if none does, or
+        none is known.
+        """
         return ""
 
     def nearest(self, view: CameraPose) -> int:
@@ -236,24 +286,35 @@ class ViewSpace(ABC):
         """
         if not self.candidates.are_on_circle(view_distance):
             raise SettingError(
-                f"{user}: needs candidate views on the view circle of {view_distance:g} m that look at its centre; "
-                f"{type(self).__name__} has others"
+                f"{user}: needs candidate views on the view circle of {view_distance:g} m that look"
+                f" at its centre; {type(self).__name__} has others"
             )
 
     def mark_unreachable(self, view: CameraPose, until: float, others: Iterable[int] = ()) -> None:
-        """Leave out the candidate nearest to `view`, and `others`, until the time `until`, seconds (caller's clock)."""
+        """Leave out the candidate nearest to `view`, and `others`, until the time `until`, seconds
+        (caller's clock).
+        """
         self._unreachable_until = {
-            **self._unreachable_until, self.nearest(view): until, **dict.fromkeys(others, until)
+            **self._unreachable_until,
+            self.nearest(view): until,
+            **dict.fromkeys(others, until),
         }
 
     def mark_missed(
-        self, goal: CameraPose, set_out: CameraPose | None, halt: CameraPose | None, tolerance: float, now: float,
+        self,
+        goal: CameraPose,
+        set_out: CameraPose | None,
+        halt: CameraPose | None,
+        tolerance: float,
+        now: float,
         until: float,
     ) -> None:
-        """Leave out a `goal` that was not reached, and what else that tells to be out of reach; here nothing.
+        """Leave out a `goal` that was not reached, and what else that tells to be out of reach;
+        here nothing.
 
-        Where the camera `set_out` for it and where it came to a `halt` may not be known. Within the `tolerance`
-        (metres) a view counts as reached; they are left out from `now` `until` (seconds of the caller's clock).
+        Where the camera `set_out` for it and where it came to a `halt` may not be known. Within the
+        `tolerance` (metres) a view counts as reached; they are left out from `now` `until` (seconds
+        of the caller's clock).
         """
         self.mark_unreachable(goal, until)
 
@@ -264,23 +325,34 @@ class ViewSpace(ABC):
 
     @unreachable.setter
     def unreachable(self, until: Mapping[int, float]) -> None:
-        """Take over what another view space of the same candidates held; an IndexError if it has others."""
+        """Take over what another view space of the same candidates held; an IndexError if it has
+        others.
+        """
         for index in until:
             if not 0 <= index < len(self.candidates):
-                raise IndexError(f"unreachable: {index} is no candidate; there are {len(self.candidates)}")
+                raise IndexError(
+                    f"unreachable: {index} is no candidate; there are {len(self.candidates)}"
+                )
         self._unreachable_until = dict(until)
 
     def excluded(
-        self, now: float, visited: Sequence[CameraPose] = (), revisit_radius: float = 0.0, views: Poses | None = None
+        self,
+        now: float,
+        visited: Sequence[CameraPose] = (),
+        revisit_radius: float = 0.0,
+        views: Poses | None = None,
     ) -> ExclusionArray:
-        """Why candidates may not be chosen: sums of :class:`~nbv_planner.planning.view_space.Exclusion`, shape (V,).
+        """Why candidates may not be chosen: sums of
+        :class:`~nbv_planner.planning.view_space.Exclusion`, shape (V,).
 
-        They depend on the time `now` (seconds, caller's clock) and on the views taken so far: candidates nearer to
-        one of them than `revisit_radius` (radians) are left out; 0 leaves out none. Any other `views` are out of reach
-        if the candidate nearest to them is.
+        They depend on the time `now` (seconds, caller's clock) and on the views taken so far:
+        candidates nearer to one of them than `revisit_radius` (radians) are left out; 0 leaves out
+        none. Any other `views` are out of reach if the candidate nearest to them is.
         """
         unreachable = np.zeros(len(self.candidates), dtype=bool)
-        unreachable[[index for index, until in self._unreachable_until.items() if now < until]] = True
+        unreachable[[index for index, until in self._unreachable_until.items() if now < until]] = (
+            True
+        )
         allowed = self._allowed
         if views is None:
             views = self.candidates

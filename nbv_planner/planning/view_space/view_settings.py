@@ -40,44 +40,67 @@ _NO_LIST = (-1.0,)
 class ViewSpaceSettings(Settings):
     """Candidate views and where the camera may go.
 
-    An arc is a pair of angles, counter-clockwise from the first to the second; a list holds one arc after another.
+    An arc is a pair of angles, counter-clockwise from the first to the second; a list holds one arc
+    after another.
 
     Raises:
-        SettingError: a value is out of range, an arc is not a pair, listed views are too close, there are too many
-            poses in the annulus, or none, or a file without `view_space: file` or the other way round.
+        SettingError: a value is out of range, an arc is not a pair, listed views are too close,
+            there are too many poses in the annulus, or none, or a file without `view_space: file`
+            or the other way
+                round.
     """
 
     view_space: str = setting(
-        "circle", "Where the camera may stand: on the view circle, in an annulus (radii x angles x headings), or at "
-        "the poses of view_file.", choices=VIEW_SPACES,
+        "circle",
+        "Where the camera may stand: on the view circle, in an annulus (radii x angles x headings),"
+        " or at the poses of view_file.",
+        choices=VIEW_SPACES,
     )
-    annulus_min: float = setting(8.5, "annulus: least radius.", unit="m", gt=0.0, scale="radius_max")
-    annulus_max: float = setting(16.0, "annulus: greatest radius.", unit="m", gt=0.0, scale="radius_max")
+    annulus_min: float = setting(
+        8.5, "annulus: least radius.", unit="m", gt=0.0, scale="radius_max"
+    )
+    annulus_max: float = setting(
+        16.0, "annulus: greatest radius.", unit="m", gt=0.0, scale="radius_max"
+    )
     annulus_radii: int = setting(6, "annulus: number of radii, equally spaced.", ge=1, le=1000)
-    annulus_angles: int = setting(48, "annulus: number of view angles, equally spaced.", ge=1, le=10_000)
+    annulus_angles: int = setting(
+        48, "annulus: number of view angles, equally spaced.", ge=1, le=10_000
+    )
     annulus_headings: int = setting(
-        7, "annulus: number of headings at each position, from that at which one edge of the cone touches the bound of "
-        "the object to the same on the other side.", ge=1, le=1000,
+        7,
+        "annulus: number of headings at each position, from that at which one edge of the cone"
+        " touches the bound of the object to the same on the other side.",
+        ge=1,
+        le=1000,
     )
     view_file: str = setting(
-        "", "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML with a list; "
-        "also cost (unit of the objective) and seconds of each view.",
+        "",
+        "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML"
+        " with a list; also cost (unit of the objective) and seconds of each view.",
         start_only=True,
     )
     num_views: int = setting(100, "circle: number of candidate views.", ge=1, le=100_000)
     view_angles: tuple[float, ...] = setting(
-        _NO_LIST, "List of the candidate views, angles from 0 to 2 pi, in place of num_views equally spaced ones; "
-        "-1 alone: no list.", unit="rad", read_only=False,
+        _NO_LIST,
+        "List of the candidate views, angles from 0 to 2 pi, in place of num_views equally spaced"
+        " ones; -1 alone: no list.",
+        unit="rad",
+        read_only=False,
     )
     view_poses: tuple[float, ...] = setting(
-        _NO_LIST, "List of the candidate poses in the object frame, x, y (m), yaw (rad), x, y, yaw, ..., in place of "
-        "the views of view_space; -1 alone: no list.", read_only=False,
+        _NO_LIST,
+        "List of the candidate poses in the object frame, x, y (m), yaw (rad), x, y, yaw, ..., in"
+        " place of the views of view_space; -1 alone: no list.",
+        read_only=False,
     )
     allowed_arcs: tuple[float, ...] = setting(
-        (0.0, TWO_PI), "Arcs of the view circle that the camera may use: start, end, start, end, ...", unit="rad"
+        (0.0, TWO_PI),
+        "Arcs of the view circle that the camera may use: start, end, start, end, ...",
+        unit="rad",
     )
     blocked_arcs: tuple[float, ...] = setting(
-        (0.0, 0.0), "Arcs that it must not use: start, end, ...; an empty arc (start = end) blocks nothing.",
+        (0.0, 0.0),
+        "Arcs that it must not use: start, end, ...; an empty arc (start = end) blocks nothing.",
         unit="rad",
     )
 
@@ -85,22 +108,31 @@ class ViewSpaceSettings(Settings):
         super().__post_init__()
         for name in ("allowed_arcs", "blocked_arcs"):
             if len(getattr(self, name)) % 2:
-                raise SettingError(f"{name}: has {len(getattr(self, name))} angles, must be pairs start, end")
+                raise SettingError(
+                    f"{name}: has {len(getattr(self, name))} angles, must be pairs start, end"
+                )
         if self.listed:
             check_angles("view_angles", self.view_angles)
         if self.posed:
             check_view_poses("view_poses", self.view_poses)
         if self.listed and (self.posed or self.view_space != "circle"):
-            raise SettingError("view_angles: are views on the circle; not with view_poses, or another view_space")
+            raise SettingError(
+                "view_angles: are views on the circle; not with view_poses, or another view_space"
+            )
         if self.annulus_min > self.annulus_max:
-            raise SettingError(f"annulus_min: {self.annulus_min} must be <= {self.annulus_max} (annulus_max)")
+            raise SettingError(
+                f"annulus_min: {self.annulus_min} must be <= {self.annulus_max} (annulus_max)"
+            )
         number = self.annulus_radii * self.annulus_angles * self.annulus_headings
         if number > _MOST_POSES:
             raise SettingError(
-                f"annulus_radii, annulus_angles, annulus_headings: are {number} poses, must be {_MOST_POSES} or fewer"
+                f"annulus_radii, annulus_angles, annulus_headings: are {number} poses, must be"
+                f" {_MOST_POSES} or fewer"
             )
         if bool(self.view_file) != (self.view_space == "file"):
-            raise SettingError(f"view_file: {self.view_file!r} does not go with view_space: {self.view_space}")
+            raise SettingError(
+                f"view_file: {self.view_file!r} does not go with view_space: {self.view_space}"
+            )
 
     @property
     def listed(self) -> bool:
@@ -118,7 +150,9 @@ class ViewSpaceSettings(Settings):
         return self.view_space == "circle" and not self.posed
 
     def sight_in(self, scene: Scene) -> Scene:
-        """The scene with beams, unless all candidates lie on the view circle; one of another class says it itself."""
+        """The scene with beams, unless all candidates lie on the view circle; one of another class
+        says it itself.
+        """
         kind = Scene if self.on_circle else BeamScene
         return kind(*astuple(scene)) if type(scene) in (Scene, BeamScene) else scene
 
@@ -127,7 +161,8 @@ def check_angles(name: str, angles: Sequence[float]) -> FloatArray:
     """Return view angles (radians) that a user lists as `name`.
 
     Raises:
-        SettingError: there is none or too many, one is not finite or out of range, or two are too close to each other.
+        SettingError: there is none or too many, one is not finite or out of range, or two are too
+            close to each other.
     """
     if len(angles) > _MOST_LISTED:
         raise SettingError(f"{name}: has {len(angles)} angles, must be {_MOST_LISTED} or fewer")
@@ -135,27 +170,38 @@ def check_angles(name: str, angles: Sequence[float]) -> FloatArray:
         raise SettingError(f"{name}: is empty, must hold at least one angle from 0 to 2 pi rad")
     for number, angle in enumerate(angles):
         if not 0.0 <= angle <= TWO_PI + SLACK:  # false for NaN
-            raise SettingError(f"{name}[{number}]: {angle} is no view angle; must be >= 0 and <= 6.28319 rad")
+            raise SettingError(
+                f"{name}[{number}]: {angle} is no view angle; must be >= 0 and <= 6.28319 rad"
+            )
     places = wrap_angle(angles)
     order = np.argsort(places, kind="stable")
     gaps = np.diff(places[order], append=places[order[:1]] + TWO_PI)
     if gaps.min() < _CLOSEST:
         first = int(np.argmin(gaps))
         one, other = (float(angles[order[index % len(order)]]) for index in (first, first + 1))
-        raise SettingError(f"{name}: {one:g} and {other:g} rad are too close; must be {_CLOSEST:g} rad apart or more")
+        raise SettingError(
+            f"{name}: {one:g} and {other:g} rad are too close; must be {_CLOSEST:g} rad apart or"
+            " more"
+        )
     return np.asarray(angles, dtype=float)
 
 
 def check_view_poses(name: str, numbers: Sequence[float]) -> list[CameraPose]:
-    """Return the poses (x, y in metres, yaw in radians, one after another) that a user lists as `name`.
+    """Return the poses (x, y in metres, yaw in radians, one after another) that a user lists as
+    `name`.
 
     Raises:
-        SettingError: there is none or too many, the numbers are not three for each, or one is no pose.
+        SettingError: there is none or too many, the numbers are not three for each, or one is no
+            pose.
     """
     if not len(numbers) or len(numbers) % 3:
-        raise SettingError(f"{name}: has {len(numbers)} numbers, must be x, y, yaw for each of one or more poses")
+        raise SettingError(
+            f"{name}: has {len(numbers)} numbers, must be x, y, yaw for each of one or more poses"
+        )
     if len(numbers) > 3 * _MOST_LISTED_POSES:
-        raise SettingError(f"{name}: has {len(numbers) // 3} poses, must be {_MOST_LISTED_POSES} or fewer")
+        raise SettingError(
+            f"{name}: has {len(numbers) // 3} poses, must be {_MOST_LISTED_POSES} or fewer"
+        )
     rows = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
     return [
         _pose_of(f"{name}, pose {number}", dict(zip(("x", "y", "yaw"), row, strict=True)))
@@ -168,21 +214,26 @@ def _pose_of(place: str, row: object) -> CameraPose:
     try:
         x, y, yaw = (float(row[name]) for name in ("x", "y", "yaw"))  # type: ignore[index]
     except (KeyError, TypeError, ValueError) as error:
-        raise SettingError(f"{place}: must have the numbers x, y (m), yaw (rad), not {shown(row)}") from error
+        raise SettingError(
+            f"{place}: must have the numbers x, y (m), yaw (rad), not {shown(row)}"
+        ) from error
     if not math.hypot(x, y) <= _FARTHEST or not math.isfinite(yaw):  # false for NaN
-        raise SettingError(f"{place}: x {x}, y {y}, yaw {yaw} is no pose; must be within {_FARTHEST:g} m")
+        raise SettingError(
+            f"{place}: x {x}, y {y}, yaw {yaw} is no pose; must be within {_FARTHEST:g} m"
+        )
     return CameraPose(x, y, yaw)
 
 
 def poses_from_file(path: str) -> tuple[list[CameraPose], FloatArray]:
-    """Read poses x, y (metres, object frame), yaw (radians): CSV with a header, or YAML with a list of mappings.
+    """Read poses x, y (metres, object frame), yaw (radians): CSV with a header, or YAML with a list
+    of mappings.
 
-    The optional columns `cost` and `seconds`, both >= 0 and 0 where a cell is empty, are returned in shape (2, V), as
-    :meth:`~nbv_planner.planning.view_space.space.ViewSpace.extras`.
+    The optional columns `cost` and `seconds`, both >= 0 and 0 where a cell is empty, are returned
+    in shape (2, V), as :meth:`~nbv_planner.planning.view_space.space.ViewSpace.extras`.
 
     Raises:
-        SettingError: the file cannot be read, or a pose is not complete, not finite or out of range; names the line of
-            the first such one, and how many there are.
+        SettingError: the file cannot be read, or a pose is not complete, not finite or out of
+            range; names the line of the first such one, and how many there are.
     """
     file = at_home(path)
     try:
@@ -208,7 +259,9 @@ def poses_from_file(path: str) -> tuple[list[CameraPose], FloatArray]:
         except SettingError as error:
             wrong.append(error)
     if wrong:
-        raise SettingError(f"{wrong[0]}" + (f"; {len(wrong)} of {len(rows)} poses are wrong" if wrong[1:] else ""))
+        raise SettingError(
+            f"{wrong[0]}" + (f"; {len(wrong)} of {len(rows)} poses are wrong" if wrong[1:] else "")
+        )
     return poses, np.array(prices).T
 
 

@@ -28,7 +28,9 @@ def pixels(figure: Figure) -> NDArray[np.uint8]:
     return np.array(canvas.buffer_rgba())[..., :3]
 
 
-def save_animation(path: str | os.PathLike[str] | BinaryIO, frames: Sequence[EpisodeContent]) -> None:
+def save_animation(
+    path: str | os.PathLike[str] | BinaryIO, frames: Sequence[EpisodeContent]
+) -> None:
     """Write an animated GIF of :func:`episode_frames` to `path`, or into a file that is open.
 
     Raises:
@@ -41,8 +43,15 @@ def save_animation(path: str | os.PathLike[str] | BinaryIO, frames: Sequence[Epi
     samples = {number: frame(number) for number in {0, len(frames) // 2, len(frames) - 1}}
     # One palette for all frames keeps colours constant, and unchanged areas out of the file.
     palette = common_palette(samples.values())
-    first, *others = (apply_palette(samples.get(number) or frame(number), palette) for number in range(len(frames)))
+    first, *others = (
+        apply_palette(samples.get(number) or frame(number), palette)
+        for number in range(len(frames))
+    )
     first.save(
-        path, format="GIF", save_all=True, append_images=others, loop=0,
+        path,
+        format="GIF",
+        save_all=True,
+        append_images=others,
+        loop=0,
         duration=[_FRAME_MILLISECONDS] * len(others) + [_LAST_FRAME_MILLISECONDS],
     )

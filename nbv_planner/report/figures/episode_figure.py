@@ -36,7 +36,9 @@ from nbv_planner.world.scene import Scene
 
 @dataclass(frozen=True, eq=False)
 class EpisodeContent:
-    """What the figure of an episode shows after some of its views; axis limits come from all of it."""
+    """What the figure of an episode shows after some of its views; axis limits come from all of
+    it.
+    """
 
     title: str  #: title above the picture.
     scene: Scene  #: bounds, view circle and cone.
@@ -46,11 +48,13 @@ class EpisodeContent:
     earlier_hits: Hits  #: those of all views drawn but the last.
     last_hits: Hits  #: those of the last view drawn.
     shape: PolarObject | None  #: the true object, None if it is not known.
-    ground: Ground | None  #: where the robot may drive, drawn if anything besides the object bars it.
+    #: where the robot may drive, drawn if anything besides the object bars it.
+    ground: Ground | None
     progress: str  #: progress of the episode, in words.
     #: fraction of the true surface points seen after each view drawn; None if it is not known.
     true_coverage: Sequence[float] | None = None
-    #: fraction of the true outline near the measured surface after each view drawn; empty if it is not known.
+    #: fraction of the true outline near the measured surface after each view drawn; empty if it is
+    #: not known.
     completeness: Sequence[float] = ()
 
     @property
@@ -65,10 +69,15 @@ class EpisodeContent:
 
 
 def episode_frames(
-    steps: Sequence[Step], views: Sequence[ViewRecord], shape: PolarObject | None, scene: Scene, title: str,
+    steps: Sequence[Step],
+    views: Sequence[ViewRecord],
+    shape: PolarObject | None,
+    scene: Scene,
+    title: str,
     ground: Ground | None = None,
 ) -> list[EpisodeContent]:
-    """What to draw of an episode after each of its views, the whole of it last; without any view a single content.
+    """What to draw of an episode after each of its views, the whole of it last; without any view a
+    single content.
 
     The `views` are the same as the `steps`, judged against the true object; empty if there is none.
     """
@@ -76,19 +85,29 @@ def episode_frames(
     for number in range(1, len(steps) + 1) if steps else range(1):
         shown, judged = steps[:number], views[:number]
         completeness = [view.completeness for view in judged]
-        frames.append(EpisodeContent(
-            title, scene, steps, shown, shown[-1].belief if shown else None,
-            Hits.together([step.hits for step in shown[:-1]]),
-            Hits.together([step.hits for step in shown[-1:]]), shape, ground,
-            progress=f"view {number} of {len(steps)}" if steps else "no data yet",
-            true_coverage=[view.coverage for view in judged] if views or not steps else None,
-            completeness=completeness if np.isfinite(completeness).all() else (),
-        ))
+        frames.append(
+            EpisodeContent(
+                title,
+                scene,
+                steps,
+                shown,
+                shown[-1].belief if shown else None,
+                Hits.together([step.hits for step in shown[:-1]]),
+                Hits.together([step.hits for step in shown[-1:]]),
+                shape,
+                ground,
+                progress=f"view {number} of {len(steps)}" if steps else "no data yet",
+                true_coverage=[view.coverage for view in judged] if views or not steps else None,
+                completeness=completeness if np.isfinite(completeness).all() else (),
+            )
+        )
     return frames
 
 
 def true_contour(shape: PolarObject, steps: int = 720) -> tuple[FloatArray, FloatArray]:
-    """Angles from 0 to 2π, in so many `steps`, and radii of the true contour, its corners included."""
+    """Angles from 0 to 2π, in so many `steps`, and radii of the true contour, its corners
+    included.
+    """
     angle = np.unique(np.concatenate([np.linspace(0.0, TWO_PI, steps + 1), shape.corners()]))
     return angle, shape.radius(angle)
 
@@ -102,55 +121,109 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
     """Draw the world view."""
     scene = content.scene
     views = [step.view for step in content.shown]
-    limit = _LIMIT * max([scene.view_distance, *(float(step.candidates.distance.max(initial=step.view.distance))
-                                                 for step in content.steps)])
+    limit = _LIMIT * max(
+        [
+            scene.view_distance,
+            *(
+                float(step.candidates.distance.max(initial=step.view.distance))
+                for step in content.steps
+            ),
+        ]
+    )
     axes.set(xlim=(-limit, limit), ylim=(-limit, limit), aspect="equal")
     style.style_axes(axes, "x (m)", "y (m)")
-    for radius, dash in ((scene.radius_min, ":"), (scene.radius_max, ":"), (scene.view_distance, "-")):
-        axes.add_patch(Circle((0, 0), radius, fill=False, color=style.FAINT, linewidth=0.8, linestyle=dash, zorder=1))
+    for radius, dash in (
+        (scene.radius_min, ":"),
+        (scene.radius_max, ":"),
+        (scene.view_distance, "-"),
+    ):
+        axes.add_patch(
+            Circle(
+                (0, 0),
+                radius,
+                fill=False,
+                color=style.FAINT,
+                linewidth=0.8,
+                linestyle=dash,
+                zorder=1,
+            )
+        )
     barred = outlines.barred_ground(content.ground, content.belief, scene)
     if barred is not None:
         _draw_ground(axes, barred)
     if content.free or barred is not None:
         _draw_way(axes, content, views, barred)
     if content.shape is not None:
-        axes.plot(*polar_to_cartesian(*true_contour(content.shape)), **style.TRUTH_LINE, label="true contour")
+        axes.plot(
+            *polar_to_cartesian(*true_contour(content.shape)),
+            **style.TRUTH_LINE,
+            label="true contour",
+        )
     if content.belief is not None:
         _draw_belief(axes, content.belief, _band(content))
     earlier, last = content.earlier_hits, content.last_hits
     axes.plot(*earlier.points.T, **style.HIT_DOTS, label="hits")
     axes.plot(*last.points.T, **style.LAST_HIT_DOTS, label="hits of the last view")
-    _draw_cameras(axes, views, scene, min(_CONE_ALPHA, _CONE_ALPHA_SUM / max(1, len(content.steps))))
+    _draw_cameras(
+        axes, views, scene, min(_CONE_ALPHA, _CONE_ALPHA_SUM / max(1, len(content.steps)))
+    )
     label_views(axes, views)
     axes.text(
-        0.015, 0.985, content.progress, transform=axes.transAxes, va="top", fontsize=style.LABEL_SIZE,
+        0.015,
+        0.985,
+        content.progress,
+        transform=axes.transAxes,
+        va="top",
+        fontsize=style.LABEL_SIZE,
         color=style.CAMERA,
     )
     if content.doubts:  # one below the other: only the corner is free
         axes.text(
-            0.015, 0.95, "\n".join(["checks failed:", *(check.name for check in content.doubts)]), va="top",
-            transform=axes.transAxes, fontsize=style.LABEL_SIZE, color=style.LAST, fontweight="bold",
+            0.015,
+            0.95,
+            "\n".join(["checks failed:", *(check.name for check in content.doubts)]),
+            va="top",
+            transform=axes.transAxes,
+            fontsize=style.LABEL_SIZE,
+            color=style.LAST,
+            fontweight="bold",
         )
 
 
 def _draw_ground(axes: Axes, ground: GridGround) -> None:
-    """Draw where the robot must not be: cells of the map, and the margins of these, of polygons and of the object."""
+    """Draw where the robot must not be: cells of the map, and the margins of these, of polygons and
+    of the object.
+    """
     map, shades = ground.map, outlines.ground_shades(ground)
     limits = axes.get_xlim(), axes.get_ylim()
     height, width = (map.resolution * number for number in ground.cells.shape)
-    image = axes.imshow(shades, origin="lower", extent=(0.0, width, 0.0, height), interpolation="nearest", zorder=0.5)
+    image = axes.imshow(
+        shades,
+        origin="lower",
+        extent=(0.0, width, 0.0, height),
+        interpolation="nearest",
+        zorder=0.5,
+    )
     image.set_transform(Affine2D().rotate(map.yaw).translate(map.x, map.y) + axes.transData)
     axes.set(xlim=limits[0], ylim=limits[1])
 
 
-def _draw_way(axes: Axes, content: EpisodeContent, views: Sequence[CameraPose], ground: Ground | None) -> None:
-    """Draw where the camera may stand, coloured by the last decision, and its way from view to view."""
+def _draw_way(
+    axes: Axes, content: EpisodeContent, views: Sequence[CameraPose], ground: Ground | None
+) -> None:
+    """Draw where the camera may stand, coloured by the last decision, and its way from view to
+    view.
+    """
     if not views:
         return
     last = content.shown[-1]
-    places, best, some = outlines.field_of(last.candidates, last.utilities, np.isfinite(last.utilities))
+    places, best, some = outlines.field_of(
+        last.candidates, last.utilities, np.isfinite(last.utilities)
+    )
     shades = colors.utility_colors(best, some)
-    axes.scatter(places[:, 0], places[:, 1], s=3.0, c=shades, linewidths=0, zorder=1.2, label="candidates")
+    axes.scatter(
+        places[:, 0], places[:, 1], s=3.0, c=shades, linewidths=0, zorder=1.2, label="candidates"
+    )
     for way in outlines.ways(views, content.scene, ground):
         axes.plot(*way.T, color=style.CAMERA, linewidth=0.8, alpha=0.7, zorder=1.7)
 
@@ -164,7 +237,8 @@ def _band(content: EpisodeContent) -> style.Style:
 
 
 def _draw_belief(axes: Axes, belief: Any, band: style.Style) -> None:
-    """Draw mean and band; the band is the outer contour with the inner one, run backwards, as a hole.
+    """Draw mean and band; the band is the outer contour with the inner one, run backwards, as a
+    hole.
 
     Of a surface without a band the likeliest one is drawn, point by point.
     """
@@ -185,22 +259,39 @@ def _draw_cameras(axes: Axes, views: list[CameraPose], scene: Scene, cone_alpha:
     poses = list(views)
     cones = [outlines.cone_outline(pose, scene) for pose in poses]
     bodies = [outlines.camera_outline(pose, scene) for pose in poses]
-    axes.add_collection(PolyCollection(cones[:-1], facecolor=style.CAMERA, alpha=cone_alpha, linewidth=0, zorder=1.5))
     axes.add_collection(
         PolyCollection(
-            cones[-1:], facecolor=to_rgba(style.LAST, 0.10), edgecolor=to_rgba(style.LAST, 0.7), linewidth=0.9,
-            zorder=1.6, label="cone of the last view",
+            cones[:-1], facecolor=style.CAMERA, alpha=cone_alpha, linewidth=0, zorder=1.5
         )
     )
-    axes.add_collection(PolyCollection(bodies[:-1], facecolor=style.CAMERA, linewidth=0, zorder=6, label="cameras"))
-    axes.add_collection(PolyCollection(bodies[-1:], facecolor=style.LAST, linewidth=0, zorder=7, label="last camera"))
+    axes.add_collection(
+        PolyCollection(
+            cones[-1:],
+            facecolor=to_rgba(style.LAST, 0.10),
+            edgecolor=to_rgba(style.LAST, 0.7),
+            linewidth=0.9,
+            zorder=1.6,
+            label="cone of the last view",
+        )
+    )
+    axes.add_collection(
+        PolyCollection(bodies[:-1], facecolor=style.CAMERA, linewidth=0, zorder=6, label="cameras")
+    )
+    axes.add_collection(
+        PolyCollection(
+            bodies[-1:], facecolor=style.LAST, linewidth=0, zorder=7, label="last camera"
+        )
+    )
 
 
 def draw_polar(axes: Axes, content: EpisodeContent) -> None:
-    """Draw true contour, mean, band and hits over the polar angle, and the view angles along the top."""
+    """Draw true contour, mean, band and hits over the polar angle, and the view angles along the
+    top.
+    """
     style.style_axes(axes, "polar angle φ (rad)", "radius (m)")
     style.style_angle_axis(axes)
-    # Room for the bounds and for the band after every view, so that the frames of an animation agree.
+    # Room for the bounds and for the band after every view, so that the frames of an animation
+    # agree.
     known = [step.belief for step in content.steps if isinstance(step.belief, SurfaceBelief)]
     low = min([content.scene.radius_min, *(belief.lower.min() for belief in known)])
     high = max([content.scene.radius_max, *(belief.upper.max() for belief in known)])
@@ -212,10 +303,21 @@ def draw_polar(axes: Axes, content: EpisodeContent) -> None:
         axes.plot(*true_contour(content.shape), **style.TRUTH_LINE, label="true contour")
     if isinstance(content.belief, SurfaceBelief):
         curve = outlines.close_belief(content.belief).about_origin()
-        axes.fill_between(curve.angle, curve.lower, curve.upper, **_band(content), zorder=2, label="confidence band")
+        axes.fill_between(
+            curve.angle,
+            curve.lower,
+            curve.upper,
+            **_band(content),
+            zorder=2,
+            label="confidence band",
+        )
         axes.plot(curve.angle, curve.mean, **style.MEAN_LINE, label="mean")
     axes.plot(*cartesian_to_polar(*content.earlier_hits.points.T), **style.HIT_DOTS, label="hits")
-    axes.plot(*cartesian_to_polar(*content.last_hits.points.T), **style.LAST_HIT_DOTS, label="hits of the last view")
+    axes.plot(
+        *cartesian_to_polar(*content.last_hits.points.T),
+        **style.LAST_HIT_DOTS,
+        label="hits of the last view",
+    )
     _mark_views(axes, content)
 
 
@@ -227,12 +329,22 @@ def _mark_views(axes: Axes, content: EpisodeContent) -> None:
         (angle[-1:], style.LAST, 7.0, "last view"),
     ):
         axes.plot(
-            part, np.full(len(part), 1.03), color=color, linestyle="none", marker="v", markersize=size,
-            markeredgewidth=0, transform=axes.get_xaxis_transform(), clip_on=False, zorder=6, label=label,
+            part,
+            np.full(len(part), 1.03),
+            color=color,
+            linestyle="none",
+            marker="v",
+            markersize=size,
+            markeredgewidth=0,
+            transform=axes.get_xaxis_transform(),
+            clip_on=False,
+            zorder=6,
+            label=label,
         )
 
 
-# Values further below the largest one are clipped: an objective may be 0, which a log axis cannot show.
+# Values further below the largest one are clipped: an objective may be 0, which a log axis cannot
+# show.
 _LEAST_RATIO = 1e-4
 _FAINT_ALPHA, _FAINT_ALPHA_SUM = 0.45, 6.0
 
@@ -240,8 +352,8 @@ _FAINT_ALPHA, _FAINT_ALPHA_SUM = 0.45, 6.0
 def draw_objective(axes: Axes, content: EpisodeContent) -> None:
     """Draw the objective of the last decision, those of earlier ones faintly, and the views chosen.
 
-    The axis is logarithmic, since the objective falls by orders of magnitude during an episode; but for one with values
-    below 0.
+    The axis is logarithmic, since the objective falls by orders of magnitude during an episode; but
+    for one with values below 0.
     """
     best = "; the best of all distances and headings" if content.free else ""
     style.style_axes(axes, f"view angle θ (rad){best}", "objective (its own unit)")
@@ -253,13 +365,17 @@ def draw_objective(axes: Axes, content: EpisodeContent) -> None:
         return
     if limits[0] > 0.0:
         axes.set_yscale("log")
-        style.set_log_ticks(axes.yaxis, (1.0, 2.0, 5.0) if limits[1] / limits[0] < 300.0 else (1.0,))
+        style.set_log_ticks(
+            axes.yaxis, (1.0, 2.0, 5.0) if limits[1] / limits[0] < 300.0 else (1.0,)
+        )
     axes.set_ylim(*limits)
     *earlier, last = content.shown
     alpha = min(_FAINT_ALPHA, _FAINT_ALPHA_SUM / len(content.steps))
     for step in earlier:
         axes.plot(*_curve(step, limits[0]), color=style.FAINT, alpha=alpha, linewidth=0.8, zorder=2)
-    axes.plot(*_curve(last, limits[0]), color=style.LAST, linewidth=1.4, zorder=4, label="last decision")
+    axes.plot(
+        *_curve(last, limits[0]), color=style.LAST, linewidth=1.4, zorder=4, label="last decision"
+    )
     _mark_choices(axes, content.shown, limits[0])
     said = "last decision and its view; grey: earlier ones"
     axes.set_title(said, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
@@ -271,18 +387,33 @@ def _mark_choices(axes: Axes, steps: Sequence[Step], least: float) -> None:
     value = np.maximum([step.objective_value for step in steps], least)
     dots: style.Style = {"linestyle": "none", "marker": "o", "clip_on": False}
     axes.plot(
-        angle[:-1], value[:-1], color=style.CAMERA, markersize=3.5, markeredgewidth=0, zorder=5, **dots,
+        angle[:-1],
+        value[:-1],
+        color=style.CAMERA,
+        markersize=3.5,
+        markeredgewidth=0,
+        zorder=5,
+        **dots,
         label="earlier views",
     )
     axes.plot(
-        angle[-1:], value[-1:], color=style.LAST, markersize=6.5, markeredgecolor="white", markeredgewidth=0.8,
-        zorder=6, **dots, label="last view",
+        angle[-1:],
+        value[-1:],
+        color=style.LAST,
+        markersize=6.5,
+        markeredgecolor="white",
+        markeredgewidth=0.8,
+        zorder=6,
+        **dots,
+        label="last view",
     )
 
 
 def _curve(step: Step, least: float) -> tuple[FloatArray, FloatArray]:
     """Candidates in rising angle, around the circle, and the objective there, not below `least`."""
-    angle, value, _ = outlines.by_angle(step.candidates, step.utilities, np.ones(len(step.utilities), dtype=bool))
+    angle, value, _ = outlines.by_angle(
+        step.candidates, step.utilities, np.ones(len(step.utilities), dtype=bool)
+    )
     order = np.argsort(angle)
     angle, value = angle[order], np.maximum(value[order], least)
     return np.append(angle, angle[:1] + TWO_PI), np.append(value, value[:1])
@@ -290,7 +421,9 @@ def _curve(step: Step, least: float) -> tuple[FloatArray, FloatArray]:
 
 def _value_limits(steps: Sequence[Step]) -> tuple[float, float] | None:
     """Limits that hold every decision: of positive values a decade at least; None if all are 0."""
-    values = np.concatenate([[0.0], *(np.append(_curve(step, -np.inf)[1], step.objective_value) for step in steps)])
+    values = np.concatenate(
+        [[0.0], *(np.append(_curve(step, -np.inf)[1], step.objective_value) for step in steps)]
+    )
     values = values[np.isfinite(values)]
     low, high = float(values.min()), float(values.max())
     if low < -_LEAST_RATIO * high:
@@ -305,15 +438,31 @@ def draw_coverage(axes: Axes, content: EpisodeContent) -> None:
     """Draw the coverage as steps, and the line at which an object counts as reconstructed."""
     known = content.true_coverage
     style.style_axes(axes, "number of views", "true coverage (%)")
-    axes.set(xlim=(0.0, max(1.0, 1.02 * len(content.steps))), ylim=(0.0, 104.0), yticks=(0, 25, 50, 75, 100))
+    axes.set(
+        xlim=(0.0, max(1.0, 1.02 * len(content.steps))),
+        ylim=(0.0, 104.0),
+        yticks=(0, 25, 50, 75, 100),
+    )
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
     if known is None:
         style.note(axes, "no true object to compare with")
         return
-    axes.axhline(100.0 * FULL_ENOUGH, color=style.TARGET, linewidth=1.0, linestyle="--", zorder=2, label="target")
+    axes.axhline(
+        100.0 * FULL_ENOUGH,
+        color=style.TARGET,
+        linewidth=1.0,
+        linestyle="--",
+        zorder=2,
+        label="target",
+    )
     axes.annotate(
-        f"{FULL_ENOUGH:.0%}", (0.0, 100.0 * FULL_ENOUGH), xytext=(4, -2), textcoords="offset points", va="top",
-        fontsize=style.TICK_SIZE, color=style.TARGET,
+        f"{FULL_ENOUGH:.0%}",
+        (0.0, 100.0 * FULL_ENOUGH),
+        xytext=(4, -2),
+        textcoords="offset points",
+        va="top",
+        fontsize=style.TICK_SIZE,
+        color=style.TARGET,
     )
     _draw_steps(axes, [(0, 0.0), *enumerate(known, start=1)], "coverage", color=style.TRUTH)
     if content.completeness:
@@ -329,7 +478,15 @@ def _draw_steps(axes: Axes, points: Sequence[tuple[int, float]], label: str, **l
     percent = [100.0 * value for value in fraction]
     axes.step(number, percent, where="post", linewidth=1.6, zorder=3, label=label, **line)
     if number[-1] > 0:
-        axes.plot(number[-1], percent[-1], color=style.LAST, marker="o", markersize=5, clip_on=False, zorder=4)
+        axes.plot(
+            number[-1],
+            percent[-1],
+            color=style.LAST,
+            marker="o",
+            markersize=5,
+            clip_on=False,
+            zorder=4,
+        )
 
 
 SIZE = (12.0, 7.2)
@@ -341,19 +498,31 @@ _YLABEL_X = -0.13  # the same for all panels, so that their labels line up
 def draw_figure(content: EpisodeContent) -> Figure:
     """Draw an episode: world view, polar view, objective over the view angle, coverage.
 
-    The figure has its own Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
+    The figure has its own Agg canvas and is not known to pyplot: it can be made without a display
+    and in any thread.
     """
     figure = Figure(figsize=SIZE)
     FigureCanvasAgg(figure)
-    # Fixed positions instead of a layout engine: faster, and the frames of an animation do not jump.
+    # Fixed positions instead of a layout engine: faster, and the frames of an animation do not
+    # jump.
     draw_world(figure.add_axes((0.05, 0.135, 0.50, 0.785)), content)
-    right = figure.add_gridspec(3, 1, left=0.632, right=0.985, bottom=0.065, top=0.905, hspace=0.42,
-                                height_ratios=(1.35, 1.0, 0.75))
+    right = figure.add_gridspec(
+        3,
+        1,
+        left=0.632,
+        right=0.985,
+        bottom=0.065,
+        top=0.905,
+        hspace=0.42,
+        height_ratios=(1.35, 1.0, 0.75),
+    )
     for row, draw in enumerate((draw_polar, draw_objective, draw_coverage)):
         axes = figure.add_subplot(right[row])
         draw(axes, content)
         axes.yaxis.set_label_coords(_YLABEL_X, 0.5)
-    title = textwrap.fill(content.title, _TITLE_WIDTH, max_lines=2, placeholder=" …").replace("$", r"\$")
+    title = textwrap.fill(content.title, _TITLE_WIDTH, max_lines=2, placeholder=" …").replace(
+        "$", r"\$"
+    )
     figure.suptitle(title, x=0.012, y=0.985, ha="left", va="top", fontsize=style.TITLE_SIZE)
     _draw_legend(figure, content)
     return figure
@@ -366,18 +535,27 @@ def _draw_legend(figure: Figure, content: EpisodeContent) -> None:
     handles = [
         Line2D([], [], **style.TRUTH_LINE, label="true contour"),
         Line2D([], [], **style.MEAN_LINE, label="posterior mean"),
-        Patch(**_band(content), label="confidence band, in doubt" if content.doubts else "confidence band"),
+        Patch(
+            **_band(content),
+            label="confidence band, in doubt" if content.doubts else "confidence band",
+        ),
         Line2D([], [], **{**style.HIT_DOTS, **dots}, label="hits"),
         Line2D([], [], **{**style.LAST_HIT_DOTS, **dots}, label="hits of last view"),
         Line2D([], [], **cameras, color=style.CAMERA, markersize=6, label="views, numbered"),
         Line2D([], [], **cameras, color=style.LAST, markersize=7, label="last view, its cone"),
-        Line2D([], [], color=style.FAINT, linewidth=0.8, linestyle=":", label="bounds of the radius"),
+        Line2D(
+            [], [], color=style.FAINT, linewidth=0.8, linestyle=":", label="bounds of the radius"
+        ),
     ]
     if content.shape is None:
         handles = handles[1:]
     figure.legend(
-        handles=handles, loc="lower center", bbox_to_anchor=(0.30, 0.0), ncol=4, fontsize=style.TICK_SIZE,
-        frameon=False, columnspacing=1.6, handlelength=1.8,
+        handles=handles,
+        loc="lower center",
+        bbox_to_anchor=(0.30, 0.0),
+        ncol=4,
+        fontsize=style.TICK_SIZE,
+        frameon=False,
+        columnspacing=1.6,
+        handlelength=1.8,
     )
-
-

@@ -17,22 +17,38 @@ from nbv_planner.report.figures.style import panel_title, panels, plain, planner
 
 
 def draw_accuracy(views: Sequence[ViewRecord]) -> Figure:
-    """Draw the error of the mean contour, and the regret, after each of the judged `views`, at least one."""
+    """Draw the error of the mean contour, and the regret, after each of the judged `views`, at
+    least one.
+    """
     figure, (errors, regrets) = panels(2, 2, width=4.4, height=3.2)
     numbers = np.arange(1, len(views) + 1)
     style.style_axes(errors, "number of views", "error (m)")
     lines = ((ViewColumn.rmse, style.MEAN, "-"), (ViewColumn.hausdorff, style.LAST, "--"))
     for column, color, dash in lines:
         errors.plot(
-            numbers, column.each(views), color=color, linestyle=dash, linewidth=1.4, marker="o", markersize=3,
+            numbers,
+            column.each(views),
+            color=color,
+            linestyle=dash,
+            linewidth=1.4,
+            marker="o",
+            markersize=3,
             label=column.title,
         )
     errors.set_ylim(bottom=0.0)
     errors.legend(fontsize=style.TICK_SIZE, frameon=False)
     panel_title(errors, "mean contour against the true one")
     style.style_axes(regrets, "number of views", "surface points")
-    regrets.bar(numbers, [view.greedy_gain for view in views], color=style.FAINT, label="best candidate")
-    regrets.bar(numbers, [view.new_points for view in views], color=style.MEAN, width=0.5, label="view taken")
+    regrets.bar(
+        numbers, [view.greedy_gain for view in views], color=style.FAINT, label="best candidate"
+    )
+    regrets.bar(
+        numbers,
+        [view.new_points for view in views],
+        color=style.MEAN,
+        width=0.5,
+        label="view taken",
+    )
     regrets.legend(fontsize=style.TICK_SIZE, frameon=False)
     panel_title(regrets, "new points: taken, and at best")
     for axes in (errors, regrets):
@@ -45,13 +61,16 @@ _MOST_INSIDE = 8
 
 
 def draw_coverage_overlay(curves: Mapping[str, Sequence[float]]) -> Figure:
-    """Draw the coverage of episodes as steps in one panel; each line ends in a mark where its episode ends.
+    """Draw the coverage of episodes as steps in one panel; each line ends in a mark where its
+    episode ends.
 
     At least one curve by its label: coverage after each view, 0 to 1, NaN where it is not known.
     """
     styles = planner_styles(list(curves), None)
     crowded = len(curves) > _MOST_INSIDE
-    legend = [Line2D([], [], **line, markersize=5, label=plain(label)) for label, line in styles.items()]
+    legend = [
+        Line2D([], [], **line, markersize=5, label=plain(label)) for label, line in styles.items()
+    ]
     figure, (axes,) = panels(1, 1, width=7.6, height=3.8, legend=legend if crowded else ())
     style.style_axes(axes, "number of views", "coverage (%)")
     most = max(len(coverage) for coverage in curves.values())
@@ -61,19 +80,34 @@ def draw_coverage_overlay(curves: Mapping[str, Sequence[float]]) -> Figure:
     for label, line in styles.items():
         percent = 100.0 * np.concatenate([[0.0], curves[label]])
         axes.plot(
-            np.arange(len(percent)), percent, **style.curve(line), drawstyle="steps-post", marker=line["marker"],
-            markersize=5, markevery=[len(percent) - 1], zorder=3, label=plain(label), clip_on=False,
+            np.arange(len(percent)),
+            percent,
+            **style.curve(line),
+            drawstyle="steps-post",
+            marker=line["marker"],
+            markersize=5,
+            markevery=[len(percent) - 1],
+            zorder=3,
+            label=plain(label),
+            clip_on=False,
         )
     if not crowded:
         axes.legend(loc="lower right", fontsize=style.TICK_SIZE, frameon=False)
     return figure
 
 
-_DIAGONAL: style.Style = {"color": style.CAMERA, "linewidth": 1.0, "zorder": 2, "label": "perfect calibration"}
+_DIAGONAL: style.Style = {
+    "color": style.CAMERA,
+    "linewidth": 1.0,
+    "zorder": 2,
+    "label": "perfect calibration",
+}
 
 
 def draw_calibration(
-    levels: Sequence[float], inside: Mapping[str, FloatArray], by_angle: Mapping[str, FloatArray],
+    levels: Sequence[float],
+    inside: Mapping[str, FloatArray],
+    by_angle: Mapping[str, FloatArray],
     styles: Mapping[str, style.Style],
 ) -> Figure:
     """Draw measured over nominal frequency, and the frequency inside the band by polar angle.
@@ -85,21 +119,34 @@ def draw_calibration(
         styles: line styles by label.
     """
     lines = (Line2D([], [], **style.curve(styles[label]), label=plain(label)) for label in inside)
-    figure, (curves, angles) = panels(2, 2, width=5.2, height=4.2, legend=[Line2D([], [], **_DIAGONAL), *lines])
+    figure, (curves, angles) = panels(
+        2, 2, width=5.2, height=4.2, legend=[Line2D([], [], **_DIAGONAL), *lines]
+    )
     _draw_curves(curves, levels, inside, styles)
     _draw_by_angle(angles, by_angle)
     return figure
 
 
 def _draw_curves(
-    axes: Axes, levels: Sequence[float], inside: Mapping[str, FloatArray], styles: Mapping[str, style.Style]
+    axes: Axes,
+    levels: Sequence[float],
+    inside: Mapping[str, FloatArray],
+    styles: Mapping[str, style.Style],
 ) -> None:
     style.style_axes(axes, "nominal frequency (%)", "measured frequency (%)")
-    axes.set(xlim=(0.0, 100.0), ylim=(0.0, 100.0), aspect="equal", xticks=range(0, 101, 20), yticks=range(0, 101, 20))
+    axes.set(
+        xlim=(0.0, 100.0),
+        ylim=(0.0, 100.0),
+        aspect="equal",
+        xticks=range(0, 101, 20),
+        yticks=range(0, 101, 20),
+    )
     axes.plot([0.0, 100.0], [0.0, 100.0], **_DIAGONAL)
     for label, measured in inside.items():
         look = style.curve(styles[label])
-        axes.plot(100.0 * np.asarray(levels), 100.0 * measured, **look, zorder=3, label=plain(label))
+        axes.plot(
+            100.0 * np.asarray(levels), 100.0 * measured, **look, zorder=3, label=plain(label)
+        )
     panel_title(axes, "all angles")
 
 
@@ -108,7 +155,9 @@ def _draw_by_angle(axes: Axes, by_angle: Mapping[str, FloatArray]) -> None:
     low = 10.0 * np.floor(min(90.0, float(np.nanmin(values))) / 10.0)
     edges = np.linspace(0.0, TWO_PI, values.shape[1] + 1)
     rows = np.arange(len(values) + 1) - 0.5
-    mesh = axes.pcolormesh(edges, rows, values, cmap="cividis_r", vmin=low, vmax=100.0, rasterized=True)
+    mesh = axes.pcolormesh(
+        edges, rows, values, cmap="cividis_r", vmin=low, vmax=100.0, rasterized=True
+    )
     style.style_axes(axes, "polar angle φ (rad)", "")
     axes.grid(False)
     style.style_angle_axis(axes)

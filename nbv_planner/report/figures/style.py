@@ -28,7 +28,8 @@ from nbv_planner.report.colors import BAND, CAMERA, FAINT, HIT, LAST, MEAN, TARG
 from nbv_planner.report.page import Picture
 from nbv_planner.world.pose import CameraPose, Poses
 
-__all__ = ["BAND", "CAMERA", "FAINT", "HIT", "LAST", "MEAN", "TARGET", "TRUTH"]  # the others are made here
+# the others are made here
+__all__ = ["BAND", "CAMERA", "FAINT", "HIT", "LAST", "MEAN", "TARGET", "TRUTH"]
 BAND_ALPHA = 0.3
 TITLE_SIZE = 11.0
 LABEL_SIZE = 9.0
@@ -39,13 +40,20 @@ TRUTH_LINE: Style = {"color": TRUTH, "linewidth": 0.9, "linestyle": (0, (4, 2)),
 MEAN_LINE: Style = {"color": MEAN, "linewidth": 1.3, "zorder": 4}
 # A little wider than the mean drawn above them: measurements without noise show at its edges.
 HIT_DOTS: Style = {
-    "color": HIT, "linestyle": "none", "marker": "o", "markersize": 1.4, "markeredgewidth": 0, "zorder": 3
+    "color": HIT,
+    "linestyle": "none",
+    "marker": "o",
+    "markersize": 1.4,
+    "markeredgewidth": 0,
+    "zorder": 3,
 }
 LAST_HIT_DOTS: Style = {**HIT_DOTS, "color": LAST, "markersize": 2.0, "zorder": 3.5}
 
 
 def style_axes(axes: Axes, xlabel: str, ylabel: str) -> None:
-    """Label the axes, and set the sizes here so that a user's matplotlibrc does not change the picture."""
+    """Label the axes, and set the sizes here so that a user's matplotlibrc does not change the
+    picture.
+    """
     axes.set_xlabel(xlabel, fontsize=LABEL_SIZE, labelpad=2)
     axes.set_ylabel(ylabel, fontsize=LABEL_SIZE)
     axes.tick_params(which="both", labelsize=TICK_SIZE)
@@ -83,14 +91,25 @@ def set_log_ticks(axis: Axis, steps: Sequence[float] = (1.0, 2.0, 5.0)) -> None:
 def note(axes: Axes, text: str) -> None:
     """Write in the middle of the axes why they are empty."""
     axes.grid(False)
-    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize=LABEL_SIZE, color=CAMERA)
+    axes.text(
+        0.5,
+        0.5,
+        text,
+        transform=axes.transAxes,
+        ha="center",
+        va="center",
+        fontsize=LABEL_SIZE,
+        color=CAMERA,
+    )
 
 
 # The GIF format has 256; the last one says "as in the frame before".
 _COLORS = 255
-# More of them than there are areas would leave the blends too few: with 128 they are off by a third more.
+# More of them than there are areas would leave the blends too few: with 128 they are off by a third
+# more.
 _EXACT = 64
-# Image.Dither.NONE and Image.Quantize.MAXCOVERAGE, names that Pillow 9.0 (Ubuntu 22.04) does not have.
+# Image.Dither.NONE and Image.Quantize.MAXCOVERAGE, names that Pillow 9.0 (Ubuntu 22.04) does not
+# have.
 _NO_DITHER = 0
 _MAX_COVERAGE = 1
 
@@ -98,15 +117,20 @@ _MAX_COVERAGE = 1
 def common_palette(samples: Iterable[Image.Image]) -> FloatArray:
     """Find colours for all frames from a few RGB `samples`, shape (K, 3), 0 to 255.
 
-    A quarter are the most frequent ones as they are, so that faint areas keep their tints; the others cover the
-    blends on the edges of lines and letters, which median cut would mix with the areas.
+    A quarter are the most frequent ones as they are, so that faint areas keep their tints; the
+    others cover the blends on the edges of lines and letters, which median cut would mix with the
+    areas.
     """
     count: Counter[tuple[int, int, int]] = Counter()
     for sample in samples:
-        count.update({color: number for number, color in sample.getcolors(sample.width * sample.height)})
+        count.update(
+            {color: number for number, color in sample.getcolors(sample.width * sample.height)}
+        )
     exact = np.array([color for color, _ in count.most_common(_EXACT)], dtype=float)
     blends = np.array(list(count), dtype=np.uint8)[np.newaxis]
-    covering = Image.fromarray(blends).quantize(_COLORS - len(exact), method=_MAX_COVERAGE, dither=_NO_DITHER)
+    covering = Image.fromarray(blends).quantize(
+        _COLORS - len(exact), method=_MAX_COVERAGE, dither=_NO_DITHER
+    )
     return np.vstack([exact, np.reshape(covering.getpalette(), (-1, 3))])[:_COLORS]
 
 
@@ -124,7 +148,8 @@ def apply_palette(image: Image.Image, palette: FloatArray) -> Image.Image:
     return indexed
 
 
-# Distance of the numbers from the centre as a part of the view circle's radius; more along x, where they are wide.
+# Distance of the numbers from the centre as a part of the view circle's radius; more along x, where
+# they are wide.
 _DISTANCE_X, _DISTANCE_Y = 1.09, 1.078
 # Length along the circle of a number of two digits, as a part of the circle's radius.
 _ROOM = 0.085
@@ -136,13 +161,22 @@ def label_views(axes: Axes, views: Sequence[CameraPose]) -> None:
     for index in views_with_label(Poses.of(views)):
         color, weight = (LAST, "bold") if index == len(views) - 1 else (CAMERA, "normal")
         axes.text(
-            _DISTANCE_X * x[index], _DISTANCE_Y * y[index], str(index + 1), ha="center", va="center",
-            fontsize=TICK_SIZE, color=color, fontweight=weight, zorder=8,
+            _DISTANCE_X * x[index],
+            _DISTANCE_Y * y[index],
+            str(index + 1),
+            ha="center",
+            va="center",
+            fontsize=TICK_SIZE,
+            color=color,
+            fontweight=weight,
+            zorder=8,
         )
 
 
 def views_with_label(views: Poses) -> list[int]:
-    """Indices of the views that get a number: the last one, then in order of views those that have room."""
+    """Indices of the views that get a number: the last one, then in order of views those that have
+    room.
+    """
     chosen: list[int] = []
     x, y = views.position.T
     room = 2.0 * math.sin(0.5 * _ROOM) * views.distance.max(initial=0.0)
@@ -152,7 +186,8 @@ def views_with_label(views: Poses) -> list[int]:
     return sorted(chosen)
 
 
-# Okabe and Ito's palette without black, which the reference has, and yellow, which is too light on white.
+# Okabe and Ito's palette without black, which the reference has, and yellow, which is too light on
+# white.
 _PLANNER_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A7A7A")
 _DASHES = ("-", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (5, 1.5, 1.2, 1.5)))
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
@@ -169,7 +204,8 @@ def planner_styles(labels: Sequence[str], reference: str | None) -> dict[str, St
     for index, label in enumerate(others):
         turn, color = divmod(index, len(_PLANNER_COLORS))
         styles[label] = {
-            "color": _PLANNER_COLORS[color], "linestyle": _DASHES[turn % len(_DASHES)],
+            "color": _PLANNER_COLORS[color],
+            "linestyle": _DASHES[turn % len(_DASHES)],
             "marker": _MARKERS[(color + turn) % len(_MARKERS)],
         }
     return styles
@@ -187,7 +223,9 @@ _SVG = {"svg.hashsalt": "nbv_planner", "svg.fonttype": "path"}
 
 @contextmanager
 def own_style() -> Iterator[None]:
-    """Draw by matplotlib's own settings inside the block, whatever a user's matplotlibrc says; the backend stays."""
+    """Draw by matplotlib's own settings inside the block, whatever a user's matplotlibrc says; the
+    backend stays.
+    """
     with matplotlib.style.context("default"):
         yield
 
@@ -207,11 +245,15 @@ def svg_bytes(figure: Figure) -> bytes:
     numbers: dict[bytes, bytes] = {}
     # Ids of clips and markers are digests in which the last digits of the layout show.
     return re.sub(
-        rb"\b[pm][0-9a-f]{10}\b", lambda found: numbers.setdefault(found[0], b"id%d" % len(numbers)), file.getvalue()
+        rb"\b[pm][0-9a-f]{10}\b",
+        lambda found: numbers.setdefault(found[0], b"id%d" % len(numbers)),
+        file.getvalue(),
     )
 
 
-def picture(name: str, title: str, caption: str, figure: Figure, *, folded: bool = False) -> Picture:
+def picture(
+    name: str, title: str, caption: str, figure: Figure, *, folded: bool = False
+) -> Picture:
     """Write the figure in both formats."""
     return Picture(name, title, caption, png_bytes(figure), svg_bytes(figure), folded)
 
@@ -226,11 +268,19 @@ _LEGEND_COLUMNS, _LEGEND_LINE, _LEGEND_MARGIN = 6, 0.18, 0.14
 
 
 def panels(
-    count: int, columns: int, *, width: float, height: float, share: bool = False, legend: Sequence[Artist] = ()
+    count: int,
+    columns: int,
+    *,
+    width: float,
+    height: float,
+    share: bool = False,
+    legend: Sequence[Artist] = (),
 ) -> tuple[Figure, list[Axes]]:
-    """Make a figure of `count` panels in rows of `columns`, each `width` × `height` inches with its labels.
+    """Make a figure of `count` panels in rows of `columns`, each `width` × `height` inches with its
+    labels.
 
-    Returns both; `share` gives all panels the same axes, the `legend` stands below them, if any. The figure has its own
+    Returns both; `share` gives all panels the same axes, the `legend` stands below them, if any.
+    The figure has its own
     Agg canvas and is not known to pyplot: it can be made without a display and in any thread.
     """
     rows = math.ceil(count / columns)
@@ -239,14 +289,19 @@ def panels(
     foot = _LEGEND_MARGIN + _LEGEND_LINE * lines if legend else 0.0
     figure = Figure(figsize=(columns * width, body + foot), layout="constrained")
     FigureCanvasAgg(figure)
-    # A separate part: before matplotlib 3.7 the layout reserves no room for a legend of the whole figure.
+    # A separate part: before matplotlib 3.7 the layout reserves no room for a legend of the whole
+    # figure.
     upper: Any = figure
     if legend:
         parts: Any = figure.subfigures(2, 1, height_ratios=(body, foot))
         upper, lower = parts
         lower.legend(
-            handles=list(legend), loc="center", ncol=min(len(legend), _LEGEND_COLUMNS), fontsize=TICK_SIZE,
-            frameon=False, handlelength=2.6,
+            handles=list(legend),
+            loc="center",
+            ncol=min(len(legend), _LEGEND_COLUMNS),
+            fontsize=TICK_SIZE,
+            frameon=False,
+            handlelength=2.6,
         )
     axes = list(np.ravel(upper.subplots(rows, columns, sharex=share, sharey=share, squeeze=False)))
     for unused in axes[count:]:

@@ -13,7 +13,8 @@ from nbv_planner.episode.messages import RecordedTopic
 
 # Topics that every node has; their other endpoints are not checked.
 _BY_RCLPY = {"/parameter_events", "/rosout", "/clock"}
-# Each policy with its lesser and greater value: a subscription that requests more than is offered is not connected.
+# Each policy with its lesser and greater value: a subscription that requests more than is offered
+# is not connected.
 _POLICIES = {
     "RELIABILITY": ("reliability", ReliabilityPolicy.BEST_EFFORT, ReliabilityPolicy.RELIABLE),
     "DURABILITY": ("durability", DurabilityPolicy.VOLATILE, DurabilityPolicy.TRANSIENT_LOCAL),
@@ -21,8 +22,8 @@ _POLICIES = {
 # Name of a discovered node whose name is not known yet.
 _UNKNOWN = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
 _NAMESAKE = (
-    "another node is called {} too: that of a second launch, which must end or get another namespace, or one that was "
-    "killed a moment ago and is still listed"
+    "another node is called {} too: that of a second launch, which must end or get another"
+    " namespace, or one that was killed a moment ago and is still listed"
 )
 
 
@@ -59,10 +60,11 @@ def unmet(offered: QoSProfile, requested: QoSProfile) -> list[str]:
 class Sources:
     """Publishers of an input that must come from one source only.
 
-    Different names show in the graph. Two launches have the same names; so has a restarted node, whose old publisher
-    stays in the graph for the lease of the middleware. The sequence numbers of the messages distinguish these: those of
-    one publisher only rise, so they fall once for each new one, and repeatedly where two send. CycloneDDS has none;
-    there rclpy 10 tells who has sent a message, and only where two send does one return after another.
+    Different names show in the graph. Two launches have the same names; so has a restarted node,
+    whose old publisher stays in the graph for the lease of the middleware. The sequence numbers of
+    the messages distinguish these: those of one publisher only rise, so they fall once for each new
+    one, and repeatedly where two send. CycloneDDS has none; there rclpy 10 tells who has sent a
+    message, and only where two send does one return after another.
     """
 
     def __init__(self) -> None:
@@ -76,7 +78,8 @@ class Sources:
         """Check the graph; name the publishers if there are several sources, else nothing."""
         self.matched = subscription.get_publisher_count()
         publishers = [
-            info for info in node.get_publishers_info_by_topic(subscription.topic_name)
+            info
+            for info in node.get_publishers_info_by_topic(subscription.topic_name)
             if not any(_wrong(subscription, [info], publishing=True))
         ]
         ids = {bytes(info.endpoint_gid) for info in publishers}
@@ -85,7 +88,9 @@ class Sources:
         return self.problem(subscription.topic_name)
 
     def take(self, info: Mapping[str, Any]) -> None:
-        """Store what rclpy tells about a message: its sequence number or its publisher, where it has them."""
+        """Store what rclpy tells about a message: its sequence number or its publisher, where it
+        has them.
+        """
         number, publisher = info["publication_sequence_number"], info.get("publisher_gid")
         if number is not None:
             self._falls += number <= self._number
@@ -102,18 +107,21 @@ class Sources:
         alike = f"{len(self._ids)} nodes that are all called {''.join(self._names)}"
         who = " and ".join(self._names) if len(self._names) > 1 else alike
         return (
-            f"{topic} is published by {who}: dropped until one of them is left; end the others, or give them another "
-            "namespace (allow_several_publishers: true merges them)"
+            f"{topic} is published by {who}: dropped until one of them is left; end the others, or"
+            " give them another namespace (allow_several_publishers: true merges them)"
         )
 
 
 def mismatches(node: Node) -> dict[str, list[str]]:
-    """What is wrong on each topic of `node`, in words, by full topic name, and with its own name by that.
+    """What is wrong on each topic of `node`, in words, by full topic name, and with its own name by
+    that.
 
     Topics without a problem are omitted.
     """
     name = node.get_fully_qualified_name()
-    alike = [f"{space.rstrip('/')}/{other}" for other, space in node.get_node_names_and_namespaces()].count(name) - 1
+    alike = [
+        f"{space.rstrip('/')}/{other}" for other, space in node.get_node_names_and_namespaces()
+    ].count(name) - 1
     found: dict[str, list[str]] = {name: [_NAMESAKE.format(name)] if alike > 0 else []}
     for publishing, endpoints, others in (
         (True, node.subscriptions, node.get_publishers_info_by_topic),
@@ -121,7 +129,9 @@ def mismatches(node: Node) -> dict[str, list[str]]:
     ):
         for mine in endpoints:
             if (topic := mine.topic_name) not in _BY_RCLPY:
-                found.setdefault(topic, []).extend(_wrong(mine, others(topic), publishing=publishing))
+                found.setdefault(topic, []).extend(
+                    _wrong(mine, others(topic), publishing=publishing)
+                )
     return {topic: problems for topic, problems in found.items() if problems}
 
 

@@ -25,7 +25,8 @@ class Heartbeat:
     """Heartbeat of one input. Times are seconds of any monotonic clock, given by the caller."""
 
     def __init__(self, timeout: float = math.inf) -> None:
-        self.timeout = timeout  #: age beyond which the input counts as lost, seconds; infinite for an irregular one.
+        #: age beyond which the input counts as lost, seconds; infinite for an irregular one.
+        self.timeout = timeout
         self._beats: deque[float] = deque(maxlen=_REMEMBERED)
 
     def beat(self, now: float) -> None:
@@ -46,7 +47,9 @@ class Heartbeat:
         return self.heard and self.age(now) > self.timeout
 
     def rate(self, now: float) -> float:
-        """Recent inputs per second: (n - 1) / (t_n - t_1); 0 for one that is lost or was received only once."""
+        """Recent inputs per second: (n - 1) / (t_n - t_1); 0 for one that is lost or was received
+        only once.
+        """
         if len(self._beats) < 2 or self.lost(now):
             return 0.0
         span = self._beats[-1] - self._beats[0]
@@ -62,7 +65,8 @@ class Partners:
     def __init__(self, topic: str = "", name: str = "") -> None:
         """Watch the publishers of a `topic` as an input `name`; none without it."""
         self.topic, self.name = topic, name
-        self.words: dict[str, str] = {}  #: what is wrong with their inputs, in words, by their names.
+        #: what is wrong with their inputs, in words, by their names.
+        self.words: dict[str, str] = {}
 
     def hear(self, msg: DiagnosticArray) -> bool:
         """Receive diagnostics; whether any are of these nodes."""
@@ -86,7 +90,8 @@ class Partners:
 
 # Seconds of a real clock for which the time on /clock may stand still.
 _CLOCK_TIMEOUT = 5.0
-# Seconds for which another node of the same name must be listed: one that has ended is for a moment.
+# Seconds for which another node of the same name must be listed: one that has ended is for a
+# moment.
 _NAMESAKE_SECONDS = 3.0
 # The stage of a node at work, as in its diagnostics.
 _ACTIVE = "active"
@@ -95,7 +100,8 @@ _OF_ONE_SOURCE = ("scan", "camera_pose", "goal_pose", "surface", "surface_info",
 
 
 class Inputs:
-    """A heartbeat for each input of a node, by its relative topic name, and the state of its topics in the graph.
+    """A heartbeat for each input of a node, by its relative topic name, and the state of its topics
+    in the graph.
 
     Ages are measured by the machine's monotonic clock, not by that of the node.
     """
@@ -116,7 +122,8 @@ class Inputs:
         self._resolved = lru_cache(maxsize=256)(node.resolve_topic_name)
 
     def add(self, topic: str, words: str = "") -> None:
-        """Monitor an input, from the beginning; it never counts as lost until :meth:`expect` sets a timeout.
+        """Monitor an input, from the beginning; it never counts as lost until :meth:`expect` sets a
+        timeout.
 
         The topic has its relative name; `words` say what replaces it, if anything.
         """
@@ -128,7 +135,8 @@ class Inputs:
             self._sources[topic] = Sources()
 
     def check_source(self, topic: str, info: Mapping[str, Any]) -> None:
-        """Refuse a message of an input that several sources publish; `info` is what rclpy tells about it.
+        """Refuse a message of an input that several sources publish; `info` is what rclpy tells
+        about it.
 
         Raises:
             InputRejectedError: reason `several_publishers`.
@@ -157,8 +165,10 @@ class Inputs:
     def unheard_by(self, node_name: str, *topics: str) -> tuple[str, ...]:
         """Full names of those `topics` to which no node of that name is subscribed."""
         return tuple(
-            name for name in map(self._resolved, topics)
-            if node_name not in {info.node_name for info in self._node.get_subscriptions_info_by_topic(name)}
+            name
+            for name in map(self._resolved, topics)
+            if node_name
+            not in {info.node_name for info in self._node.get_subscriptions_info_by_topic(name)}
         )
 
     def beat(self, topic: str) -> None:
@@ -176,7 +186,9 @@ class Inputs:
             self._beats[topic].timeout = timeout
 
     def look(self) -> bool:
-        """Check the graph and the clock again; log new problems, and return whether anything has changed."""
+        """Check the graph and the clock again; log new problems, and return whether anything has
+        changed.
+        """
         now = self._node.now_ns()
         if now != self._last_time:
             self._last_time = now
@@ -186,7 +198,9 @@ class Inputs:
         self._confirm_namesake(time.monotonic())
         for mine in self._node.subscriptions:
             for topic, sources in self._sources.items():
-                if self._resolved(topic) == mine.topic_name and (problem := sources.look(self._node, mine)):
+                if self._resolved(topic) == mine.topic_name and (
+                    problem := sources.look(self._node, mine)
+                ):
                     self._problems.setdefault(mine.topic_name, []).append(problem)
         for problem in _lines(self._problems, without=before):
             self._node.get_logger().warning(problem)
@@ -207,20 +221,34 @@ class Inputs:
 
     def _confirm_namesake(self, now: float) -> None:
         """Drop the problem of a node of the same name until it has lasted."""
-        self._namesake_since = min(self._namesake_since, now) if self.name in self._problems else math.inf
+        self._namesake_since = (
+            min(self._namesake_since, now) if self.name in self._problems else math.inf
+        )
         if now - self._namesake_since < _NAMESAKE_SECONDS:
             self._problems.pop(self.name, None)
 
     def missing(self, *topics: str) -> list[str]:
-        """Inputs never received or lost: name, type and quality of service expected, and what is known."""
-        return [f"{self.described(topic)}: {why}" for topic in topics if (why := self._why_missing(topic))]
+        """Inputs never received or lost: name, type and quality of service expected, and what is
+        known.
+        """
+        return [
+            f"{self.described(topic)}: {why}"
+            for topic in topics
+            if (why := self._why_missing(topic))
+        ]
 
     def lost(self, *topics: str) -> list[str]:
-        """Inputs received and then lost, in the words of :meth:`missing`; one that the node does not have is not."""
-        return self.missing(*(topic for topic in topics if topic in self._beats and self._beats[topic].heard))
+        """Inputs received and then lost, in the words of :meth:`missing`; one that the node does
+        not have is not.
+        """
+        return self.missing(
+            *(topic for topic in topics if topic in self._beats and self._beats[topic].heard)
+        )
 
     def described(self, topic: str) -> str:
-        """Full name of a topic of the node, with the type and quality of service that the node has for it."""
+        """Full name of a topic of the node, with the type and quality of service that the node has
+        for it.
+        """
         if self._words.get(topic):
             return self._words[topic]
         mine = self._endpoint(topic)
@@ -238,7 +266,11 @@ class Inputs:
         problems = self.problems(topic)
         if problems:
             return "; ".join(problems)
-        what = f"nothing usable for more than {beat.timeout:g} s" if beat.heard else "nothing usable received yet"
+        what = (
+            f"nothing usable for more than {beat.timeout:g} s"
+            if beat.heard
+            else "nothing usable received yet"
+        )
         if topic in self._refused:
             what += f", the last one: {self._refused[topic]}"
         if self._words[topic]:
@@ -249,7 +281,8 @@ class Inputs:
     def gone(self, *topics: str) -> list[str]:
         """Inputs received before whose publisher is gone."""
         return [
-            f"{self.described(topic)}: its publisher is gone" for topic in topics
+            f"{self.described(topic)}: its publisher is gone"
+            for topic in topics
             if self._beats[topic].heard and self._endpoint(topic).get_publisher_count() == 0
         ]
 
@@ -278,4 +311,9 @@ class Inputs:
 
 
 def _lines(problems: dict[str, list[str]], *, without: dict[str, list[str]]) -> Iterable[str]:
-    return [line for topic, lines in problems.items() for line in lines if line not in without.get(topic, [])]
+    return [
+        line
+        for topic, lines in problems.items()
+        for line in lines
+        if line not in without.get(topic, [])
+    ]

@@ -1,4 +1,6 @@
-"""What the nodes have in common: parameters, life cycle, counted drops, diagnostics, a clean start and end."""
+"""What the nodes have in common: parameters, life cycle, counted drops, diagnostics, a clean start
+and end.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,11 @@ from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.exceptions import InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException
+from rclpy.exceptions import (
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
+    InvalidTopicNameException,
+)
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
@@ -36,7 +42,12 @@ from nbv_planner.ros.core.node_parameters import check_changes, declare_settings
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.io.conversions import status_message, to_stamp
 
-REFUSALS = (NbvPlannerError, InvalidParameterTypeException, InvalidParameterValueException, InvalidTopicNameException)
+REFUSALS = (
+    NbvPlannerError,
+    InvalidParameterTypeException,
+    InvalidParameterValueException,
+    InvalidTopicNameException,
+)
 """What is wrong with parameters or names; anything else is an error of the program."""
 
 # History, depth and reliability, by `qos_overrides.` parameters.
@@ -58,11 +69,13 @@ _WARNING_PERIOD, _STATUS_PERIOD = 5.0, 30.0
 
 
 class BaseNode(LifecycleNode):
-    """A managed node with checked parameters that counts what it drops and reports it on `/diagnostics`.
+    """A managed node with checked parameters that counts what it drops and reports it on
+    `/diagnostics`.
 
-    Subclasses override :meth:`configure`, :meth:`activate` and :meth:`forget`, and call :meth:`autostart` at the end of
-    their constructor. Publishers, subscriptions, services, clients and timers created in `configure` are destroyed by
-    the clean-up; those of the constructor last as long as the node.
+    Subclasses override :meth:`configure`, :meth:`activate` and :meth:`forget`, and call
+    :meth:`autostart` at the end of their constructor. Publishers, subscriptions, services, clients
+    and timers created in `configure` are destroyed by the clean-up; those of the constructor last
+    as long as the node.
     """
 
     def __init__(self, name: str, settings: Iterable[type], **kwargs: Any) -> None:
@@ -101,13 +114,18 @@ class BaseNode(LifecycleNode):
         self.create_timer(1.0, self.look_around, clock=self.steady_clock)
 
     def _refusing(self, change_state: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Wrap the service: in rclpy 7 a transition that does not fit the state ends the whole node."""
+        """Wrap the service: in rclpy 7 a transition that does not fit the state ends the whole
+        node.
+        """
 
         def answer(request: Any, response: Any) -> Any:
             try:
                 return change_state(request, response)
-            except RuntimeError:  # rclpy's RCLError; an error of a transition itself is caught before
-                self.get_logger().warning(f"transition {request.transition.id} does not start at {self.stage.value}")
+            # rclpy's RCLError; an error of a transition itself is caught before
+            except RuntimeError:
+                self.get_logger().warning(
+                    f"transition {request.transition.id} does not start at {self.stage.value}"
+                )
                 response.success = False
                 return response
 
@@ -133,7 +151,9 @@ class BaseNode(LifecycleNode):
         """Discard what `configure` created, except topics, services and timers."""
 
     def transitioned(self) -> None:
-        """Publish the state; called after a transition, also a failed one, unless the next follows immediately."""
+        """Publish the state; called after a transition, also a failed one, unless the next follows
+        immediately.
+        """
         self.publish_diagnostics()
 
     def autostart(self) -> None:
@@ -182,10 +202,16 @@ class BaseNode(LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def _transition(
-        self, reached: Stage, action: Callable[[], None], *, failed: Stage = Stage.UNCONFIGURED,
+        self,
+        reached: Stage,
+        action: Callable[[], None],
+        *,
+        failed: Stage = Stage.UNCONFIGURED,
         on_failure: Callable[[], None] = lambda: None,
     ) -> TransitionCallbackReturn:
-        """Run `action`; its exception, which rclpy would swallow, is stored, and logged or raised by the caller."""
+        """Run `action`; its exception, which rclpy would swallow, is stored, and logged or raised
+        by the caller.
+        """
         result, self.failure = TransitionCallbackReturn.SUCCESS, None
         try:
             action()
@@ -230,10 +256,13 @@ class BaseNode(LifecycleNode):
 
     def header(self, frame: str, stamp_ns: int | None = None) -> Header:
         """Build a message header, by default with the current time."""
-        return Header(stamp=to_stamp(self.now_ns() if stamp_ns is None else stamp_ns), frame_id=frame)
+        return Header(
+            stamp=to_stamp(self.now_ns() if stamp_ns is None else stamp_ns), frame_id=frame
+        )
 
     def guarded(self, source: str, callback: Callable[[Any], None]) -> Callable[[Any, Any], None]:
-        """Wrap the callback of topic `source`: unusable messages are dropped, counted and warned about.
+        """Wrap the callback of topic `source`: unusable messages are dropped, counted and warned
+        about.
 
         Usable messages update the input's heartbeat.
         """
@@ -253,15 +282,18 @@ class BaseNode(LifecycleNode):
     def serve(self, kind: type, name: str, answer: Callable[..., Any]) -> None:
         """Offer a service with `success` and `message`; an inactive node answers why it refuses.
 
-        `answer` receives the values of the request, and returns the message, now or when it is awaited; its ValueError
-        says why the request is refused. Each service has its own group: one that waits delays no other callback.
+        `answer` receives the values of the request, and returns the message, now or when it is
+        awaited; its ValueError says why the request is refused. Each service has its own group: one
+        that waits delays no other callback.
         """
 
         async def respond(request: Any, response: Any) -> Any:
             try:
                 if not self.active:
                     raise ValueError(self.resting())
-                message = answer(*(getattr(request, field) for field in request.get_fields_and_field_types()))
+                message = answer(
+                    *(getattr(request, field) for field in request.get_fields_and_field_types())
+                )
                 response.message = await message if inspect.isawaitable(message) else message
                 response.success = True
             except ValueError as error:
@@ -274,22 +306,39 @@ class BaseNode(LifecycleNode):
         self.create_service(kind, name, respond, callback_group=MutuallyExclusiveCallbackGroup())
 
     def callback_failed(self, error: Exception) -> None:
-        """Process an error of the program that a callback has raised; to be overridden. Here it ends the node."""
+        """Process an error of the program that a callback has raised; to be overridden. Here it
+        ends the node.
+        """
         raise error
 
     def advertise(self, kind: type, topic: str, profile: QoSProfile) -> Any:
-        """Create a publisher; parameters can override its quality of service, the graph shows who asks for more."""
+        """Create a publisher; parameters can override its quality of service, the graph shows who
+        asks for more.
+        """
         events = PublisherEventCallbacks(incompatible_qos=lambda _: self.look_around())
-        return self.create_publisher(kind, topic, profile, event_callbacks=events, qos_overriding_options=_OVERRIDABLE)
-
-    def subscribe(self, kind: type, topic: str, callback: Callable[..., None], profile: QoSProfile) -> Any:
-        """Create a subscription; parameters can override its quality of service, the graph shows who offers less."""
-        events = SubscriptionEventCallbacks(incompatible_qos=lambda _: self.look_around())
-        return self.create_subscription(
-            kind, topic, callback, profile, event_callbacks=events, qos_overriding_options=_OVERRIDABLE
+        return self.create_publisher(
+            kind, topic, profile, event_callbacks=events, qos_overriding_options=_OVERRIDABLE
         )
 
-    def listen(self, kind: type, topic: str, callback: Callable[[Any], None], profile: QoSProfile) -> None:
+    def subscribe(
+        self, kind: type, topic: str, callback: Callable[..., None], profile: QoSProfile
+    ) -> Any:
+        """Create a subscription; parameters can override its quality of service, the graph shows
+        who offers less.
+        """
+        events = SubscriptionEventCallbacks(incompatible_qos=lambda _: self.look_around())
+        return self.create_subscription(
+            kind,
+            topic,
+            callback,
+            profile,
+            event_callbacks=events,
+            qos_overriding_options=_OVERRIDABLE,
+        )
+
+    def listen(
+        self, kind: type, topic: str, callback: Callable[[Any], None], profile: QoSProfile
+    ) -> None:
         """Subscribe as :meth:`guarded`."""
         self.subscribe(kind, topic, self.guarded(topic, callback), profile)
 
@@ -299,7 +348,9 @@ class BaseNode(LifecycleNode):
         self.warn_now_and_then(reason, f"dropped ({reason}, {self.drops[reason]} so far): {detail}")
 
     def count_drops(self, matcher: ScanMatcher) -> None:
-        """Count the scans that a matcher has dropped, and warn; before the first pose a few are normal."""
+        """Count the scans that a matcher has dropped, and warn; before the first pose a few are
+        normal.
+        """
         known = matcher.matches or matcher.trouble(self.now_ns())
         for reason, number in matcher.drops.items():
             if known:
@@ -318,7 +369,8 @@ class BaseNode(LifecycleNode):
     def on_parameters(self, parameters: Iterable[Parameter]) -> SetParametersResult:
         """Check new values of parameters and apply them, all or none.
 
-        Until the node is configured every parameter may change; incompatible values are refused by the configuration.
+        Until the node is configured every parameter may change; incompatible values are refused by
+        the configuration.
         """
         try:
             parameters = list(parameters)
@@ -342,8 +394,16 @@ class BaseNode(LifecycleNode):
         if self.active:
             return ""
         next_one = {Stage.UNCONFIGURED: "configure", Stage.INACTIVE: "activate"}.get(self.stage)
-        waits = f"waiting for the transition {next_one} of the life cycle" if next_one else "it can only be ended"
-        reason = f"; the last transition failed: {' '.join(str(self.failure).split())}" if self.failure else ""
+        waits = (
+            f"waiting for the transition {next_one} of the life cycle"
+            if next_one
+            else "it can only be ended"
+        )
+        reason = (
+            f"; the last transition failed: {' '.join(str(self.failure).split())}"
+            if self.failure
+            else ""
+        )
         return f"{self.stage.value}: {waits}{reason}"
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
@@ -364,14 +424,23 @@ class BaseNode(LifecycleNode):
         values = {"stage": self.stage.value, **values, **self.inputs.values(), **drops}
         name = self.get_fully_qualified_name().lstrip("/")
         self._diagnostics.publish(
-            DiagnosticArray(header=self.header(""), status=[status_message(name, level, message, values)])
+            DiagnosticArray(
+                header=self.header(""), status=[status_message(name, level, message, values)]
+            )
         )
 
     def _log_status(self, level: bytes, message: str) -> None:
-        """Log a status that is not OK when it appears or changes, at intervals, and when it ends."""
+        """Log a status that is not OK when it appears or changes, at intervals, and when it
+        ends.
+        """
         doing, _, wrong = re.sub(r"\d", "", message).partition("; ")
-        now, complaint = time.monotonic(), None if level == DiagnosticStatus.OK else (level, wrong or doing)
-        if complaint == self._complaint and (complaint is None or now - self._complained < _STATUS_PERIOD):
+        now, complaint = (
+            time.monotonic(),
+            (None if level == DiagnosticStatus.OK else (level, wrong or doing)),
+        )
+        if complaint == self._complaint and (
+            complaint is None or now - self._complained < _STATUS_PERIOD
+        ):
             return
         self._complaint, self._complained = complaint, now
         if complaint is None:

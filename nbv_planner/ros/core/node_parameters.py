@@ -15,7 +15,14 @@ from nbv_planner.episode.parameters import derived
 from nbv_planner.errors import ConfigFileError, SettingError
 from nbv_planner.files.located_yaml import located
 from nbv_planner.ros.core import qos
-from nbv_planner.settings import Setting, changed, check_value, from_mapping, refuse_unknown, settings_of
+from nbv_planner.settings import (
+    Setting,
+    changed,
+    check_value,
+    from_mapping,
+    refuse_unknown,
+    settings_of,
+)
 from nbv_planner.world.scale import derived_words
 
 T = TypeVar("T")
@@ -25,17 +32,19 @@ FIXED = "fixed while the node is configured"
 
 
 def declare_settings(node: Node, classes: Sequence[type], files: Iterable[str]) -> set[str]:
-    """Declare every setting of `classes` as a parameter of `node`, with the values given at its start.
+    """Declare every setting of `classes` as a parameter of `node`, with the values given at its
+    start.
 
-    The node must have been created with `automatically_declare_parameters_from_overrides=True`, so that unknown
-    values can be found and refused. Left out are those that are under `/**` of the parameter `files` for other nodes.
+    The node must have been created with `automatically_declare_parameters_from_overrides=True`, so
+    that unknown values can be found and refused. Left out are those that are under `/**` of the
+    parameter `files` for other nodes.
 
     Returns:
         The names that were given.
 
     Raises:
-        SettingError: an unknown key, a wrong type, or a value out of range; names node, key, value and what is
-            allowed.
+        SettingError: an unknown key, a wrong type, or a value out of range; names node, key, value
+            and what is allowed.
     """
     others = names_of_all() - {name for cls in classes for name, _, _ in settings_of(cls)}
     for name in others & set[str]().union(*map(shared_parameters, files)):
@@ -45,7 +54,8 @@ def declare_settings(node: Node, classes: Sequence[type], files: Iterable[str]) 
     own = {name for name in given if name in _ROS_OWN or name.startswith(qos.OVERRIDES)}
     refuse_unknown((name for name in given if name not in own), classes, node.get_name())
     try:
-        for name in own:  # of their wrong values rclpy would only log some, and answer others with a traceback
+        # of their wrong values rclpy would only log some, and answer others with a traceback
+        for name in own:
             if name.startswith(qos.OVERRIDES):
                 qos.check_override(name, given[name])
             elif type(given[name]) is not bool:
@@ -54,7 +64,8 @@ def declare_settings(node: Node, classes: Sequence[type], files: Iterable[str]) 
         for cls in classes:
             used = {given.get(name, getattr(cls, name)) for name in getattr(cls, "plugins", {})}
             for name, default, meta in settings_of(cls):
-                if name in given or "." not in name or name.partition(".")[0] in used:  # of plug-ins only those in use
+                # of plug-ins only those in use
+                if name in given or "." not in name or name.partition(".")[0] in used:
                     _declare(node, name, follow.get(name, default), meta)
         if said := {name: value for name, value in follow.items() if node.has_parameter(name)}:
             node.get_logger().info(derived_words(said, classes))
@@ -64,10 +75,12 @@ def declare_settings(node: Node, classes: Sequence[type], files: Iterable[str]) 
 
 
 def warn_of_overruled(node: Node, rules: Iterable[str], files: Sequence[str]) -> None:
-    """Warn of each value that the `rules` of the command line, `name:=value`, gave and a parameter file replaced.
+    """Warn of each value that the `rules` of the command line, `name:=value`, gave and a parameter
+    file replaced.
 
-    ROS applies sections in the order in which they first appear in files and rules, of one section the last value; a
-    rule without the name of a node belongs to `/**`. So a section of the node, below that in a file, replaces it.
+    ROS applies sections in the order in which they first appear in files and rules, of one section
+    the last value; a rule without the name of a node belongs to `/**`. So a section of the node,
+    below that in a file, replaces it.
     """
     given = {}
     for rule in rules:
@@ -80,16 +93,25 @@ def warn_of_overruled(node: Node, rules: Iterable[str], files: Sequence[str]) ->
         with suppress(ConfigFileError):
             if located(text, "-p").plain() == taken:
                 continue
-        if file := next((file for file in reversed(files) if _gives(file, node.get_name(), name)), ""):
-            instead = f", or use -p {node.get_name()}:{name}:={text}" if node.get_namespace() == "/" else ""
+        if file := next(
+            (file for file in reversed(files) if _gives(file, node.get_name(), name)), ""
+        ):
+            instead = (
+                f", or use -p {node.get_name()}:{name}:={text}"
+                if node.get_namespace() == "/"
+                else ""
+            )
             node.get_logger().warning(
-                f"{name}: {text} of the command line is not used but {taken!r} of {file}, which has a section of this "
-                f"node or comes later; change it there{instead} behind --params-file"
+                f"{name}: {text} of the command line is not used but {taken!r} of {file}, which has"
+                f" a section of this node or comes later; change it there{instead} behind"
+                " --params-file"
             )
 
 
 def _gives(file: str, node: str, name: str) -> bool:
-    """Whether a parameter file holds a value for a node; one that only ROS can read is passed over."""
+    """Whether a parameter file holds a value for a node; one that only ROS can read is passed
+    over.
+    """
     with suppress(ConfigFileError):
         return name in values_for(file, node)
     return False
@@ -111,8 +133,11 @@ def plain_value(value: Any) -> Any:
     return value if isinstance(value, (bool, int, float, str, type(None))) else list(value)
 
 
-def check_changes(classes: Iterable[type], parameters: Iterable[Parameter], *, configured: bool) -> None:
-    """Check new values of `parameters`, each separately; those that are not settings of `classes` are ignored.
+def check_changes(
+    classes: Iterable[type], parameters: Iterable[Parameter], *, configured: bool
+) -> None:
+    """Check new values of `parameters`, each separately; those that are not settings of `classes`
+    are ignored.
 
     Raises:
         SettingError: a value is not allowed, or the setting is fixed while the node is configured.
@@ -123,7 +148,10 @@ def check_changes(classes: Iterable[type], parameters: Iterable[Parameter], *, c
             continue
         default, meta = known[parameter.name]
         if configured and meta.read_only:
-            raise SettingError(f"{parameter.name}: is {FIXED}; clean the node up, set it, and configure the node again")
+            raise SettingError(
+                f"{parameter.name}: is {FIXED}; clean the node up, set it, and configure the node"
+                " again"
+            )
         check_value(parameter.name, plain_value(parameter.value), default, meta)
 
 
@@ -131,10 +159,13 @@ def _descriptor(name: str, default: Any, meta: Setting) -> ParameterDescriptor:
     """Describe a setting: text with unit and allowed values, and a range where ROS knows one."""
     unit = f" [{meta.unit}]" if meta.unit else ""
     follows = f" If not given, in proportion to {meta.scale}." if meta.scale else ""
-    # ROS knows parameters that never change after the start; most change while the node is unconfigured.
+    # ROS knows parameters that never change after the start; most change while the node is
+    # unconfigured.
     when = "fixed at start" if meta.start_only else FIXED if meta.read_only else ""
     descriptor = ParameterDescriptor(
-        name=name, description=meta.description + unit + follows, read_only=meta.start_only,
+        name=name,
+        description=meta.description + unit + follows,
+        read_only=meta.start_only,
         additional_constraints="; ".join(filter(None, (meta.allowed(), when))),
     )
     if meta.minimum is None and meta.maximum is None:
@@ -142,7 +173,9 @@ def _descriptor(name: str, default: Any, meta: Setting) -> ParameterDescriptor:
     low = -_FAR if meta.minimum is None else meta.minimum
     high = _FAR if meta.maximum is None else meta.maximum
     if type(default) is float:
-        descriptor.floating_point_range = [FloatingPointRange(from_value=low, to_value=high, step=0.0)]
+        descriptor.floating_point_range = [
+            FloatingPointRange(from_value=low, to_value=high, step=0.0)
+        ]
     elif type(default) is int:
         low, high = max(low, -_INT_MAX), min(high, _INT_MAX)
         descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high), step=1)]
@@ -156,7 +189,9 @@ def read_settings(node: Node, cls: type[T]) -> T:
         SettingError: the values do not fit together; names the node.
     """
     values = {
-        name: plain_value(node.get_parameter(name).value) for name, _, _ in settings_of(cls) if node.has_parameter(name)
+        name: plain_value(node.get_parameter(name).value)
+        for name, _, _ in settings_of(cls)
+        if node.has_parameter(name)
     }
     try:
         return from_mapping(cls, values)
@@ -171,5 +206,9 @@ def changed_settings(settings: T, parameters: Iterable[Parameter]) -> T:
         SettingError: a value is not allowed, or does not fit the others.
     """
     known = {name for name, _, _ in settings_of(type(settings))}
-    changes = {parameter.name: plain_value(parameter.value) for parameter in parameters if parameter.name in known}
+    changes = {
+        parameter.name: plain_value(parameter.value)
+        for parameter in parameters
+        if parameter.name in known
+    }
     return changed(settings, changes) if changes else settings

@@ -1,4 +1,6 @@
-"""Parts of the planner's node: what decides, by its parameters, its journal, and answers to the operator."""
+"""Parts of the planner's node: what decides, by its parameters, its journal, and answers to the
+operator.
+"""
 
 from __future__ import annotations
 
@@ -48,17 +50,21 @@ _SOURCE = "not given, so as the mapper says"
 
 
 class Deciders:
-    """Builds planner and monitor by the node's parameters, without the true object, which a robot does not know."""
+    """Builds planner and monitor by the node's parameters, without the true object, which a robot
+    does not know.
+    """
 
     def __init__(self, node: BaseNode) -> None:
         """Read the parameters."""
         self._node = node
-        self.scene = read_settings(node, Scene)  #: as declared, with what the mapper knows of the sensor.
+        #: as declared, with what the mapper knows of the sensor.
+        self.scene = read_settings(node, Scene)
         self.views = read_settings(node, ViewSpaceSettings)  #: settings of the candidates.
         self.prior = PriorSettings()  #: the mapper's.
         self.map: OccupancyMap | None = None  #: newest map of the ground.
         self._ground = read_settings(node, GroundSettings)
-        self.shows_map = bool(self._ground.ground_map)  #: whether a map of the ground is read from a file.
+        #: whether a map of the ground is read from a file.
+        self.shows_map = bool(self._ground.ground_map)
 
     def build(self, found: FoundScene | None = None) -> tuple[Planner, TerminationMonitor]:
         """Planner and monitor; where the scene was `found`, lengths are in proportion to what was.
@@ -67,7 +73,11 @@ class Deciders:
             SettingError: a parameter is not allowed, or two do not go together.
         """
         node, scene = self._node, self.scene if found is None else at_found(self.scene, found)
-        check_proportions(self.scene, read_settings(node, PlannerSettings), read_settings(node, TerminationSettings))
+        check_proportions(
+            self.scene,
+            read_settings(node, PlannerSettings),
+            read_settings(node, TerminationSettings),
+        )
         settings, limits = self.in_proportion(found)
         try:
             views = view_space(self.views, scene, self._ground, found, self.map)
@@ -84,10 +94,13 @@ class Deciders:
     def in_proportion(
         self, found: FoundScene | None, changes: Sequence[Parameter] = ()
     ) -> tuple[PlannerSettings, TerminationSettings]:
-        """Settings by the parameters, with `changes`; their lengths, of the declared scene, as in what was found."""
+        """Settings by the parameters, with `changes`; their lengths, of the declared scene, as in
+        what was found.
+        """
         scene = self.scene if found is None else at_found(self.scene, found)
         given = (
-            changed_settings(read_settings(self._node, cls), changes) for cls in (PlannerSettings, TerminationSettings)
+            changed_settings(read_settings(self._node, cls), changes)
+            for cls in (PlannerSettings, TerminationSettings)
         )
         planner, limits = (rescaled(one, self.scene, scene) for one in given)
         return planner, limits
@@ -99,7 +112,9 @@ class Deciders:
 
     def with_lists(self, lists: dict[str, tuple[float, ...]]) -> ViewSpaceSettings:
         """Settings with these lists, and no others."""
-        return dataclasses.replace(self.views, **{name: tuple(lists.get(name, ())) for name in LISTS})
+        return dataclasses.replace(
+            self.views, **{name: tuple(lists.get(name, ())) for name in LISTS}
+        )
 
     def refer(self, found: FoundScene | None) -> None:
         """Continue about the centre of what was found."""
@@ -109,7 +124,11 @@ class Deciders:
     def use_prior(self) -> None:
         """Switch to the mapper's prior once a surface message contains it."""
         origin = self._node.core.episode.origin
-        prior = None if origin is None or origin.prior is None else from_mapping(PriorSettings, origin.prior)
+        prior = (
+            None
+            if origin is None or origin.prior is None
+            else from_mapping(PriorSettings, origin.prior)
+        )
         if prior not in (None, self.prior):
             self.prior = prior
             self._node.core.use(*self.build(self._node.core.episode.found))
@@ -139,7 +158,9 @@ class Deciders:
 class AskedViews:
     """Answers what somebody asks about views beside the episode, which does not notice."""
 
-    def __init__(self, node: BaseNode, ranking: Any, message: Callable[..., DiagnosticStatus]) -> None:
+    def __init__(
+        self, node: BaseNode, ranking: Any, message: Callable[..., DiagnosticStatus]
+    ) -> None:
         """Take the planner's node, its publisher of the ranking, and what words its `message`."""
         self._node, self._ranking, self._message = node, ranking, message
 
@@ -163,7 +184,9 @@ class AskedViews:
         self._ranking.publish(self._message(name, settings.used_objectives[-1], found))
 
     def on_view_poses(self, msg: PoseArray) -> None:
-        """Take the candidate poses of a list, except for those that cannot be used, as the parameter `view_poses`."""
+        """Take the candidate poses of a list, except for those that cannot be used, as the
+        parameter `view_poses`.
+        """
         node = self._node
         check_frame(msg.header, node.parameters.object_frame)
         numbers: list[float] = []
@@ -172,10 +195,14 @@ class AskedViews:
                 numbers += plane_pose_outside(pose, node.scene.radius_max)
             except InputRejectedError as error:
                 node.drop(f"~/view_poses.{error.reason}", f"pose {number}: {error}")
-        (answer,) = node.set_parameters([Parameter("view_poses", Parameter.Type.DOUBLE_ARRAY, numbers)])
+        (answer,) = node.set_parameters(
+            [Parameter("view_poses", Parameter.Type.DOUBLE_ARRAY, numbers)]
+        )
         if not answer.successful:
             raise InputRejectedError("refused", answer.reason)
-        node.get_logger().info(f"{len(numbers) // 3} of {len(msg.poses)} poses of ~/view_poses are the candidates now")
+        node.get_logger().info(
+            f"{len(numbers) // 3} of {len(msg.poses)} poses of ~/view_poses are the candidates now"
+        )
 
     async def on_plan_once(self) -> str:
         """Return the next view, without going there."""
@@ -192,7 +219,9 @@ class AskedViews:
 
 
 class EpisodeJournal(JournalKeeper):
-    """The journal of the planner's node: what has happened is in it before what follows from it is published."""
+    """The journal of the planner's node: what has happened is in it before what follows from it is
+    published.
+    """
 
     restored = False
     """Whether a target has been resumed that is still to be sent."""
@@ -202,11 +231,15 @@ class EpisodeJournal(JournalKeeper):
         self.go_on(facts.from_records(records))
 
     def go_on(self, said: tuple[EpisodeState, int]) -> None:
-        """Go on with an episode and when it was saved; nothing is changed by one of another clock."""
+        """Go on with an episode and when it was saved; nothing is changed by one of another
+        clock.
+        """
         node, (episode, saved_at) = self._node, said
         deciders, core, now = node.deciders, node.core, node.now_ns()
         if 0 < now < saved_at:  # 0: no time of a simulation has been received yet
-            raise StateFileError("clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock")
+            raise StateFileError(
+                "clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock"
+            )
         before, found = deciders.views, core.episode.found
         try:
             deciders.refer(episode.found)
@@ -217,23 +250,34 @@ class EpisodeJournal(JournalKeeper):
             deciders.refer(found)
             raise
         if (views := deciders.views) != before:
-            node.set_parameters([Parameter(name, value=list(getattr(views, name))) for name in LISTS])
+            node.set_parameters(
+                [Parameter(name, value=list(getattr(views, name))) for name in LISTS]
+            )
         deciders.use_prior()
-        core.unchecked = core.settings.wait_for_start and episode.started and node.operator.unchecked
+        core.unchecked = (
+            core.settings.wait_for_start and episode.started and node.operator.unchecked
+        )
         self.restored = True
 
     def note_facts(self) -> bool:
-        """Take what has happened out of the core; a new episode begins a new file. Returns whether anything has."""
+        """Take what has happened out of the core; a new episode begins a new file. Returns whether
+        anything has.
+        """
         core, now = self._node.core, self._node.now_ns()
         if (lists := self._node.deciders.lists) != core.episode.listed:
             core.note(facts.Listed(lists))
         noted, core.facts[:] = list(core.facts), []
         begun = [number for number, fact in enumerate(noted) if isinstance(fact, facts.Begun)]
-        self.note([facts.to_record(fact, now) for fact in noted[begun[-1] if begun else 0 :]], anew=bool(begun))
+        self.note(
+            [facts.to_record(fact, now) for fact in noted[begun[-1] if begun else 0 :]],
+            anew=bool(begun),
+        )
         return bool(noted)
 
     def keep(self, target: Target | None, publish: Callable[[Target | None], None]) -> None:
-        """Write down what has happened, then `publish` what follows from it, and a `target`, if any."""
+        """Write down what has happened, then `publish` what follows from it, and a `target`, if
+        any.
+        """
         due = self.note_facts() or target is not None
         if self.autosave and due:
             self.submit(partial(publish, target))
@@ -250,7 +294,9 @@ class EpisodeJournal(JournalKeeper):
 
 
 class Operator:
-    """Answers the operator's commands; the first goal is only given if the checks of the poses do not forbid it."""
+    """Answers the operator's commands; the first goal is only given if the checks of the poses do
+    not forbid it.
+    """
 
     def __init__(self, node: BaseNode) -> None:
         """Take the planner's node."""
@@ -269,7 +315,9 @@ class Operator:
         return answer
 
     def on_start(self) -> str:
-        """Begin, or resume after a pause; a first goal is only given if the checks do not forbid it."""
+        """Begin, or resume after a pause; a first goal is only given if the checks do not forbid
+        it.
+        """
         checked = not self.unchecked
         if not checked and self.before.heard:
             self._check_start()
@@ -277,16 +325,24 @@ class Operator:
         message = events.start(self._node.core, self._node.now_ns())
         self._node.core.unchecked = not checked
         self._node.advance()
-        return message if checked else f"{message}; the first poses are checked before the first goal"
+        return (
+            message if checked else f"{message}; the first poses are checked before the first goal"
+        )
 
     @property
     def unchecked(self) -> bool:
         """Whether there are checks before the first goal, and that has not been given."""
         episode = self._node.core.episode
-        return self._node.parameters.preflight != "off" and not episode.visited and episode.goal is None
+        return (
+            self._node.parameters.preflight != "off"
+            and not episode.visited
+            and episode.goal is None
+        )
 
     def check_late(self) -> None:
-        """Make the checks of a start that came before the poses; the start is withdrawn if they forbid it."""
+        """Make the checks of a start that came before the poses; the start is withdrawn if they
+        forbid it.
+        """
         core = self._node.core
         if not core.unchecked or core.missing() or not self.before.enough(time.monotonic()):
             return
@@ -298,16 +354,22 @@ class Operator:
             events.withdraw_start(core, str(error))
 
     def _check_start(self) -> None:
-        """Log what the checks of the poses warn of, and refuse what makes an episode impossible (ValueError)."""
+        """Log what the checks of the poses warn of, and refuse what makes an episode impossible
+        (ValueError).
+        """
         core, views = self._node.core, self._node.deciders.views
         known = core.episode.found is None
-        rows = self.before.rows(self._node.scene, views, core.arrival.settings, core.settings, known=known)
+        rows = self.before.rows(
+            self._node.scene, views, core.arrival.settings, core.settings, known=known
+        )
         for row in rows:
             if row.verdict is not Verdict.PASS:
                 self._node.get_logger().warning(f"before the start: {row}")
         failed = [str(row) for row in rows if row.verdict is Verdict.FAIL]
         if failed and self._node.parameters.preflight == "refuse":
-            raise ValueError(f"not started: {'; '.join(failed)}; preflight: warn starts all the same")
+            raise ValueError(
+                f"not started: {'; '.join(failed)}; preflight: warn starts all the same"
+            )
 
     def on_stop(self) -> str:
         """End the episode."""
@@ -329,7 +391,9 @@ class Operator:
         return message
 
     def on_reset(self) -> str:
-        """Begin a new episode; the surface mapper keeps its measurements until it is reset itself."""
+        """Begin a new episode; the surface mapper keeps its measurements until it is reset
+        itself.
+        """
         self._node.core.begin()
         self._node.incoming.reset()
         self._node.deciders.use_prior()
@@ -346,14 +410,18 @@ class Operator:
         return f"{views} views saved to {self._node.journal.path}"
 
     async def on_load(self) -> str:
-        """Resume the episode of the file in place of the current one; it is read in another thread."""
+        """Resume the episode of the file in place of the current one; it is read in another
+        thread.
+        """
         await self._node.journal.replace(facts.from_records, self._node.journal.go_on)
         self._node.advance()
         return f"{len(self._node.core.episode.visited)} views loaded from {self._node.journal.path}"
 
 
 def caught(compute: Callable[[], T]) -> T | Exception:
-    """Compute; an error is returned, so that the node can report it, or end the episode with it, and keep running."""
+    """Compute; an error is returned, so that the node can report it, or end the episode with it,
+    and keep running.
+    """
     try:
         return compute()
     except Exception as error:

@@ -28,40 +28,49 @@ def _init(args: list[str] | None, domain: int | None = None) -> None:
     Raises:
         RosUnavailableError: it refuses the arguments or the environment; says why.
     """
-    if not any(map(os.environ.get, ("ROS_LOG_DIR", "ROS_HOME", "HOME"))):  # of which rcl would write many lines
+    # of which rcl would write many lines
+    if not any(map(os.environ.get, ("ROS_LOG_DIR", "ROS_HOME", "HOME"))):
         raise RosUnavailableError("ROS has no folder for its logs; set HOME or ROS_LOG_DIR")
     try:
         rclpy.init(args=args, domain_id=domain, signal_handler_options=SignalHandlerOptions.NO)
-    except Exception as error:  # rclpy raises a plain RCLError, for a parameter file it cannot parse, too
-        raise RosUnavailableError(re.sub(r", at /\S+:\d+$", "", str(error).splitlines()[0])) from error
+    # rclpy raises a plain RCLError, for a parameter file it cannot parse, too
+    except Exception as error:
+        raise RosUnavailableError(
+            re.sub(r", at /\S+:\d+$", "", str(error).splitlines()[0])
+        ) from error
 
 
 @contextmanager
 def ros_of_its_own(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
-    """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the environment says.
+    """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the
+    environment says.
 
     Raises:
         RosUnavailableError: ROS refuses the environment; says why.
     """
     with ExitStack() as ended:
-        with held_signals():  # an executor whose constructor was interrupted raises when it is collected
+        # an executor whose constructor was interrupted raises when it is collected
+        with held_signals():
             _init([], domain)
             ended.callback(rclpy.try_shutdown)
             executor = SingleThreadedExecutor()
-            ended.callback(executor.shutdown)  # else it logs an error when it is collected after ROS has shut down
+            # else it logs an error when it is collected after ROS has shut down
+            ended.callback(executor.shutdown)
         yield executor
 
 
 def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
     """Initialise ROS, construct a node, spin it until Ctrl-C or SIGTERM, and clean up.
 
-    rclpy's own handling of signals shuts ROS down in a second thread while the node's thread uses it, and Python's
-    KeyboardInterrupt is raised between any two instructions, such as acquiring an entity and recording that. Of 114
-    nodes ended so while they received messages, one corrupted its heap and one hung. Here the loop itself looks for
-    signals. All but the first have no effect: a launcher and the terminal may both send SIGINT.
+    rclpy's own handling of signals shuts ROS down in a second thread while the node's thread uses
+    it, and Python's KeyboardInterrupt is raised between any two instructions, such as acquiring an
+    entity and recording that. Of 114 nodes ended so while they received messages, one corrupted its
+    heap and one hung. Here the loop itself looks for signals. All but the first have no effect: a
+    launcher and the terminal may both send SIGINT.
 
     Returns:
-        Exit code: 0, or 2 if the parameters or the topic names are not usable (one line on stderr says why).
+        Exit code: 0, or 2 if the parameters or the topic names are not usable (one line on stderr
+        says why).
     """
     signals: list[int] = []
     with ignored_after(lambda number, _: signals.append(number)):

@@ -29,32 +29,41 @@ _REFUSED = ".refused"
 
 
 class JournalKeeper:
-    """The journal of one node, to which records are added in another thread; each is on the disk before what follows.
+    """The journal of one node, to which records are added in another thread; each is on the disk
+    before what follows.
 
-    A file that cannot be resumed is renamed (`<file>.refused`) and counted (`dropped.state.<reason>`), and the node
-    starts without it: a restarted robot has to continue, and the planner detects the missing views.
+    A file that cannot be resumed is renamed (`<file>.refused`) and counted
+    (`dropped.state.<reason>`), and the node starts without it: a restarted robot has to continue,
+    and the planner detects the missing views.
     """
 
-    def __init__(self, node: BaseNode, kind: str, file: type[MapFile | StateFile], *settings: object) -> None:
+    def __init__(
+        self, node: BaseNode, kind: str, file: type[MapFile | StateFile], *settings: object
+    ) -> None:
         """Read the parameters, without reading the file.
 
-        The kind is the content of the file in words, `file` declares the parameter with its path (empty to save
-        nothing), and the state depends on the `settings`.
+        The kind is the content of the file in words, `file` declares the parameter with its path
+        (empty to save nothing), and the state depends on the `settings`.
         """
         self._node, self._saving = node, read_settings(node, SavingSettings)
         ((self._parameter, path),) = dataclasses.asdict(read_settings(node, file)).items()
         self.path = at_home(path) if path else None  #: the file, or None if nothing is saved.
-        self.autosave = self._saving.autosave and self.path is not None  #: whether to save without a request.
+        #: whether to save without a request.
+        self.autosave = self._saving.autosave and self.path is not None
         self._lock = threading.Lock()
         self._saves, self._milliseconds, self._restored = 0, 0.0, False
-        self._journal = self.path and Journal(self.path, kind, fixed_settings(*settings), self._saving.episode)
+        self._journal = self.path and Journal(
+            self.path, kind, fixed_settings(*settings), self._saving.episode
+        )
         self._records: list[Any] = []
         self._written, self._anew = 0, True
         self._files = Worker(node)
         self.pending = 0  #: number of writings that the node has not been told of yet.
 
     def restore(self, apply: Callable[[list[Any]], None]) -> None:
-        """At start, `apply` the records of the file, if it exists and is to be resumed; the next ones go behind."""
+        """At start, `apply` the records of the file, if it exists and is to be resumed; the next
+        ones go behind.
+        """
         if self.path is None or not self._saving.restore:
             return
         try:
@@ -89,11 +98,17 @@ class JournalKeeper:
         """Values for `/diagnostics`; none if nothing is saved."""
         if self.path is None:
             return {}
-        return {"restored": self._restored, "saves": self._saves, "save_milliseconds": self._milliseconds}
+        return {
+            "restored": self._restored,
+            "saves": self._saves,
+            "save_milliseconds": self._milliseconds,
+        }
 
     def _named_path(self) -> Path:
         if self.path is None:
-            raise StateFileError("no_file", f"no file is named: start the node with the parameter {self._parameter}")
+            raise StateFileError(
+                "no_file", f"no file is named: start the node with the parameter {self._parameter}"
+            )
         return self.path
 
     def _load(self, apply: Callable[[list[Any]], None], *, any_episode: bool = False) -> None:
@@ -116,8 +131,11 @@ class JournalKeeper:
             raise StateFileError(error.reason, f"{self.path}: {error}") from error
         except NbvPlannerError as error:
             raise StateFileError("content", f"{self.path}: {error}") from error
-        except Exception as error:  # a file must not end the node, or it would end it again at every restart
-            raise StateFileError("content", f"{self.path}: {type(error).__name__}: {reason(error)}") from error
+        # a file must not end the node, or it would end it again at every restart
+        except Exception as error:
+            raise StateFileError(
+                "content", f"{self.path}: {type(error).__name__}: {reason(error)}"
+            ) from error
 
     def _adopt(self, records: Sequence[Any], *, anew: bool) -> None:
         """Go on behind the records of a file, or write them anew."""
@@ -125,7 +143,8 @@ class JournalKeeper:
             self._records, self._written, self._anew = list(records), len(records), anew
 
     async def replace(self, read: Callable[[list[Any]], T], apply: Callable[[T], None]) -> None:
-        """`read` the records of the file in another thread, whatever episode it is of, and `apply` what they say here.
+        """`read` the records of the file in another thread, whatever episode it is of, and `apply`
+        what they say here.
 
         The file becomes one of this episode.
 
@@ -141,14 +160,25 @@ class JournalKeeper:
     def _count_torn(self) -> None:
         """Count a torn line of the file that has been read."""
         if self._journal and self._journal.torn:
-            self._node.drop("state.torn", f"{self.path}: {self._journal.torn} bytes of a torn last line are left out")
+            self._node.drop(
+                "state.torn",
+                f"{self.path}: {self._journal.torn} bytes of a torn last line are left out",
+            )
 
     def note(self, records: Sequence[Any], *, anew: bool = False) -> None:
-        """Let :meth:`write` write `records` behind the others, or `anew` in place of them; in any thread."""
+        """Let :meth:`write` write `records` behind the others, or `anew` in place of them; in any
+        thread.
+        """
         if self._journal is None:
             return
         with self._lock:
-            self._records, self._anew = [*([] if anew else self._records), *records], self._anew or anew
+            self._records, self._anew = (
+                [
+                    *([] if anew else self._records),
+                    *records,
+                ],
+                self._anew or anew,
+            )
 
     def write(self) -> StateFileError | None:
         """Write what has been noted, in any thread; returns the error, if any, for :meth:`took`.

@@ -30,20 +30,23 @@ _PATIENCE = 0.5
 
 
 class Worker:
-    """Computes jobs one after another, long ones in its own thread, and passes each result to the node's thread.
+    """Computes jobs one after another, long ones in its own thread, and passes each result to the
+    node's thread.
 
-    The node's state belongs to the thread that spins it: a job receives immutable values, or an object that it owns
-    until its result is passed on. So no lock is needed, and no partial update is visible.
+    The node's state belongs to the thread that spins it: a job receives immutable values, or an
+    object that it owns until its result is passed on. So no lock is needed, and no partial update
+    is visible.
 
-    A job like the last three, any of which took less than 10 ms, is computed in the node's own thread, as a task of its
-    executor after the callback that submits it: the delay is short, and it avoids two thread switches and contention
-    for Python's global lock. Any of three, since one may have taken longer only because of other programs.
+    A job like the last three, any of which took less than 10 ms, is computed in the node's own
+    thread, as a task of its executor after the callback that submits it: the delay is short, and it
+    avoids two thread switches and contention for Python's global lock. Any of three, since one may
+    have taken longer only because of other programs.
 
-    A separate thread, not a MultiThreadedExecutor: that of rclpy 7.1 and 9.1 hands out a callback that waits for a
-    thread over and over, and would need locks around everything.
+    A separate thread, not a MultiThreadedExecutor: that of rclpy 7.1 and 9.1 hands out a callback
+    that waits for a thread over and over, and would need locks around everything.
 
-    A computation that holds Python's global lock still blocks the node: scipy's triangular solve does, so
-    that a dense posterior stops everything for the time of that solve.
+    A computation that holds Python's global lock still blocks the node: scipy's triangular solve
+    does, so that a dense posterior stops everything for the time of that solve.
     """
 
     def __init__(self, node: Node) -> None:
@@ -51,23 +54,32 @@ class Worker:
         self._node = node
         self._here = 0  # those of them that are computed in the node's thread
         self._turns: deque[Callable[[], None]] = deque()
-        self._beside: deque[tuple[futures.Future[Any], Callable[[Any], None]]] = deque()  # in the order of their turns
+        # in the order of their turns
+        self._beside: deque[tuple[futures.Future[Any], Callable[[Any], None]]] = deque()
         self._last: tuple[object, tuple[float, ...]] = (None, ())
         self._stopped = False
         self._guard = node.create_guard_condition(self._deliver)
         self._pool = futures.ThreadPoolExecutor(1, f"{node.get_name()} worker")
 
-    def submit(self, work: Callable[[], T], done: Callable[[T], None], *, like: object = None) -> None:
+    def submit(
+        self, work: Callable[[], T], done: Callable[[T], None], *, like: object = None
+    ) -> None:
         """Compute `work`, then call `done` with its result in the node's thread.
 
-        Exceptions of `work` are raised there too. Successive jobs that are equal in `like` take about the same time.
+        Exceptions of `work` are raised there too. Successive jobs that are equal in `like` take
+        about the same time.
         """
         executor = self._node.executor
         last, seconds = self._last
         brief = like is not None and like == last and min(seconds) < _BRIEF
-        # Other executors would run a task concurrently with callbacks. Jobs run one at a time, in order.
+        # Other executors would run a task concurrently with callbacks. Jobs run one at a time, in
+        # order.
         here = brief and self._here == self.pending and isinstance(executor, SingleThreadedExecutor)
-        turn = partial(self._compute_here if here else self._compute_beside, partial(self._timed, work, like), done)
+        turn = partial(
+            self._compute_here if here else self._compute_beside,
+            partial(self._timed, work, like),
+            done,
+        )
         self.pending += 1
         self._here += here
         if here or self._turns:
@@ -138,8 +150,8 @@ class Worker:
 def end_process(code: int) -> NoReturn:
     """End the process with exit code `code` at once, even in the middle of a computation.
 
-    A computation in LAPACK cannot be interrupted, nor can the threads of the middleware: the interpreter's own clean-up
-    would take the memory from under them.
+    A computation in LAPACK cannot be interrupted, nor can the threads of the middleware: the
+    interpreter's own clean-up would take the memory from under them.
     """
     sys.stdout.flush()
     sys.stderr.flush()

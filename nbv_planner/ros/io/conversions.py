@@ -1,4 +1,6 @@
-"""Core values to messages: pure functions, without a node; :mod:`nbv_planner.episode.messages` reads them."""
+"""Core values to messages: pure functions, without a node; :mod:`nbv_planner.episode.messages`
+reads them.
+"""
 
 from __future__ import annotations
 
@@ -30,11 +32,17 @@ def to_stamp(nanoseconds: int) -> Time:
 
 
 def scan_to_msg(scan: Scan, header: Header, period: float = 0.0) -> LaserScan:
-    """Build a LaserScan; `period` is the time from one scan to the next in seconds, 0 if it is not known."""
+    """Build a LaserScan; `period` is the time from one scan to the next in seconds, 0 if it is not
+    known.
+    """
     return LaserScan(
-        header=header, angle_min=scan.angle_min, angle_increment=scan.angle_increment, scan_time=period,
+        header=header,
+        angle_min=scan.angle_min,
+        angle_increment=scan.angle_increment,
+        scan_time=period,
         angle_max=scan.angle_min + scan.angle_increment * (len(scan.ranges) - 1),
-        range_min=scan.range_min, range_max=scan.range_max,
+        range_min=scan.range_min,
+        range_max=scan.range_max,
         ranges=array.array("f", np.asarray(scan.ranges, dtype=np.float32).tobytes()),
     )
 
@@ -43,31 +51,43 @@ def pose_to_msg(pose: CameraPose, header: Header) -> PoseStamped:
     """Build a PoseStamped."""
     msg = PoseStamped(header=header)
     msg.pose.position.x, msg.pose.position.y, msg.pose.position.z = pose.x, pose.y, pose.height
-    msg.pose.orientation.z, msg.pose.orientation.w = math.sin(0.5 * pose.yaw), math.cos(0.5 * pose.yaw)
+    msg.pose.orientation.z, msg.pose.orientation.w = (
+        math.sin(0.5 * pose.yaw),
+        math.cos(0.5 * pose.yaw),
+    )
     return msg
 
 
 def transform_to_msg(pose: CameraPose, header: Header, frame: str) -> TransformStamped:
     """Build the transform from the header's frame to `frame`, which stands at `pose` in it."""
-    msg, there = TransformStamped(header=header, child_frame_id=frame), pose_to_msg(pose, header).pose
+    msg, there = (
+        TransformStamped(header=header, child_frame_id=frame),
+        pose_to_msg(pose, header).pose,
+    )
     msg.transform.translation.x, msg.transform.translation.y = pose.x, pose.y
     msg.transform.rotation = there.orientation
     return msg
 
 
 def belief_to_msg(belief: SurfaceBelief, header: Header) -> PointCloud2:
-    """Build the `surface` cloud: one point per grid angle on the mean contour, in the frame of the header."""
+    """Build the `surface` cloud: one point per grid angle on the mean contour, in the frame of the
+    header.
+    """
     layout = cloud_fields.SURFACE_LAYOUT
     x, y = polar_to_cartesian(belief.angle, belief.mean)
     columns = {"x": x + belief.centre[0], "y": y + belief.centre[1], "hits": belief.hits}
-    columns.update({name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper")})
+    columns.update(
+        {name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper")}
+    )
     if belief.evidence is not None:
         evidence, layout = belief.evidence, layout + cloud_fields.EVIDENCE_LAYOUT
         for name, _ in cloud_fields.EVIDENCE_LAYOUT:
             columns[name] = getattr(evidence, name.replace("evidence_", ""))
     if belief.without is not None:
         layout = layout + cloud_fields.OWN_LAYOUT
-        columns.update(zip((name for name, _ in cloud_fields.OWN_LAYOUT), belief.without, strict=True))
+        columns.update(
+            zip((name for name, _ in cloud_fields.OWN_LAYOUT), belief.without, strict=True)
+        )
     return _cloud(layout, columns, header)
 
 
@@ -76,12 +96,19 @@ def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
 
     It holds their turns where there are any.
     """
-    views, layout = decision.candidates, cloud_fields.CANDIDATES_LAYOUT + cloud_fields.EXCLUDED_LAYOUT
+    views, layout = (
+        decision.candidates,
+        cloud_fields.CANDIDATES_LAYOUT + cloud_fields.EXCLUDED_LAYOUT,
+    )
     x, y = views.position.T
     columns = {
-        "x": x, "y": y, "angle": views.view_angle,
-        "utility": decision.utilities, "cost": decision.costs,
-        "feasible": decision.feasible, "excluded": decision.excluded,
+        "x": x,
+        "y": y,
+        "angle": views.view_angle,
+        "utility": decision.utilities,
+        "cost": decision.costs,
+        "feasible": decision.feasible,
+        "excluded": decision.excluded,
     }
     if views.turn.any():
         columns["turn"], layout = views.turn, layout + cloud_fields.TURN_LAYOUT
@@ -91,38 +118,62 @@ def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
 def contour_to_msg(
     angle: FloatArray, radius: FloatArray, header: Header, centre: tuple[float, float] = (0.0, 0.0)
 ) -> PointCloud2:
-    """Build the `ground_truth/surface` cloud from polar angles and radii, shape (P,) each, about a `centre`, metres."""
+    """Build the `ground_truth/surface` cloud from polar angles and radii, shape (P,) each, about a
+    `centre`, metres.
+    """
     x, y = polar_to_cartesian(angle, radius)
     columns = {"x": x + centre[0], "y": y + centre[1]}
-    return _cloud(cloud_fields.CONTOUR_LAYOUT, {**columns, "angle": angle, "radius": radius}, header)
+    return _cloud(
+        cloud_fields.CONTOUR_LAYOUT, {**columns, "angle": angle, "radius": radius}, header
+    )
 
 
-def _cloud(layout: list[tuple[str, str]], columns: dict[str, np.ndarray], header: Header) -> PointCloud2:
+def _cloud(
+    layout: list[tuple[str, str]], columns: dict[str, np.ndarray], header: Header
+) -> PointCloud2:
     """Pack columns (missing ones are 0) into a cloud of one row."""
     dtype, fields = _fields(tuple(layout))
     table = np.zeros(len(columns["angle"]), dtype=dtype)
     for name, values in columns.items():
         table[name] = values
     return PointCloud2(
-        header=header, height=1, width=len(table), fields=list(fields), is_bigendian=False, point_step=dtype.itemsize,
-        row_step=table.nbytes, data=array.array("B", table.tobytes()), is_dense=True,
+        header=header,
+        height=1,
+        width=len(table),
+        fields=list(fields),
+        is_bigendian=False,
+        point_step=dtype.itemsize,
+        row_step=table.nbytes,
+        data=array.array("B", table.tobytes()),
+        is_dense=True,
     )
 
 
 @lru_cache(maxsize=8)
 def _fields(layout: tuple[tuple[str, str], ...]) -> tuple[np.dtype, tuple[PointField, ...]]:
-    """Type of a point, and its fields as a message names them; the same for all clouds of a layout."""
+    """Type of a point, and its fields as a message names them; the same for all clouds of a
+    layout.
+    """
     dtype = np.dtype(list(layout))
     return dtype, tuple(
-        PointField(name=name, offset=dtype.fields[name][1], datatype=cloud_fields.FIELD_TYPES[kind], count=1)
+        PointField(
+            name=name,
+            offset=dtype.fields[name][1],
+            datatype=cloud_fields.FIELD_TYPES[kind],
+            count=1,
+        )
         for name, kind in layout
     )
 
 
-def status_message(name: str, level: bytes, message: str, values: dict[str, object]) -> DiagnosticStatus:
+def status_message(
+    name: str, level: bytes, message: str, values: dict[str, object]
+) -> DiagnosticStatus:
     """Build a DiagnosticStatus; numbers are written so that they read back to the same value."""
     pairs = [KeyValue(key=key, value=_text(value)) for key, value in values.items()]
-    return DiagnosticStatus(level=level, name=name, message=message, hardware_id="nbv_planner", values=pairs)
+    return DiagnosticStatus(
+        level=level, name=name, message=message, hardware_id="nbv_planner", values=pairs
+    )
 
 
 def _text(value: object) -> str:

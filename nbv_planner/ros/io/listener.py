@@ -1,4 +1,6 @@
-"""Subscribes to the nodes of an episode to log or to check it, and calls their services; publishes nothing."""
+"""Subscribes to the nodes of an episode to log or to check it, and calls their services; publishes
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -38,13 +40,17 @@ class EpisodeListener(Node):
     """
 
     def __init__(
-        self, name: str, log: EpisodeLog, others: Callable[[int], QoSProfile] = qos.sensor_data,
-        without: Collection[str] = (), **kwargs: Any,
+        self,
+        name: str,
+        log: EpisodeLog,
+        others: Callable[[int], QoSProfile] = qos.sensor_data,
+        without: Collection[str] = (),
+        **kwargs: Any,
     ) -> None:
         """Open the topics, below the namespace of this node, except those `without` a subscription.
 
-        `others` gives the profile by depth of the topics that are not latched; best effort never slows a publisher
-        down.
+        `others` gives the profile by depth of the topics that are not latched; best effort never
+        slows a publisher down.
         """
         super().__init__(name, **kwargs)
         self.log = log
@@ -53,7 +59,9 @@ class EpisodeListener(Node):
             if topic.name not in (*without, messages.DIAGNOSTICS):
                 profile = (qos.latched if topic.latched else others)(topic.depth)
                 kind = type_named(topic.type)
-                self.create_subscription(kind, topic.name, partial(self._on_message, topic.name), profile)
+                self.create_subscription(
+                    kind, topic.name, partial(self._on_message, topic.name), profile
+                )
 
     def _on_message(self, topic: str, msg: Any) -> None:
         try:
@@ -66,7 +74,8 @@ class EpisodeListener(Node):
 
 @contextlib.contextmanager
 def listening(live: LiveEpisode, namespace: str, domain: int | None) -> Iterator[None]:
-    """Pass the messages of the nodes in `namespace` on in a separate thread, leaving Ctrl-C to the caller.
+    """Pass the messages of the nodes in `namespace` on in a separate thread, leaving Ctrl-C to the
+    caller.
 
     `domain` is the ROS domain id, None for that of the environment.
     """
@@ -89,15 +98,20 @@ class SystemListener(Node):
     """Collects what the pre-flight check judges."""
 
     def __init__(self, given: RunParameters | None, **kwargs: Any) -> None:
-        """Listen for the parameters and the diagnostics; `given` parameters count until run_info has come."""
+        """Listen for the parameters and the diagnostics; `given` parameters count until run_info
+        has come.
+        """
         super().__init__(f"nbv_check_{os.getpid()}", **kwargs)
         self.system, self._given = System(), given
         self.create_subscription(String, messages.RUN_INFO, self._on_run_info, qos.latched(10))
         kind = type_named(messages.DIAGNOSTIC_ARRAY)
-        self.create_subscription(kind, messages.DIAGNOSTICS, self._on_diagnostics, qos.sensor_data(100))
+        self.create_subscription(
+            kind, messages.DIAGNOSTICS, self._on_diagnostics, qos.sensor_data(100)
+        )
 
     def _on_run_info(self, msg: String) -> None:
-        with contextlib.suppress(InputRejectedError):  # judged by other parameters then, which the check says
+        # judged by other parameters then, which the check says
+        with contextlib.suppress(InputRejectedError):
             self.system.parameters = parameters_from_msg(msg)
         if "use_sim_time: true" in msg.data:
             self.set_parameters([Parameter("use_sim_time", value=True)])
@@ -120,7 +134,9 @@ class SystemListener(Node):
         self._poses = from_mapping(PoseSettings, planner)
         scan, pose = type_named(messages.LASER_SCAN), POSE_TYPES[self._poses.pose_type]
         for topic, kind in ((messages.SCAN, scan), (messages.CAMERA_POSE, pose)):
-            self.create_subscription(kind, self._names[topic], partial(self._on_message, topic), qos.sensor_data(100))
+            self.create_subscription(
+                kind, self._names[topic], partial(self._on_message, topic), qos.sensor_data(100)
+            )
 
     def _on_message(self, topic: str, msg: Any) -> None:
         try:
@@ -137,12 +153,20 @@ class SystemListener(Node):
 
     def count(self) -> None:
         """Count publishers and subscribers."""
-        self.system.publishers = {topic: self.count_publishers(name) for topic, name in self._names.items()}
-        self.system.subscribers = {topic: self.count_subscribers(name) for topic, name in self._names.items()}
+        self.system.publishers = {
+            topic: self.count_publishers(name) for topic, name in self._names.items()
+        }
+        self.system.subscribers = {
+            topic: self.count_subscribers(name) for topic, name in self._names.items()
+        }
 
 
-def observed(seconds: float, namespace: str, domain: int | None, given: RunParameters | None) -> System:
-    """Listen to a running system for `seconds`; see :func:`listening` and :class:`SystemListener`."""
+def observed(
+    seconds: float, namespace: str, domain: int | None, given: RunParameters | None
+) -> System:
+    """Listen to a running system for `seconds`; see :func:`listening` and
+    :class:`SystemListener`.
+    """
     with ros_of_its_own(domain) as executor:
         node, begin = SystemListener(given, namespace=namespace), time.monotonic()
         executor.add_node(node)
@@ -155,10 +179,11 @@ def observed(seconds: float, namespace: str, domain: int | None, given: RunParam
         return node.system
 
 
-def called(service: str, namespace: str, domain: int | None, seconds: float, *, switch: bool = False) -> (
-    tuple[bool, str]
-):
-    """Call a service of a running node: whether it was done, and what the node said; a `switch` is set to true.
+def called(
+    service: str, namespace: str, domain: int | None, seconds: float, *, switch: bool = False
+) -> tuple[bool, str]:
+    """Call a service of a running node: whether it was done, and what the node said; a `switch` is
+    set to true.
 
     Raises:
         NbvPlannerError: nobody offers the service, or answers, within so many `seconds`.
@@ -171,11 +196,19 @@ def called(service: str, namespace: str, domain: int | None, seconds: float, *, 
         name = node.resolve_service_name(service)
         found = _spun_until(executor, client.service_is_ready, seconds)
         if not found:
-            others = sorted({f"{space.rstrip('/')}/{one}" for one, space in node.get_node_names_and_namespaces()})
-            running = ", ".join(other for other in others if other != node.get_fully_qualified_name()) or "none"
+            others = sorted(
+                {
+                    f"{space.rstrip('/')}/{one}"
+                    for one, space in node.get_node_names_and_namespaces()
+                }
+            )
+            running = (
+                ", ".join(other for other in others if other != node.get_fully_qualified_name())
+                or "none"
+            )
             raise NbvPlannerError(
-                f"nobody offers the service {name} within {seconds:g} s (see --namespace, --domain); "
-                f"running nodes: {running}"
+                f"nobody offers the service {name} within {seconds:g} s (see --namespace,"
+                f" --domain); running nodes: {running}"
             )
         answer = client.call_async(kind.Request(**({"data": True} if switch else {})))
         if not _spun_until(executor, answer.done, seconds):
@@ -183,7 +216,9 @@ def called(service: str, namespace: str, domain: int | None, seconds: float, *, 
         return answer.result().success, answer.result().message
 
 
-def _spun_until(executor: SingleThreadedExecutor, condition: Callable[[], bool], seconds: float) -> bool:
+def _spun_until(
+    executor: SingleThreadedExecutor, condition: Callable[[], bool], seconds: float
+) -> bool:
     """Spin until `condition` holds, at most for so many seconds; whether it does."""
     end = time.monotonic() + seconds
     while not (holds := condition()) and time.monotonic() < end:

@@ -1,7 +1,7 @@
 """Markers for RViz and Foxglove, published by the mapper.
 
-Every array describes the whole scene: an unknown part is deleted by its name and id, so that a display that joins late,
-or one that has shown an earlier episode, shows the same.
+Every array describes the whole scene: an unknown part is deleted by its name and id, so that a
+display that joins late, or one that has shown an earlier episode, shows the same.
 """
 
 from __future__ import annotations
@@ -42,11 +42,17 @@ from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 
 PARTS = {
-    "band": -0.01, "mean": 0.0, "hits": 0.01, "cone": -0.02, "goal": 0.02, "candidates": 0.02, "path": 0.01,
+    "band": -0.01,
+    "mean": 0.0,
+    "hits": 0.01,
+    "cone": -0.02,
+    "goal": 0.02,
+    "candidates": 0.02,
+    "path": 0.01,
     "barred": -0.03,
 }
-"""Namespaces of the markers, one marker with id 0 each, and the heights in metres that keep the flat parts from
-fighting for the same pixels."""
+"""Namespaces of the markers, one marker with id 0 each, and the heights in metres that keep the
+flat parts from fighting for the same pixels."""
 # Enough for a smooth picture at any grid size; bounds the size of the message.
 _CONTOUR_POINTS = 501
 # Cells that are shown at most.
@@ -72,10 +78,19 @@ def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
     curve = close_belief(content.belief, most=_CONTOUR_POINTS) if content.belief else None
     hits = None if content.hits is None or not len(content.hits) else content.hits
     parts = (
-        (_band, curve), (_mean, curve), (_hits, hits), (_cone, content.pose), (_goal, content.goal),
-        (_candidates, content.candidates), (_path, _way(content, barred)), (_barred, barred),
+        (_band, curve),
+        (_mean, curve),
+        (_hits, hits),
+        (_cone, content.pose),
+        (_goal, content.goal),
+        (_candidates, content.candidates),
+        (_path, _way(content, barred)),
+        (_barred, barred),
     )
-    markers = [Marker(action=Marker.DELETE) if what is None else build(what, content.scene) for build, what in parts]
+    markers = [
+        Marker(action=Marker.DELETE) if what is None else build(what, content.scene)
+        for build, what in parts
+    ]
     for (name, height), marker in zip(PARTS.items(), markers, strict=True):
         marker.header, marker.ns, marker.id = header, name, 0
         marker.pose.position.z = height
@@ -90,13 +105,19 @@ def _band(curve: ClosedBelief, scene: Scene) -> Marker:
     """
     inner, outer = curve.places(curve.lower), curve.places(curve.upper)
     # Counter-clockwise seen from above.
-    corners = np.stack([inner[:-1], outer[:-1], outer[1:], inner[:-1], outer[1:], inner[1:]], axis=1)
-    return _marker(Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0), _color(colors.BAND, 0.35), corners.reshape(-1, 2))
+    corners = np.stack(
+        [inner[:-1], outer[:-1], outer[1:], inner[:-1], outer[1:], inner[1:]], axis=1
+    )
+    return _marker(
+        Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0), _color(colors.BAND, 0.35), corners.reshape(-1, 2)
+    )
 
 
 def _mean(curve: ClosedBelief, scene: Scene) -> Marker:
     width = 0.005 * scene.view_distance
-    return _marker(Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.MEAN), curve.places(curve.mean))
+    return _marker(
+        Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.MEAN), curve.places(curve.mean)
+    )
 
 
 def _hits(places: FloatArray, scene: Scene) -> Marker:
@@ -123,12 +144,18 @@ def _goal(goal: CameraPose, scene: Scene) -> Marker:
 
 
 def _way(content: SceneContent, barred: GridGround | None) -> FloatArray | None:
-    """Corners of the way to the goal: on the ground, or where the camera is free around the bound of the object."""
-    free = content.candidates is not None and are_free(content.candidates.views(content.scene.view_distance))
+    """Corners of the way to the goal: on the ground, or where the camera is free around the bound
+    of the object.
+    """
+    free = content.candidates is not None and are_free(
+        content.candidates.views(content.scene.view_distance)
+    )
     if not (free or barred) or content.pose is None or content.goal is None:
         return None
     start, end = content.pose, content.goal
-    return way_outline(start, end, min(content.scene.radius_max, start.distance, end.distance), barred)
+    return way_outline(
+        start, end, min(content.scene.radius_max, start.distance, end.distance), barred
+    )
 
 
 def _path(way: FloatArray, scene: Scene) -> Marker:
@@ -147,23 +174,34 @@ def _barred(ground: GridGround, scene: Scene) -> Marker:
 
 
 def _candidates(candidates: Candidates, scene: Scene) -> Marker:
-    """A sphere at each candidate, by its utility; of free ones at each position, by the best there."""
+    """A sphere at each candidate, by its utility; of free ones at each position, by the best
+    there.
+    """
     size, known = 0.022 * scene.view_distance, candidates.views(scene.view_distance)
     places, utility, feasible = field_of(known, candidates.utility, candidates.feasible)
     if not len(places):
         places = np.column_stack([candidates.x, candidates.y])
         utility, feasible = candidates.utility, candidates.feasible
-    shades = [ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in colors.utility_colors(utility, feasible).tolist()]
+    shades = [
+        ColorRGBA(r=r, g=g, b=b, a=1.0)
+        for r, g, b in colors.utility_colors(utility, feasible).tolist()
+    ]
     return _marker(Marker.SPHERE_LIST, (size, size, size), _color(colors.FAINT), places, shades)
 
 
 def _marker(
-    kind: int, size: tuple[float, float, float], color: ColorRGBA, places: FloatArray, shades: Sequence[ColorRGBA] = ()
+    kind: int,
+    size: tuple[float, float, float],
+    color: ColorRGBA,
+    places: FloatArray,
+    shades: Sequence[ColorRGBA] = (),
 ) -> Marker:
     """A marker with its points, and a color for each of them, if any."""
     x, y, z = size
     points = [Point(x=x, y=y, z=0.0) for x, y in places.tolist()]
-    return Marker(type=kind, scale=Vector3(x=x, y=y, z=z), color=color, points=points, colors=list(shades))
+    return Marker(
+        type=kind, scale=Vector3(x=x, y=y, z=z), color=color, points=points, colors=list(shades)
+    )
 
 
 def _color(color: str, alpha: float = 1.0) -> ColorRGBA:
@@ -172,7 +210,9 @@ def _color(color: str, alpha: float = 1.0) -> ColorRGBA:
 
 
 def thinned(hits: FloatArray, most: int) -> FloatArray:
-    """At most `most` hits, shape (n, 2), all over: every second one is left out until they are few enough."""
+    """At most `most` hits, shape (n, 2), all over: every second one is left out until they are few
+    enough.
+    """
     step = 1
     while -(-len(hits) // step) > most:
         step *= 2
@@ -188,8 +228,8 @@ _MOST_HITS = 5000
 class MarkerPublisher:
     """Stores the scene, and publishes it while there are subscribers.
 
-    Without a subscriber no marker is built, and the candidates are not subscribed to. They come from the planner's own
-    latched topic, so that a late subscriber to the markers sees them too.
+    Without a subscriber no marker is built, and the candidates are not subscribed to. They come
+    from the planner's own latched topic, so that a late subscriber to the markers sees them too.
     """
 
     def __init__(self, node: BaseNode, scene: Scene, frame: str, ground: Ground) -> None:
@@ -204,25 +244,34 @@ class MarkerPublisher:
         node.create_timer(_PERIOD, self.publish)
 
     def show(self, **parts: Any) -> None:
-        """Replace parts of the scene: `belief`, `pose`, `scene`, ... (fields of :class:`SceneContent`)."""
+        """Replace parts of the scene: `belief`, `pose`, `scene`, ... (fields of
+        :class:`SceneContent`).
+        """
         self._content = dataclasses.replace(self._content, **parts)
         self._new = True
 
     def add_hits(self, hits: FloatArray) -> None:
         """Show more hits, shape (n, 2), metres."""
         known = self._content.hits
-        self.show(hits=thinned(hits if known is None else np.concatenate([known, hits]), _MOST_HITS))
+        self.show(
+            hits=thinned(hits if known is None else np.concatenate([known, hits]), _MOST_HITS)
+        )
 
     def reset(self) -> None:
         """Discard everything: the markers are deleted until their content is known again."""
-        self._content, self._new = SceneContent(self._content.scene, ground=self._content.ground), True
+        self._content, self._new = (
+            SceneContent(self._content.scene, ground=self._content.ground),
+            True,
+        )
 
     def _on_candidates(self, msg: PointCloud2) -> None:
         check_frame(msg.header, self._frame)
         self.show(candidates=candidates_from_msg(msg))
 
     def publish(self) -> None:
-        """Publish changes, or the whole scene to a new subscriber; an inactive node publishes nothing."""
+        """Publish changes, or the whole scene to a new subscriber; an inactive node publishes
+        nothing.
+        """
         if not self._node.active:
             return
         listeners = self._publisher.get_subscription_count()
@@ -233,7 +282,9 @@ class MarkerPublisher:
         self._listeners = listeners
 
     def _listen_to_candidates(self, wanted: bool) -> None:
-        """Subscribe to the candidates while the markers have subscribers: receiving them costs time."""
+        """Subscribe to the candidates while the markers have subscribers: receiving them costs
+        time.
+        """
         if wanted and self._candidates is None:
             self._candidates = self._node.subscribe(
                 PointCloud2, "nbv_planner/candidates", self._take_candidates, qos.latched()

@@ -1,4 +1,6 @@
-"""What the mapper gives away: the outline as polygon, the map as occupancy grid, and both as files."""
+"""What the mapper gives away: the outline as polygon, the map as occupancy grid, and both as
+files.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ except ImportError:  # everything else works without it
 
 
 def outline_to_msg(outline: Outline, header: Header) -> PolygonStamped:
-    """Build a PolygonStamped of the mean contour; whether a point was measured is in the files and in `surface`."""
+    """Build a PolygonStamped of the mean contour; whether a point was measured is in the files and
+    in `surface`.
+    """
     msg = PolygonStamped(header=header)
     msg.polygon.points = [Point32(x=x, y=y, z=0.0) for x, y in outline.points(outline.radius)]
     return msg
@@ -55,14 +59,16 @@ def map_to_msg(cells: NDArray[np.int8], grid: MapGrid, header: Header) -> Occupa
     return msg
 
 
-# Seconds between two looks for something new to publish, and scans whose free space is added at each; more where those
-# of before may have to be added anew.
+# Seconds between two looks for something new to publish, and scans whose free space is added at
+# each; more where those of before may have to be added anew.
 _PERIOD, _SCANS, _SCANS_ANEW = 1.0, 20, 100
 
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """Scans whose free space is to be added to a map, and what the map is of: it may be done in another thread."""
+    """Scans whose free space is to be added to a map, and what the map is of: it may be done in
+    another thread.
+    """
 
     episode: object  #: identifies the map.
     turn: int  #: how many works of it were taken before.
@@ -76,23 +82,37 @@ class _Work:
     most: int  #: scans that are added; of more every second one, ...
 
     def done(self, names: Sequence[str] = (), folder: Path | None = None) -> _Done:
-        """The messages of the topics `names`, with the free space of the scans, and the files in a `folder`."""
+        """The messages of the topics `names`, with the free space of the scans, and the files in a
+        `folder`.
+        """
         swept, grid = self.swept.copy(), self.grid
         for match in self.scans[:: 1 + len(self.scans) // self.most]:
             pose = match.pose.relative_to(*grid.centre)
-            found = scan_to_hits(match.scan, pose, grid.scene, self.measurement, background=match.background)
+            found = scan_to_hits(
+                match.scan, pose, grid.scene, self.measurement, background=match.background
+            )
             swept |= grid.swept(found.free, match.scan.angle_increment)
-        outline, cells = Outline.of(self.belief, grid.scene, self.frame), grid.occupancy(self.belief, swept)
+        outline, cells = (
+            Outline.of(self.belief, grid.scene, self.frame),
+            grid.occupancy(self.belief, swept),
+        )
         if folder is None:
             header = Header(stamp=to_stamp(self.stamp), frame_id=self.frame)
-            made = {"outline": partial(outline_to_msg, outline), "map": partial(map_to_msg, cells, grid)}
+            made = {
+                "outline": partial(outline_to_msg, outline),
+                "map": partial(map_to_msg, cells, grid),
+            }
             return _Done(self, swept, {name: made[name](header=header) for name in names})
         try:
             folder.mkdir(parents=True, exist_ok=True)
             files = [*outline.write(folder), *grid.write(folder, cells)]
         except OSError as error:
-            return _Done(self, swept, error=f"the outline is not written to {folder}: {reason(error)}")
-        return _Done(self, swept, words=f"the outline is in {', '.join(map(str, files))}: {outline.words}")
+            return _Done(
+                self, swept, error=f"the outline is not written to {folder}: {reason(error)}"
+            )
+        return _Done(
+            self, swept, words=f"the outline is in {', '.join(map(str, files))}: {outline.words}"
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,23 +129,34 @@ class _Done:
 class OutlineOutput:
     """Publishes outline and map while there are subscribers, and writes the files.
 
-    The files are written when the planner says that the episode is done, on request, and when the node ends with a
-    surface that is not in them. What is free is collected from the scans since the node was started or reset: it is
-    not in the saved map. The map is about the centre of the belief; when that, the scene, or what is background
-    changes, what is free is collected anew.
+    The files are written when the planner says that the episode is done, on request, and when the
+    node ends with a surface that is not in them. What is free is collected from the scans since the
+    node was started or reset: it is not in the saved map. The map is about the centre of the
+    belief; when that, the scene, or what is background changes, what is free is collected anew.
     """
 
-    def __init__(self, node: BaseNode, scene: Scene, measurement: MeasurementSettings, frame: str, folder: str) -> None:
-        """Open the topics of `node`; outline and map are given in `frame`, files written to `folder` unless empty.
+    def __init__(
+        self,
+        node: BaseNode,
+        scene: Scene,
+        measurement: MeasurementSettings,
+        frame: str,
+        folder: str,
+    ) -> None:
+        """Open the topics of `node`; outline and map are given in `frame`, files written to
+        `folder` unless empty.
 
         The lengths of `measurement` are in proportion to the object of `scene`.
         """
         self._node, self._scene, self._measurement, self._frame = node, scene, measurement, frame
-        self.folder = at_home(folder) if folder else None  #: where files are written, None for nowhere.
+        #: where files are written, None for nowhere.
+        self.folder = at_home(folder) if folder else None
         self._grid = MapGrid(scene)
         self._publishers = {"outline": node.advertise(PolygonStamped, "~/outline", qos.latched())}
         if OccupancyGrid is None:
-            node.get_logger().warning("nav_msgs is not installed: no map on ~/map; the file map.yaml needs none")
+            node.get_logger().warning(
+                "nav_msgs is not installed: no map on ~/map; the file map.yaml needs none"
+            )
         else:
             self._publishers["map"] = node.advertise(OccupancyGrid, "~/map", qos.latched())
         self._done = False
@@ -146,12 +177,18 @@ class OutlineOutput:
         self._sent: dict[str, tuple[object, int]] = {}
 
     def _begin(self, grid: MapGrid) -> None:
-        """Start a map of which no cell has been swept; what is being added to another one is discarded."""
+        """Start a map of which no cell has been swept; what is being added to another one is
+        discarded.
+        """
         self._grid, self._next, self._episode, self._turn = grid, 0, object(), 0
         self._swept = np.zeros((grid.size, grid.size), dtype=bool)
 
     def show(
-        self, belief: SurfaceBelief, stamp: int, scans: Sequence[MatchedScan], scene: Scene,
+        self,
+        belief: SurfaceBelief,
+        stamp: int,
+        scans: Sequence[MatchedScan],
+        scene: Scene,
         background: Sequence[BoolArray] | None = None,
     ) -> None:
         """Take over the newest belief.
@@ -161,8 +198,9 @@ class OutlineOutput:
             stamp: time of its newest scan, nanoseconds.
             scans: those that are new in it, in the frame of the outline.
             scene: the one about its centre.
-            background: which beams of each scan up to the newest have met something else, shape (B,) each; None if
-                the centre and the object are known, so that no scan is needed twice.
+            background: which beams of each scan up to the newest have met something else, shape
+                (B,) each; None if the centre and the object are known, so that no scan is needed
+                twice.
         """
         self._belief, self._stamp = belief, stamp
         before, grid = self._scans, MapGrid(scene, belief.centre)
@@ -170,20 +208,28 @@ class OutlineOutput:
         if background is not None:
             masks = background[len(background) - len(self._scans) :]
             self._scans = [
-                replace(match, background=mask) for match, mask in zip(self._scans, masks, strict=True)
+                replace(match, background=mask)
+                for match, mask in zip(self._scans, masks, strict=True)
             ]
         self._again = background is not None
         pairs = zip(before, self._scans, strict=False)
-        if grid != self._grid or not all(np.array_equal(old.background, now.background) for old, now in pairs):
+        if grid != self._grid or not all(
+            np.array_equal(old.background, now.background) for old, now in pairs
+        ):
             self._begin(grid)
 
     def publish(self) -> None:
-        """Publish what is new to each topic's subscribers, or to new ones; an inactive node publishes nothing."""
+        """Publish what is new to each topic's subscribers, or to new ones; an inactive node
+        publishes nothing.
+        """
         if self._belief is None or not self._node.active or self._files.pending:
             return
         due = []
         for name, publisher in self._publishers.items():
-            listeners, (known, before) = publisher.get_subscription_count(), self._sent.get(name, (None, 0))
+            listeners, (known, before) = (
+                publisher.get_subscription_count(),
+                self._sent.get(name, (None, 0)),
+            )
             if listeners > before or (listeners and known is not self._belief):
                 due.append(name)
                 known = self._belief
@@ -201,12 +247,22 @@ class OutlineOutput:
         assert self._belief is not None
         measurement = rescaled(self._measurement, self._scene, self._grid.scene)
         return _Work(
-            self._episode, self._turn, self._belief, self._stamp, self._frame, self._grid, self._swept,
-            tuple(self._scans[self._next :]), measurement, _SCANS_ANEW if self._again else _SCANS,
+            self._episode,
+            self._turn,
+            self._belief,
+            self._stamp,
+            self._frame,
+            self._grid,
+            self._swept,
+            tuple(self._scans[self._next :]),
+            measurement,
+            _SCANS_ANEW if self._again else _SCANS,
         )
 
     def _take(self, done: _Done) -> bool:
-        """Take the free space that has been added, if it is that of this map and new; whether it is of this map."""
+        """Take the free space that has been added, if it is that of this map and new; whether it is
+        of this map.
+        """
         work = done.work
         if work.episode is not self._episode or work.turn != self._turn:
             return work.episode is self._episode
@@ -226,7 +282,12 @@ class OutlineOutput:
     def _unwritten(self) -> bool:
         """Whether there is a measured surface that the files do not hold."""
         belief = self._belief
-        return self.folder is not None and belief is not None and belief is not self._written and belief.hits.any()
+        return (
+            self.folder is not None
+            and belief is not None
+            and belief is not self._written
+            and belief.hits.any()
+        )
 
     def _log(self, done: _Done) -> None:
         if done.error:
@@ -256,7 +317,8 @@ class OutlineOutput:
         """Write the files in another thread; returns their paths, and how good the outline is.
 
         Raises:
-            ValueError: no folder is named, there is no surface yet, or the folder cannot be written.
+            ValueError: no folder is named, there is no surface yet, or the folder cannot be
+                written.
         """
         if self.folder is None:
             raise ValueError("no folder is named: start the node with the parameter outline_folder")

@@ -14,7 +14,12 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
 from nbv_planner.clouds.surface_messages import belief_from_msg
-from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
+from nbv_planner.episode.sensor_messages import (
+    check_frame,
+    pose_from_msg,
+    scan_from_msg,
+    to_nanoseconds,
+)
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
@@ -40,14 +45,17 @@ _INFO_PATIENCE = 2.0
 class PlannerInputs:
     """Receives surfaces, poses, scans and maps for the core of the planner's node."""
 
-    def __init__(self, node: BaseNode, transforms: TransformPoses | None, arrival: ArrivalSettings) -> None:
+    def __init__(
+        self, node: BaseNode, transforms: TransformPoses | None, arrival: ArrivalSettings
+    ) -> None:
         """Take the node, and where poses come from, if not from their topic."""
         self._node, self._transforms = node, transforms
         self.map: MapTopic | None = None  #: the map of the ground, if one is awaited.
         # For a planner that takes scans, each of them by itself.
         self._matcher = ScanMatcher(MatchingSettings(scans_per_view=1), arrival, transforms)
         self._scan_stamp, self._surface_came = 0, 0.0
-        self._surface: tuple[SurfaceBelief, int, str] | None = None  # with stamp and frame, until its info comes
+        # with stamp and frame, until its info comes
+        self._surface: tuple[SurfaceBelief, int, str] | None = None
         self._info: SurfaceInfo | None = None  # until its surface comes
 
     def reset(self) -> None:
@@ -65,12 +73,16 @@ class PlannerInputs:
             self.hear()
 
     def on_surface(self, msg: PointCloud2) -> None:
-        """Receive a surface belief; it is used with what the mapper says of it, which may come before or after it."""
+        """Receive a surface belief; it is used with what the mapper says of it, which may come
+        before or after it.
+        """
         check_frame(msg.header, self._node.parameters.object_frame)
         belief, core = belief_from_msg(msg), self._node.core
         draws_shapes = core.planner.settings.draws_shapes or core.monitor.certificate is not None
         if draws_shapes and belief.evidence is None:
-            raise InputRejectedError("evidence", "the surface has no evidence, which EMC, rollout and certify need")
+            raise InputRejectedError(
+                "evidence", "the surface has no evidence, which EMC, rollout and certify need"
+            )
         self._surface_came = time.monotonic()
         self._surface = belief, to_nanoseconds(msg.header.stamp), msg.header.frame_id
         self._pair()
@@ -92,15 +104,25 @@ class PlannerInputs:
         self._surface = self._info = None
         self._take_surface(info.applied(belief), stamp, frame, info)
 
-    def _take_surface(self, belief: SurfaceBelief, stamp: int, frame: str, info: SurfaceInfo) -> None:
+    def _take_surface(
+        self, belief: SurfaceBelief, stamp: int, frame: str, info: SurfaceInfo
+    ) -> None:
         core, found = self._node.core, info.scene
         if found is not None and not self._node.deciders.views.on_circle:
-            raise InputRejectedError("scene", "an unknown scene needs view_space: circle, and no view_poses")
+            raise InputRejectedError(
+                "scene", "an unknown scene needs view_space: circle, and no view_poses"
+            )
         if found != core.episode.found:
             if found is None and core.episode.visited:
-                raise InputRejectedError("scene", "the surface is of a mapper that takes the scene for known")
+                raise InputRejectedError(
+                    "scene", "the surface is of a mapper that takes the scene for known"
+                )
             if core.episode.origin is not None:  # the prior is in proportion to what was found
-                core.note(facts.Sourced(dataclasses.replace(core.episode.origin, prior=plain_settings(info.prior))))
+                core.note(
+                    facts.Sourced(
+                        dataclasses.replace(core.episode.origin, prior=plain_settings(info.prior))
+                    )
+                )
             self._node.deciders.prior = info.prior
             self._node.deciders.refer(found)
         origin = SurfaceOrigin(frame, len(belief.angle), plain_settings(info.prior))
@@ -108,11 +130,15 @@ class PlannerInputs:
         self._node.deciders.use_prior()
         self._node.deciders.use_sensor(info.sensor)
         if lost:
-            self._node.drop("view.lost", f"{lost} views that had counted are not in the surface any more", lost)
+            self._node.drop(
+                "view.lost", f"{lost} views that had counted are not in the surface any more", lost
+            )
         self._node.advance()
 
     def on_scan(self, msg: LaserScan) -> None:
-        """Receive a scan for a planner with a map of its own; those that count are the ones that a mapper takes."""
+        """Receive a scan for a planner with a map of its own; those that count are the ones that a
+        mapper takes.
+        """
         check_frame(msg.header, self._node.parameters.camera_frame or self._matcher.first_frame)
         self._scan_stamp = to_nanoseconds(msg.header.stamp)
         self._matcher.add_scan(self._scan_stamp, scan_from_msg(msg), msg.header.frame_id)
@@ -134,7 +160,9 @@ class PlannerInputs:
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
         check_frame(msg.header, self._node.parameters.object_frame)
-        self._take_pose(self._node.poses.camera(pose_from_msg(msg)), to_nanoseconds(msg.header.stamp))
+        self._take_pose(
+            self._node.poses.camera(pose_from_msg(msg)), to_nanoseconds(msg.header.stamp)
+        )
         self._node.advance()
 
     def _take_pose(self, pose: CameraPose, stamp: int) -> None:
@@ -145,12 +173,18 @@ class PlannerInputs:
             self._matcher.add_pose(stamp, pose)
             self.hear()
         if not core.episode.visited and core.episode.goal is None:
-            self._node.operator.before.hear(time.monotonic(), (self._node.now_ns() - stamp) * 1e-9, pose)
+            self._node.operator.before.hear(
+                time.monotonic(), (self._node.now_ns() - stamp) * 1e-9, pose
+            )
 
     def _look_up_pose(self, transforms: TransformPoses) -> None:
-        """Receive the newest pose known from the transforms; that of a static camera is valid now."""
+        """Receive the newest pose known from the transforms; that of a static camera is valid
+        now.
+        """
         try:
-            poses = transforms.mounted(self._node, self._node.poses, self._node.parameters.camera_frame)
+            poses = transforms.mounted(
+                self._node, self._node.poses, self._node.parameters.camera_frame
+            )
             found = transforms.latest(self._node.parameters.camera_frame)
         except InputRejectedError as error:
             self._node.drop(f"tf.{error.reason}", str(error))
@@ -162,11 +196,17 @@ class PlannerInputs:
             self._take_pose(found[1], stamp)
 
     def look(self) -> None:
-        """Who listens to the goals, where the camera is, what is known of the ground, what a surface lacks."""
+        """Who listens to the goals, where the camera is, what is known of the ground, what a
+        surface lacks.
+        """
         inputs, recorder = self._node.core.inputs, self._node.core.settings.recorder
         inputs.subscribers = self._node.goals.subscribers()
-        inputs.unrecorded = () if self._node.core.episode.visited or not recorder else self._node.inputs.unheard_by(
-            recorder, "scan", "camera_pose", "surface", "goal_pose"
+        inputs.unrecorded = (
+            ()
+            if self._node.core.episode.visited or not recorder
+            else self._node.inputs.unheard_by(
+                recorder, "scan", "camera_pose", "surface", "goal_pose"
+            )
         )
         if self._transforms is not None:
             self._look_up_pose(self._transforms)
@@ -175,12 +215,17 @@ class PlannerInputs:
             inputs.mapped = self.map.usable
         if self._surface is not None and time.monotonic() - self._surface_came > _INFO_PATIENCE:
             stamp, self._surface = self._surface[1], None
-            self._node.drop("surface.no_info", f"the surface at {stamp} ns has no surface_info with its stamp")
+            self._node.drop(
+                "surface.no_info", f"the surface at {stamp} ns has no surface_info with its stamp"
+            )
 
     @property
     def scan_to_come(self) -> bool:
         """Whether a planner that takes scans still waits for the newest one in the surface."""
-        lacking = self._node.core.planner.takes_scans and self._scan_stamp < self._node.core.inputs.belief_stamp
+        lacking = (
+            self._node.core.planner.takes_scans
+            and self._scan_stamp < self._node.core.inputs.belief_stamp
+        )
         return lacking and time.monotonic() - self._surface_came < _SCAN_PATIENCE
 
 
@@ -190,7 +235,8 @@ class Decisions:
     def __init__(self, node: BaseNode, paths: PathAction | None) -> None:
         """Take the planner's node, and whom to ask for a path before a goal is sent, if anybody."""
         self._node, self._paths = node, paths
-        self.under_way = False  #: whether a decision is being made, or a path to its view asked for.
+        #: whether a decision is being made, or a path to its view asked for.
+        self.under_way = False
 
     def ask(self, now: int) -> None:
         """Have the question decided that is due, if one is and none is under way."""
@@ -200,18 +246,24 @@ class Decisions:
         while isinstance(question, EndQuestion) and not question.slow:
             events.answer(self._node.core, question, question.decide(), now)
             question = events.question(self._node.core, now)
-        if question is not None and not (isinstance(question, Question) and self._node.incoming.scan_to_come):
+        if question is not None and not (
+            isinstance(question, Question) and self._node.incoming.scan_to_come
+        ):
             self.under_way = True
             self.decide(question, partial(self._on_answer, question))
 
     def decide(self, question: Question | EndQuestion, done: Callable[[Any], None]) -> None:
-        """Start a decision; its time depends on the planner and, when it samples shapes, on those."""
+        """Start a decision; its time depends on the planner and, when it samples shapes, on
+        those.
+        """
         planner = self._node.core.planner
         alike = isinstance(question, Question) and not planner.settings.draws_shapes
         like = (planner, planner.settings) if alike else None
         self._node.worker.submit(partial(caught, question.decide), done, like=like)
 
-    def _on_answer(self, question: Question | EndQuestion, answer: Answer | Verdict | Exception) -> None:
+    def _on_answer(
+        self, question: Question | EndQuestion, answer: Answer | Verdict | Exception
+    ) -> None:
         """Receive a decision; an inactive node discards it and decides again later."""
         self.under_way = False
         if not self._node.active:
@@ -219,7 +271,12 @@ class Decisions:
         if isinstance(answer, Exception):
             self._node.get_logger().error("".join(traceback.format_exception(answer)))
             events.fail(self._node.core, f"the decision failed: {error_words(answer)}")
-        elif self._paths is not None and isinstance(answer, Answer) and answer.decision and not answer.ended:
+        elif (
+            self._paths is not None
+            and isinstance(answer, Answer)
+            and answer.decision
+            and not answer.ended
+        ):
             self.under_way = True
             pose = self._node.goals.message(Target(answer.decision.view, self._node.now_ns()))
             self._paths.ask(pose, partial(self._on_path, question, answer))

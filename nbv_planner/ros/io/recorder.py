@@ -34,30 +34,46 @@ def offered_of(asked: QoSProfile, publishers: Sequence[Any]) -> QoSProfile:
 
 NAME = "bag_recorder"
 """Name of the recorder's node."""
-# Seconds: a killed recorder loses no more than the first, a machine without power no more than the second.
+# Seconds: a killed recorder loses no more than the first, a machine without power no more than the
+# second.
 _FLUSH_PERIOD, _SYNC_PERIOD = 0.1, 2.0
 _LOOK_PERIOD = 0.2
-# Without these an episode cannot be put together; seconds after which goals are recorded without them.
-_EPISODE = (messages.SCAN, messages.CAMERA_POSE, messages.SURFACE, messages.CANDIDATES, messages.ITERATION)
+# Without these an episode cannot be put together; seconds after which goals are recorded without
+# them.
+_EPISODE = (
+    messages.SCAN,
+    messages.CAMERA_POSE,
+    messages.SURFACE,
+    messages.CANDIDATES,
+    messages.ITERATION,
+)
 _HOLD_PERIOD = 5.0
 
 
 class BagRecorder(Node):
     """Writes every message of some topics into a bag.
 
-    It subscribes immediately with the known quality of service of the topic (transient local for what is
-    latched, so that a late recorder gets every iteration), and falls back to what the publishers offer.
+    It subscribes immediately with the known quality of service of the topic (transient local for
+    what is latched, so that a late recorder gets every iteration), and falls back to what the
+    publishers offer.
     """
 
     def __init__(
-        self, writer: BagWriter, topics: Sequence[RecordedTopic], other_names: Sequence[str] = (), *,
-        namespace: str = "", goals_last: bool = False, **kwargs: Any,
+        self,
+        writer: BagWriter,
+        topics: Sequence[RecordedTopic],
+        other_names: Sequence[str] = (),
+        *,
+        namespace: str = "",
+        goals_last: bool = False,
+        **kwargs: Any,
     ) -> None:
-        """Subscribe to topics of known type, and to those with `other_names` once they have a publisher.
+        """Subscribe to topics of known type, and to those with `other_names` once they have a
+        publisher.
 
-        With `goals_last` the goals are subscribed to only once the other topics have been found, so that a planner that
-        waits for this recorder (`goal_subscribers`) begins only when every message is recorded. The `cli_args` of Node
-        may rename topics.
+        With `goals_last` the goals are subscribed to only once the other topics have been found, so
+        that a planner that waits for this recorder (`goal_subscribers`) begins only when every
+        message is recorded. The `cli_args` of Node may rename topics.
 
         Raises:
             BagError: the type of a topic is not known.
@@ -67,7 +83,9 @@ class BagRecorder(Node):
         self.counts: Counter[str] = Counter()  #: messages written by full topic name.
         self._subscriptions_of: dict[str, tuple[str, Any]] = {}
         self._unknown = list(other_names)
-        self._held_back = [topic for topic in topics if goals_last and topic.name == messages.GOAL_POSE]
+        self._held_back = [
+            topic for topic in topics if goals_last and topic.name == messages.GOAL_POSE
+        ]
         self._hold_until = math.inf
         for topic in importable(topics):
             if topic not in self._held_back:
@@ -82,7 +100,9 @@ class BagRecorder(Node):
         return sorted({*self._subscriptions_of, *self._unknown} - set(self.counts))
 
     def look(self) -> None:
-        """Find the types of topics that have appeared, and fall back where publishers offer less than is asked."""
+        """Find the types of topics that have appeared, and fall back where publishers offer less
+        than is asked.
+        """
         if self._held_back and self._found_enough():
             self._subscribe_known(self._held_back.pop())
         types = dict(self.get_topic_names_and_types()) if self._unknown else {}
@@ -102,7 +122,9 @@ class BagRecorder(Node):
                 self._subscribe(name, kind, profile)
 
     def _found_enough(self) -> bool:
-        """Whether the topics of an episode have all been found, or the wait for them has timed out."""
+        """Whether the topics of an episode have all been found, or the wait for them has timed
+        out.
+        """
         now, entries = time.monotonic(), self._subscriptions_of.items()
         found = {name for name, (_, subscription) in entries if subscription.get_publisher_count()}
         wanted = {self.resolve_topic_name(name) for name in _EPISODE} & set(self._subscriptions_of)
@@ -116,7 +138,9 @@ class BagRecorder(Node):
 
     def _subscribe(self, name: str, kind: str, profile: QoSProfile) -> None:
         if not knows_type(kind):
-            raise BagError(f"{name}: the definition of {kind} is not known, so it cannot be recorded")
+            raise BagError(
+                f"{name}: the definition of {kind} is not known, so it cannot be recorded"
+            )
         receive = partial(self._on_message, name, kind)
         subscription = self.create_subscription(type_named(kind), name, receive, profile, raw=True)
         self._subscriptions_of[name] = (kind, subscription)
@@ -124,7 +148,8 @@ class BagRecorder(Node):
     def _on_message(self, name: str, kind: str, data: bytes) -> None:
         if name not in self._writer:
             depth = self._subscriptions_of[name][1].qos_profile.depth
-            offers = [info.qos_profile for info in self.get_publishers_info_by_topic(name)]  # their depth is not known
+            # their depth is not known
+            offers = [info.qos_profile for info in self.get_publishers_info_by_topic(name)]
             kinds = {(int(profile.reliability), int(profile.durability)) for profile in offers}
             self._writer.add_topic(name, kind, profiles_for_bag(kinds, depth))
         self._writer.write(name, self.get_clock().now().nanoseconds, data)
@@ -135,20 +160,31 @@ _TELL_PERIOD = 10.0
 
 
 def record_until(
-    ended: Callable[[], bool], writer: BagWriter, names: Sequence[str], namespace: str, tell: Callable[[str], None],
+    ended: Callable[[], bool],
+    writer: BagWriter,
+    names: Sequence[str],
+    namespace: str,
+    tell: Callable[[str], None],
     remappings: Sequence[str] = (),
 ) -> tuple[dict[str, int], list[str]]:
-    """Record the topics of the nodes, and those with further full `names`, on the domain of the environment.
+    """Record the topics of the nodes, and those with further full `names`, on the domain of the
+    environment.
 
-    It ends when `ended` says so, which is called between two messages, at least five times a second. The remappings
-    are rules `old:=new` by which the nodes' topics are renamed, as ROS has them; `tell` receives lines of progress.
-    Returns the numbers of messages by full topic name, and the topics without a message.
+    It ends when `ended` says so, which is called between two messages, at least five times a
+    second. The remappings are rules `old:=new` by which the nodes' topics are renamed, as ROS has
+    them; `tell` receives lines of progress. Returns the numbers of messages by full topic name, and
+    the topics without a message.
     """
     with ros_of_its_own() as executor:
         full_names = ["/" + name.lstrip("/") for name in names]
         renamed = ["--ros-args", *(word for rule in remappings for word in ("--remap", rule))]
         recorder = BagRecorder(
-            writer, RECORDED_TOPICS, full_names, namespace=namespace, goals_last=True, cli_args=renamed
+            writer,
+            RECORDED_TOPICS,
+            full_names,
+            namespace=namespace,
+            goals_last=True,
+            cli_args=renamed,
         )
         executor.add_node(recorder)
         tell(f"recording to {writer.path}/ until Ctrl-C")

@@ -32,12 +32,15 @@ _ACTIVE = {GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING}
 
 
 def nav2_actions(node: Node, parameter: str, action: str, other: str) -> Any:
-    """Nav2's types of actions, of which the `parameter` asks for an `action`; the `other` value needs none.
+    """Nav2's types of actions, of which the `parameter` asks for an `action`; the `other` value
+    needs none.
 
     Raises:
         RosUnavailableError: nav2_msgs cannot be imported.
     """
-    with needed(node, f"{parameter}: {action}", f"ros-$ROS_DISTRO-nav2-msgs, or take {parameter}: {other}"):
+    with needed(
+        node, f"{parameter}: {action}", f"ros-$ROS_DISTRO-nav2-msgs, or take {parameter}: {other}"
+    ):
         from nav2_msgs import action as types
     return types
 
@@ -46,7 +49,9 @@ class PathAction:
     """Asks an action server for a path to a pose before a goal is sent there."""
 
     def __init__(self, node: BaseNode, action_type: Any) -> None:
-        """Create the client for an action whose goals have a `goal` and `use_start`, and which fails without a path."""
+        """Create the client for an action whose goals have a `goal` and `use_start`, and which
+        fails without a path.
+        """
         self._node, self._type, self._number = node, action_type, 0
         self._client = ActionClient(node, action_type, PATH_ACTION)
 
@@ -68,7 +73,9 @@ class PathAction:
                 self._number += 1
                 self._node.destroy_timer(timer)
                 if problem:
-                    self._node.warn_now_and_then(PATH_ACTION, f"{PATH_ACTION} {problem}: sent without a path")
+                    self._node.warn_now_and_then(
+                        PATH_ACTION, f"{PATH_ACTION} {problem}: sent without a path"
+                    )
                 answered(may)
 
         timer = self._node.create_timer(
@@ -93,20 +100,25 @@ class PathAction:
 class GoalAction:
     """Sends goals to an action server, one at a time, and reports their results.
 
-    A server that accepts another client's goal aborts ours as if it had failed (as Nav2's servers do); the two are
-    distinguished by the server's list of goals, which then holds another active one. The result of a goal that has
-    been replaced or cancelled here is discarded.
+    A server that accepts another client's goal aborts ours as if it had failed (as Nav2's servers
+    do); the two are distinguished by the server's list of goals, which then holds another active
+    one. The result of a goal that has been replaced or cancelled here is discarded.
     """
 
     def __init__(
-        self, node: BaseNode, action_type: Any, on_failed: Callable[[int, str], None],
-        on_interrupted: Callable[[int, str], None], settle_time: float = 0.0,
+        self,
+        node: BaseNode,
+        action_type: Any,
+        on_failed: Callable[[int, str], None],
+        on_interrupted: Callable[[int, str], None],
+        settle_time: float = 0.0,
     ) -> None:
         """Create the client for an action whose goals have a `pose`.
 
-        `on_failed` is called with the stamp (nanoseconds) of a goal that the robot has given up, or reported as reached
-        a moment ago, and a message; to be ignored if the pose has arrived. `on_interrupted` is called likewise after
-        another client has cancelled or replaced a goal. The camera must stand at its goal for `settle_time` seconds.
+        `on_failed` is called with the stamp (nanoseconds) of a goal that the robot has given up, or
+        reported as reached a moment ago, and a message; to be ignored if the pose has arrived.
+        `on_interrupted` is called likewise after another client has cancelled or replaced a goal.
+        The camera must stand at its goal for `settle_time` seconds.
         """
         self._node, self._type = node, action_type
         self._on_failed, self._on_interrupted = on_failed, on_interrupted
@@ -116,7 +128,10 @@ class GoalAction:
         self._handle: Any = None
         self._number = 0
         node.create_subscription(
-            GoalStatusArray, f"{ACTION}/_action/status", self._on_statuses, qos_profile_action_status_default
+            GoalStatusArray,
+            f"{ACTION}/_action/status",
+            self._on_statuses,
+            qos_profile_action_status_default,
         )
 
     def close(self) -> None:
@@ -169,7 +184,10 @@ class GoalAction:
                 return
             if status != GoalStatus.STATUS_ABORTED:
                 tolerances = "position_tolerance, heading_tolerance"
-                self._on_failed(stamp, f"{ACTION} says it has arrived, the camera's pose does not ({tolerances})")
+                self._on_failed(
+                    stamp,
+                    f"{ACTION} says it has arrived, the camera's pose does not ({tolerances})",
+                )
             elif self._active - {mine}:
                 self._on_interrupted(stamp, f"{ACTION} has accepted a goal of another client")
             else:
@@ -179,22 +197,36 @@ class GoalAction:
         timer = self._node.create_timer(delay, judge, clock=self._node.steady_clock)
 
     def _on_statuses(self, msg: GoalStatusArray) -> None:
-        self._active = {bytes(goal.goal_info.goal_id.uuid) for goal in msg.status_list if goal.status in _ACTIVE}
+        self._active = {
+            bytes(goal.goal_info.goal_id.uuid) for goal in msg.status_list if goal.status in _ACTIVE
+        }
 
 
 class GoalOutput:
-    """Publishes the targets of the camera, with the reasons for a view, and sends them to the robot's action server."""
+    """Publishes the targets of the camera, with the reasons for a view, and sends them to the
+    robot's action server.
+    """
 
     def __init__(
-        self, node: BaseNode, frame: str, goal: Any, candidates: Any, iteration: Any, robot: GoalAction | None
+        self,
+        node: BaseNode,
+        frame: str,
+        goal: Any,
+        candidates: Any,
+        iteration: Any,
+        robot: GoalAction | None,
     ) -> None:
-        """Take the publishers of the planner's node, whose targets are poses in `frame`, and the action, if any."""
+        """Take the publishers of the planner's node, whose targets are poses in `frame`, and the
+        action, if any.
+        """
         self._node, self._frame, self._robot = node, frame, robot
         self._goal, self._candidates, self._iteration = goal, candidates, iteration
 
     def subscribers(self) -> int:
         """Number of those who listen to the goals; the action server is one."""
-        return self._goal.get_subscription_count() + (self._robot is not None and self._robot.ready())
+        return self._goal.get_subscription_count() + (
+            self._robot is not None and self._robot.ready()
+        )
 
     def message(self, target: Target) -> PoseStamped:
         """The pose of the camera's carrier at a target."""
@@ -219,10 +251,14 @@ class GoalOutput:
         decision, circle = goal.decision, self._node.scene.view_distance
         header = self._node.header(self._frame, goal.stamp)
         self._candidates.publish(conversions.candidates_to_msg(decision, header))
-        message = f"view {goal.round} at {decision.view.words(circle)}, decided by {decision.decided_by}"
+        message = (
+            f"view {goal.round} at {decision.view.words(circle)}, decided by {decision.decided_by}"
+        )
         values = iteration_values(core, goal, circle) | more
         name = f"{self._node.get_name()}: iteration"
-        self._iteration.publish(conversions.status_message(name, DiagnosticStatus.OK, message, values))
+        self._iteration.publish(
+            conversions.status_message(name, DiagnosticStatus.OK, message, values)
+        )
 
     def cancel(self) -> None:
         """Cancel the robot's goal, where the interface allows it."""

@@ -39,7 +39,8 @@ from nbv_planner.versions import versions
 # Topics of mapper and robot: a problem there stops the episode.
 _PARTNERS = ("surface", "surface_info", "camera_pose", "goal_pose")
 _END_LEVELS = {
-    TerminationReason.FAILED: DiagnosticStatus.ERROR, TerminationReason.DOUBTFUL: DiagnosticStatus.WARN,
+    TerminationReason.FAILED: DiagnosticStatus.ERROR,
+    TerminationReason.DOUBTFUL: DiagnosticStatus.WARN,
 }
 # States between two views: too short for a log line or an update of /diagnostics.
 _AT_WORK = {State.PLANNING, State.MOVING, State.MEASURING}
@@ -51,10 +52,15 @@ _LINE_PERIOD = 0.5
 
 
 def status_words(core: PlannerCore, inputs: Inputs, now: int) -> tuple[bytes, str]:
-    """Level and message of the status; a WARN names what is missing, lost or incompatible, and failed checks."""
+    """Level and message of the status; a WARN names what is missing, lost or incompatible, and
+    failed checks.
+    """
     ended = core.episode.termination
     if ended is not None:
-        level, words = _END_LEVELS.get(ended.reason, DiagnosticStatus.OK), f"{ended.reason.value}: {ended.detail}"
+        level, words = (
+            _END_LEVELS.get(ended.reason, DiagnosticStatus.OK),
+            f"{ended.reason.value}: {ended.detail}",
+        )
         troubles = _doubts(core) if level == DiagnosticStatus.OK else []
     else:
         level, words = _waiting_words(core, inputs, now)
@@ -80,7 +86,9 @@ def _waiting_words(core: PlannerCore, inputs: Inputs, now: int) -> tuple[bytes, 
 def _awaited(core: PlannerCore, inputs: Inputs) -> str:
     if core.state is State.MEASURING:
         number = len(core.episode.visited) + 1
-        return f"waiting for a surface with a scan of view {number} on {inputs.described('surface')}"
+        return (
+            f"waiting for a surface with a scan of view {number} on {inputs.described('surface')}"
+        )
     if not core.episode.started:
         return "waiting for the service ~/start"
     words = [
@@ -94,20 +102,31 @@ def _not_received(inputs: Inputs, topic: str) -> str:
     """What is missing of an input of the planner; a surface takes two topics."""
     if topic != "surface":
         return "; ".join(inputs.missing(topic))
-    missing = inputs.missing("surface", "surface_info") or ["a surface and a surface_info with the same stamp"]
+    missing = inputs.missing("surface", "surface_info") or [
+        "a surface and a surface_info with the same stamp"
+    ]
     return f"{'; '.join(missing)} (surface_mapper publishes both once its own inputs are alive)"
 
 
 def _too_few(core: PlannerCore, inputs: Inputs) -> str:
     """Name missing subscribers of the goals, and a missing recorder."""
-    found, wanted, recorder = core.inputs.subscribers, core.settings.goal_subscribers, core.settings.recorder
+    found, wanted, recorder = (
+        core.inputs.subscribers,
+        core.settings.goal_subscribers,
+        core.settings.recorder,
+    )
     if core.inputs.unrecorded:
-        return f"the recorder {recorder}: it does not listen to {', '.join(core.inputs.unrecorded)} yet"
+        return (
+            f"the recorder {recorder}: it does not listen to"
+            f" {', '.join(core.inputs.unrecorded)} yet"
+        )
     hearers = core.inputs.hearers + (", and the recorder" if recorder else "")
-    return "; ".join([
-        f"{inputs.described('goal_pose')}: {found} of {wanted} subscribers ({hearers})",
-        *inputs.problems("goal_pose"),
-    ])
+    return "; ".join(
+        [
+            f"{inputs.described('goal_pose')}: {found} of {wanted} subscribers ({hearers})",
+            *inputs.problems("goal_pose"),
+        ]
+    )
 
 
 def _doubts(core: PlannerCore) -> list[str]:
@@ -120,10 +139,16 @@ def _doubts(core: PlannerCore) -> list[str]:
 def _troubles(core: PlannerCore, inputs: Inputs) -> list[str]:
     found = [*inputs.clock(), *inputs.problems(inputs.name, *_PARTNERS)]
     arrival, views = core.arrival, core.planner.views
-    found += filter(None, [
-        core.episode.refusal, views.indistinct(arrival.settings), arrival.standstill(core.episode),
-        core.episode.remedy, reach_words(core.episode.reach),
-    ])
+    found += filter(
+        None,
+        [
+            core.episode.refusal,
+            views.indistinct(arrival.settings),
+            arrival.standstill(core.episode),
+            core.episode.remedy,
+            reach_words(core.episode.reach),
+        ],
+    )
     if core.inputs.refused is not None:
         found.append(f"{core.inputs.refused[-1]}; ~/reset starts again with it")
     if core.state is not State.MOVING and (standing := views.standing()):
@@ -131,7 +156,12 @@ def _troubles(core: PlannerCore, inputs: Inputs) -> list[str]:
     found += inputs.lost("camera_pose", "map")
     found += inputs.gone("surface") or inputs.lost("mapper") or inputs.partners.troubles
     miss, target = core.episode.last_miss, core.episode.target
-    if miss is not None and core.state is State.MOVING and target is not None and target.stamp == miss.stamp:
+    if (
+        miss is not None
+        and core.state is State.MOVING
+        and target is not None
+        and target.stamp == miss.stamp
+    ):
         found.append(str(miss))
     elif (behind := arrival.behind(core.episode, core.inputs)) > _LATE:
         found.append(behind_words(behind))
@@ -144,15 +174,21 @@ def _troubles(core: PlannerCore, inputs: Inputs) -> list[str]:
 def status_values(core: PlannerCore, now: int) -> dict[str, object]:
     """Values of the status."""
     values: dict[str, object] = {
-        "state": core.state.value, "views": len(core.episode.visited),
-        "coverage_estimate": _coverage(core, core.inputs.belief), "elapsed": core.episode.elapsed(now),
-        "lost_views": core.episode.lost_views, "skipped_views": core.episode.skipped_views,
-        "unreached_views": core.episode.unreached_views, "last_miss": core.episode.last_miss or "", **_certified(core),
+        "state": core.state.value,
+        "views": len(core.episode.visited),
+        "coverage_estimate": _coverage(core, core.inputs.belief),
+        "elapsed": core.episode.elapsed(now),
+        "lost_views": core.episode.lost_views,
+        "skipped_views": core.episode.skipped_views,
+        "unreached_views": core.episode.unreached_views,
+        "last_miss": core.episode.last_miss or "",
+        **_certified(core),
     }
     if core.episode.termination is None:
         return values
     ended = core.episode.termination
-    # The values of every status come last: a value of the same name (views) must not change their format.
+    # The values of every status come last: a value of the same name (views) must not change their
+    # format.
     return {**ended.figures, **values, "reason": ended.reason.value, "detail": ended.detail}
 
 
@@ -173,7 +209,9 @@ def summary(core: PlannerCore, keeper: JournalKeeper, now: int) -> str:
 
 
 def _coverage(core: PlannerCore, belief: SurfaceBelief | None) -> float:
-    """Estimated coverage: by the posterior shapes once they have evaluated a view, else by the width of the band."""
+    """Estimated coverage: by the posterior shapes once they have evaluated a view, else by the
+    width of the band.
+    """
     found = core.episode.estimate
     if found is not None:
         return found.mean
@@ -189,24 +227,35 @@ def _certified(core: PlannerCore) -> dict[str, object]:
 
 
 def iteration_values(core: PlannerCore, goal: Goal, view_distance: float) -> dict[str, object]:
-    """Why this view: utility, runner-up, margin, distance, time, and the state of the surface before it."""
+    """Why this view: utility, runner-up, margin, distance, time, and the state of the surface
+    before it.
+    """
     decision = goal.decision
     return {
-        "round": goal.round, "decided_by": decision.decided_by, "goal_stamp": goal.stamp,
+        "round": goal.round,
+        "decided_by": decision.decided_by,
+        "goal_stamp": goal.stamp,
         "view_angle": decision.view_angle,
         **decision.view.off_circle(view_distance),
-        "utility": decision.utility, "score": decision.score, "runner_up": decision.runner_up,
-        "margin": decision.margin, "cost": decision.utility - decision.score,
-        "candidates": len(decision.candidates), "feasible_candidates": int(decision.feasible.sum()),
+        "utility": decision.utility,
+        "score": decision.score,
+        "runner_up": decision.runner_up,
+        "margin": decision.margin,
+        "cost": decision.utility - decision.score,
+        "candidates": len(decision.candidates),
+        "feasible_candidates": int(decision.feasible.sum()),
         **excluded_numbers(decision.excluded),
         "planning_milliseconds": goal.planning_milliseconds,
-        "surface_stamp": goal.belief_stamp, **goal.figures,
+        "surface_stamp": goal.belief_stamp,
+        **goal.figures,
         **_certified(core),
     }
 
 
 def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]:
-    """Numbers for `/diagnostics`, from which plotting tools read them, besides those of every status."""
+    """Numbers for `/diagnostics`, from which plotting tools read them, besides those of every
+    status.
+    """
     belief, goal = core.inputs.belief, core.episode.goal
     values: dict[str, object] = {"travelled": core.planner.views.way(core.episode.visited)}
     if core.episode.legs:
@@ -224,16 +273,26 @@ def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]
 
 
 def ranking_words(name: str, objective: str, found: Ranking | Exception) -> DiagnosticStatus:
-    """Build the answer to a request for a ranking: the views in their order, or why there is none."""
+    """Build the answer to a request for a ranking: the views in their order, or why there is
+    none.
+    """
     if isinstance(found, Exception):
         return status_message(name, DiagnosticStatus.ERROR, str(found), {})
     values: dict[str, object] = {"objective": objective, "views": len(found.views)}
     for index, angle in enumerate(found.views.view_angle.tolist()):
-        row = {"utility": found.utilities[index], "cost": found.costs[index], "excluded": int(found.excluded[index])}
-        values |= {f"{index + 1}.{key}": value for key, value in {"view_angle": angle, **row}.items()}
+        row = {
+            "utility": found.utilities[index],
+            "cost": found.costs[index],
+            "excluded": int(found.excluded[index]),
+        }
+        values |= {
+            f"{index + 1}.{key}": value for key, value in {"view_angle": angle, **row}.items()
+        }
     best = f"best: {values['1.view_angle']:.4f} rad, {objective} {values['1.utility']:.6g}"
     words = f"none may be chosen: {excluded_words(found.excluded)}" if found.excluded[0] else best
-    return status_message(name, DiagnosticStatus.OK, f"{words}; {len(found.views)} views ranked", values)
+    return status_message(
+        name, DiagnosticStatus.OK, f"{words}; {len(found.views)} views ranked", values
+    )
 
 
 class StatusReport:
@@ -252,7 +311,9 @@ class StatusReport:
         node = self._node
         if node.active:
             return status_words(node.core, node.inputs, node.now_ns())
-        return DiagnosticStatus.WARN if node.failure is None else DiagnosticStatus.ERROR, node.resting()
+        return (
+            DiagnosticStatus.WARN if node.failure is None else DiagnosticStatus.ERROR
+        ), node.resting()
 
     def values(self) -> dict[str, object]:
         """State and numbers."""
@@ -267,16 +328,22 @@ class StatusReport:
         return State.PAUSED if self._node.configured else State.WAITING
 
     def publish(self, on_done: Callable[[], str]) -> None:
-        """Publish what has changed; `on_done` is called at the end of the episode, and returns its summary."""
+        """Publish what has changed; `on_done` is called at the end of the episode, and returns its
+        summary.
+        """
         node, state, (level, message) = self._node, self._state(), self.words()
         self._log_missed_view()
         if (state, message) == self._last:
             return
         before, self._last = self._last, (state, message)
-        self._publisher.publish(status_message(f"{node.get_name()}: status", level, message, self.values()))
+        self._publisher.publish(
+            status_message(f"{node.get_name()}: status", level, message, self.values())
+        )
         done = state is State.DONE and on_done()
         if level == DiagnosticStatus.OK or done:
-            self._log(state, f"{state.value}: {message}; {done}" if done else f"{state.value}: {message}")
+            self._log(
+                state, f"{state.value}: {message}; {done}" if done else f"{state.value}: {message}"
+            )
         if level != DiagnosticStatus.OK or not (before and {state, before[0]} <= _AT_WORK):
             node.publish_diagnostics()
 
@@ -294,7 +361,9 @@ class StatusReport:
         core = self._node.core
         before, self._unreached = self._unreached, core.episode.unreached_views if core else 0
         if self._unreached > before and core.episode.last_miss is not None:
-            left_out = f"left out for {core.settings.unreachable_duration:g} s, with those beside it"
+            left_out = (
+                f"left out for {core.settings.unreachable_duration:g} s, with those beside it"
+            )
             number = len(core.episode.visited) + 1
             self._node.get_logger().warning(f"view {number} {core.episode.last_miss}; {left_out}")
         before, self._remedy = self._remedy, core.episode.remedy if core else ""
@@ -306,25 +375,33 @@ class StatusReport:
 
 
 class RunInfo:
-    """Collects the parameters of the other nodes as they appear, tracks changes, and publishes them."""
+    """Collects the parameters of the other nodes as they appear, tracks changes, and publishes
+    them.
+    """
 
     def __init__(self, node: BaseNode, others: Sequence[str]) -> None:
         """Start collecting; `others` are names of nodes in the same namespace."""
         self._node = node
         self._publisher = node.advertise(String, "run_info", qos.latched())
         own = sorted(node.get_parameters_by_prefix("").items())
-        self._known = {node.get_name(): {name: plain_value(parameter.value) for name, parameter in own}}
+        self._known = {
+            node.get_name(): {name: plain_value(parameter.value) for name, parameter in own}
+        }
         self._others = tuple(others)
-        # Two services only: every entity of a node costs time whenever it waits, and rclpy's own client has six.
+        # Two services only: every entity of a node costs time whenever it waits, and rclpy's own
+        # client has six.
         self._clients = {
             name: (
                 node.create_client(ListParameters, f"{name}/list_parameters"),
                 node.create_client(GetParameters, f"{name}/get_parameters"),
-            ) for name in others
+            )
+            for name in others
         }
         self._asked: set[str] = set()
         self._publish()
-        node.create_subscription(ParameterEvent, "/parameter_events", self._on_event, qos_profile_parameter_events)
+        node.create_subscription(
+            ParameterEvent, "/parameter_events", self._on_event, qos_profile_parameter_events
+        )
         self._timer = node.create_timer(0.5, self._ask)
 
     def _ask(self) -> None:
@@ -348,10 +425,14 @@ class RunInfo:
             self._known[name] = dict(zip(names, values, strict=True))
             self._publish()
 
-        self._clients[name][1].call_async(GetParameters.Request(names=names)).add_done_callback(take)
+        self._clients[name][1].call_async(GetParameters.Request(names=names)).add_done_callback(
+            take
+        )
 
     def _on_event(self, event: ParameterEvent) -> None:
-        """Receive a change at run time; before a node is queried, its answer will contain the change."""
+        """Receive a change at run time; before a node is queried, its answer will contain the
+        change.
+        """
         prefix = self._node.get_namespace().rstrip("/") + "/"
         known = self._known.get(event.node.removeprefix(prefix))
         changes = {
@@ -363,7 +444,9 @@ class RunInfo:
             self._publish()
 
     def near_optimal(self) -> dict[str, object]:
-        """T0 of theorem 4.1 with its ε and δ, as far as the mapper's parameters are known and it is proved."""
+        """T0 of theorem 4.1 with its ε and δ, as far as the mapper's parameters are known and it is
+        proved.
+        """
         proved = self._node.core.planner.settings.label in PROVED
         if not proved or not self._known.keys() >= {"surface_mapper", "nbv_planner"}:
             return {}
@@ -374,12 +457,21 @@ class RunInfo:
         if config.near_optimal_by is None:
             return {}
         given = {"epsilon": config.planner.near_optimal_epsilon, "delta": config.mapper.delta}
-        return {"near_optimal_by": config.near_optimal_by, **{f"near_optimal_{k}": v for k, v in given.items()}}
+        return {
+            "near_optimal_by": config.near_optimal_by,
+            **{f"near_optimal_{k}": v for k, v in given.items()},
+        }
 
     def _publish(self) -> None:
         missing = [name for name in self._others if name not in self._known]
-        topics = {topic.name: self._node.resolve_topic_name(topic.name) for topic in RECORDED_TOPICS}
+        topics = {
+            topic.name: self._node.resolve_topic_name(topic.name) for topic in RECORDED_TOPICS
+        }
         named = {name: value for values in self._known.values() for name, value in values.items()}
-        info = {"versions": versions(**packages_named(named)), "nodes": self._known, "nodes_not_found_yet": missing,
-                "topics": topics}  # fmt: skip
+        info = {
+            "versions": versions(**packages_named(named)),
+            "nodes": self._known,
+            "nodes_not_found_yet": missing,
+            "topics": topics,
+        }
         self._publisher.publish(String(data=dumped(info)))

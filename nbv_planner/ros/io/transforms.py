@@ -11,7 +11,12 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.time import Time
 
-from nbv_planner.episode.sensor_messages import check_frame, map_from_msg, pose_from_msg, to_nanoseconds
+from nbv_planner.episode.sensor_messages import (
+    check_frame,
+    map_from_msg,
+    pose_from_msg,
+    to_nanoseconds,
+)
 from nbv_planner.errors import InputRejectedError, RosUnavailableError, SettingError
 from nbv_planner.mapping.arrival import PoseTrack
 from nbv_planner.ros.core import qos
@@ -27,32 +32,40 @@ _REMEMBERED = 1000
 
 @contextmanager
 def needed(node: Node, by: str, remedy: str) -> Iterator[None]:
-    """Refuse, with the `remedy`, what is needed `by` a parameter and comes with ROS but not from PyPI."""
+    """Refuse, with the `remedy`, what is needed `by` a parameter and comes with ROS but not from
+    PyPI.
+    """
     try:
         yield
     except ImportError as error:
         missing = str(error.name).partition(".")[0]
         raise RosUnavailableError(
-            f"{node.get_name()}: {by} needs {missing}, which cannot be imported ({error}); install {remedy}"
+            f"{node.get_name()}: {by} needs {missing}, which cannot be imported ({error}); install"
+            f" {remedy}"
         ) from error
 
 
 class TransformPoses:
-    """Poses of camera frames in the object frame, looked up in the transforms at the time of each scan.
+    """Poses of camera frames in the object frame, looked up in the transforms at the time of each
+    scan.
 
-    tf2 interpolates every link of the chain between the two transforms around the stamp, however far apart they are;
-    so the times at which the whole chain was known are remembered, and a scan between two that are too far apart, or
-    before all of them, has no pose.
+    tf2 interpolates every link of the chain between the two transforms around the stamp, however
+    far apart they are; so the times at which the whole chain was known are remembered, and a scan
+    between two that are too far apart, or before all of them, has no pose.
     """
 
     def __init__(
-        self, node: Node, object_frame: str, tolerance: float = 0.0, gap: float = 0.0,
+        self,
+        node: Node,
+        object_frame: str,
+        tolerance: float = 0.0,
+        gap: float = 0.0,
         on_change: Callable[[], None] = lambda: None,
     ) -> None:
         """Subscribe to the transforms; `on_change` is called after each new one.
 
-        For :meth:`at`: `tolerance` is the greatest time to a transform that counts without interpolation, `gap` that
-        between two transforms that are interpolated, seconds.
+        For :meth:`at`: `tolerance` is the greatest time to a transform that counts without
+        interpolation, `gap` that between two transforms that are interpolated, seconds.
 
         Raises:
             RosUnavailableError: tf2_ros cannot be imported.
@@ -81,10 +94,12 @@ class TransformPoses:
         self._listener = Listener(self._buffer, node)
 
     def at(self, stamp: int, frame: str) -> CameraPose | None:
-        """Pose of `frame` at `stamp` (nanoseconds), or None as long as the transforms do not reach that far.
+        """Pose of `frame` at `stamp` (nanoseconds), or None as long as the transforms do not reach
+        that far.
 
         Raises:
-            InputRejectedError: `pose_too_far`, `pose_gap` (:class:`~nbv_planner.mapping.arrival.PoseTrack`), `tilted`
+            InputRejectedError: `pose_too_far`, `pose_gap`
+                (:class:`~nbv_planner.mapping.arrival.PoseTrack`), `tilted`
                 (:func:`~nbv_planner.episode.sensor_messages.pose_from_msg`).
         """
         newest = self.latest(frame)
@@ -93,10 +108,15 @@ class TransformPoses:
         if newest[0] == 0:
             return newest[1]
         nearest = self._tracks[frame].at(stamp)
-        return None if nearest is None else self._looked_up(self._object_frame, frame, stamp) or nearest
+        return (
+            None
+            if nearest is None
+            else self._looked_up(self._object_frame, frame, stamp) or nearest
+        )
 
     def latest(self, frame: str) -> tuple[int, CameraPose] | None:
-        """Newest time (nanoseconds; 0 if nothing moves) at which the pose of `frame` is known, and the pose.
+        """Newest time (nanoseconds; 0 if nothing moves) at which the pose of `frame` is known, and
+        the pose.
 
         Raises:
             InputRejectedError: `tilted`.
@@ -107,7 +127,8 @@ class TransformPoses:
         return newest
 
     def mounted(self, node: BaseNode, poses: PoseSettings, frame: str) -> PoseSettings | None:
-        """The settings of `node` with the mount of the camera `frame` on `base_frame`, if any; None until it is known.
+        """The settings of `node` with the mount of the camera `frame` on `base_frame`, if any; None
+        until it is known.
 
         It is looked up once: a camera that moves on its carrier has no mount.
 
@@ -130,7 +151,9 @@ class TransformPoses:
         return poses
 
     def during(self, first: int, last: int, frame: str) -> list[tuple[int, CameraPose]]:
-        """Stamps and poses of `frame` as :class:`.PoseTrack` gives them; that of one that never moves."""
+        """Stamps and poses of `frame` as :class:`.PoseTrack` gives them; that of one that never
+        moves.
+        """
         track = self._tracks.get(frame)
         if track is not None:
             return track.during(first, last)
@@ -145,7 +168,9 @@ class TransformPoses:
         self._on_change()
 
     def _newest(self, target: str, frame: str) -> tuple[int, CameraPose] | None:
-        """Newest time at which all transforms from `frame` to `target` are known (0 if nothing moves), and the pose."""
+        """Newest time at which all transforms from `frame` to `target` are known (0 if nothing
+        moves), and the pose.
+        """
         try:
             stamp = int(self._buffer.get_latest_common_time(target, frame).nanoseconds)
         except self._tf2.TransformException:
@@ -155,7 +180,9 @@ class TransformPoses:
 
     def _looked_up(self, target: str, frame: str, stamp: int) -> CameraPose | None:
         try:
-            found = self._buffer.lookup_transform_core(target, frame, Time(nanoseconds=stamp)).transform
+            found = self._buffer.lookup_transform_core(
+                target, frame, Time(nanoseconds=stamp)
+            ).transform
         except self._tf2.TransformException:
             return None
         pose = SimpleNamespace(position=found.translation, orientation=found.rotation)
@@ -174,10 +201,14 @@ def occupancy_grid(node: Node) -> Any:
 
 
 class GroundOutput:
-    """Publishes the map that the planner goes by, placed in its frame, for pictures, bags and their replay."""
+    """Publishes the map that the planner goes by, placed in its frame, for pictures, bags and their
+    replay.
+    """
 
     def __init__(self, node: BaseNode, frame: str) -> None:
-        """Open the topic; without nav_msgs there is none, and a map from a file works all the same."""
+        """Open the topic; without nav_msgs there is none, and a map from a file works all the
+        same.
+        """
         self._node, self._frame, self._publisher = node, frame, None
         with suppress(RosUnavailableError):
             self._type = occupancy_grid(node)
@@ -198,12 +229,17 @@ class MapTopic:
     """The map of the ground on the topic `map`, in the object's frame."""
 
     def __init__(
-        self, node: BaseNode, transforms: TransformPoses | None, frame: str, timeout: float,
+        self,
+        node: BaseNode,
+        transforms: TransformPoses | None,
+        frame: str,
+        timeout: float,
         on_map: Callable[[OccupancyMap], None],
     ) -> None:
         """Subscribe; `on_map` is called with each map that differs from the one before.
 
-        A map in another frame than `frame` is placed by the `transforms`, where there are any, and one older than the
+        A map in another frame than `frame` is placed by the `transforms`, where there are any, and
+        one older than the
         `timeout` (seconds; 0: never) is refused.
 
         Raises:
@@ -226,7 +262,9 @@ class MapTopic:
         self._unplaced, map = None, map_from_msg(msg)
         age = (self._node.now_ns() - to_nanoseconds(msg.header.stamp)) * 1e-9
         if self._timeout and age > self._timeout:
-            raise InputRejectedError("stale", f"it is {age:.1f} s old, map_timeout allows {self._timeout:g} s")
+            raise InputRejectedError(
+                "stale", f"it is {age:.1f} s old, map_timeout allows {self._timeout:g} s"
+            )
         if msg.header.frame_id != self._frame:
             found = self._transforms and self._transforms.latest(msg.header.frame_id)
             if not found:
@@ -240,7 +278,9 @@ class MapTopic:
     def place(self) -> None:
         """Take the map that has come before the transforms to its frame."""
         try:
-            if self._unplaced is not None and self._transforms.latest(self._unplaced.header.frame_id):
+            if self._unplaced is not None and self._transforms.latest(
+                self._unplaced.header.frame_id
+            ):
                 self._take(self._unplaced)
                 self._node.inputs.beat("map")
         except InputRejectedError as error:

@@ -1,4 +1,6 @@
-"""Node `depth_camera`: a simulated 2D depth camera that moves around the object. Never used on a real robot."""
+"""Node `depth_camera`: a simulated 2D depth camera that moves around the object. Never used on a
+real robot.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,13 @@ from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import origin_words, parse_object, surface_points
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.simulated_camera import Drive, MotionSettings, SensorSettings, SimulatedCamera, WorldSettings
+from nbv_planner.world.simulated_camera import (
+    Drive,
+    MotionSettings,
+    SensorSettings,
+    SimulatedCamera,
+    WorldSettings,
+)
 
 _FILES = ("file", "spline")
 _NO_FILE = "object: an object out of a file can be given at start only, not by a message"
@@ -35,7 +43,9 @@ _COUNTS = ("set_out_at", "view_number", "goal_stamp")
 
 
 class DepthCamera(BaseNode):
-    """Moves to goal poses, casts beams on the true object, publishes scan and pose with the same stamp."""
+    """Moves to goal poses, casts beams on the true object, publishes scan and pose with the same
+    stamp.
+    """
 
     _keeper: JournalKeeper | None = None
 
@@ -55,7 +65,11 @@ class DepthCamera(BaseNode):
         world = read_settings(self, WorldSettings)
         self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings), world)
         ground = read_settings(self, GroundSettings)
-        self._drive = Drive(shape, ground, world, self.scene.view_distance) if self.motion.drive_speed else None
+        self._drive = (
+            Drive(shape, ground, world, self.scene.view_distance)
+            if self.motion.drive_speed
+            else None
+        )
         self._robot_radius, self.collisions = ground.robot_radius, 0
         self._stand_at_start()
         self._keeper = JournalKeeper(self, "simulated camera", StateFile, self.scene)
@@ -76,7 +90,9 @@ class DepthCamera(BaseNode):
         try:
             from tf2_msgs.msg import TFMessage
         except ImportError:
-            self.get_logger().info("no transforms on /tf: tf2_msgs is not installed; it comes with ROS 2 only")
+            self.get_logger().info(
+                "no transforms on /tf: tf2_msgs is not installed; it comes with ROS 2 only"
+            )
             return None
         return self.advertise(TFMessage, "/tf", qos.reliable(100))
 
@@ -84,7 +100,10 @@ class DepthCamera(BaseNode):
         """As for every node, but no message can make it read a file."""
         parameters = list(parameters)
         for parameter in parameters:
-            if parameter.name == "object" and str(parameter.value).partition(":")[0].strip() in _FILES:
+            if (
+                parameter.name == "object"
+                and str(parameter.value).partition(":")[0].strip() in _FILES
+            ):
                 return SetParametersResult(successful=False, reason=_NO_FILE)
         return super().on_parameters(parameters)
 
@@ -93,19 +112,25 @@ class DepthCamera(BaseNode):
         self._moved_at = self.now_ns()
 
     def _resume(self, records: list[Any]) -> None:
-        """Stand where the camera would be had the node not ended: a robot keeps moving while its driver restarts.
+        """Stand where the camera would be had the node not ended: a robot keeps moving while its
+        driver restarts.
 
-        The numbers of the scans at a view restart, so that the first one has the noise that it would have had.
+        The numbers of the scans at a view restart, so that the first one has the noise that it
+        would have had.
         """
         values = records[-1] if records and isinstance(records[-1], dict) else {}
         usual = {"angle": None, "view_distance": self.scene.view_distance, "view_turn": 0.0}
-        places = [[values.get(f"{name}_{key}", value) for key, value in usual.items()] for name in _VIEWS]
+        places = [
+            [values.get(f"{name}_{key}", value) for key, value in usual.items()] for name in _VIEWS
+        ]
         counts = [values.get(name) for name in _COUNTS]
-        if not all(type(number) is float and math.isfinite(number) for place in places for number in place) or not all(
-            is_whole(count) for count in counts
-        ):
+        if not all(
+            type(number) is float and math.isfinite(number) for place in places for number in place
+        ) or not all(is_whole(count) for count in counts):
             raise StateFileError("content", f"{shown(dict(values))} is no state of a camera")
-        self.view, self.goal = (CameraPose.from_polar(float(wrap_angle(angle)), *place) for angle, *place in places)
+        self.view, self.goal = (
+            CameraPose.from_polar(float(wrap_angle(angle)), *place) for angle, *place in places
+        )
         set_out_at, self.view_number, self._goal_stamp = counts
         try:
             self._depart(set_out_at)
@@ -119,7 +144,9 @@ class DepthCamera(BaseNode):
             values: dict[str, Any] = {}
             for name, view in zip(_VIEWS, (self._set_out, self.goal), strict=True):
                 more = view.off_circle(self.scene.view_distance)
-                values |= {f"{name}_angle": view.view_angle} | {f"{name}_{key}": number for key, number in more.items()}
+                values |= {f"{name}_angle": view.view_angle} | {
+                    f"{name}_{key}": number for key, number in more.items()
+                }
             counts = (self._set_out_at, self.view_number, self._goal_stamp)
             self._keeper.note([{**values, **dict(zip(_COUNTS, counts, strict=True))}])
             self._keeper.submit(lambda: None)
@@ -138,7 +165,9 @@ class DepthCamera(BaseNode):
         self._depart(self.now_ns())
 
     def _depart(self, now: int) -> None:
-        """Begin the way from view to goal; a collision on it is counted and said, and stops nobody."""
+        """Begin the way from view to goal; a collision on it is counted and said, and stops
+        nobody.
+        """
         self._set_out, self._set_out_at, self._moved_at = self.view, now, now
         self._scan_number, self._driven = 0, 0.0
         if self._drive is not None and self.camera.collides(
@@ -146,7 +175,9 @@ class DepthCamera(BaseNode):
         ):
             self.collisions += 1
             x, y = self.goal.x, self.goal.y
-            self.get_logger().warning(f"collision {self.collisions}: on the way to x {x:.3f} m, y {y:.3f} m")
+            self.get_logger().warning(
+                f"collision {self.collisions}: on the way to x {x:.3f} m, y {y:.3f} m"
+            )
 
     def on_goal(self, msg: PoseStamped) -> None:
         """Start moving to a goal; a republished goal is no new view."""
@@ -179,13 +210,16 @@ class DepthCamera(BaseNode):
             self._transforms.publish(self._transforms.msg_type(transforms=[transform]))
         scan = self.camera.scan(pose, self.view_number, self._scan_number)
         if self.view == self.goal:
-            # Numbered from the arrival, so that the noise of a view does not depend on the travel time.
+            # Numbered from the arrival, so that the noise of a view does not depend on the travel
+            # time.
             self._scan_number += 1
         header = self.header(self.parameters.camera_frame, now)
         self._scan.publish(conversions.scan_to_msg(scan, header, 1.0 / self.motion.scan_rate))
 
     def _move(self, now: int) -> None:
-        """Move along the path, or around the object by the shorter way and evenly to the goal's distance and turn."""
+        """Move along the path, or around the object by the shorter way and evenly to the goal's
+        distance and turn.
+        """
         if self._drive is not None:
             self._driven += self.motion.drive_speed * max(now - self._moved_at, 0) * 1e-9
             self._moved_at, self.view = now, self._drive.view(self._driven)
@@ -200,7 +234,8 @@ class DepthCamera(BaseNode):
             part = reach / abs(way)
             self.view = CameraPose.from_polar(
                 float(wrap_angle(view.view_angle + math.copysign(reach, way))),
-                view.distance + part * (goal.distance - view.distance), view.turn + part * (goal.turn - view.turn),
+                view.distance + part * (goal.distance - view.distance),
+                view.turn + part * (goal.turn - view.turn),
             )
 
     def on_reset(self) -> str:
@@ -212,7 +247,9 @@ class DepthCamera(BaseNode):
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Camera angle and motion."""
         level, message, values = super().diagnosis()
-        values.update(view_angle=self.view.view_angle, goal_angle=self.goal.view_angle, views=self.view_number)
+        values.update(
+            view_angle=self.view.view_angle, goal_angle=self.goal.view_angle, views=self.view_number
+        )
         values["collisions"] = self.collisions
         values.update(self._keeper.diagnosis())
         return level, message, values

@@ -1,4 +1,6 @@
-"""Node `nbv_planner`: surface and camera pose in, next camera pose goal out; a shell around the planner's core."""
+"""Node `nbv_planner`: surface and camera pose in, next camera pose goal out; a shell around the
+planner's core.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,14 @@ from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.planner_parts import LISTS, AskedViews, Deciders, EpisodeJournal, Operator
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.planner_inputs import Decisions, PlannerInputs
-from nbv_planner.ros.io.robot import ACTION, PATH_ACTION, GoalAction, GoalOutput, PathAction, nav2_actions
+from nbv_planner.ros.io.robot import (
+    ACTION,
+    PATH_ACTION,
+    GoalAction,
+    GoalOutput,
+    PathAction,
+    nav2_actions,
+)
 from nbv_planner.ros.io.status import RunInfo, StatusReport, plotted_values, ranking_words, summary
 from nbv_planner.ros.io.transforms import GroundOutput, MapTopic, TransformPoses
 from nbv_planner.session import events
@@ -36,16 +45,18 @@ from nbv_planner.world.scene import Scene
 
 # Seconds for which the last status stays available before the process ends.
 _LINGER = 2.0
-# Seconds beyond input_timeout without /diagnostics of the mapper, which publishes them every second.
+# Seconds beyond input_timeout without /diagnostics of the mapper, which publishes them every
+# second.
 _GRACE = 2.0
 
 
 class NbvPlannerNode(BaseNode):
-    """Converts messages for :class:`~nbv_planner.session.planner_core.PlannerCore`, calls it and publishes its results.
+    """Converts messages for :class:`~nbv_planner.session.planner_core.PlannerCore`, calls it and
+    publishes its results.
 
-    A decision is computed in a worker thread while the node receives messages; the result of an outdated decision
-    (paused, stopped, reset) is discarded. What has happened is in the journal before anything that follows from it is
-    published.
+    A decision is computed in a worker thread while the node receives messages; the result of an
+    outdated decision (paused, stopped, reset) is discarded. What has happened is in the journal
+    before anything that follows from it is published.
     """
 
     # Set before the constructor: rclpy 9 destroys a node that refuses its parameters.
@@ -67,12 +78,15 @@ class NbvPlannerNode(BaseNode):
         by_tf = self.poses.pose_source == "tf"
         if by_tf and not self.parameters.camera_frame:
             raise SettingError(
-                f"{self.get_name()}: camera_frame: '' is no frame; with pose_source tf it must be that of the scans"
+                f"{self.get_name()}: camera_frame: '' is no frame; with pose_source tf it must be"
+                " that of the scans"
             )
         transforms = TransformPoses(self, self.parameters.object_frame) if by_tf else None
         arrival = read_settings(self, ArrivalSettings)
         self.deciders, self.incoming = Deciders(self), PlannerInputs(self, transforms, arrival)
-        self.core = PlannerCore(*self.deciders.build(), arrival, read_settings(self, SessionSettings))
+        self.core = PlannerCore(
+            *self.deciders.build(), arrival, read_settings(self, SessionSettings)
+        )
         if words := self.core.planner.views.indistinct(arrival):
             self.get_logger().warning(words)
         self._reminder, self._clock_read = GoalReminder(), 0
@@ -80,12 +94,18 @@ class NbvPlannerNode(BaseNode):
         self.journal = EpisodeJournal(self, "planning session", StateFile, *fixed)
         self.journal.restore(self.journal.resume)
         self._interfaces(transforms, arrival)
-        self.run_info = RunInfo(self, [name for name in self.parameters.run_info_nodes.split(",") if name])
+        self.run_info = RunInfo(
+            self, [name for name in self.parameters.run_info_nodes.split(",") if name]
+        )
         self.create_timer(0.1, self.advance, clock=self.steady_clock)
 
     def _lasting_interfaces(self) -> None:
-        """Open what lasts as long as the node, so that an unconfigured node can also answer why it is inactive."""
-        self._report = StatusReport(self, self.advertise(DiagnosticStatus, "~/status", qos.latched()))
+        """Open what lasts as long as the node, so that an unconfigured node can also answer why it
+        is inactive.
+        """
+        self._report = StatusReport(
+            self, self.advertise(DiagnosticStatus, "~/status", qos.latched())
+        )
         operator = self.operator
         self.serve(Trigger, "~/start", operator.durable(operator.on_start))
         self.serve(Trigger, "~/stop", operator.durable(operator.on_stop))
@@ -101,19 +121,27 @@ class NbvPlannerNode(BaseNode):
         parameters, frame = self.parameters, self.parameters.object_frame
         if parameters.goal_backend == "navigate_to_pose":
             kind = nav2_actions(self, "goal_backend", ACTION, "topic").NavigateToPose
-            self._robot = GoalAction(self, kind, self.on_goal_failed, self.on_goal_interrupted, arrival.settle_time)
+            self._robot = GoalAction(
+                self, kind, self.on_goal_failed, self.on_goal_interrupted, arrival.settle_time
+            )
             self.core.inputs.hearers = f"mapper and the action {ACTION}"
         if parameters.goal_check != "off":
             kind = nav2_actions(self, "goal_check", PATH_ACTION, "off").ComputePathToPose
             self._paths = PathAction(self, kind)
         self.decisions = Decisions(self, self._paths)
         self.goals = GoalOutput(
-            self, frame, self.advertise(PoseStamped, "goal_pose", qos.reliable()),
-            # More than one: a view may follow the other faster than a recorder on a busy machine takes them.
+            self,
+            frame,
+            self.advertise(PoseStamped, "goal_pose", qos.reliable()),
+            # More than one: a view may follow the other faster than a recorder on a busy machine
+            # takes them.
             self.advertise(PointCloud2, "~/candidates", qos.latched(10)),
-            self.advertise(DiagnosticStatus, "~/iteration", qos.latched(100)), self._robot,
+            self.advertise(DiagnosticStatus, "~/iteration", qos.latched(100)),
+            self._robot,
         )
-        self._asked = AskedViews(self, self.advertise(DiagnosticStatus, "~/ranking", qos.latched()), ranking_words)
+        self._asked = AskedViews(
+            self, self.advertise(DiagnosticStatus, "~/ranking", qos.latched()), ranking_words
+        )
         self.listen(Float64MultiArray, "~/rank", self._asked.on_rank, qos.reliable())
         self.listen(PoseArray, "~/view_poses", self._asked.on_view_poses, qos.reliable())
         self.listen(PointCloud2, "surface", self.incoming.on_surface, qos.latched())
@@ -122,13 +150,17 @@ class NbvPlannerNode(BaseNode):
         if isinstance(ground, GridGround) and self.deciders.shows_map:
             self.ground.publish(ground.map)
         if parameters.use_map:
-            self.incoming.map = MapTopic(self, transforms, frame, parameters.map_timeout, self.incoming.on_map)
+            self.incoming.map = MapTopic(
+                self, transforms, frame, parameters.map_timeout, self.incoming.on_map
+            )
         if transforms is None:
             pose_type = conversions.POSE_TYPES[self.poses.pose_type]
             self.listen(pose_type, "camera_pose", self.incoming.on_pose, qos.reliable())
         else:
             base = f" and {self.poses.base_frame}" if self.poses.base_frame else ""
-            self.inputs.add("camera_pose", f"transforms from {parameters.camera_frame} to {frame}{base}")
+            self.inputs.add(
+                "camera_pose", f"transforms from {parameters.camera_frame} to {frame}{base}"
+            )
         if self.core.planner.takes_scans:
             self.listen(LaserScan, "scan", self.incoming.on_scan, qos.sensor_data())
         self.inputs.watch_publishers("surface", "mapper")
@@ -172,7 +204,9 @@ class NbvPlannerNode(BaseNode):
             self.journal.end()
         if self.core is not None and self.core.episode.termination is None:
             words = summary(self.core, self.journal, self.now_ns())
-            self.get_logger().info(f"the episode is not finished ({self.core.state.value}): {words}")
+            self.get_logger().info(
+                f"the episode is not finished ({self.core.state.value}): {words}"
+            )
         super().destroy_node()
 
     def keep(self, target: Target | None = None) -> None:
@@ -190,9 +224,11 @@ class NbvPlannerNode(BaseNode):
             self._report.publish(self._on_done)
 
     def advance(self) -> None:
-        """Advance as far as the inputs allow: republish the goal, start the next decision, publish the status.
+        """Advance as far as the inputs allow: republish the goal, start the next decision, publish
+        the status.
 
-        An inactive node still receives its inputs, so that its state is current when it resumes, but does nothing.
+        An inactive node still receives its inputs, so that its state is current when it resumes,
+        but does nothing.
         """
         if not self.active:
             return
@@ -200,7 +236,8 @@ class NbvPlannerNode(BaseNode):
         now = self.now_ns()
         target = self._look_at_clock(now)
         target = events.advance(self.core, now) or target
-        if self.journal.restored:  # a saved goal may not have been received, and its iteration message is lost
+        # a saved goal may not have been received, and its iteration message is lost
+        if self.journal.restored:
             self.journal.restored, target = False, target or self.core.episode.target
         self.operator.check_late()
         self.decisions.ask(now)
@@ -208,11 +245,16 @@ class NbvPlannerNode(BaseNode):
         self._remind(now)
 
     def _look_at_clock(self, now: int) -> Target | None:
-        """Restamp the goal when the clock has gone back: no scan would count until it had caught up."""
+        """Restamp the goal when the clock has gone back: no scan would count until it had caught
+        up.
+        """
         before, self._clock_read = self._clock_read, now
         if now >= before:
             return None
-        self.drop("clock.went_back", f"by {(before - now) * 1e-9:.3f} s; the current goal is published again")
+        self.drop(
+            "clock.went_back",
+            f"by {(before - now) * 1e-9:.3f} s; the current goal is published again",
+        )
         return events.clock_went_back(self.core, before, now)
 
     def _remind(self, now: int) -> None:
@@ -223,20 +265,26 @@ class NbvPlannerNode(BaseNode):
             self.goals.repeat(target)
 
     def callback_failed(self, error: Exception) -> None:
-        """End the episode for the reason FAILED: its views are saved, and the node answers and may be reset.
+        """End the episode for the reason FAILED: its views are saved, and the node answers and may
+        be reset.
 
-        Saving or the status may be what has failed, each is tried alone. An error that returns is logged at intervals.
+        Saving or the status may be what has failed, each is tried alone. An error that returns is
+        logged at intervals.
         """
         self.warn_now_and_then(error_words(error), "".join(traceback.format_exception(error)))
         if self.core is None:
             return
         taken = len(self.core.episode.visited)
-        events.fail(self.core, f"an error of the program: {error_words(error)}; {taken} views taken")
+        events.fail(
+            self.core, f"an error of the program: {error_words(error)}; {taken} views taken"
+        )
         for end in (self.keep, partial(self._report.publish, self._on_done)):
             try:
                 end()
             except Exception as another:
-                self.warn_now_and_then(error_words(another), "".join(traceback.format_exception(another)))
+                self.warn_now_and_then(
+                    error_words(another), "".join(traceback.format_exception(another))
+                )
 
     def on_goal_failed(self, stamp: int, words: str) -> None:
         """Retry or choose another view, since the robot does not reach its goal."""
@@ -252,7 +300,9 @@ class NbvPlannerNode(BaseNode):
             self.advance()
 
     def _on_done(self) -> str:
-        """At the end of the episode let go of the robot, and end the process if wanted; returns the summary."""
+        """At the end of the episode let go of the robot, and end the process if wanted; returns the
+        summary.
+        """
         self.goals.cancel()
         if self.parameters.exit_when_done:
             self.create_timer(_LINGER, sys.exit, clock=self.steady_clock)
@@ -271,7 +321,9 @@ class NbvPlannerNode(BaseNode):
         begun = core.episode.visited or core.episode.goal or self.decisions.under_way
         if views != known and core.episode.termination is None and begun:
             name = next(name for name in LISTS if getattr(views, name) != getattr(known, name))
-            raise SettingError(f"{name}: fixed during an episode; set them before ~/start or after its end")
+            raise SettingError(
+                f"{name}: fixed during an episode; set them before ~/start or after its end"
+            )
         self.deciders.use_views(views)
         self.parameters, core.settings = own, session
         core.monitor.settings, core.planner.settings = monitor, planner
@@ -286,4 +338,7 @@ class NbvPlannerNode(BaseNode):
         """The status as diagnostics, every second."""
         self.incoming.count_drops()
         plotted = plotted_values(self.core, self.scene.view_distance)
-        return (*self._report.words(), {**self._report.values(), **plotted, **self.journal.diagnosis()})
+        return (
+            *self._report.words(),
+            {**self._report.values(), **plotted, **self.journal.diagnosis()},
+        )

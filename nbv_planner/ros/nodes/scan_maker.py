@@ -10,7 +10,12 @@ from sensor_msgs.msg import CameraInfo, Image, LaserScan, MultiEchoLaserScan, Po
 from std_msgs.msg import Header
 
 from nbv_planner.episode.parameters import BESIDE
-from nbv_planner.episode.sensor_messages import depth_from_msg, pinhole_from_msg, points_from_msg, scan_from_msg
+from nbv_planner.episode.sensor_messages import (
+    depth_from_msg,
+    pinhole_from_msg,
+    points_from_msg,
+    scan_from_msg,
+)
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.scan_making import ScanMakerSettings, scan_of_depth, scan_of_points
 from nbv_planner.ros.core import qos
@@ -40,14 +45,17 @@ class ScanMakerNode(BaseNode):
         self._camera: CameraInfo | None = None
         if self.settings.scan_source == "laser_scan":
             raise SettingError(
-                f"{self.get_name()}: scan_source: laser_scan needs no scan_maker; take multi_echo, depth_image or "
-                "point_cloud"
+                f"{self.get_name()}: scan_source: laser_scan needs no scan_maker; take multi_echo,"
+                " depth_image or point_cloud"
             )
         self._scan = self.advertise(LaserScan, "scan", qos.reliable())
         self._topics = {
             "multi_echo": {"echoes": (MultiEchoLaserScan, self.on_echoes)},
             "point_cloud": {"points": (PointCloud2, self.on_points)},
-            "depth_image": {"camera_info": (CameraInfo, self.on_camera), "image": (Image, self.on_image)},
+            "depth_image": {
+                "camera_info": (CameraInfo, self.on_camera),
+                "image": (Image, self.on_image),
+            },
         }[self.settings.scan_source]
         for topic, (kind, callback) in self._topics.items():
             self.listen(kind, topic, callback, qos.sensor_data())
@@ -73,7 +81,9 @@ class ScanMakerNode(BaseNode):
     def _make(self, topic: str, header: Header, make: Callable[[], Scan]) -> None:
         """Make a scan in the worker and publish it; what comes faster than that is left out."""
         if self.worker.pending >= _WAITING:
-            raise InputRejectedError("busy", f"{_WAITING} messages before it are still being converted")
+            raise InputRejectedError(
+                "busy", f"{_WAITING} messages before it are still being converted"
+            )
 
         def made() -> Scan | InputRejectedError:
             try:
@@ -98,7 +108,9 @@ class ScanMakerNode(BaseNode):
 
 
 def _scan_of_cloud(msg: PointCloud2, settings: ScanMakerSettings) -> Scan:
-    return scan_of_points(points_from_msg(msg), settings, optical=settings.optical(msg.header.frame_id))
+    return scan_of_points(
+        points_from_msg(msg), settings, optical=settings.optical(msg.header.frame_id)
+    )
 
 
 def _scan_of_image(msg: Image, camera: CameraInfo, settings: ScanMakerSettings) -> Scan:

@@ -1,4 +1,6 @@
-"""Node `surface_mapper`: scans and camera poses in, surface belief out; a shell around the mapper's core."""
+"""Node `surface_mapper`: scans and camera poses in, surface belief out; a shell around the mapper's
+core.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +18,19 @@ from std_msgs.msg import Header, String
 from std_srvs.srv import Trigger
 
 from nbv_planner.episode.messages import INPUT_TROUBLE
-from nbv_planner.episode.parameters import GROUPS, NODE_SETTINGS, EpisodeConfig, MapFile, SurfaceMapperParameters
-from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, scan_from_msg, to_nanoseconds
+from nbv_planner.episode.parameters import (
+    GROUPS,
+    NODE_SETTINGS,
+    EpisodeConfig,
+    MapFile,
+    SurfaceMapperParameters,
+)
+from nbv_planner.episode.sensor_messages import (
+    check_frame,
+    pose_from_msg,
+    scan_from_msg,
+    to_nanoseconds,
+)
 from nbv_planner.episode.wiring import mapper_core
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.mapping.arrival import ArrivalSettings
@@ -49,19 +62,26 @@ class Result:
     unsaved: StateFileError | None
 
 
-def _made(job: MapJob, keeper: JournalKeeper, frame: str, setup: MapperSetup, mount: CameraPose) -> Result:
-    """The result of a job in `frame`, on the disk before it is published: a restarted mapper never has fewer views."""
+def _made(
+    job: MapJob, keeper: JournalKeeper, frame: str, setup: MapperSetup, mount: CameraPose
+) -> Result:
+    """The result of a job in `frame`, on the disk before it is published: a restarted mapper never
+    has fewer views.
+    """
     update = job()
     records, anew = update.records()
     keeper.note(records, anew=anew)
     unsaved = keeper.write() if keeper.autosave else None
     header = Header(stamp=conversions.to_stamp(update.known.progress.stamp), frame_id=frame)
     info = update.info(setup, (mount.x, mount.y, mount.yaw))
-    return Result(update, conversions.belief_to_msg(update.belief, header), String(data=info.text), unsaved)
+    return Result(
+        update, conversions.belief_to_msg(update.belief, header), String(data=info.text), unsaved
+    )
 
 
 class SurfaceMapperNode(BaseNode):
-    """Converts messages for :class:`~nbv_planner.session.mapper_core.MapperCore`, calls it and publishes its results.
+    """Converts messages for :class:`~nbv_planner.session.mapper_core.MapperCore`, calls it and
+    publishes its results.
 
     One update runs at a time, in a worker thread, which makes the message and saves the map, too.
     """
@@ -83,7 +103,8 @@ class SurfaceMapperNode(BaseNode):
     def configure(self) -> None:
         """Read the parameters, start from the prior and open the topics."""
         groups = {
-            name: read_settings(self, cls) for name, cls in GROUPS.items()
+            name: read_settings(self, cls)
+            for name, cls in GROUPS.items()
             if any(issubclass(own, cls) for own in self._settings)
         }
         self.config = config = EpisodeConfig(**groups)
@@ -92,13 +113,30 @@ class SurfaceMapperNode(BaseNode):
         check_proportions(config.scene, config.kernel, config.measurement)
         self._matching = matching = read_settings(self, MatchingSettings)
         self._arrival = read_settings(self, ArrivalSettings)
-        self._transforms = None if self.poses.pose_source != "tf" else TransformPoses(
-            self, self.parameters.object_frame, matching.pose_tolerance, matching.pose_gap, self.on_transform
+        self._transforms = (
+            None
+            if self.poses.pose_source != "tf"
+            else TransformPoses(
+                self,
+                self.parameters.object_frame,
+                matching.pose_tolerance,
+                matching.pose_gap,
+                self.on_transform,
+            )
         )
         prior = read_settings(self, PriorSettings)
-        self.core = mapper_core(config, matching, self._arrival, prior, self._given, self._transforms)
+        self.core = mapper_core(
+            config, matching, self._arrival, prior, self._given, self._transforms
+        )
         self._keeper = JournalKeeper(
-            self, KIND, MapFile, config.scene, config.kernel, config.mapper, config.measurement, config.robust,
+            self,
+            KIND,
+            MapFile,
+            config.scene,
+            config.kernel,
+            config.mapper,
+            config.measurement,
+            config.robust,
             *([config.search] if config.search.unknown else []),
         )
         self._loading = False
@@ -116,7 +154,12 @@ class SurfaceMapperNode(BaseNode):
         self._info = self.advertise(String, "surface_info", qos.latched())
         self.listen(LaserScan, "scan", self.on_scan, qos.sensor_data())
         if self._transforms is None:
-            self.listen(conversions.POSE_TYPES[self.poses.pose_type], "camera_pose", self.on_pose, qos.reliable())
+            self.listen(
+                conversions.POSE_TYPES[self.poses.pose_type],
+                "camera_pose",
+                self.on_pose,
+                qos.reliable(),
+            )
         else:  # they are published for recorders
             self._pose = self.advertise(PoseStamped, "camera_pose", qos.reliable())
             self.inputs.add("camera_pose", f"transforms from the frame of the scans to {frame}")
@@ -126,7 +169,9 @@ class SurfaceMapperNode(BaseNode):
         self.markers = MarkerPublisher(
             self, config.scene, frame, ground_of(config.ground, 2.0 * config.scene.view_distance)
         )
-        self.outline = OutlineOutput(self, config.scene, config.measurement, frame, self.parameters.outline_folder)
+        self.outline = OutlineOutput(
+            self, config.scene, config.measurement, frame, self.parameters.outline_folder
+        )
 
     def activate(self) -> None:
         """Resume with the current map, and publish an unpublished belief."""
@@ -155,7 +200,9 @@ class SurfaceMapperNode(BaseNode):
 
     def _map_of(self, records: list[Any]) -> SurfaceMap:
         """The map that the records of a journal give, in any thread."""
-        return map_from_records(records, self.core.setup.build(), ScanMatcher(self._matching, self._arrival).state())
+        return map_from_records(
+            records, self.core.setup.build(), ScanMatcher(self._matching, self._arrival).state()
+        )
 
     def _resume(self, known: SurfaceMap) -> None:
         """Resume from a map."""
@@ -236,7 +283,9 @@ class SurfaceMapperNode(BaseNode):
         return f"{self.core.known.progress.views} views saved to {self._keeper.path}"
 
     async def on_load(self) -> str:
-        """Replace the map by that of the file and publish it; the result of a running update is discarded."""
+        """Replace the map by that of the file and publish it; the result of a running update is
+        discarded.
+        """
         self._loading = True
         try:
             await self._keeper.replace(self._map_of, self._resume)
@@ -277,7 +326,13 @@ class SurfaceMapperNode(BaseNode):
         self._surface.publish(result.surface)
         self.markers.show(belief=update.belief)
         known = update.known
-        self.outline.show(update.belief, known.progress.stamp, update.job.scans, update.scene, known.mapper.background)
+        self.outline.show(
+            update.belief,
+            known.progress.stamp,
+            update.job.scans,
+            update.scene,
+            known.mapper.background,
+        )
 
     def _show_hits(self, update: Update) -> None:
         """Show the new hits; all of them where they have been mapped about another centre."""
@@ -314,26 +369,39 @@ class SurfaceMapperNode(BaseNode):
         checks = last.belief.checks if last else ()
         values: dict[str, object] = {
             "measurements": last.known.mapper.model.count if last else 0,
-            "views": core.known.progress.views, "scans": core.known.progress.scans,
-            "scans_waiting": len(core.waiting), "updates": core.updates,
-            "update_milliseconds": last.milliseconds if last else 0.0, "solver": core.known.mapper.model.solver,
+            "views": core.known.progress.views,
+            "scans": core.known.progress.scans,
+            "scans_waiting": len(core.waiting),
+            "updates": core.updates,
+            "update_milliseconds": last.milliseconds if last else 0.0,
+            "solver": core.known.mapper.model.solver,
             "header_changes": core.headers.changes,
-            **self._keeper.diagnosis(), **{f"check.{check.name}": check.score for check in checks},
+            **self._keeper.diagnosis(),
+            **{f"check.{check.name}": check.score for check in checks},
         }
         if core.known.mapper.found is not None:
-            values |= {f"found.{name}": number for name, number in asdict(core.known.mapper.found).items()}
+            values |= {
+                f"found.{name}": number for name, number in asdict(core.known.mapper.found).items()
+            }
         waiting, trouble = self._input_trouble()
         if trouble:
             values[INPUT_TROUBLE] = trouble
         if waiting:
-            return DiagnosticStatus.WARN if trouble else DiagnosticStatus.OK, trouble or waiting, values
+            return (
+                DiagnosticStatus.WARN if trouble else DiagnosticStatus.OK,
+                trouble or waiting,
+                values,
+            )
         doubts = [trouble] if trouble else []
-        doubts += [told(check, self.config.measurement.noise) for check in checks if check.level.speaks]
+        doubts += [
+            told(check, self.config.measurement.noise) for check in checks if check.level.speaks
+        ]
         level = DiagnosticStatus.WARN if doubts else DiagnosticStatus.OK
         return level, "; ".join(["mapping", *doubts]), values
 
     def _input_trouble(self) -> tuple[str, str]:
-        """What is being waited for, and what is wrong with the inputs, in words; empty if nothing is.
+        """What is being waited for, and what is wrong with the inputs, in words; empty if nothing
+        is.
 
         It is published for the planner's status, too: that is where people look.
         """

@@ -1,4 +1,6 @@
-"""Node `turntable`: the angle of a turntable to poses of a fixed camera, goals to angles of the turntable."""
+"""Node `turntable`: the angle of a turntable to poses of a fixed camera, goals to angles of the
+turntable.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,12 @@ from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from nbv_planner.episode.parameters import BESIDE
-from nbv_planner.episode.sensor_messages import check_frame, joint_from_msg, pose_from_msg, to_nanoseconds
+from nbv_planner.episode.sensor_messages import (
+    check_frame,
+    joint_from_msg,
+    pose_from_msg,
+    to_nanoseconds,
+)
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
@@ -19,9 +26,11 @@ from nbv_planner.world.turntable_pose import TurntableSettings, camera_seen_from
 
 
 class TurntableNode(BaseNode):
-    """Publishes the camera pose in the object frame for each joint angle, and turns the table to the goals.
+    """Publishes the camera pose in the object frame for each joint angle, and turns the table to
+    the goals.
 
-    The command is one number on `joint_command`, as forward command controllers of ros2_control expect it.
+    The command is one number on `joint_command`, as forward command controllers of ros2_control
+    expect it.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -44,7 +53,9 @@ class TurntableNode(BaseNode):
             return
         self.angle = angle
         header = self.header(self.table.object_frame, to_nanoseconds(msg.header.stamp))
-        self._pose.publish(conversions.pose_to_msg(camera_seen_from_object(angle, self.table), header))
+        self._pose.publish(
+            conversions.pose_to_msg(camera_seen_from_object(angle, self.table), header)
+        )
 
     def on_goal(self, msg: PoseStamped) -> None:
         """Turn the table so that the camera has the goal's view of the object."""
@@ -56,7 +67,9 @@ class TurntableNode(BaseNode):
             raise InputRejectedError("no_joint", f"no angle of {self.table.joint} received yet")
         angle = joint_for(view, self.angle, self.table)
         if angle is None:
-            raise InputRejectedError("joint_limits", f"the view at {view:.3f} rad lies beyond the limits of the joint")
+            raise InputRejectedError(
+                "joint_limits", f"the view at {view:.3f} rad lies beyond the limits of the joint"
+            )
         self._command.publish(Float64MultiArray(data=[angle]))
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:

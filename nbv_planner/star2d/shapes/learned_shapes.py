@@ -9,7 +9,12 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray, wrap_angle
 from nbv_planner.star2d.belief import SurfaceBelief, nearest_cell, uniform_grid
-from nbv_planner.star2d.shapes.learned_prior import ModelAverage, from_inverse, noise_level, to_inverse
+from nbv_planner.star2d.shapes.learned_prior import (
+    ModelAverage,
+    from_inverse,
+    noise_level,
+    to_inverse,
+)
 from nbv_planner.star2d.shapes.sampler import (
     PosteriorShapes,
     Prior,
@@ -29,8 +34,8 @@ class LearnedShapes:
     """Draw shapes from the posterior of every prior, as many from each as its weight requires.
 
     In a part of the shapes straight edges then continue across what was not seen
-    (:func:`nbv_planner.star2d.shapes.straight_edges.with_edges_going_on`). The normals and the quantiles of the
-    weights, from `seed`, serve every round (common random numbers).
+    (:func:`nbv_planner.star2d.shapes.straight_edges.with_edges_going_on`). The normals and the
+    quantiles of the weights, from `seed`, serve every round (common random numbers).
     """
 
     prior: ModelAverage
@@ -40,19 +45,29 @@ class LearnedShapes:
     def draw(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
         """Draw the shapes, see :class:`nbv_planner.star2d.shapes.sampler.ShapeSampler`."""
         angle, measured, std = evidence_of(belief).measured
-        std = std * noise_level(self.settings.prior_noise_levels, angle, measured, std)  # as much as they show
+        # as much as they show
+        std = std * noise_level(self.settings.prior_noise_levels, angle, measured, std)
         inverse = self.settings.prior_quantity == "inverse_radius"
         quantity = to_inverse(measured, std, self.prior.mean) if inverse else (measured, std)
         posterior = self.prior.given(angle, *quantity)
         drawn = posterior.surfaces(self._features, posterior.draw(*self._randomness))
         radius = from_inverse(drawn, self.prior.mean) if inverse else drawn
         if self.settings.edge_probability:
-            seen = seen_stretches(belief, scene.pixel_size)[nearest_cell(belief.angle, wrap_angle(self._grid))]
+            seen = seen_stretches(belief, scene.pixel_size)[
+                nearest_cell(belief.angle, wrap_angle(self._grid))
+            ]
             radius = with_edges_going_on(
-                radius, self._grid, seen, (angle, measured, std), self._edge_draws, self.settings.edge_length,
+                radius,
+                self._grid,
+                seen,
+                (angle, measured, std),
+                self._edge_draws,
+                self.settings.edge_length,
                 (scene.radius_min, scene.radius_max),
             )
-        return Shapes(self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space))
+        return Shapes(
+            self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space)
+        )
 
     @cached_property
     def _grid(self) -> FloatArray:
@@ -69,14 +84,18 @@ class LearnedShapes:
 
     @cached_property
     def _randomness(self) -> tuple[FloatArray, FloatArray]:
-        """Quantiles, one in each of S equal parts of [0, 1) in random order, and normals (S, 2K + 1)."""
+        """Quantiles, one in each of S equal parts of [0, 1) in random order, and normals (S, 2K +
+        1).
+        """
         generator, count = np.random.default_rng(self.seed), self.settings.shapes
         normal = generator.standard_normal((count, self.prior.basis.size))
         return generator.permutation((np.arange(count) + generator.random(count)) / count), normal
 
 
 def shape_sampler(settings: ShapeSettings, prior: Prior, seed: int = 0) -> ShapeSampler:
-    """Build the source of posterior shapes; of the mapper's `prior` the learned prior takes the mean alone."""
+    """Build the source of posterior shapes; of the mapper's `prior` the learned prior takes the
+    mean alone.
+    """
     if settings.shape_prior == "fixed":
         return PosteriorShapes(prior, settings, seed)
     return LearnedShapes(ModelAverage(settings, prior.mean), settings, seed)

@@ -33,37 +33,50 @@ class ShapeSettings(LearnedPriorSettings, TargetSettings):
 
     shape_prior: str = setting(
         "learned",
-        "EMC, rollout: prior of the shapes: fixed (the mapper's), or learned (averaged over kernels and symmetries).",
+        "EMC, rollout: prior of the shapes: fixed (the mapper's), or learned (averaged over kernels"
+        " and symmetries).",
         choices=("fixed", "learned"),
     )
-    shape_grid: int = setting(360, "EMC, rollout: number of angles of a posterior shape.", ge=16, le=100_000)
+    shape_grid: int = setting(
+        360, "EMC, rollout: number of angles of a posterior shape.", ge=16, le=100_000
+    )
     edge_probability: float = setting(
-        0.5, "learned: part of the shapes in which straight edges continue across what was not seen, until they meet.",
-        ge=0.0, le=1.0,
+        0.5,
+        "learned: part of the shapes in which straight edges continue across what was not seen,"
+        " until they meet.",
+        ge=0.0,
+        le=1.0,
     )
     edge_length: float = setting(
-        1.0, "learned: least length of a measured stretch that counts as a straight edge.", unit="m", gt=0.0,
+        1.0,
+        "learned: least length of a measured stretch that counts as a straight edge.",
+        unit="m",
+        gt=0.0,
         scale="span",
     )
     free_space: bool = setting(True, "EMC, rollout: let beams that met nothing bound the shapes.")
 
-
     def check_size(self, views: int, name: str = "shapes") -> None:
-        """Refuse what some gigabytes would not hold: 10 bytes for each angle of each shape and view, or 250 without.
+        """Refuse what some gigabytes would not hold: 10 bytes for each angle of each shape and
+        view, or 250 without.
 
         Raises:
-            SettingError: names what was asked for, the `name` the number of shapes, and what is allowed.
+            SettingError: names what was asked for, the `name` the number of shapes, and what is
+                allowed.
         """
         most = _MOST_CELLS // (self.shape_grid * max(views, 25))
         if self.shapes > most:
             raise SettingError(
-                f"{name}: {self.shapes} with shape_grid {self.shape_grid} and {views} candidate views must be <= {most}"
+                f"{name}: {self.shapes} with shape_grid {self.shape_grid} and {views} candidate"
+                f" views must be <= {most}"
             )
 
 
 @dataclass(frozen=True, eq=False)
 class Shapes:
-    """Shapes of equal weight: radii, shape (S, M), metres, on a uniform grid of angles rising in [0, 2π)."""
+    """Shapes of equal weight: radii, shape (S, M), metres, on a uniform grid of angles rising in
+    [0, 2π).
+    """
 
     angle: FloatArray
     radius: FloatArray
@@ -82,7 +95,9 @@ class ShapeSampler(Protocol):
 
 @dataclass(frozen=True)
 class Prior:
-    """What is assumed about the surface before the first measurement: kernel of the radius, and its mean, metres."""
+    """What is assumed about the surface before the first measurement: kernel of the radius, and its
+    mean, metres.
+    """
 
     kernel: Kernel = field(default_factory=PeriodicMatern)
     mean: float = MapperSettings().prior_mean
@@ -100,7 +115,11 @@ class PriorSettings(KernelSettings):
     """
 
     prior_mean: float = setting(
-        MapperSettings().prior_mean, "Prior mean of the radius.", unit="m", gt=0.0, scale="mean radius"
+        MapperSettings().prior_mean,
+        "Prior mean of the radius.",
+        unit="m",
+        gt=0.0,
+        scale="mean radius",
     )
 
     def prior(self) -> Prior:
@@ -112,8 +131,8 @@ class PriorSettings(KernelSettings):
 class PosteriorShapes:
     """Draw shapes from the Gaussian posterior, cut off where the object is known not to be.
 
-    The same standard normals, from `seed`, serve every round (common random numbers), so that the shapes change with
-    the evidence alone and decisions of one episode can be compared.
+    The same standard normals, from `seed`, serve every round (common random numbers), so that the
+    shapes change with the evidence alone and decisions of one episode can be compared.
     """
 
     prior: Prior
@@ -123,9 +142,13 @@ class PosteriorShapes:
     def draw(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
         """Draw the shapes, see :class:`ShapeSampler`."""
         posterior = trusted(self._unconditioned.adding(*evidence_of(belief).measured), self._grid)
-        normals = np.random.default_rng(self.seed).standard_normal((self.settings.shapes, posterior.normals_per_sample))
+        normals = np.random.default_rng(self.seed).standard_normal(
+            (self.settings.shapes, posterior.normals_per_sample)
+        )
         radius = posterior.sample(normals)
-        return Shapes(self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space))
+        return Shapes(
+            self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space)
+        )
 
     @cached_property
     def _grid(self) -> FloatArray:
@@ -143,17 +166,21 @@ def evidence_of(belief: SurfaceBelief) -> Evidence:
         SettingError: it carries none.
     """
     if belief.evidence is None:
-        raise SettingError("the surface carries no evidence (measurements by grid angle): EMC and rollout need it")
+        raise SettingError(
+            "the surface carries no evidence (measurements by grid angle): EMC and rollout need it"
+        )
     return belief.evidence
 
 
 def within_bounds(
     radius: FloatArray, angle: FloatArray, belief: SurfaceBelief, scene: Scene, free_space: bool
 ) -> FloatArray:
-    """Cut draws (S, M), metres, on a grid `angle` (M,), radians, off at the scene's bounds and at what was found free.
+    """Cut draws (S, M), metres, on a grid `angle` (M,), radians, off at the scene's bounds and at
+    what was found free.
 
-    Where the surface itself was measured, that is more informative than what is free. Cutting off is a heuristic in
-    place of drawing again until nothing contradicts. Without `free_space`, only the bounds count.
+    Where the surface itself was measured, that is more informative than what is free. Cutting off
+    is a heuristic in place of drawing again until nothing contradicts. Without `free_space`, only
+    the bounds count.
     """
     if free_space:
         evidence = evidence_of(belief)

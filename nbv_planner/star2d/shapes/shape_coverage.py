@@ -23,8 +23,11 @@ from nbv_planner.world.scene import Scene
 # Steps of the radius in which a ray is divided, per reach.
 _STEPS = 4
 REACH_SEEN, REACH_HIDDEN = 2.5, 0.5
-"""Reach of a measurement, see :func:`measured_parts`: where a view sees the surface, and where none would."""
-# Parts of the standard deviation and of the spacing of measurements that take the place of a pixel side where they are
+"""Reach of a measurement, see :func:`measured_parts`: where a view sees the surface, and where none
+would.
+"""
+# Parts of the standard deviation and of the spacing of measurements that take the place of a pixel
+# side where they are
 # larger: a reach then grows with them.
 _NOISE, _SPACING = 0.5, 0.4
 # Pixel sides and spacings of measurements up to which the surface between two has been seen.
@@ -38,9 +41,11 @@ _IN_CELL = (np.arange(4) - 1.5) / 4.0
 def measured_parts(
     shapes: Shapes, belief: SurfaceBelief, scene: Scene, reaches: Sequence[float]
 ) -> list[FloatArray]:
-    """Part of the surface around each grid angle with a measurement within the reach, (S, M), for each of `reaches`.
+    """Part of the surface around each grid angle with a measurement within the reach, (S, M), for
+    each of `reaches`.
 
-    Reaches are in pixel sides, or in what noisy measurements or few beams resolve if that is coarser.
+    Reaches are in pixel sides, or in what noisy measurements or few beams resolve if that is
+    coarser.
 
     Raises:
         SettingError: the belief carries no evidence.
@@ -48,9 +53,14 @@ def measured_parts(
     evidence, angle = evidence_of(belief), shapes.angle
     if not belief.hits.any() or not np.isfinite(evidence.std).any():
         return [np.zeros(shapes.radius.shape)] * len(reaches)
-    noise, spacing = float(np.median(evidence.measured[2])), _spacing(_ways(belief), scene.pixel_size)
+    noise, spacing = (
+        float(np.median(evidence.measured[2])),
+        _spacing(_ways(belief), scene.pixel_size),
+    )
     unit = max(scene.pixel_size, _NOISE * noise, _SPACING * spacing)
-    surfaces = (MeasuredSurface.of(evidence, angle, reach * unit, scene.radius_max) for reach in reaches)
+    surfaces = (
+        MeasuredSurface.of(evidence, angle, reach * unit, scene.radius_max) for reach in reaches
+    )
     return [surface.part(shapes.radius) for surface in surfaces]
 
 
@@ -58,12 +68,15 @@ def measured_parts(
 class MeasuredSurface:
     """Where along the ray of each grid angle a surface would have a measurement nearby."""
 
-    #: how many steps of the radius, from the centre on, have a measurement nearby: cumulated, shape (M, B + 1).
+    #: how many steps of the radius, from the centre on, have a measurement nearby: cumulated, shape
+    #: (M, B + 1).
     near: IntArray
     step: float  #: length of these steps, metres.
 
     @classmethod
-    def of(cls, evidence: Evidence, angle: FloatArray, reach: float, radius_max: float) -> MeasuredSurface:
+    def of(
+        cls, evidence: Evidence, angle: FloatArray, reach: float, radius_max: float
+    ) -> MeasuredSurface:
         """Look along each `angle` (uniform, shape (M,), radians) as far as `radius_max`, metres.
 
         Nearby is a measurement that lies within `reach` (metres) both along the ray and across it.
@@ -74,12 +87,15 @@ class MeasuredSurface:
         close, which = np.nonzero(np.abs(aside) * radius <= reach)
         lowest, beyond = (radius - reach) / step, (radius + reach) / step + 1
         bins = int(np.ceil(radius_max / step)) + 1
-        return cls(steps_between(ray[close, which], lowest[which], beyond[which], (size, bins + 1)), step)
+        return cls(
+            steps_between(ray[close, which], lowest[which], beyond[which], (size, bins + 1)), step
+        )
 
     def part(self, radius: FloatArray) -> FloatArray:
         """Part of the contour around each grid angle that has a measurement nearby, shape (S, M).
 
-        Around a grid angle the contour goes over all radii from halfway to the one before to halfway to the next.
+        Around a grid angle the contour goes over all radii from halfway to the one before to
+        halfway to the next.
 
         Args:
             radius: shapes on the grid, shape (S, M), metres, at most `radius_max`.
@@ -93,7 +109,8 @@ class MeasuredSurface:
 
 
 def rays_beside(angle: FloatArray, widest: float, size: int) -> tuple[IntArray, FloatArray]:
-    """Indices of those of M = `size` grid angles up to `widest` beside each `angle` (n,) and some more, shape (k, n).
+    """Indices of those of M = `size` grid angles up to `widest` beside each `angle` (n,) and some
+    more, shape (k, n).
 
     And by how much they are ahead of it; radians.
     """
@@ -103,13 +120,20 @@ def rays_beside(angle: FloatArray, widest: float, size: int) -> tuple[IntArray, 
     return ray % size, ray * spacing - angle
 
 
-def steps_between(ray: IntArray, lowest: FloatArray, beyond: FloatArray, shape: tuple[int, int]) -> IntArray:
-    """Steps of the rays that lie in any interval from `lowest` to before `beyond`, cumulated, `shape` (M, B + 1).
+def steps_between(
+    ray: IntArray, lowest: FloatArray, beyond: FloatArray, shape: tuple[int, int]
+) -> IntArray:
+    """Steps of the rays that lie in any interval from `lowest` to before `beyond`, cumulated,
+    `shape` (M, B + 1).
 
     The intervals lie on rays by index; shape (n,) each.
     """
-    begin, end = (ray * shape[1] + np.clip(bound, 0, shape[1] - 1).astype(np.intp) for bound in (lowest, beyond))
-    edges = np.bincount(begin, minlength=math.prod(shape))  # one more where an interval begins, one less behind it
+    begin, end = (
+        ray * shape[1] + np.clip(bound, 0, shape[1] - 1).astype(np.intp)
+        for bound in (lowest, beyond)
+    )
+    # one more where an interval begins, one less behind it
+    edges = np.bincount(begin, minlength=math.prod(shape))
     np.subtract.at(edges, end, 1)
     near = np.zeros(shape, dtype=np.intp)
     np.cumsum(np.cumsum(edges.reshape(shape), axis=1)[:, :-1] > 0, axis=1, out=near[:, 1:])
@@ -119,8 +143,9 @@ def steps_between(ray: IntArray, lowest: FloatArray, beyond: FloatArray, shape: 
 def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings") -> FloatArray:
     r"""Expected number of surface points at each grid angle, shape (S, M).
 
-    `crossings`: a contour enters a new pixel wherever it crosses a pixel edge, so that a stretch from a to b counts
-    :math:`(|Δx| + |Δy|)/h` points; `length`: :math:`\sqrt{Δx^2 + Δy^2}/h`. Half of each stretch counts for its ends.
+    `crossings`: a contour enters a new pixel wherever it crosses a pixel edge, so that a stretch
+    from a to b counts :math:`(|Δx| + |Δy|)/h` points; `length`: :math:`\sqrt{Δx^2 + Δy^2}/h`. Half
+    of each stretch counts for its ends.
     """
     x, y = polar_to_cartesian(shapes.angle, shapes.radius)
     dx, dy = (np.roll(values, -1, axis=1) - values for values in (x, y))
@@ -128,7 +153,9 @@ def surface_density(shapes: Shapes, pixel_size: float, density: str = "crossings
     return 0.5 * (stretch + np.roll(stretch, 1, axis=1))
 
 
-def seen_points(belief: SurfaceBelief, angle: FloatArray, pixel_size: float, density: str = "crossings") -> float:
+def seen_points(
+    belief: SurfaceBelief, angle: FloatArray, pixel_size: float, density: str = "crossings"
+) -> float:
     """Expected number of surface points seen so far: of the mean contour, where it has been seen.
 
     The sum goes over the uniform grid `angle`, shape (M,), radians; see :func:`surface_density`.
@@ -141,10 +168,11 @@ def seen_points(belief: SurfaceBelief, angle: FloatArray, pixel_size: float, den
 def unseen_fraction(belief: SurfaceBelief, angle: FloatArray, pixel_size: float) -> FloatArray:
     r"""Part of the cell around each `angle` (uniform, shape (M,)) that has not been seen.
 
-    Between two neighbouring measurements the surface has been seen if they are at most :math:`2\sqrt2 h` apart along
-    the mean contour, twice the distance of points of neighbouring pixels (or, of few beams, twice the median
-    distance of neighbouring measurements, ten pixel sides at most); across the shadow of a tip they are further apart.
-    At the end of such a stretch half the distance of its last two measurements is seen too.
+    Between two neighbouring measurements the surface has been seen if they are at most
+    :math:`2\sqrt2 h` apart along the mean contour, twice the distance of points of neighbouring
+    pixels (or, of few beams, twice the median distance of neighbouring measurements, ten pixel
+    sides at most); across the shadow of a tip they are further apart. At the end of such a stretch
+    half the distance of its last two measurements is seen too.
     """
     seen = seen_stretches(belief, pixel_size)
     places = angle[:, None] + TWO_PI / len(angle) * _IN_CELL
@@ -152,8 +180,13 @@ def unseen_fraction(belief: SurfaceBelief, angle: FloatArray, pixel_size: float)
 
 
 def _ways(belief: SurfaceBelief) -> FloatArray:
-    """Length of the mean contour from each grid angle with a measurement to the next such, shape (n,), metres."""
-    hit, way = np.flatnonzero(belief.hits > 0), np.concatenate([[0.0], np.cumsum(contour_steps(belief))])
+    """Length of the mean contour from each grid angle with a measurement to the next such, shape
+    (n,), metres.
+    """
+    hit, way = (
+        np.flatnonzero(belief.hits > 0),
+        np.concatenate([[0.0], np.cumsum(contour_steps(belief))]),
+    )
     return np.diff(way[hit], append=way[hit[:1]] + way[-1])
 
 

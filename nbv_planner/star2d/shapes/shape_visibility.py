@@ -1,4 +1,6 @@
-"""What each view would see of each shape: the visibility walk on a uniform grid, for all shapes and views at once."""
+"""What each view would see of each shape: the visibility walk on a uniform grid, for all shapes and
+views at once.
+"""
 
 from __future__ import annotations
 
@@ -27,19 +29,23 @@ from nbv_planner.world.visibility import edges_of, sight, widest_offset
 _BLOCK_ENTRIES = 1 << 17
 
 
-def visible_cells(shapes: Shapes, views: Poses, scene: Scene, ground: Ground | None = None) -> BoolArray:
+def visible_cells(
+    shapes: Shapes, views: Poses, scene: Scene, ground: Ground | None = None
+) -> BoolArray:
     r"""Which grid angle of which shape each view sees, shape (S, V, M).
 
-    On either side the walk goes from the view's own angle outwards. A grid angle is seen if the tangent of its bearing,
+    On either side the walk goes from the view's own angle outwards. A grid angle is seen if the
+    tangent of its bearing,
 
     .. math:: \tan|α| = \frac{r \sin δ}{d - r \cos δ}
 
-    at the angle δ from the view, is greater than all before it on the walk: on a star-shaped contour nothing else can
-    hide it. A walk ends at the edge of the cone or of the range. Where the scene has `beams` it passes what is out of
-    range, and one walk serves all headings at a place: each sees the bearings inside of its cone. A view inside of a
-    shape sees nothing of it.
+    at the angle δ from the view, is greater than all before it on the walk: on a star-shaped
+    contour nothing else can hide it. A walk ends at the edge of the cone or of the range. Where the
+    scene has `beams` it passes what is out of range, and one walk serves all headings at a place:
+    each sees the bearings inside of its cone. A view inside of a shape sees nothing of it.
 
-    Of all shapes alike, nothing is seen behind the obstacles of a `ground`: where their mean radius is hidden.
+    Of all shapes alike, nothing is seen behind the obstacles of a `ground`: where their mean radius
+    is hidden.
     """
     if ground is not None and ground.hides:
         places, stand = views.places()
@@ -51,9 +57,10 @@ def visible_cells(shapes: Shapes, views: Poses, scene: Scene, ground: Ground | N
     places, stand = views.places()
     seen = _on_grid(shapes, places, scene, lambda seen, *_: seen, np.bool_)
     bearing = _bearings(shapes, places)
-    low, high = ((views.turn + edge).astype(np.float32)[:, None] for edge in (
-        scene.sensor.bearing_min, scene.sensor.bearing_max
-    ))
+    low, high = (
+        (views.turn + edge).astype(np.float32)[:, None]
+        for edge in (scene.sensor.bearing_min, scene.sensor.bearing_max)
+    )
     visible = np.empty((len(seen), len(views), seen.shape[2]), dtype=bool)
     for place in range(len(places)):
         here, at = np.flatnonzero(stand == place), bearing[:, None, place]
@@ -62,11 +69,13 @@ def visible_cells(shapes: Shapes, views: Poses, scene: Scene, ground: Ground | N
 
 
 def grades_of_sight(shapes: Shapes, views: Poses, scene: Scene, least_sine: float) -> IntArray:
-    """How each grid angle is seen from the best of the views (V,): 0 not, 1 grazed, 2 well; shape (S, M).
+    """How each grid angle is seen from the best of the views (V,): 0 not, 1 grazed, 2 well; shape
+    (S, M).
 
-    It is seen well if the sine of the angle between the line of sight and the stretch of the surface that leads to it,
-    away from the view's own angle, is at least `least_sine`. The first grid angles on either side of that are taken for
-    seen well. :func:`visible_cells` defines what is seen at all.
+    It is seen well if the sine of the angle between the line of sight and the stretch of the
+    surface that leads to it, away from the view's own angle, is at least `least_sine`. The first
+    grid angles on either side of that are taken for seen well. :func:`visible_cells` defines what
+    is seen at all.
     """
     single = Shapes(shapes.angle, shapes.radius.astype(np.float32))  # half the time
     grades = _on_grid(single, views, scene, partial(_graded, least_sine=least_sine), np.uint8)
@@ -76,15 +85,23 @@ def grades_of_sight(shapes: Shapes, views: Poses, scene: Scene, least_sine: floa
 
 
 def _bearings(shapes: Shapes, places: Poses) -> FloatArray:
-    """Bearing of each grid angle of each shape from P places against the centre's, (S, P, M), single precision."""
+    """Bearing of each grid angle of each shape from P places against the centre's, (S, P, M),
+    single precision.
+    """
     offset = shapes.angle - places.view_angle[:, None]
     sin, cos = (wave.astype(np.float32) for wave in (np.sin(offset), np.cos(offset)))
     radius = shapes.radius.astype(np.float32)[:, None]
-    return np.asarray(np.arctan2(-radius * sin, places.distance.astype(np.float32)[:, None] - radius * cos))
+    return np.asarray(
+        np.arctan2(-radius * sin, places.distance.astype(np.float32)[:, None] - radius * cos)
+    )
 
 
 def _on_grid(
-    shapes: Shapes, views: Poses, scene: Scene, judge: Callable[..., NDArray[Any]], dtype: type[np.generic]
+    shapes: Shapes,
+    views: Poses,
+    scene: Scene,
+    judge: Callable[..., NDArray[Any]],
+    dtype: type[np.generic],
 ) -> NDArray[Any]:
     """What `judge` finds on either side of each view, shape (S, V, M)."""
     count, size = shapes.radius.shape
@@ -106,9 +123,15 @@ def _on_grid(
         for begin in range(0, count, rows):
             part = slice(begin, begin + rows)
             radius = shapes.radius[part].take(place, axis=1)
-            ahead, field = distance - radius * cos, None if scene.beams else (-edges[-turn], edges[turn])
-            # Behind the centre a walk meets nothing visible: there the offset exceeds the widest one.
-            seen, tangent, _ = sight(ahead, radius * sin, field, range_max, beams=scene.beams, from_ahead=True)
+            ahead, field = (
+                distance - radius * cos,
+                (None if scene.beams else (-edges[-turn], edges[turn])),
+            )
+            # Behind the centre a walk meets nothing visible: there the offset exceeds the widest
+            # one.
+            seen, tangent, _ = sight(
+                ahead, radius * sin, field, range_max, beams=scene.beams, from_ahead=True
+            )
             if scene.beams:
                 seen &= radius[:, :1] < distance
             walk = judge(seen, tangent, ahead, radius, sin, cos)
@@ -117,14 +140,21 @@ def _on_grid(
 
 
 def _graded(
-    seen: BoolArray, tangent: FloatArray, ahead: FloatArray, radius: FloatArray, sin: FloatArray, cos: FloatArray, *,
+    seen: BoolArray,
+    tangent: FloatArray,
+    ahead: FloatArray,
+    radius: FloatArray,
+    sin: FloatArray,
+    cos: FloatArray,
+    *,
     least_sine: float,
 ) -> NDArray[np.uint8]:
     r"""How each step of each walk is seen (0, 1, 2), shape (S, steps, V).
 
     From a step to the next, the contour moves across the line of sight by
-    :math:`x' Δ\tan α / \sqrt{1 + \tan^2 α}`; x' is how far ahead the first of them is, α the bearing of the other. Its
-    length is :math:`\sqrt{Δr^2 + r r' (2 \sin(Δ/2))^2}`. Both are compared by their squares.
+    :math:`x' Δ\tan α / \sqrt{1 + \tan^2 α}`; x' is how far ahead the first of them is, α the
+    bearing of the other. Its length is :math:`\sqrt{Δr^2 + r r' (2 \sin(Δ/2))^2}`. Both are
+    compared by their squares.
     """
     before, after = radius[:, :-1], radius[:, 1:]
     chord = np.diff(cos, axis=0) ** 2 + np.diff(sin, axis=0) ** 2
@@ -138,7 +168,9 @@ def _graded(
 
 
 def _lay_out(seen: NDArray[Any], walk: NDArray[Any], start: IntArray, turn: int) -> None:
-    """Write walks (s, V, steps) that begin at `start` (V,) to their places around the circle, (s, V, M)."""
+    """Write walks (s, V, steps) that begin at `start` (V,) to their places around the circle, (s,
+    V, M).
+    """
     steps, size = walk.shape[2], seen.shape[2]
     for view, begin in enumerate(start):
         # By rising angle, in at most two pieces.

@@ -1,1 +1,3 @@
-"""Where the robot may drive: the map, no-go polygons, the object itself, and the paths around all of them."""
+"""Where the robot may drive: the map, no-go polygons, the object itself, and the paths around all
+of them.
+"""

@@ -1,4 +1,6 @@
-"""The ground as a grid of cells: map, polygons and object in one raster, and shortest paths between its cells."""
+"""The ground as a grid of cells: map, polygons and object in one raster, and shortest paths between
+its cells.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +31,16 @@ from nbv_planner.world.ground.zones import (
 
 # Nodes between which paths are looked for, and cells of a ground without a map.
 _MOST_NODES, _BLANK_SIDE = 40_000, 400
-# Steps to the next nodes, of which the opposite ones follow: eight neighbours, and those of a knight's move.
+# Steps to the next nodes, of which the opposite ones follow: eight neighbours, and those of a
+# knight's move.
 _STEPS = ((0, 1), (1, 0), (1, 1), (1, -1), (1, 2), (2, 1), (1, -2), (2, -1))
 # Columns of segments that are looked at together.
 _AT_ONCE = 1 << 20
 
 
 def ground_of(settings: GroundSettings, reach: float, map: OccupancyMap | None = None) -> Ground:
-    """The ground of the settings, or of a `map` in place of their file, for places up to `reach` from the centre.
+    """The ground of the settings, or of a `map` in place of their file, for places up to `reach`
+    from the centre.
 
     Raises:
         ConfigFileError: the file of the map cannot be read.
@@ -55,14 +59,19 @@ def ground_of(settings: GroundSettings, reach: float, map: OccupancyMap | None =
 
 
 class KnownObstacles:
-    """What the map says to be occupied outside of the bound of the object: a beam that ends there has met no object."""
+    """What the map says to be occupied outside of the bound of the object: a beam that ends there
+    has met no object.
+    """
 
     def __init__(self, map: OccupancyMap, settings: GroundSettings, radius_max: float) -> None:
         """Take the cells that are `radius_max` metres away from the centre, or farther."""
         rows, columns = np.indices(map.cells.shape)
         away = np.hypot(*np.moveaxis(map.to_metres(columns + 0.5, rows + 0.5), -1, 0))
         self._map = map
-        self._away = _apart((map.cells >= settings.occupied_threshold) & (away > radius_max)) * map.resolution
+        self._away = (
+            _apart((map.cells >= settings.occupied_threshold) & (away > radius_max))
+            * map.resolution
+        )
 
     def hold(self, x: FloatArray, y: FloatArray, within: FloatArray) -> BoolArray:
         """Whether places lie `within` a distance of an obstacle, all in metres; by cells."""
@@ -73,7 +82,8 @@ class KnownObstacles:
 def known_obstacles(
     settings: GroundSettings, radius_max: float, map: OccupancyMap | None = None
 ) -> KnownObstacles | None:
-    """The obstacles in the map of the settings, whose content may be given as `map`; None without a map.
+    """The obstacles in the map of the settings, whose content may be given as `map`; None without a
+    map.
 
     Raises:
         ConfigFileError: the file of the map cannot be read.
@@ -84,7 +94,10 @@ def known_obstacles(
 
 
 def _on_map(
-    settings: GroundSettings, map: OccupancyMap, polygons: Mapping[int, FloatArray], outline: Outline | None = None
+    settings: GroundSettings,
+    map: OccupancyMap,
+    polygons: Mapping[int, FloatArray],
+    outline: Outline | None = None,
 ) -> GridGround:
     """The ground of a map with polygons: their zones of each cell."""
     barred = map.cells >= settings.occupied_threshold
@@ -98,7 +111,9 @@ def _on_map(
 
 
 def _apart(cells: BoolArray) -> FloatArray:
-    """Distance between each cell, as a square, and the nearest of some `cells`, in cells; inf if there are none."""
+    """Distance between each cell, as a square, and the nearest of some `cells`, in cells; inf if
+    there are none.
+    """
     if not cells.any():
         return np.full(cells.shape, np.inf)
     return np.asarray(distance_transform_edt(~binary_dilation(cells, np.ones((3, 3), dtype=bool))))
@@ -109,17 +124,25 @@ def _around(map: OccupancyMap, corners: FloatArray, cells: float) -> BoolArray:
     column, row = map.to_cells(*corners.T)
     height, width = map.cells.shape
     first, last = (
-        [int(np.clip(side(value) + sign * (cells + 3.0), 0, size)) for value, size in ((column, width), (row, height))]
+        [
+            int(np.clip(side(value) + sign * (cells + 3.0), 0, size))
+            for value, size in ((column, width), (row, height))
+        ]
         for side, sign in ((np.min, -1.0), (np.max, 1.0))
     )
     around = np.zeros(map.cells.shape, dtype=bool)
     if first[0] >= last[0] or first[1] >= last[1]:
         return around
     margin = math.ceil(cells) + 2  # beside the map a part of the polygon may bar cells on it
-    begin, end = np.array([
-        (max(low - margin, min(low, math.floor(at.min()) - 2)), min(high + margin, max(high, math.ceil(at.max()) + 2)))
-        for at, low, high in zip((column, row), first, last, strict=True)
-    ]).T
+    begin, end = np.array(
+        [
+            (
+                max(low - margin, min(low, math.floor(at.min()) - 2)),
+                min(high + margin, max(high, math.ceil(at.max()) + 2)),
+            )
+            for at, low, high in zip((column, row), first, last, strict=True)
+        ]
+    ).T
     x, y = (np.arange(low, high) + 0.5 for low, high in zip(begin, end, strict=True))
     touched = _filled(x, y, column, row)
     points, _ = on_edges(np.column_stack([column, row]), 0.25)
@@ -148,7 +171,9 @@ class _Lattice:
 
 
 def _filled(x: FloatArray, y: FloatArray, column: FloatArray, row: FloatArray) -> BoolArray:
-    """Which points of the grid `x` × `y` are inside a polygon: a ray to the left crosses it an odd number of times."""
+    """Which points of the grid `x` × `y` are inside a polygon: a ray to the left crosses it an odd
+    number of times.
+    """
     (a, b), (c, d) = (column, row), (np.roll(column, -1), np.roll(row, -1))
     line, edge = np.nonzero((y[:, None] > b) != (y[:, None] > d))
     at = a[edge] + (y[line] - b[edge]) * (c[edge] - a[edge]) / (d[edge] - b[edge])
@@ -159,16 +184,22 @@ def _filled(x: FloatArray, y: FloatArray, column: FloatArray, row: FloatArray) -
 
 @dataclass(frozen=True, eq=False)
 class GridGround(Ground):
-    """A ground in cells; one that a polygon or the object comes near to is barred as a whole, with its neighbours."""
+    """A ground in cells; one that a polygon or the object comes near to is barred as a whole, with
+    its neighbours.
+    """
 
     map: OccupancyMap
     fixed: ZoneArray  #: MAP and POLYGON of each cell, shape (H, W).
     polygons: Mapping[int, FloatArray]  #: corners of each by its number, shape (n, 2), metres.
 
     def seen_from(self, x: float, y: float) -> GridGround:
-        """The same ground without an object, in a frame with the same axes whose origin is at (x, y), metres."""
+        """The same ground without an object, in a frame with the same axes whose origin is at (x,
+        y), metres.
+        """
         polygons = {number: corners - (x, y) for number, corners in self.polygons.items()}
-        return dataclasses.replace(self, map=self.map.seen_from(x, y), polygons=polygons, outline=None)
+        return dataclasses.replace(
+            self, map=self.map.seen_from(x, y), polygons=polygons, outline=None
+        )
 
     @cached_property
     def cells(self) -> ZoneArray:
@@ -195,13 +226,20 @@ class GridGround(Ground):
         return np.where(there, self.cells[row, column], np.uint8(Zone.MAP))
 
     def clear(self, start: FloatArray, ends: FloatArray) -> BoolArray:
-        """Whether no cell on the straight line between places is in a zone; columns and rows, shapes (n, 2)."""
+        """Whether no cell on the straight line between places is in a zone; columns and rows,
+        shapes (n, 2).
+        """
         start, ends = np.broadcast_arrays(start, ends)
         size = np.array(self.cells.shape[::-1])
-        ok = np.asarray(((start >= 0.0) & (start < size) & (ends >= 0.0) & (ends < size)).all(axis=1))
+        ok = np.asarray(
+            ((start >= 0.0) & (start < size) & (ends >= 0.0) & (ends < size)).all(axis=1)
+        )
         forward = (start[:, 0] <= ends[:, 0])[:, None]
         left, right = np.where(forward, start, ends), np.where(forward, ends, start)
-        columns = int(np.floor(right[ok, 0]).max(initial=0.0) - np.floor(left[ok, 0]).min(initial=0.0)) + 1
+        columns = (
+            int(np.floor(right[ok, 0]).max(initial=0.0) - np.floor(left[ok, 0]).min(initial=0.0))
+            + 1
+        )
         chosen = np.flatnonzero(ok)
         for part in np.array_split(chosen, max(1, len(chosen) * columns // _AT_ONCE)):
             ok[part] = self._clear_rightwards(left[part], right[part])
@@ -215,7 +253,9 @@ class GridGround(Ground):
         slope = np.divide(v1 - v0, u1 - u0, out=np.zeros_like(u0), where=u1 > u0)
         enter = np.where(column <= u0, v0, v0 + (column - u0) * slope)
         leave = np.where(column + 1 > u1, v1, v0 + (column + 1 - u0) * slope)
-        low, high = (np.floor(end(enter, leave)).astype(np.intp) for end in (np.minimum, np.maximum))
+        low, high = (
+            np.floor(end(enter, leave)).astype(np.intp) for end in (np.minimum, np.maximum)
+        )
         height, width = self.cells.shape
         at = np.minimum(column, width - 1)
         below = self._blocked_below
@@ -242,19 +282,28 @@ class GridGround(Ground):
             starts.append(here[ok])
             ends.append(here[ok] + down * columns + right)
             lengths.append(np.full(int(ok.sum()), k * math.hypot(down, right)))
-        a, b, d = (np.concatenate([np.array([], dtype=int), *parts]) for parts in (starts, ends, lengths))
+        a, b, d = (
+            np.concatenate([np.array([], dtype=int), *parts]) for parts in (starts, ends, lengths)
+        )
         both = (np.concatenate([d, d]), (np.concatenate([a, b]), np.concatenate([b, a])))
         return _Lattice(csr_matrix(both, shape=(number.size, number.size)), columns, k)
 
     def _nodes_near(self, places: FloatArray) -> tuple[IntArray, FloatArray]:
-        """Nodes around places (n, 2) in cells, and the lengths of straight lines to them, inf if not free, (n, 9)."""
+        """Nodes around places (n, 2) in cells, and the lengths of straight lines to them, inf if
+        not free, (n, 9).
+        """
         k, columns = self._lattice.stride, self._lattice.columns
         rows = len(range(k // 2, self.cells.shape[0], k))
         middle = np.rint((places - k // 2 - 0.5) / k).astype(np.intp)
-        around = (middle[:, None, :] + np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)])).reshape(-1, 2)
+        around = (
+            middle[:, None, :] + np.array([(i, j) for i in (-1, 0, 1) for j in (-1, 0, 1)])
+        ).reshape(-1, 2)
         there = ((around >= 0) & (around < [columns, rows])).all(axis=1)
         around = np.where(there[:, None], around, 0)
-        line = self._lattice.centres(around[:, 1] * columns + around[:, 0]), np.repeat(places, 9, axis=0)
+        line = (
+            self._lattice.centres(around[:, 1] * columns + around[:, 0]),
+            np.repeat(places, 9, axis=0),
+        )
         length = np.where(there & self.clear(*line), np.hypot(*(line[0] - line[1]).T), np.inf)
         return (around[:, 1] * columns + around[:, 0]).reshape(-1, 9), length.reshape(-1, 9)
 
@@ -264,21 +313,31 @@ class GridGround(Ground):
         return {}
 
     def _field(self, start: tuple[float, float]) -> tuple[FloatArray, IntArray]:
-        """Length from a free place to each node, cells, and the node before it; the start comes behind all nodes."""
+        """Length from a free place to each node, cells, and the node before it; the start comes
+        behind all nodes.
+        """
         if start not in self._fields:
             graph = self._lattice.lengths
             number = graph.shape[0]
             near, length = (part[0] for part in self._nodes_near(np.array([start])))
             near, length = near[np.isfinite(length)], np.maximum(length[np.isfinite(length)], 1e-9)
-            parts = (np.append(graph.data, length), np.append(graph.indices, near),
-                     np.append(graph.indptr, len(graph.data) + len(near)))
-            found = dijkstra(csr_matrix(parts, shape=(number + 1, number + 1)), indices=number,
-                             return_predecessors=True)
+            parts = (
+                np.append(graph.data, length),
+                np.append(graph.indices, near),
+                np.append(graph.indptr, len(graph.data) + len(near)),
+            )
+            found = dijkstra(
+                csr_matrix(parts, shape=(number + 1, number + 1)),
+                indices=number,
+                return_predecessors=True,
+            )
             self._fields[start] = found[0][:-1], found[1]
         return self._fields[start]
 
     def _out(self, start: Sequence[float]) -> tuple[tuple[float, float], float]:
-        """A start in cells, or the way out of the zone that it is in, and the length of that way, cells."""
+        """A start in cells, or the way out of the zone that it is in, and the length of that way,
+        cells.
+        """
         (column,), (row,) = self.map.to_cells(start[:1], start[1:2])
         if not self.zones(start[:1], start[1:2]).any():
             return (float(column), float(row)), 0.0
@@ -305,7 +364,9 @@ class GridGround(Ground):
         return (length + out) * self.map.resolution
 
     def path(self, start: Sequence[float], end: Sequence[float]) -> FloatArray:
-        """The line over nodes, straightened from corner to corner as far as the cells between them are free."""
+        """The line over nodes, straightened from corner to corner as far as the cells between them
+        are free.
+        """
         if math.isinf(self.lengths(start, end[:1], end[1:2])[0]):
             return np.empty((0, 2))
         begin, out = self._out(start)
@@ -321,7 +382,11 @@ class GridGround(Ground):
         kept = [0]
         while kept[-1] < len(corners) - 1:
             following = corners[kept[-1] + 1 :]
-            kept.append(kept[-1] + 1 + int(np.flatnonzero(self.clear(corners[kept[-1]][None], following))[-1]))
+            kept.append(
+                kept[-1]
+                + 1
+                + int(np.flatnonzero(self.clear(corners[kept[-1]][None], following))[-1])
+            )
         path = self.map.to_metres(*corners[kept].T)
         path[-1] = end
         if out:
@@ -353,7 +418,8 @@ class GridGround(Ground):
         there, column, row = self.map.inside(*self.map.to_cells(x, y))
         cells = self.settings.robot_radius / self.map.resolution
         within = [
-            str(number) for number, corners in self.polygons.items()
+            str(number)
+            for number, corners in self.polygons.items()
             if (there & _around(self.map, corners, cells)[row, column]).any()
         ]
         several = "s" if len(within) > 1 else ""
@@ -368,7 +434,11 @@ class GridGround(Ground):
     def _open_sight(self) -> FloatArray:
         """Distance of each cell to what hides the object, cells."""
         hides = (self.map.cells >= self.settings.occupied_threshold) & ~self._object
-        return np.asarray(distance_transform_edt(~hides)) if hides.any() else np.full(hides.shape, np.inf)
+        return (
+            np.asarray(distance_transform_edt(~hides))
+            if hides.any()
+            else np.full(hides.shape, np.inf)
+        )
 
     def sight(self, x: FloatArray, y: FloatArray, direction: FloatArray) -> FloatArray:
         """In steps as long as no obstacle can be nearer, at least half a cell."""
@@ -379,7 +449,9 @@ class GridGround(Ground):
         going = np.arange(len(cos))
         limit = math.hypot(*self.cells.shape)
         while len(going) and np.isfinite(limit):
-            there, i, j = self.map.inside(column[going] + far[going] * cos[going], row[going] + far[going] * sin[going])
+            there, i, j = self.map.inside(
+                column[going] + far[going] * cos[going], row[going] + far[going] * sin[going]
+            )
             open_to = np.where(there, self._open_sight[j, i], np.inf)
             seen[going[open_to == 0.0]] = far[going[open_to == 0.0]]
             step = np.where(there, np.maximum(open_to - 1.5, 0.5), 1.0)
@@ -390,9 +462,13 @@ class GridGround(Ground):
 
 @lru_cache(maxsize=64)
 def _touched(down: int, right: int) -> tuple[tuple[int, int], ...]:
-    """Cells that the line from the centre of the cell (0, 0) to that of (down, right) touches, as rows and columns."""
+    """Cells that the line from the centre of the cell (0, 0) to that of (down, right) touches, as
+    rows and columns.
+    """
     rows, columns = range(down + 1), range(min(right, 0), max(right, 0) + 1)
     return tuple(
-        (row, column) for row in rows for column in columns
+        (row, column)
+        for row in rows
+        for column in columns
         if 2 * abs(down * column - right * row) <= abs(down) + abs(right)
     )

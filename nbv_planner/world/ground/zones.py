@@ -1,4 +1,6 @@
-"""Where the robot must not be, and the paths around it: what all grounds share, and the ground without a map."""
+"""Where the robot must not be, and the paths around it: what all grounds share, and the ground
+without a map.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ from nbv_planner.settings import Settings, setting
 
 ZoneArray = NDArray[np.uint8]
 """Sum of the zones that places lie in, 0 for one where the robot may be, shape (n,)."""
-# An outline has so many samples per greatest radius; arcs of paths have a vertex per so many radians.
+# An outline has so many samples per greatest radius; arcs of paths have a vertex per so many
+# radians.
 _SAMPLES, _ARC_STEP = 100, math.radians(2.0)
 
 
@@ -61,19 +64,33 @@ class GroundSettings(Settings):
     """
 
     ground_map: str = setting(
-        "", "Map of the ground in object_frame: YAML of a map_server with a PGM image; empty: none.", start_only=True
+        "",
+        "Map of the ground in object_frame: YAML of a map_server with a PGM image; empty: none.",
+        start_only=True,
     )
     robot_radius: float = setting(
-        0.0, "Radius of the robot about the camera: its distance to all that is not free.", unit="m", ge=0.0, le=1e3
+        0.0,
+        "Radius of the robot about the camera: its distance to all that is not free.",
+        unit="m",
+        ge=0.0,
+        le=1e3,
     )
     clearance: float = setting(
-        0.3, "Distance of the robot to all that the object may occupy.", unit="m", ge=0.0, scale="view_distance"
+        0.3,
+        "Distance of the robot to all that the object may occupy.",
+        unit="m",
+        ge=0.0,
+        scale="view_distance",
     )
     no_go_polygons: str = setting(
-        "", "Polygons that the robot must not enter, in object_frame: x,y x,y x,y; x,y ... in metres; empty: none."
+        "",
+        "Polygons that the robot must not enter, in object_frame: x,y x,y x,y; x,y ... in metres;"
+        " empty: none.",
     )
     unknown_is_blocked: bool = setting(True, "Whether unknown cells of the map count as occupied.")
-    occupied_threshold: int = setting(65, "Occupancy of a cell from which on it is occupied.", unit="%", ge=1, le=100)
+    occupied_threshold: int = setting(
+        65, "Occupancy of a cell from which on it is occupied.", unit="%", ge=1, le=100
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,30 +119,42 @@ def _polygon(number: int, text: str) -> FloatArray:
             raise SettingError(f"no_go_polygons: {where} is {shown(word)}, must be x,y in metres")
         corners.append((x, y))
     if len(corners) < 3:
-        raise SettingError(f"no_go_polygons: polygon {number} has {len(corners)} corners, must have 3 or more")
+        raise SettingError(
+            f"no_go_polygons: polygon {number} has {len(corners)} corners, must have 3 or more"
+        )
     return np.array(corners)
 
 
 def on_edges(corners: FloatArray, spacing: float) -> tuple[FloatArray, float]:
-    """Points on the edges of a polygon, all corners among them, shape (n, 2), and the widest gap on an edge."""
+    """Points on the edges of a polygon, all corners among them, shape (n, 2), and the widest gap on
+    an edge.
+    """
     edge = np.roll(corners, -1, axis=0) - corners
     length = np.hypot(*edge.T)
     number = np.maximum(np.ceil(length / spacing), 1.0).astype(np.intp)
     which, nth = repeated(number)
-    return corners[which] + (nth / number[which])[:, None] * edge[which], float((length / number).max())
+    return corners[which] + (nth / number[which])[:, None] * edge[which], float(
+        (length / number).max()
+    )
 
 
 class Outline:
     """What the object may occupy, as far as a radius for each polar angle: a polygon that holds it.
 
-    The radius between two angles may be that of the larger one: each corner is at the largest radius of its angle and
-    its neighbours', divided by the cosine of half a step, so that no chord cuts into it.
+    The radius between two angles may be that of the larger one: each corner is at the largest
+    radius of its angle and its neighbours', divided by the cosine of half a step, so that no chord
+    cuts into it.
     """
 
     def __init__(
-        self, angle: FloatArray, radius: FloatArray, most: float = math.inf, centre: tuple[float, float] = ORIGIN
+        self,
+        angle: FloatArray,
+        radius: FloatArray,
+        most: float = math.inf,
+        centre: tuple[float, float] = ORIGIN,
     ) -> None:
-        """Give the radii, metres, at rising polar angles, radians, shape (M,), and the greatest one that is used.
+        """Give the radii, metres, at rising polar angles, radians, shape (M,), and the greatest one
+        that is used.
 
         They are about a `centre`, metres.
         """
@@ -137,7 +166,8 @@ class Outline:
         widest = np.maximum(reach, np.maximum(np.roll(reach, 1), np.roll(reach, -1)))
         self._radius = widest / math.cos(0.5 * float(steps.max()))
         self._turn = float(angle[0])
-        self.corners = np.column_stack(polar_to_cartesian(angle[once], self._radius)) + centre  #: shape (n, 2), metres.
+        #: shape (n, 2), metres.
+        self.corners = np.column_stack(polar_to_cartesian(angle[once], self._radius)) + centre
         self.greatest = float(self._radius.max())  #: greatest radius, metres.
 
     @cached_property
@@ -157,8 +187,9 @@ class Outline:
     def distance(self, x: FloatArray, y: FloatArray) -> FloatArray:
         r"""Distance of points to the polygon, 0 inside, metres; never more than it is.
 
-        The point of the edges next to one at the distance d is a corner, or the foot of a perpendicular with a sample
-        within half a gap g on the same edge: :math:`d \ge \sqrt{d_s^2 - g^2}` with the distance d_s to the samples.
+        The point of the edges next to one at the distance d is a corner, or the foot of a
+        perpendicular with a sample within half a gap g on the same edge:
+        :math:`d \ge \sqrt{d_s^2 - g^2}` with the distance d_s to the samples.
         """
         tree, gap = self._samples
         found = tree.query(np.column_stack([x, y]))[0]
@@ -186,14 +217,22 @@ class Ground(ABC):
         return dataclasses.replace(self, outline=outline)
 
     def with_object(
-        self, angle: FloatArray, upper: FloatArray, most: float = math.inf, centre: tuple[float, float] = ORIGIN
+        self,
+        angle: FloatArray,
+        upper: FloatArray,
+        most: float = math.inf,
+        centre: tuple[float, float] = ORIGIN,
     ) -> Ground:
-        """The same ground with an object that reaches up to `upper` (M,) of a `centre`, never beyond `most`, metres."""
+        """The same ground with an object that reaches up to `upper` (M,) of a `centre`, never
+        beyond `most`, metres.
+        """
         return self.with_outline(Outline(angle, upper, most, centre))
 
     @abstractmethod
     def seen_from(self, x: float, y: float) -> Ground:
-        """The same ground, without an object, in a frame with the same axes whose origin is at (x, y), metres."""
+        """The same ground, without an object, in a frame with the same axes whose origin is at (x,
+        y), metres.
+        """
 
     @abstractmethod
     def zones(self, x: ArrayLike, y: ArrayLike) -> ZoneArray:
@@ -201,14 +240,17 @@ class Ground(ABC):
 
     @abstractmethod
     def lengths(self, start: Sequence[float], x: ArrayLike, y: ArrayLike) -> FloatArray:
-        """Lengths of paths from `start` (x, y) to places, shape (n,), metres; inf where there is none.
+        """Lengths of paths from `start` (x, y) to places, shape (n,), metres; inf where there is
+        none.
 
         From a start in a zone, the path begins with the straight way out, see :meth:`standing`.
         """
 
     @abstractmethod
     def path(self, start: Sequence[float], end: Sequence[float]) -> FloatArray:
-        """Corners of a path, shape (k, 2), metres, no longer than :meth:`lengths` says; empty if there is none."""
+        """Corners of a path, shape (k, 2), metres, no longer than :meth:`lengths` says; empty if
+        there is none.
+        """
 
     @abstractmethod
     def way_out(self, start: Sequence[float]) -> tuple[float, float]:
@@ -220,24 +262,33 @@ class Ground(ABC):
         return False
 
     def sight(self, x: FloatArray, y: FloatArray, direction: FloatArray) -> FloatArray:
-        """Distance to the first obstacle of the map from places (n,), in directions (n, b), radians, metres; or inf.
+        """Distance to the first obstacle of the map from places (n,), in directions (n, b),
+        radians, metres; or inf.
 
         What the object may occupy is no obstacle.
         """
         return np.full(direction.shape, np.inf)
 
-    def hidden(self, x: FloatArray, y: FloatArray, angle: FloatArray, radius: FloatArray) -> BoolArray:
-        """Which points of a contour, polar angles and radii (m,), lie behind an obstacle from places, (n, m)."""
+    def hidden(
+        self, x: FloatArray, y: FloatArray, angle: FloatArray, radius: FloatArray
+    ) -> BoolArray:
+        """Which points of a contour, polar angles and radii (m,), lie behind an obstacle from
+        places, (n, m).
+        """
         across, along = polar_to_cartesian(angle, radius)
         dx, dy = across - x[:, None], along - y[:, None]
         return self.sight(x, y, np.arctan2(dy, dx)) < np.hypot(dx, dy)
 
     def reachable(self, start: Sequence[float] | None, x: FloatArray, y: FloatArray) -> ZoneArray:
-        """The zones of places, CUT_OFF for those without a path from `start` that are in no other one, shape (n,)."""
+        """The zones of places, CUT_OFF for those without a path from `start` that are in no other
+        one, shape (n,).
+        """
         zones = self.zones(x, y)
         if start is not None and not zones.all():
             free = zones == 0
-            zones[np.flatnonzero(free)[np.isinf(self.lengths(start, x[free], y[free]))]] = Zone.CUT_OFF
+            zones[np.flatnonzero(free)[np.isinf(self.lengths(start, x[free], y[free]))]] = (
+                Zone.CUT_OFF
+            )
         return zones
 
     def standing(self, start: Sequence[float]) -> str:
@@ -249,8 +300,8 @@ class Ground(ABC):
         away = math.hypot(x - start[0], y - start[1])
         zones = " and ".join(words for one, words in ZONE_WORDS.items() if zone & one)
         return (
-            f"the robot stands at x {start[0]:.4g} m, y {start[1]:.4g} m, {zones}; the way out leads to "
-            f"x {x:.4g} m, y {y:.4g} m, {away:.3g} m away"
+            f"the robot stands at x {start[0]:.4g} m, y {start[1]:.4g} m, {zones}; the way out"
+            f" leads to x {x:.4g} m, y {y:.4g} m, {away:.3g} m away"
         )
 
     def without(self) -> Iterable[tuple[str, Ground]]:
@@ -258,20 +309,37 @@ class Ground(ABC):
         return ()
 
     def blame(self, start: Sequence[float] | None, x: FloatArray, y: FloatArray) -> str:
-        """Which zones keep the robot from places, in words: the first zone of each, and what cuts off the others."""
+        """Which zones keep the robot from places, in words: the first zone of each, and what cuts
+        off the others.
+        """
         zones = self.reachable(start, x, y)
         words = [
-            f"{number} {said}" for zone, said in ZONE_WORDS.items() if zone != Zone.CUT_OFF
-            and (number := int(np.count_nonzero((zones & np.uint8(zone) != 0) & (zones & np.uint8(zone - 1) == 0))))
+            f"{number} {said}"
+            for zone, said in ZONE_WORDS.items()
+            if zone != Zone.CUT_OFF
+            and (
+                number := int(
+                    np.count_nonzero(
+                        (zones & np.uint8(zone) != 0) & (zones & np.uint8(zone - 1) == 0)
+                    )
+                )
+            )
         ]
         words = [word.replace("in a no-go polygon", self.polygon_words(x, y)) for word in words]
         cut = zones == Zone.CUT_OFF
         if cut.any() and start is not None:
             freed = [
-                name for name, ground in self.without()
+                name
+                for name, ground in self.without()
                 if np.isfinite(ground.lengths(start, x[cut], y[cut])).any()
             ]
-            by = f" by {' or '.join(freed)}" if freed else " by several zones together" if self.without() else ""
+            by = (
+                f" by {' or '.join(freed)}"
+                if freed
+                else " by several zones together"
+                if self.without()
+                else ""
+            )
             words.append(f"{int(cut.sum())} cut off{by}")
         standing = "" if start is None else self.standing(start)
         return ", ".join(words) + (f"; {standing}" if standing else "")
@@ -283,7 +351,9 @@ class Ground(ABC):
 
 @dataclass(frozen=True, eq=False)
 class OpenGround(Ground):
-    """Free ground on which there is nothing but the object: paths around a disc that holds it, in closed form."""
+    """Free ground on which there is nothing but the object: paths around a disc that holds it, in
+    closed form.
+    """
 
     def seen_from(self, x: float, y: float) -> OpenGround:
         """The same ground without an object: it looks the same from everywhere."""
@@ -309,7 +379,9 @@ class OpenGround(Ground):
         return blocked
 
     def lengths(self, start: Sequence[float], x: ArrayLike, y: ArrayLike) -> FloatArray:
-        """As :func:`around_disc`; out of the disc and into it radial, which keeps clear of what is star-shaped."""
+        """As :func:`around_disc`; out of the disc and into it radial, which keeps clear of what is
+        star-shaped.
+        """
         x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         angle, away = cartesian_to_polar(x - self._centre[0], y - self._centre[1])
         (own,), (here,) = cartesian_to_polar(*(np.array(start) - self._centre)[:, None])
@@ -320,7 +392,9 @@ class OpenGround(Ground):
         return np.where(self.zones(x, y) == 0, length, np.inf)
 
     def path(self, start: Sequence[float], end: Sequence[float]) -> FloatArray:
-        """Start, tangent points with the corners of an arc outside of the disc between them, end."""
+        """Start, tangent points with the corners of an arc outside of the disc between them,
+        end.
+        """
         if self.zones(end[:1], end[1:2]).any():
             return np.empty((0, 2))
         angles, away = cartesian_to_polar(*(np.array([start, end], dtype=float) - self._centre).T)
@@ -338,7 +412,9 @@ class OpenGround(Ground):
             polar += [(angles[0] + sign * along, around) for along in middle]
             polar += [(angles[0] + sign * (before + turn), disc)]
         polar += [(angles[1], outside[1])] if away[1] < disc else []
-        between = np.array([polar_to_cartesian(*place) for place in polar], dtype=float).reshape(-1, 2)
+        between = np.array([polar_to_cartesian(*place) for place in polar], dtype=float).reshape(
+            -1, 2
+        )
         return np.vstack([[start], between + self._centre, [end]])
 
     def way_out(self, start: Sequence[float]) -> tuple[float, float]:
@@ -355,10 +431,12 @@ class OpenGround(Ground):
 
 
 def around_disc(disc: float, first: float, second: FloatArray, apart: FloatArray) -> FloatArray:
-    r"""Lengths of shortest paths around a disc about the centre, shape (n,), metres, between places outside of it.
+    r"""Lengths of shortest paths around a disc about the centre, shape (n,), metres, between places
+    outside of it.
 
-    From a place at the distance d_1, `first`, to those at the distances d_2, `second`, and the angles θ `apart` from it
-    it is straight, or where the disc of radius B lies between, two tangents with an arc between them:
+    From a place at the distance d_1, `first`, to those at the distances d_2, `second`, and the
+    angles θ `apart` from it it is straight, or where the disc of radius B lies between, two
+    tangents with an arc between them:
 
     .. math:: \sqrt{d_1^2 - B^2} + \sqrt{d_2^2 - B^2} + B (θ - \arccos(B/d_1) - \arccos(B/d_2))
     """
@@ -369,12 +447,20 @@ def around_disc(disc: float, first: float, second: FloatArray, apart: FloatArray
 
 
 def _tangent_angle(disc: float, away: FloatArray) -> FloatArray:
-    """Angle at the centre from a place to the point where a tangent from there touches the disc, radians."""
-    return np.asarray(np.arccos(np.clip(np.divide(disc, away, out=np.ones_like(away), where=away > 0.0), 0.0, 1.0)))
+    """Angle at the centre from a place to the point where a tangent from there touches the disc,
+    radians.
+    """
+    return np.asarray(
+        np.arccos(
+            np.clip(np.divide(disc, away, out=np.ones_like(away), where=away > 0.0), 0.0, 1.0)
+        )
+    )
 
 
 def along(path: FloatArray, distance: float) -> tuple[float, float]:
-    """Place on a path, shape (k, 2), at a `distance` from its start, metres; its ends lie before and behind it."""
+    """Place on a path, shape (k, 2), at a `distance` from its start, metres; its ends lie before
+    and behind it.
+    """
     legs = np.hypot(*np.diff(path, axis=0).T)
     travelled = np.concatenate([[0.0], np.cumsum(legs)])
     x, y = (float(np.interp(distance, travelled, column)) for column in path.T)

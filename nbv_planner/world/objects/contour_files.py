@@ -27,23 +27,27 @@ _LARGEST = 10**7  # bytes: a quarter of a million points
 _COLUMNS: dict[tuple[str, ...], bool] = {("x", "y"): False, ("phi", "r"): True}
 # A turn that was written with four digits, radians.
 _ROUNDED_TURN = 1e-3
-# Parts of the extent: points nearer than this are one, and so is the last one with the first, written with four digits.
+# Parts of the extent: points nearer than this are one, and so is the last one with the first,
+# written with four digits.
 _SAME, _CLOSING = 1e-9, 1e-4
 # Part of the extent that the point from which all is seen must be away from the line of each edge.
 _CLEAR = 1e-3
 
 
 def load_contour(path: str | Path, *, own_origin: bool = False) -> tuple[FloatArray, FloatArray]:
-    """Read a closed contour from a CSV file with a header `x,y` (metres) or `phi,r` (radians, metres).
+    """Read a closed contour from a CSV file with a header `x,y` (metres) or `phi,r` (radians,
+    metres).
 
-    Further columns, lines that begin with # and lines without a value are left out. The points follow the contour in
-    either direction; a point equal to the one before, and a last one equal to the first, are left out. With
-    `own_origin` the angles and radii are those about the :func:`seeing_point`. Returned are strictly rising polar
-    angles in [0, 2π) and radii, shape (n,).
+    Further columns, lines that begin with # and lines without a value are left out. The points
+    follow the contour in either direction; a point equal to the one before, and a last one equal to
+    the first, are left out. With `own_origin` the angles and radii are those about the
+    :func:`seeing_point`. Returned are strictly rising polar angles in [0, 2π) and radii, shape
+    (n,).
 
     Raises:
-        ContourError: the file cannot be read, or the contour is not star-shaped around the origin; the message
-            names the file and the line, and the point around which it is, if there is one.
+        ContourError: the file cannot be read, or the contour is not star-shaped around the origin;
+            the message names the file and the line, and the point around which it is, if there is
+            one.
     """
     contour = _FileContour.read(Path(path))
     if own_origin:
@@ -68,9 +72,10 @@ def own_origin(path: str | Path) -> tuple[float, float]:
 def seeing_point(x: FloatArray, y: FloatArray) -> tuple[float, float] | None:
     r"""Point from which all of a closed polygon is seen in straight lines, None if there is none.
 
-    Of all such points, the kernel of the polygon with vertices :math:`p_i`, shape (n,) each, the one with the greatest
-    distance t from the lines of its edges, by a linear programme over (c, t): maximise t with
-    :math:`n_i \cdot (c - p_i) \ge t` for the unit normals :math:`n_i` that point inwards.
+    Of all such points, the kernel of the polygon with vertices :math:`p_i`, shape (n,) each, the
+    one with the greatest distance t from the lines of its edges, by a linear programme over (c, t):
+    maximise t with :math:`n_i \cdot (c - p_i) \ge t` for the unit normals :math:`n_i` that point
+    inwards.
     """
     points = np.stack([x, y], axis=1)
     extent = float(np.ptp(points, axis=0).max())
@@ -82,11 +87,15 @@ def seeing_point(x: FloatArray, y: FloatArray) -> tuple[float, float] | None:
     if extent == 0.0 or double == 0.0:
         return None
     kept = long > 0.0
-    inwards = np.sign(double) * np.stack([-side[kept, 1], side[kept, 0]], axis=1) / long[kept, np.newaxis]
+    inwards = (
+        np.sign(double) * np.stack([-side[kept, 1], side[kept, 0]], axis=1) / long[kept, np.newaxis]
+    )
     found = linprog(
-        [0.0, 0.0, -1.0], np.column_stack([-inwards, np.ones(len(inwards))]), -np.sum(inwards * points[kept], axis=1),
+        [0.0, 0.0, -1.0],
+        np.column_stack([-inwards, np.ones(len(inwards))]),
+        -np.sum(inwards * points[kept], axis=1),
         bounds=[(None, None), (None, None), (None, 1.0)],
-    )  # fmt: skip
+    )
     if not found.success or found.x[2] < _CLEAR:
         return None
     angle = np.arctan2(*(points - found.x[:2]).T[::-1])
@@ -111,8 +120,13 @@ class _FileContour:
         """Read a file; see :func:`load_contour`."""
         lines, first, second, polar = _read_table(path)
         if polar and np.ptp(first) > TWO_PI + _ROUNDED_TURN:
-            found = f"the polar angles span {np.ptp(first):g}, more than 2 pi, one turn around the origin"
-            raise ContourError(f"{path}: {found}: they look like degrees, must be radians (degrees times pi / 180)")
+            found = (
+                f"the polar angles span {np.ptp(first):g}, more than 2 pi, one turn around the"
+                " origin"
+            )
+            raise ContourError(
+                f"{path}: {found}: they look like degrees, must be radians (degrees times pi / 180)"
+            )
         x, y = polar_to_cartesian(first, second) if polar else (first, second)
         angle, radius = (wrap_angle(first), second) if polar else cartesian_to_polar(x, y)
         kept = _distinct(x, y)
@@ -127,7 +141,9 @@ class _FileContour:
     def about(self, origin: tuple[float, float]) -> _FileContour:
         """The same about another origin."""
         x, y = self.points()
-        return _FileContour(self.name, self.lines, *cartesian_to_polar(x - origin[0], y - origin[1]))
+        return _FileContour(
+            self.name, self.lines, *cartesian_to_polar(x - origin[0], y - origin[1])
+        )
 
     def seeing_point(self) -> tuple[float, float]:
         """See :func:`seeing_point`; a ContourError if there is none."""
@@ -141,7 +157,10 @@ class _FileContour:
         found = seeing_point(*self.points())
         if found is None:
             return _NONE
-        return f"all of it is seen from x = {found[0]:.6g}, y = {found[1]:.6g}: subtract these, or add ,origin=auto"
+        return (
+            f"all of it is seen from x = {found[0]:.6g}, y = {found[1]:.6g}: subtract these, or add"
+            " ,origin=auto"
+        )
 
     def rising(self) -> tuple[FloatArray, FloatArray]:
         """Order the points by rising angle, or report where the contour turns back."""
@@ -157,22 +176,29 @@ class _FileContour:
             after = (back[0] + 1) % len(lines)
             first, last = sorted((lines[back[0]], lines[after]))
             raise ContourError(
-                f"{self.name}: the contour turns back between line {first} and line {last}, near {angle[after]:.4f} "
-                "rad; it must be star-shaped around the origin (polar angle strictly monotone, gaps below pi); "
-                f"{self.advice()}"
+                f"{self.name}: the contour turns back between line {first} and line {last}, near"
+                f" {angle[after]:.4f} rad; it must be star-shaped around the origin (polar angle"
+                f" strictly monotone, gaps below pi); {self.advice()}"
             )
         if not np.isclose(turn.sum(), TWO_PI):
             turns = turn.sum() / TWO_PI
-            raise ContourError(f"{self.name}: the contour winds {turns:.2f} times around the origin, must be 1")
+            raise ContourError(
+                f"{self.name}: the contour winds {turns:.2f} times around the origin, must be 1"
+            )
         start = int(np.argmin(angle))
         return np.roll(angle, -start), np.roll(radius, -start)
 
 
-_NONE = "there is no point from which all of it is seen in straight lines, so it cannot be mapped as a whole"
+_NONE = (
+    "there is no point from which all of it is seen in straight lines, so it cannot be mapped as a"
+    " whole"
+)
 
 
 def _distinct(x: FloatArray, y: FloatArray) -> list[int]:
-    """Which points stay: not those equal to the one before, and not a last one that closes the contour."""
+    """Which points stay: not those equal to the one before, and not a last one that closes the
+    contour.
+    """
     extent = float(max(np.ptp(x), np.ptp(y)))
     step = np.hypot(np.diff(x), np.diff(y))
     kept = [0, *(np.flatnonzero(step > _SAME * extent) + 1).tolist()]
@@ -184,15 +210,23 @@ def _distinct(x: FloatArray, y: FloatArray) -> list[int]:
 def _read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
     """Line numbers, both columns, and whether they are polar."""
     try:
-        reader = csv.reader(io.StringIO(read_regular(path, _LARGEST).decode("utf-8-sig"), newline=""))
-        told = ((reader.line_num, row) for row in reader if any(map(str.strip, row)) and not row[0].startswith("#"))
+        reader = csv.reader(
+            io.StringIO(read_regular(path, _LARGEST).decode("utf-8-sig"), newline="")
+        )
+        told = (
+            (reader.line_num, row)
+            for row in reader
+            if any(map(str.strip, row)) and not row[0].startswith("#")
+        )
         header = tuple(cell.strip() for cell in next(told, (0, []))[1])
         rows = list(told)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ContourError(f"cannot read contour file {path}: {reason(error)}") from error
     if header[:2] not in _COLUMNS:
         found, known = ",".join(header), "'x,y' (metres) or 'phi,r' (radians, metres)"
-        raise ContourError(f"{path}: first line is {found[:80]!r}, must be the header {known}{_comma([header])}")
+        raise ContourError(
+            f"{path}: first line is {found[:80]!r}, must be the header {known}{_comma([header])}"
+        )
     numbers = []
     for line, row in rows:
         try:
@@ -212,9 +246,15 @@ def _read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
 
 
 def _comma(rows: Sequence[Sequence[str]]) -> str:
-    """What to say of rows that look like those of a spreadsheet with decimal commas, else nothing."""
+    """What to say of rows that look like those of a spreadsheet with decimal commas, else
+    nothing.
+    """
     cells = rows[-1]
-    halves = len(rows) > 1 and len(cells) == 2 * len(rows[0]) and all(re.fullmatch(r"\s*[-+]?\d+\s*", c) for c in cells)
+    halves = (
+        len(rows) > 1
+        and len(cells) == 2 * len(rows[0])
+        and all(re.fullmatch(r"\s*[-+]?\d+\s*", c) for c in cells)
+    )
     if halves or any(";" in cell or re.search(r"\d,\d", cell) for cell in cells):
         return " (columns are separated by commas, so numbers need a decimal point: 1.5, not 1,5)"
     return ""

@@ -1,4 +1,6 @@
-"""Random objects, each given by a seed: `random:<family>:<seed>` of ten families, `prior:<seed>` from the GP prior."""
+"""Random objects, each given by a seed: `random:<family>:<seed>` of ten families, `prior:<seed>`
+from the GP prior.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +20,9 @@ from nbv_planner.world.scene import Scene
 class Dice:
     """Random numbers from a family's name, a seed and the number of the attempt.
 
-    numpy guarantees the raw stream of PCG64 and its uniform numbers, but may change its algorithms for normal numbers
-    and integers; here all are computed from the uniform ones, so that an object is the same on every version.
+    numpy guarantees the raw stream of PCG64 and its uniform numbers, but may change its algorithms
+    for normal numbers and integers; here all are computed from the uniform ones, so that an object
+    is the same on every version.
     """
 
     def __init__(self, name: str, seed: int, attempt: int) -> None:
@@ -43,7 +46,9 @@ class Dice:
         return low + (high - low) * self._generator.random(count)
 
     def normals(self, *shape: int) -> FloatArray:
-        r"""Draw standard normal numbers of this shape: :math:`\sqrt{-2\ln(1-u)}\,\cos(2πv)` (Box and Muller)."""
+        r"""Draw standard normal numbers of this shape: :math:`\sqrt{-2\ln(1-u)}\,\cos(2πv)` (Box
+        and Muller).
+        """
         u, v = self._generator.random((2, *shape))
         return np.asarray(np.sqrt(-2.0 * np.log1p(-u)) * np.cos(TWO_PI * v))
 
@@ -57,7 +62,9 @@ def rectangle(dice: Dice, low: float, high: float) -> Polygon:
     a = dice.between(0.4 * high, high)
     b = dice.between(1.05 * low, a)
     x0, y0 = dice.between(-0.7, 0.7) * (a - low), dice.between(-0.7, 0.7) * (b - low)
-    angle, radius = cartesian_to_polar(x0 + a * np.array([1, -1, -1, 1]), y0 + b * np.array([1, 1, -1, -1]))
+    angle, radius = cartesian_to_polar(
+        x0 + a * np.array([1, -1, -1, 1]), y0 + b * np.array([1, 1, -1, -1])
+    )
     return _polygon(angle + dice.angle(), radius)
 
 
@@ -69,14 +76,18 @@ def regular(dice: Dice, low: float, high: float) -> Polygon:
 
 
 def irregular(dice: Dice, low: float, high: float) -> Polygon:
-    """Polygon with 4 to 12 vertices anywhere between the bounds, one in each of as many equal sectors."""
+    """Polygon with 4 to 12 vertices anywhere between the bounds, one in each of as many equal
+    sectors.
+    """
     count = dice.whole(4, 12)
     angle = (np.arange(count) + dice.uniforms(count, 0.1, 0.9)) * (TWO_PI / count)
     return _polygon(angle + dice.angle(), dice.uniforms(count, low, high))
 
 
 def notches(dice: Dice, low: float, high: float) -> Polygon:
-    """Round body with 2 to 6 notches or teeth, all of one kind: a step in radius with steep flanks, one per sector."""
+    """Round body with 2 to 6 notches or teeth, all of one kind: a step in radius with steep flanks,
+    one per sector.
+    """
     inner = dice.between(low, 0.6 * high)
     outer = dice.between(inner + 0.15 * (high - low), high)
     body, step = (outer, inner) if dice.between(0.0, 1.0) < 0.5 else (inner, outer)
@@ -85,8 +96,12 @@ def notches(dice: Dice, low: float, high: float) -> Polygon:
     middle = (np.arange(count) + dice.uniforms(count, 0.35, 0.65)) * sector
     width = dice.uniforms(count, 0.075, 0.3) * sector
     flank = np.minimum(dice.uniforms(count, 0.02, 0.08), 0.8 * width)
-    corners = np.column_stack([middle - width, middle - width + flank, middle + width - flank, middle + width])
-    return _polygon(*_with_arcs(corners.ravel() + dice.angle(), np.tile([body, step, step, body], count)))
+    corners = np.column_stack(
+        [middle - width, middle - width + flank, middle + width - flank, middle + width]
+    )
+    return _polygon(
+        *_with_arcs(corners.ravel() + dice.angle(), np.tile([body, step, step, body], count))
+    )
 
 
 def _with_arcs(angle: FloatArray, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -94,7 +109,9 @@ def _with_arcs(angle: FloatArray, radius: FloatArray) -> tuple[FloatArray, Float
     angles, radii = [angle], [radius]
     gap = np.append(angle[1:], angle[0] + TWO_PI) - angle
     for index in np.flatnonzero(radius == np.roll(radius, -1)):
-        inner = angle[index] + np.linspace(0.0, gap[index], 1 + math.ceil(gap[index] / _ARC_STEP))[1:-1]
+        inner = (
+            angle[index] + np.linspace(0.0, gap[index], 1 + math.ceil(gap[index] / _ARC_STEP))[1:-1]
+        )
         angles.append(inner)
         radii.append(np.full(len(inner), radius[index]))
     return np.concatenate(angles), np.concatenate(radii)
@@ -144,7 +161,9 @@ def superellipse(dice: Dice, low: float, high: float) -> Spline:
 
 
 def fourier(dice: Dice, low: float, high: float) -> Spline:
-    r"""Series :math:`\sum_{k=1}^{10} k^{-s}(g_k\cos kφ + h_k\sin kφ)` with normal g, h, scaled to a depth."""
+    r"""Series :math:`\sum_{k=1}^{10} k^{-s}(g_k\cos kφ + h_k\sin kφ)` with normal g, h, scaled to a
+    depth.
+    """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     k = np.arange(1, 11)
     weight = dice.normals(2, 10) * k ** -dice.between(0.5, 1.5)
@@ -153,7 +172,9 @@ def fourier(dice: Dice, low: float, high: float) -> Spline:
 
 
 def bumps(dice: Dice, low: float, high: float) -> Spline:
-    r"""Circle with 2 to 8 round bumps and dents :math:`a\exp(κ(\cos(φ - φ_i) - 1))`, 0.1 to 0.5 rad wide."""
+    r"""Circle with 2 to 8 round bumps and dents :math:`a\exp(κ(\cos(φ - φ_i) - 1))`, 0.1 to 0.5 rad
+    wide.
+    """
     half = 0.5 * (high - low)
     radius = np.full(_SIZE, dice.between(low + 0.4 * half, high - 0.4 * half))
     for _ in range(dice.whole(2, 8)):
@@ -163,7 +184,9 @@ def bumps(dice: Dice, low: float, high: float) -> Spline:
 
 
 def gp(dice: Dice, low: float, high: float) -> Spline:
-    """Sample of a Gaussian process about the middle of the bounds, its hyper-parameters drawn as well."""
+    """Sample of a Gaussian process about the middle of the bounds, its hyper-parameters drawn as
+    well.
+    """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     smoothness = ("3/2", "5/2", "7/2")[dice.whole(0, 2)]
     kernel = PeriodicMatern(smoothness, dice.between(0.12, 0.6), dice.between(0.15, 0.5) * half)
@@ -172,16 +195,29 @@ def gp(dice: Dice, low: float, high: float) -> Spline:
 
 def _spline(radius: FloatArray) -> Spline:
     """Spline through samples at equally spaced angles from φ = 0."""
-    return Spline(tuple((np.arange(len(radius)) * (TWO_PI / len(radius))).tolist()), tuple(radius.tolist()))
+    return Spline(
+        tuple((np.arange(len(radius)) * (TWO_PI / len(radius))).tolist()), tuple(radius.tolist())
+    )
 
 
 FAMILIES: dict[str, Callable[[Dice, float, float], PolarObject]] = {
-    "ellipse": ellipse, "flower": flower, "superellipse": superellipse, "fourier": fourier, "bumps": bumps, "gp": gp,
-    "rectangle": rectangle, "regular": regular, "irregular": irregular, "notches": notches,
+    "ellipse": ellipse,
+    "flower": flower,
+    "superellipse": superellipse,
+    "fourier": fourier,
+    "bumps": bumps,
+    "gp": gp,
+    "rectangle": rectangle,
+    "regular": regular,
+    "irregular": irregular,
+    "notches": notches,
 }
-"""Families by name: each draws a shape that usually, not always, lies between two radii in metres."""
+"""Families by name: each draws a shape that usually, not always, lies between two radii in
+metres.
+"""
 _MOST_DRAWS, _MOST_DIGITS = 10_000, 15
-# Away from the bounds by this part of radius_max, so that rounding does not decide whether a draw fits.
+# Away from the bounds by this part of radius_max, so that rounding does not decide whether a draw
+# fits.
 _MARGIN = 1.25e-4
 
 
@@ -199,19 +235,22 @@ def parse_random(text: str, scene: Scene) -> PolarObject:
     if not (seed.isascii() and seed.isdecimal() and len(seed) <= _MOST_DIGITS):
         shown = seed if len(seed) <= 2 * _MOST_DIGITS else f"{seed[:_MOST_DIGITS]}..."
         raise SettingError(
-            f"object 'random:{family}': seed {shown!r} is not a whole number >= 0 of at most {_MOST_DIGITS} digits"
+            f"object 'random:{family}': seed {shown!r} is not a whole number >= 0 of at most"
+            f" {_MOST_DIGITS} digits"
         )
     return random_shape(family, int(seed), scene)
 
 
 def random_shape(family: str, seed: int, scene: Scene) -> PolarObject:
-    """Draw an object of one of the :data:`FAMILIES`, again until it lies between the radius bounds of the scene.
+    """Draw an object of one of the :data:`FAMILIES`, again until it lies between the radius bounds
+    of the scene.
 
     It scales with these; the same seed (>= 0) gives the same object.
 
     Raises:
         ContourError: none of 10 000 draws fits.
     """
+
     def drawn(attempt: int) -> PolarObject | None:
         shape = FAMILIES[family](Dice(family, seed, attempt), scene.radius_min, scene.radius_max)
         outside = first_outside(shape, *_inner_bounds(scene))
@@ -220,26 +259,32 @@ def random_shape(family: str, seed: int, scene: Scene) -> PolarObject:
     return _first_that_fits(f"random:{family}:{seed}", scene, drawn)
 
 
-# Samples of a surface from the prior; the spline through them may exceed their greatest radius by a little.
+# Samples of a surface from the prior; the spline through them may exceed their greatest radius by a
+# little.
 _PRIOR_SIZE = 4096
 
 
 def prior_surface(seed: int, scene: Scene, kernel: PeriodicMatern) -> PolarObject:
-    r"""Draw a surface with mean :math:`(d_{min} + d_{max})/2`, again until it stays inside the radius bounds.
+    r"""Draw a surface with mean :math:`(d_{min} + d_{max})/2`, again until it stays inside the
+    radius bounds.
 
-    The draw is :math:`m + f` on 4096 angles (:func:`draw_prior`), a cubic spline in between. Draw number i of a seed
-    comes from the generator seeded with (seed, i), so that the same text gives the same surface.
+    The draw is :math:`m + f` on 4096 angles (:func:`draw_prior`), a cubic spline in between. Draw
+    number i of a seed comes from the generator seeded with (seed, i), so that the same text gives
+    the same surface.
 
-    Staying inside conditions the prior: the surfaces are those of the prior *given* that they fit the bounds. An event
-    of probability δ under the prior has at most δ/p here, where p is the probability to stay inside, about 0.10 for
-    the defaults.
+    Staying inside conditions the prior: the surfaces are those of the prior *given* that they fit
+    the bounds. An event of probability δ under the prior has at most δ/p here, where p is the
+    probability to stay inside, about 0.10 for the defaults.
 
     Raises:
         ContourError: none of 10 000 draws stays inside.
     """
+
     def drawn(attempt: int) -> PolarObject | None:
         middle = 0.5 * (scene.radius_min + scene.radius_max)
-        radius = middle + draw_prior(kernel, _PRIOR_SIZE, 1, np.random.default_rng([seed, attempt]))[0]
+        radius = (
+            middle + draw_prior(kernel, _PRIOR_SIZE, 1, np.random.default_rng([seed, attempt]))[0]
+        )
         low, high = _inner_bounds(scene)
         return _spline(radius) if low <= radius.min() and radius.max() <= high else None
 
@@ -251,13 +296,15 @@ def _inner_bounds(scene: Scene) -> tuple[float, float]:
     return scene.radius_min + margin, scene.radius_max - margin
 
 
-def _first_that_fits(name: str, scene: Scene, drawn: Callable[[int], PolarObject | None]) -> PolarObject:
+def _first_that_fits(
+    name: str, scene: Scene, drawn: Callable[[int], PolarObject | None]
+) -> PolarObject:
     """The object of the first attempt that gives one."""
     shapes = (drawn(attempt) for attempt in range(_MOST_DRAWS))
     fitting = next((shape for shape in shapes if shape is not None), None)
     if fitting is None:
         raise ContourError(
-            f"object {name}: none of {_MOST_DRAWS} draws stays within [{scene.radius_min:g}, {scene.radius_max:g}] m "
-            "(radius_min, radius_max)"
+            f"object {name}: none of {_MOST_DRAWS} draws stays within [{scene.radius_min:g},"
+            f" {scene.radius_max:g}] m (radius_min, radius_max)"
         )
     return fitting

@@ -19,7 +19,9 @@ _STEPS = 1 << 16
 
 @dataclass(frozen=True, eq=False)
 class SurfacePoints:
-    """Surface points in rising polar `angle` in [0, 2π), radians, with their `radius`, metres, shape (P,) each."""
+    """Surface points in rising polar `angle` in [0, 2π), radians, with their `radius`, metres,
+    shape (P,) each.
+    """
 
     angle: FloatArray
     radius: FloatArray
@@ -31,7 +33,8 @@ class SurfacePoints:
 def surface_points(shape: PolarObject, pixel_size: float) -> SurfacePoints:
     """Walk the surface by rising φ and take one point per visit of a pixel.
 
-    φ = 0 is the first point; after it each stretch between two pixel crossings gives the point at its middle angle.
+    φ = 0 is the first point; after it each stretch between two pixel crossings gives the point at
+    its middle angle.
     """
     crossing = pixel_crossings(shape, pixel_size)
     middle = 0.5 * (crossing[1:] + crossing[:-1])
@@ -42,17 +45,24 @@ def surface_points(shape: PolarObject, pixel_size: float) -> SurfacePoints:
 def pixel_crossings(shape: PolarObject, pixel_size: float) -> FloatArray:
     """Angles at which the surface goes from one world pixel into the next, rising in (0, 2π).
 
-    Each crossing of a pixel border in x and in y counts by itself, so that a clipped corner is not missed.
+    Each crossing of a pixel border in x and in y counts by itself, so that a clipped corner is not
+    missed.
     """
     angle = np.linspace(0.0, TWO_PI, _STEPS + 1)
     x, y = polar_to_cartesian(angle, shape.radius(angle))
     column, row = pixel_index(x, y, pixel_size)
-    crossings = [_border_angles(angle, value, index, pixel_size) for value, index in ((x, column), (y, row))]
+    crossings = [
+        _border_angles(angle, value, index, pixel_size) for value, index in ((x, column), (y, row))
+    ]
     return np.unique(np.concatenate(crossings))
 
 
-def _border_angles(angle: FloatArray, value: FloatArray, index: NDArray[np.int64], pixel_size: float) -> FloatArray:
-    """Angles at which the coordinate `value` crosses a pixel border, by linear interpolation between samples."""
+def _border_angles(
+    angle: FloatArray, value: FloatArray, index: NDArray[np.int64], pixel_size: float
+) -> FloatArray:
+    """Angles at which the coordinate `value` crosses a pixel border, by linear interpolation
+    between samples.
+    """
     jump = np.diff(index)
     at = np.repeat(np.flatnonzero(jump), np.abs(jump[jump != 0]))
     nth = np.arange(len(at)) - np.searchsorted(at, at)
@@ -71,12 +81,14 @@ Pixel = tuple[int, int]
 def bisected_surface_points(shape: PolarObject, pixel_size: float) -> SurfacePoints:
     """Walk the surface by rising φ, from each point to the next, as the published runs did.
 
-    The next point is at the middle between where the surface enters the next pixel and where it leaves that one, each
-    found by a bisection that stops at a tenth of a pixel. So the points lie up to 1.5e-3 rad beside the exact middles
-    of :func:`nbv_planner.world.objects.surface_points.surface_points`, a pixel that is visited twice in a row may count
-    once (three points at a tip of the star), and on objects that are symmetric about φ = 0 the stretch across it may
-    count as another point a little below 2π. A surface that runs through the corners of pixels can have no next pixel
-    that shares a side; such an object gets the exact points.
+    The next point is at the middle between where the surface enters the next pixel and where it
+    leaves that one, each found by a bisection that stops at a tenth of a pixel. So the points lie
+    up to 1.5e-3 rad beside the exact middles of
+    :func:`nbv_planner.world.objects.surface_points.surface_points`, a pixel that is visited twice
+    in a row may count once (three points at a tip of the star), and on objects that are symmetric
+    about φ = 0 the stretch across it may count as another point a little below 2π. A surface that
+    runs through the corners of pixels can have no next pixel that shares a side; such an object
+    gets the exact points.
 
     Raises:
         ContourError: the whole surface lies in one pixel.
@@ -103,8 +115,8 @@ class _Walk:
     def search(self, start: float, apart: int) -> float | None:
         """Bisect for the angle behind `start` at which the surface leaves its pixel.
 
-        Return the last middle tried whose pixel is so many steps `apart` from that of `start`: 0 is the same one, 1
-        shares a side; None if there is none.
+        Return the last middle tried whose pixel is so many steps `apart` from that of `start`: 0 is
+        the same one, 1 shares a side; None if there is none.
         """
         home, begin = self._at(start)
         left, right = start, self._outside(start, home)
@@ -123,12 +135,16 @@ class _Walk:
         return found
 
     def _outside(self, start: float, home: Pixel) -> float:
-        """First of start + h, start + 2h, ... (h taken in radians) at which the surface is in another pixel."""
+        """First of start + h, start + 2h, ... (h taken in radians) at which the surface is in
+        another pixel.
+        """
         steps = range(1, math.ceil(TWO_PI / self._pixel_size) + 1)
         for right in (start + step * self._pixel_size for step in steps):
             if self._at(right)[0] != home:
                 return right
-        raise ContourError(f"the whole surface lies in one pixel; pixel_size {self._pixel_size:g} m is too large")
+        raise ContourError(
+            f"the whole surface lies in one pixel; pixel_size {self._pixel_size:g} m is too large"
+        )
 
     def _at(self, angle: float) -> tuple[Pixel, tuple[float, float]]:
         """Pixel and world coordinates of the surface at an angle."""

@@ -1,4 +1,6 @@
-"""Objects and sets of objects by name: `ellipse:a=6,b=4`, `file:contour.csv`, `real:iceland`, the thesis's 22."""
+"""Objects and sets of objects by name: `ellipse:a=6,b=4`, `file:contour.csv`, `real:iceland`, the
+thesis's 22.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,17 @@ from nbv_planner.world.scene import Scene
 
 _FILLED = 0.97
 _SETS = ("real", "slices_tuning", "slices_test", "silhouettes_tuning", "silhouettes_test")
-_FILES = {name: sorted(Path(__file__).with_name("contours").joinpath(name).glob("*.csv")) for name in _SETS}
+_FILES = {
+    name: sorted(Path(__file__).with_name("contours").joinpath(name).glob("*.csv"))
+    for name in _SETS
+}
 OUTLINES: dict[str, dict[str, Path]] = {
     family: {path.stem: path for name in _SETS if name.startswith(family) for path in _FILES[name]}
     for family in ("real", "slices", "silhouettes")
 }
-"""Files of the shipped outlines by family and name; where each comes from is in `contours/sources.csv`."""
+"""Files of the shipped outlines by family and name; where each comes from is in
+`contours/sources.csv`.
+"""
 
 
 def shipped_outline(family: str, name: str, scene: Scene) -> Polygon:
@@ -69,13 +76,22 @@ THESIS_OBJECTS: dict[str, tuple[str, ...]] = {
 
 _FAMILIES: dict[str, Any] = {"ellipse": Ellipse, "flower": Flower, "square": Square}
 OBJECT_FORMS = (
-    "ellipse:a=6,b=4", "flower:frequency=5,amplitude=1", "square:width=8", "polygon:" + "|".join(NAMED_POLYGONS),
-    "file:contour.csv", "spline:contour.csv,unit=mm,origin=auto", "prior:3", "random:flower:17", "real:iceland",
-    "slices:teapot_1_20", "silhouettes:maple_leaf",
+    "ellipse:a=6,b=4",
+    "flower:frequency=5,amplitude=1",
+    "square:width=8",
+    "polygon:" + "|".join(NAMED_POLYGONS),
+    "file:contour.csv",
+    "spline:contour.csv,unit=mm,origin=auto",
+    "prior:3",
+    "random:flower:17",
+    "real:iceland",
+    "slices:teapot_1_20",
+    "silhouettes:maple_leaf",
 )
 """How objects are written, one example per family."""
 OBJECT_PLUGINS = Plugins(
-    "object", (*_FAMILIES, *OUTLINES, *NAMED_POLYGONS, "polygon", "random", "prior", "file", "spline"),
+    "object",
+    (*_FAMILIES, *OUTLINES, *NAMED_POLYGONS, "polygon", "random", "prior", "file", "spline"),
     lambda name, cls: "" if hasattr(cls, "radius") else "must have a method radius(angle)",
 )
 """Objects of other packages, written `name` or `name:parameter=value,...`."""
@@ -86,8 +102,9 @@ UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
 def parse_object(text: str | PolarObject, scene: Scene) -> PolarObject:
     """Build the object that `text` describes and check it against the scene's radius bounds.
 
-    `text` is one of :data:`OBJECT_FORMS`; the name of a thesis polygon may be given alone, and so may that of an object
-    of another package, or in place of a text the object itself. A flower oscillates around the middle of the bounds.
+    `text` is one of :data:`OBJECT_FORMS`; the name of a thesis polygon may be given alone, and so
+    may that of an object of another package, or in place of a text the object itself. A flower
+    oscillates around the middle of the bounds.
 
     Raises:
         UnknownNameError: the family or the polygon is not known.
@@ -106,7 +123,9 @@ def object_name(text: str | PolarObject) -> str:
 
 def _with_corners(own: Any) -> PolarObject:
     if isinstance(own, type) or not hasattr(own, "radius"):
-        raise SettingError(f"object: {shown(own)} is neither a text nor an object with a method radius(angle)")
+        raise SettingError(
+            f"object: {shown(own)} is neither a text nor an object with a method radius(angle)"
+        )
     return own if hasattr(own, "corners") else Cornerless(own)
 
 
@@ -125,8 +144,13 @@ def _build(text: str, scene: Scene) -> PolarObject:
     if family == "prior":
         seed, _, kernel = rest.partition(",")
         if not seed.isdecimal():
-            raise SettingError(f"object {shown(text)}: seed {shown(seed)} is not a whole number >= 0")
-        values = {**scaled(dataclasses.asdict(scene), [PeriodicMatern]), **_parameters(PeriodicMatern, kernel, text)}
+            raise SettingError(
+                f"object {shown(text)}: seed {shown(seed)} is not a whole number >= 0"
+            )
+        values = {
+            **scaled(dataclasses.asdict(scene), [PeriodicMatern]),
+            **_parameters(PeriodicMatern, kernel, text),
+        }
         return prior_surface(int(seed), scene, PeriodicMatern(**values))
     if family in ("file", "spline"):
         path, unit, moved = _file_options(text)
@@ -137,7 +161,9 @@ def _build(text: str, scene: Scene) -> PolarObject:
         cls = OBJECT_PLUGINS.named(family).cls
         return _with_corners(cls(**_parameters(cls, rest, text)))
     if family not in _FAMILIES:
-        raise UnknownNameError("object", text, [*OBJECT_FORMS, *NAMED_POLYGONS, *OBJECT_PLUGINS.names])
+        raise UnknownNameError(
+            "object", text, [*OBJECT_FORMS, *NAMED_POLYGONS, *OBJECT_PLUGINS.names]
+        )
     values = _parameters(_FAMILIES[family], rest, text)
     needed = (name for name, _, _ in settings_of(_FAMILIES[family]) if name != "mean")
     _refuse_missing([name for name in needed if name not in values], family, text)
@@ -174,7 +200,10 @@ def origin_words(text: str) -> str:
     if text.partition(":")[0] not in ("file", "spline") or not (options := _file_options(text))[2]:
         return ""
     x, y = own_origin(options[0])
-    return f"origin=auto: the origin is x = {x:.6g} {options[1]}, y = {y:.6g} {options[1]} of {options[0]}"
+    return (
+        f"origin=auto: the origin is x = {x:.6g} {options[1]}, y = {y:.6g} {options[1]} of"
+        f" {options[0]}"
+    )
 
 
 def _refuse_missing(missing: Sequence[str], family: str, whole: str) -> None:
@@ -186,18 +215,26 @@ def _refuse_missing(missing: Sequence[str], family: str, whole: str) -> None:
 
 def _parameters(cls: type, text: str, whole: str) -> dict[str, Any]:
     """Parse `name=value,name=value` for a settings class."""
-    kinds = {name: type(default) for name, default, _ in settings_of(cls)} if dataclasses.is_dataclass(cls) else {}
+    kinds = (
+        {name: type(default) for name, default, _ in settings_of(cls)}
+        if dataclasses.is_dataclass(cls)
+        else {}
+    )
     values: dict[str, Any] = {}
     for item in filter(None, text.split(",")):
         name, _, number = item.partition("=")
         if name not in kinds:
-            raise SettingError(f"object {shown(whole)}: {UnknownNameError('parameter', name, kinds)}")
+            raise SettingError(
+                f"object {shown(whole)}: {UnknownNameError('parameter', name, kinds)}"
+            )
         if name in values:
             raise SettingError(f"object {shown(whole)}: {name} is given twice")
         try:
             values[name] = kinds[name](number)
         except ValueError as error:
-            raise SettingError(f"object {shown(whole)}: {name}={shown(number)} is not a number") from error
+            raise SettingError(
+                f"object {shown(whole)}: {name}={shown(number)} is not a number"
+            ) from error
     return values
 
 
@@ -209,13 +246,20 @@ OBJECT_SETS: dict[str, tuple[str, ...]] = {
     "thesis": tuple(itertools.chain.from_iterable(THESIS_OBJECTS.values())),
     "random_tuning": _random_objects(range(10)),
     "random_test": _random_objects(range(10, 20)),
-    **{name: tuple(f"{name.partition('_')[0]}:{path.stem}" for path in _FILES[name]) for name in _SETS},
-    **{family: tuple(f"{family}:{name}" for name in OUTLINES[family]) for family in ("slices", "silhouettes")},
+    **{
+        name: tuple(f"{name.partition('_')[0]}:{path.stem}" for path in _FILES[name])
+        for name in _SETS
+    },
+    **{
+        family: tuple(f"{family}:{name}" for name in OUTLINES[family])
+        for family in ("slices", "silhouettes")
+    },
 }
-"""Objects as text by the name of the set: the thesis's 22 in its order, 200 random ones, real outlines, and slices of
-meshes and silhouettes, whole and in halves.
+"""Objects as text by the name of the set: the thesis's 22 in its order, 200 random ones, real
+outlines, and slices of meshes and silhouettes, whole and in halves.
 
-Parameters may be chosen by the results on the halves `_tuning`; those called `_test` are for the reported results.
+Parameters may be chosen by the results on the halves `_tuning`; those called `_test` are for the
+reported results.
 """
 
 

@@ -47,7 +47,9 @@ class Cornerless(_Smooth):
 
 @dataclass(frozen=True)
 class Ellipse(_Smooth, Settings):
-    r"""Ellipse with semi-axes `a` (along x) and `b` (along y), :math:`ab / \sqrt{(b\cos φ)^2 + (a\sin φ)^2}`."""
+    r"""Ellipse with semi-axes `a` (along x) and `b` (along y),
+    :math:`ab / \sqrt{(b\cos φ)^2 + (a\sin φ)^2}`.
+    """
 
     a: float = setting(6.0, "Semi-axis along x.", unit="m", gt=0.0)
     b: float = setting(4.0, "Semi-axis along y.", unit="m", gt=0.0)
@@ -67,7 +69,9 @@ class Flower(_Smooth, Settings):
 
     def radius(self, angle: ArrayLike) -> FloatArray:
         """Radius in metres at polar `angle`."""
-        return np.asarray(self.mean + self.amplitude * np.cos(self.frequency * np.asarray(angle, dtype=float)))
+        return np.asarray(
+            self.mean + self.amplitude * np.cos(self.frequency * np.asarray(angle, dtype=float))
+        )
 
 
 @dataclass(frozen=True)
@@ -88,14 +92,18 @@ class Square(Settings):
 
 @dataclass(frozen=True)
 class Polygon:
-    """Straight edges between vertices given by their polar angles, radians, rising, and radii, metres.
+    """Straight edges between vertices given by their polar angles, radians, rising, and radii,
+    metres.
 
-    The vertices must be suitable (see :func:`check_contour`): strictly rising angles in [0, 2π) with gaps below π.
+    The vertices must be suitable (see :func:`check_contour`): strictly rising angles in [0, 2π)
+    with gaps below π.
     """
 
     angles: tuple[float, ...]
     radii: tuple[float, ...]
-    _closed: tuple[FloatArray, FloatArray] = dataclasses.field(init=False, repr=False, compare=False)
+    _closed: tuple[FloatArray, FloatArray] = dataclasses.field(
+        init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         angles, radii = np.asarray(self.angles, dtype=float), np.asarray(self.radii, dtype=float)
@@ -113,7 +121,8 @@ class Polygon:
     def radius(self, angle: ArrayLike) -> FloatArray:
         """Radius in metres at polar `angle`.
 
-        The edge from `(φ₁, r₁)` to `(φ₂, r₂)` is `r₁ r₂ sin(φ₂−φ₁) / (r₁ sin(φ−φ₁) + r₂ sin(φ₂−φ))`.
+        The edge from `(φ₁, r₁)` to `(φ₂, r₂)` is
+        `r₁ r₂ sin(φ₂−φ₁) / (r₁ sin(φ−φ₁) + r₂ sin(φ₂−φ))`.
         """
         phi = wrap_angle(angle)
         angles, radii = self._closed
@@ -129,7 +138,9 @@ class Polygon:
 
 @dataclass(frozen=True)
 class Spline(_Smooth):
-    """Closed cubic spline of the radius, metres, through points at polar angles strictly rising in [0, 2π), radians."""
+    """Closed cubic spline of the radius, metres, through points at polar angles strictly rising in
+    [0, 2π), radians.
+    """
 
     angles: tuple[float, ...]
     radii: tuple[float, ...]
@@ -139,11 +150,15 @@ class Spline(_Smooth):
         angles, radii = np.asarray(self.angles, dtype=float), np.asarray(self.radii, dtype=float)
         closed_angles = np.concatenate([angles, [angles[0] + TWO_PI]])
         closed_radii = np.concatenate([radii, radii[:1]])
-        object.__setattr__(self, "_curve", CubicSpline(closed_angles, closed_radii, bc_type="periodic"))
+        object.__setattr__(
+            self, "_curve", CubicSpline(closed_angles, closed_radii, bc_type="periodic")
+        )
 
     def radius(self, angle: ArrayLike) -> FloatArray:
         """Radius in metres at polar `angle`."""
-        return np.asarray(self._curve(wrap_angle(np.asarray(angle) - self.angles[0]) + self.angles[0]))
+        return np.asarray(
+            self._curve(wrap_angle(np.asarray(angle) - self.angles[0]) + self.angles[0])
+        )
 
 
 _CHECKED = 7200  # angles
@@ -176,18 +191,28 @@ def _advice(shape: PolarObject, radius_min: float, radius_max: float, name: str)
     low, high = float(radius.min()), float(radius.max())
     ways = []
     if low < radius_min:
-        ways.append(f"set radius_min to {low * (1.0 - _SPARE):.4g}" if low > 0.0 else "it must not reach its centre")
+        ways.append(
+            f"set radius_min to {low * (1.0 - _SPARE):.4g}"
+            if low > 0.0
+            else "it must not reach its centre"
+        )
     if high > radius_max:
         ways.append(f"set radius_max to {high * (1.0 + _SPARE):.4g}")
     says = " and ".join(ways)
     if name.startswith(("file:", "spline:")):
         says += ", or give the unit of the file (unit=mm)"
-        says += ", or another origin (origin=auto)" if low < radius_min and ",origin=" not in name else ""
+        says += (
+            ", or another origin (origin=auto)"
+            if low < radius_min and ",origin=" not in name
+            else ""
+        )
     return f"It reaches from {low:.4g} to {high:.4g} m" + (f": {says}" if says else "")
 
 
 def first_outside(shape: PolarObject, low: float, high: float) -> tuple[float, float] | None:
-    """First of 7200 angles and the corners at which the radius is not within [low, high], and the radius there."""
+    """First of 7200 angles and the corners at which the radius is not within [low, high], and the
+    radius there.
+    """
     angle = angles_around(shape, _CHECKED)
     radius = shape.radius(angle)
     bad = np.flatnonzero(~((radius >= low) & (radius <= high)))

@@ -1,4 +1,6 @@
-"""Replay: the recorded scans and poses lead to the recorded decisions; another choice shows where it would differ."""
+"""Replay: the recorded scans and poses lead to the recorded decisions; another choice shows where
+it would differ.
+"""
 
 from __future__ import annotations
 
@@ -48,8 +50,11 @@ def test_the_same_decisions_come_out(bag_path):
     expected = [step.view.view_angle for step in SIMULATION.judge.steps]
     assert [one.choice.view.view_angle for one in decisions] == expected
     assert not any(one.choice.differs for one in decisions)
-    assert [one.new_points for one in decisions] == [view.new_points for view in SIMULATION.judge.views]
-    assert max(one.utility_gap for one in decisions) < 1e-4  # ranges were recorded in single precision
+    assert [one.new_points for one in decisions] == [
+        view.new_points for view in SIMULATION.judge.views
+    ]
+    # ranges were recorded in single precision
+    assert max(one.utility_gap for one in decisions) < 1e-4
     assert max(one.belief_gap for one in decisions[1:]) < 1e-5
     assert decisions[0].belief_gap is None  # the prior
 
@@ -57,25 +62,45 @@ def test_the_same_decisions_come_out(bag_path):
 def test_the_same_decisions_come_out_after_a_conversion_by_somebody_else(bag_path, tmp_path):
     to = "sqlite3" if next(bag_path.glob("*.mcap"), None) else "mcap"
     subprocess.run(
-        [sys.executable, "-m", "rosbags.convert", "--src", str(bag_path), "--dst", str(tmp_path / "other"),
-         "--dst-storage", to], check=True, capture_output=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "rosbags.convert",
+            "--src",
+            str(bag_path),
+            "--dst",
+            str(tmp_path / "other"),
+            "--dst-storage",
+            to,
+        ],
+        check=True,
+        capture_output=True,
+    )
     assert replayed(tmp_path / "other") == replayed(bag_path)
 
 
 CONFIGS = {
     "travel": dataclasses.replace(
-        CONFIG, planner=PlannerSettings(planner="greedy", objective="IOA", travel_weight=0.5),
+        CONFIG,
+        planner=PlannerSettings(planner="greedy", objective="IOA", travel_weight=0.5),
     ),
-    "two_phase": dataclasses.replace(CONFIG, planner=PlannerSettings(planner="two_phase", objective="U")),
-    "random": dataclasses.replace(CONFIG, planner=PlannerSettings(planner="random", planner_seed=7)),
+    "two_phase": dataclasses.replace(
+        CONFIG, planner=PlannerSettings(planner="two_phase", objective="U")
+    ),
+    "random": dataclasses.replace(
+        CONFIG, planner=PlannerSettings(planner="random", planner_seed=7)
+    ),
     "prior": dataclasses.replace(
         CONFIG,
-        planner=PlannerSettings(planner="greedy", objective="EMC", shape_prior="fixed", shapes=8, shape_grid=90),
+        planner=PlannerSettings(
+            planner="greedy", objective="EMC", shape_prior="fixed", shapes=8, shape_grid=90
+        ),
         kernel=KernelSettings(length_scale=0.6, kernel_std=0.5),
         mapper=MapperSettings(grid_size=90, prior_mean=4.0),
     ),
-    "schedule": dataclasses.replace(CONFIG, mapper=MapperSettings(grid_size=90, confidence_scale=1.0)),
+    "schedule": dataclasses.replace(
+        CONFIG, mapper=MapperSettings(grid_size=90, confidence_scale=1.0)
+    ),
 }
 
 
@@ -95,7 +120,10 @@ def test_a_bag_without_the_parameters_of_the_mapper_asks_for_them(tmp_path):
         return message._replace(data=text_bytes(yaml.safe_dump(info)))
 
     path = write(tmp_path / "bag", [forgotten(message) for message in messages()])
-    with pytest.raises(BagError, match="does not hold the parameters of surface_mapper: give them with --params-file"):
+    with pytest.raises(
+        BagError,
+        match="does not hold the parameters of surface_mapper: give them with --params-file",
+    ):
         replayed(path)
 
 
@@ -106,7 +134,9 @@ def told_in(message) -> SurfaceInfo:
 
 @pytest.mark.parametrize("version", [1, 2])
 def test_each_decision_is_replayed_with_the_sensor_that_the_mapper_knew_then(tmp_path, version):
-    """A driver whose first header says 6.5 m, and a later one 10 m, which is what run_info has at the end."""
+    """A driver whose first header says 6.5 m, and a later one 10 m, which is what run_info has at
+    the end.
+    """
     declared = SurfaceInfo.sensor_of(CONFIG.scene)
 
     def sensor(number, until, far):
@@ -119,7 +149,10 @@ def test_each_decision_is_replayed_with_the_sensor_that_the_mapper_knew_then(tmp
                 info = dataclasses.replace(told_in(message), sensor=sensor(number, until, far))
                 message, number = message._replace(data=text_bytes(info.text)), number + 1
             elif version == 1 and message.topic.name == "/surface":
-                stamp, old = to_nanoseconds(decode(message).header.stamp), [*sensor(number, until, far).values()]
+                stamp, old = (
+                    to_nanoseconds(decode(message).header.stamp),
+                    [*sensor(number, until, far).values()],
+                )
                 data = surface_bytes(belief_from_msg(decode(message)), stamp, {"sensor": old})
                 message, number = message._replace(data=data), number + 1
             found.append(message)
@@ -137,13 +170,17 @@ def test_each_decision_is_replayed_with_the_sensor_that_the_mapper_knew_then(tmp
 
 
 def test_a_changed_scan_is_noticed(tmp_path):
-    """The check can fail: with the scans of one view gone, later decisions rest on another belief."""
+    """The check can fail: with the scans of one view gone, later decisions rest on another
+    belief.
+    """
     recorded = messages()
     goals = [m.time for m in recorded if m.topic.name == "/goal_pose"]
     lost = [m for m in recorded if not (m.topic.name == "/scan" and goals[0] <= m.time < goals[1])]
     decisions = replayed(write(tmp_path / "bag", lost))
-    assert any(one.choice.differs or (one.belief_gap or 0.0) > 0.01 or (one.utility_gap or 0.0) > 0.01
-               for one in decisions[1:])  # fmt: skip
+    assert any(
+        one.choice.differs or (one.belief_gap or 0.0) > 0.01 or (one.utility_gap or 0.0) > 0.01
+        for one in decisions[1:]
+    )
 
 
 def test_the_gap_between_beliefs_is_that_at_the_worst_angle(tmp_path):
@@ -151,11 +188,17 @@ def test_the_gap_between_beliefs_is_that_at_the_worst_angle(tmp_path):
         if message.topic.name != "/surface":
             return message
         belief, at = belief_from_msg(decode(message)), np.arange(CONFIG.mapper.grid_size) == 3
-        moved = dataclasses.replace(belief, mean=belief.mean + 0.5 * at, upper=belief.upper + 0.5 * at)
-        return message._replace(data=surface_bytes(moved, to_nanoseconds(decode(message).header.stamp)))
+        moved = dataclasses.replace(
+            belief, mean=belief.mean + 0.5 * at, upper=belief.upper + 0.5 * at
+        )
+        return message._replace(
+            data=surface_bytes(moved, to_nanoseconds(decode(message).header.stamp))
+        )
 
     decisions = replayed(write(tmp_path / "bag", [moved(message) for message in messages()]))
-    assert [one.belief_gap for one in decisions[1:]] == pytest.approx([0.5] * (len(decisions) - 1), abs=1e-4)
+    assert [one.belief_gap for one in decisions[1:]] == pytest.approx(
+        [0.5] * (len(decisions) - 1), abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("step", [-1, 1])
@@ -201,7 +244,9 @@ def test_without_true_object_outcomes_of_other_views_are_not_known(tmp_path):
     analysis = analyse(bag)
     assert analysis.truth is None
     decisions = replay(bag, analysis, analysis.recording.log.parameters)
-    assert {one.new_points for one in decisions} | {one.choice.new_points for one in decisions} == {None}
+    assert {one.new_points for one in decisions} | {one.choice.new_points for one in decisions} == {
+        None
+    }
     assert not any(one.choice.differs for one in decisions)
     assert "not known" in replay_table(decisions).note
 
@@ -220,15 +265,25 @@ def _without_camera(message):
 
 
 def test_a_goal_that_was_given_up_is_unreachable_for_the_replay_too(tmp_path):
-    """Recorded: the first goal of round 2 was not reached; a planner that did not know would choose it again."""
+    """Recorded: the first goal of round 2 was not reached; a planner that did not know would choose
+    it again.
+    """
     from simulated_bags import status_bytes
 
     recorded = messages()
-    second = next(m for m in recorded if m.topic.name == "/nbv_planner/iteration" and _round(m) == 2)
+    second = next(
+        m for m in recorded if m.topic.name == "/nbv_planner/iteration" and _round(m) == 2
+    )
     best = SIMULATION.judge.steps[1].view.view_angle
-    given_up = status_bytes("i", {**_values(second), "goal_stamp": str(int(_values(second)["goal_stamp"]) - 1000)})
+    given_up = status_bytes(
+        "i", {**_values(second), "goal_stamp": str(int(_values(second)["goal_stamp"]) - 1000)}
+    )
     place = recorded.index(second)
-    bag = Bag(write(tmp_path / "bag", [*recorded[:place], second._replace(data=given_up), *recorded[place:]]))
+    bag = Bag(
+        write(
+            tmp_path / "bag", [*recorded[:place], second._replace(data=given_up), *recorded[place:]]
+        )
+    )
     analysis = analyse(bag)
     assert len(analysis.recording.log.given_up) == 1
     decisions = replay(bag, analysis, analysis.recording.log.parameters)
@@ -273,33 +328,45 @@ def test_table_shows_both_choices(bag_path):
 
 
 FREE = dataclasses.replace(
-    CONFIG, planner=PlannerSettings(planner="rollout"), views=ViewSpaceSettings(
+    CONFIG,
+    planner=PlannerSettings(planner="rollout"),
+    views=ViewSpaceSettings(
         view_space="annulus", annulus_radii=3, annulus_angles=16, annulus_headings=4
     ),
 )
 
 
-def test_free_views_are_in_the_bag_with_distance_and_turn_and_replay_and_analysis_use_them(tmp_path):
+def test_free_views_are_in_the_bag_with_distance_and_turn_and_replay_and_analysis_use_them(
+    tmp_path,
+):
     path = write(tmp_path / "bag", messages(FREE))
     simulation, _ = finished(FREE)
     analysis = analyse(Bag(path))
     assert any(step.view.turn for step in simulation.judge.steps)
     assert [step.view for step in analysis.steps] == [step.view for step in simulation.judge.steps]
-    assert [view.coverage for view in analysis.judge.views] == [view.coverage for view in simulation.judge.views]
+    assert [view.coverage for view in analysis.judge.views] == [
+        view.coverage for view in simulation.judge.views
+    ]
     assert [view.travelled for view in analysis.judge.views] == pytest.approx(
         [view.travelled for view in simulation.judge.views]
     )
     for step in analysis.steps:
-        assert step.candidates.polar == pytest.approx(simulation.judge.space.candidates.polar, abs=1e-5)
+        assert step.candidates.polar == pytest.approx(
+            simulation.judge.space.candidates.polar, abs=1e-5
+        )
     decisions = replayed(path)
     assert [one.choice.view for one in decisions] == [step.view for step in simulation.judge.steps]
     assert not any(one.choice.differs for one in decisions)
     table = replay_table(decisions)
-    assert table.column("distance") == table.column("replayed_distance") == [
-        step.view.distance for step in simulation.judge.steps
-    ]
+    assert (
+        table.column("distance")
+        == table.column("replayed_distance")
+        == [step.view.distance for step in simulation.judge.steps]
+    )
     (views,) = [table for table in analysis_tables(analysis) if table.name == "views"]
-    assert views.column("turn_deg") == [math.degrees(step.view.turn) for step in simulation.judge.steps]
+    assert views.column("turn_deg") == [
+        math.degrees(step.view.turn) for step in simulation.judge.steps
+    ]
     on_circle = replayed(path, nbv_planner={"view_space": "circle"})
     assert all(one.choice.view.distance == 10.0 for one in on_circle)
 

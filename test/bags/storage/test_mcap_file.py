@@ -1,4 +1,6 @@
-"""MCAP: the same messages as rosbags reads, and of damaged files what comes before the damage, in bounded memory."""
+"""MCAP: the same messages as rosbags reads, and of damaged files what comes before the damage, in
+bounded memory.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,9 @@ def text(value: str) -> bytes:
     return struct.pack("<I", len(value)) + value.encode()
 
 
-SCHEMA = record(3, struct.pack("<H", 1) + text("std_msgs/msg/String") + text("ros2msg") + text("string data"))
+SCHEMA = record(
+    3, struct.pack("<H", 1) + text("std_msgs/msg/String") + text("ros2msg") + text("string data")
+)
 CHANNEL = record(4, struct.pack("<HH", 7, 1) + text("/talk") + text("cdr") + struct.pack("<I", 0))
 
 
@@ -97,7 +101,9 @@ def chunk(content: bytes, method: str = "", *, size: int | None = None, crc: int
 
 
 def file(*records: bytes) -> bytes:
-    return MCAP_MAGIC + record(1, text("ros2") + text("")) + b"".join(records) + record(15, b"\0" * 4)
+    return (
+        MCAP_MAGIC + record(1, text("ros2") + text("")) + b"".join(records) + record(15, b"\0" * 4)
+    )
 
 
 @pytest.mark.parametrize("claim", [2**30, 2**40, 2**63 - 1, 2**64 - 1])
@@ -122,7 +128,9 @@ def test_a_packed_bomb_is_not_unpacked_beyond_the_limit(method):
     tracemalloc.stop()
     assert [data for _, _, data in found] == [b"good"]
     assert peak < LONGEST
-    found, remarks = read(file(chunk(packed, method, size=2 * LONGEST), SCHEMA, CHANNEL, message(b"good")))
+    found, remarks = read(
+        file(chunk(packed, method, size=2 * LONGEST), SCHEMA, CHANNEL, message(b"good"))
+    )
     assert [data for _, _, data in found] == [b"good"]
     assert any("holds" in remark for remark in remarks)
 
@@ -155,7 +163,9 @@ def test_a_chunk_that_fails_its_checksum_is_left_out_and_the_next_one_read():
 
 
 def test_zeros_behind_the_last_record_end_a_file_at_once_however_many(tmp_path):
-    """Space that a file system had reserved when the power went; 10 TB of it, record by record, would take weeks."""
+    """Space that a file system had reserved when the power went; 10 TB of it, record by record,
+    would take weeks.
+    """
     path = tmp_path / "f.mcap"
     with path.open("wb") as sparse:
         sparse.write(MCAP_MAGIC + SCHEMA + CHANNEL + message(b"good"))
@@ -165,18 +175,24 @@ def test_zeros_behind_the_last_record_end_a_file_at_once_however_many(tmp_path):
     with path.open("rb") as stream:
         found = plain(McapFile(stream, path.name, remarks, 10**13).messages(lambda topic: True))
     assert [data for _, _, data in found] == [b"good"]
-    assert remarks.lines() == [f"f.mcap: holds zeros in place of records: the rest is left out (at byte {end})"]
+    assert remarks.lines() == [
+        f"f.mcap: holds zeros in place of records: the rest is left out (at byte {end})"
+    ]
 
 
-@pytest.mark.parametrize("filler", [bytes(9), record(1, b""), record(7, b"")], ids=["zeros", "header", "index"])
+@pytest.mark.parametrize(
+    "filler", [bytes(9), record(1, b""), record(7, b"")], ids=["zeros", "header", "index"]
+)
 def test_a_chunk_of_empty_records_is_left_out_at_the_first(filler):
     inner = SCHEMA + CHANNEL + message(b"before") + filler * 300_000 + message(b"behind")
     bomb = chunk(_packed(inner, "zstd"), "zstd", size=len(inner))
     assert len(bomb) < 20_000
     found, remarks = read(file(*[bomb] * 30, chunk(message(b"good"))))
     assert [data for _, _, data in found] == [b"before"] * 30 + [b"good"]
-    assert remarks == [f"f.mcap: a chunk holds a record of kind {filler[0]}, which belongs in none: its rest is left "
-                       "out (30 times, first at byte 29)"]  # fmt: skip
+    assert remarks == [
+        f"f.mcap: a chunk holds a record of kind {filler[0]}, which belongs in none: its rest is"
+        " left out (30 times, first at byte 29)"
+    ]
 
 
 def test_chunks_that_grow_beyond_all_measure_are_left_out(monkeypatch):
@@ -184,7 +200,9 @@ def test_chunks_that_grow_beyond_all_measure_are_left_out(monkeypatch):
     inner = SCHEMA + CHANNEL + message(b"x" * 30_000)
     found, remarks = read(file(*[chunk(_packed(inner, "zstd"), "zstd", size=len(inner))] * 9))
     assert len(found) == 4
-    assert remarks[0].startswith("f.mcap: its chunks have more than 1000 times its size decompressed: left out from")
+    assert remarks[0].startswith(
+        "f.mcap: its chunks have more than 1000 times its size decompressed: left out from"
+    )
 
 
 @pytest.mark.parametrize("kind", [2, 15])
@@ -197,30 +215,45 @@ def test_an_end_in_the_middle_is_said(whole, kind):
 
 
 def test_more_topics_than_any_system_has_are_left_out():
-    channels = (record(4, struct.pack("<HH", i % 9, 1) + text(f"/{i}") + text("cdr") + struct.pack("<I", 0))
-                for i in range(2 * MOST_TOPICS))  # fmt: skip
-    long = record(4, struct.pack("<HH", 7, 1) + text("/" * 2**21) + text("cdr") + struct.pack("<I", 0))
-    found, remarks = read(file(SCHEMA, CHANNEL, long, message(b"good"), *channels, message(b"good")))
+    channels = (
+        record(4, struct.pack("<HH", i % 9, 1) + text(f"/{i}") + text("cdr") + struct.pack("<I", 0))
+        for i in range(2 * MOST_TOPICS)
+    )
+    long = record(
+        4, struct.pack("<HH", 7, 1) + text("/" * 2**21) + text("cdr") + struct.pack("<I", 0)
+    )
+    found, remarks = read(
+        file(SCHEMA, CHANNEL, long, message(b"good"), *channels, message(b"good"))
+    )
     assert found[0] == ("/talk", 10, b"good")
     assert len(found) == 2
-    assert [remark.partition(" (")[0] for remark in remarks] == ["f.mcap: a record cannot be read: left out"]
+    assert [remark.partition(" (")[0] for remark in remarks] == [
+        "f.mcap: a record cannot be read: left out"
+    ]
     assert f"({MOST_TOPICS + 2} times" in remarks[0]
 
 
 def test_channels_nobody_described_and_methods_nobody_knows_are_remarked_on():
-    found, remarks = read(file(message(b"lost", channel=9), chunk(b"abc", "rot13"), SCHEMA, CHANNEL, message(b"good")))
+    found, remarks = read(
+        file(message(b"lost", channel=9), chunk(b"abc", "rot13"), SCHEMA, CHANNEL, message(b"good"))
+    )
     assert [data for _, _, data in found] == [b"good"]
     assert any("never described" in remark for remark in remarks)
     assert any("rot13" in remark for remark in remarks)
 
 
 def test_something_else_is_no_mcap_file():
-    assert read(b"PK\x03\x04 something else") == ([], ["f.mcap: does not begin as an MCAP file does"])
+    assert read(b"PK\x03\x04 something else") == (
+        [],
+        ["f.mcap: does not begin as an MCAP file does"],
+    )
 
 
 def test_unwanted_topics_are_not_given(whole):
     remarks = Remarks()
-    wanted = McapFile(io.BytesIO(whole), "f", remarks).messages(lambda topic: topic.name == "/surface")
+    wanted = McapFile(io.BytesIO(whole), "f", remarks).messages(
+        lambda topic: topic.name == "/surface"
+    )
     found: list[RawMessage] = list(wanted)
     assert plain(found) == [entry for entry in RECORDED if entry[0] == "/surface"]
     assert remarks.lines() == []

@@ -52,12 +52,10 @@ def test_a_journal_of_a_killed_recorder_is_put_right_in_a_copy(file, tmp_path):
     import sys
 
     script = (
-        "import os, sqlite3, sys\n"
-        "db = sqlite3.connect(sys.argv[1]); db.execute('PRAGMA cache_size = 5')\n"
-        "db.execute('BEGIN')\n"
-        "for i in range(500): db.execute('INSERT INTO messages(topic_id, timestamp, data) VALUES (1, ?, ?)',"
-        " (i, b'x' * 3000))\n"
-        "os.kill(os.getpid(), 9)\n"
+        "import os, sqlite3, sys\ndb = sqlite3.connect(sys.argv[1]); db.execute('PRAGMA cache_size"
+        " = 5')\ndb.execute('BEGIN')\nfor i in range(500): db.execute('INSERT INTO"
+        " messages(topic_id, timestamp, data) VALUES (1, ?, ?)', (i, b'x' *"
+        " 3000))\nos.kill(os.getpid(), 9)\n"
     )
     assert subprocess.run([sys.executable, "-c", script, str(file)], check=False).returncode == -9
     journal = file.with_name(file.name + "-journal")
@@ -79,15 +77,27 @@ def test_rows_that_are_no_messages_are_left_out(file):
 
 
 def test_pages_that_refer_to_each_other_in_a_circle_end(tmp_path):
-    """The pages of the upper level all name the same one below, level by level: 100^5 rows, of them none wanted."""
+    """The pages of the upper level all name the same one below, level by level: 100^5 rows, of them
+    none wanted.
+    """
     file = tmp_path / "round.db3"
     with closing(sqlite3.connect(file)) as database, database:
-        database.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT)")
-        database.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data)")
-        database.execute("INSERT INTO topics VALUES (1, '/scan', 'sensor_msgs/msg/LaserScan', 'cdr')")
+        database.execute(
+            "CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format"
+            " TEXT)"
+        )
+        database.execute(
+            "CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER,"
+            " data)"
+        )
+        database.execute(
+            "INSERT INTO topics VALUES (1, '/scan', 'sensor_msgs/msg/LaserScan', 'cdr')"
+        )
         rows = ((number, 1, number, bytes(40)) for number in range(1, 200_000))
         database.executemany("INSERT INTO messages VALUES (?, ?, ?, ?)", rows)
-        (root,) = database.execute("SELECT rootpage FROM sqlite_master WHERE name = 'messages'").fetchone()
+        (root,) = database.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = 'messages'"
+        ).fetchone()
     content = bytearray(file.read_bytes())
     (size,) = struct.unpack_from(">H", content, 16)
     repeat_first_child(content, size, root)
@@ -124,19 +134,32 @@ def test_a_view_in_place_of_a_table_is_refused(tmp_path):
     """A view could give rows without end."""
     file = tmp_path / "evil.db3"
     with closing(sqlite3.connect(file)) as database, database:
-        database.execute("CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)")
-        database.execute("CREATE VIEW messages AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n) "
-                         "SELECT id, 1 AS topic_id, id AS timestamp, x'00' AS data FROM n")  # fmt: skip
+        database.execute(
+            "CREATE TABLE topics(id INTEGER, name TEXT, type TEXT, serialization_format TEXT)"
+        )
+        database.execute(
+            "CREATE VIEW messages AS WITH RECURSIVE n(id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM"
+            " n) SELECT id, 1 AS topic_id, id AS timestamp, x'00' AS data FROM n"
+        )
     assert read(file) == (
-        [], ["evil.db3: is damaged (no tables 'topics' and 'messages'): what comes behind is left out"]
+        [],
+        ["evil.db3: is damaged (no tables 'topics' and 'messages'): what comes behind is left out"],
     )
 
 
 def test_older_tables_without_hashes_are_read(tmp_path):
     file = tmp_path / "old.db3"
     with closing(sqlite3.connect(file)) as database, database:
-        database.execute("CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format TEXT)")
-        database.execute("CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER, data)")
-        database.execute("INSERT INTO topics VALUES (1, '/scan', 'sensor_msgs/msg/LaserScan', 'cdr')")
+        database.execute(
+            "CREATE TABLE topics(id INTEGER PRIMARY KEY, name TEXT, type TEXT, serialization_format"
+            " TEXT)"
+        )
+        database.execute(
+            "CREATE TABLE messages(id INTEGER PRIMARY KEY, topic_id INTEGER, timestamp INTEGER,"
+            " data)"
+        )
+        database.execute(
+            "INSERT INTO topics VALUES (1, '/scan', 'sensor_msgs/msg/LaserScan', 'cdr')"
+        )
         database.execute("INSERT INTO messages VALUES (1, 1, 77, x'0102')")
     assert read(file) == ([("/scan", 77, b"\x01\x02")], [])

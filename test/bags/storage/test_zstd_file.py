@@ -1,4 +1,6 @@
-"""Files packed as a whole: what comes out is what was packed, as far as it goes and as there is room for."""
+"""Files packed as a whole: what comes out is what was packed, as far as it goes and as there is
+room for.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def test_of_a_cut_file_the_begin_comes_out_and_it_is_said(folder, file):
     assert remark.startswith("bag.db3.zstd: cannot be decompressed further")
 
 
-def test_a_file_that_unpacks_to_more_than_there_is_room_for_fills_at_most_half_of_it(folder, file, monkeypatch):
+def test_a_file_that_unpacks_to_more_than_there_is_room_for_fills_at_most_half_of_it(
+    folder, file, monkeypatch
+):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=5_000_000))
     remarks = Remarks()
     with unpacked(file, remarks) as plain:
@@ -68,4 +72,6 @@ def test_a_file_that_is_damaged_from_the_begin_is_left_out(file, content):
     file.write_bytes(content)
     remarks = Remarks()
     assert open_storage(file, remarks) is None
-    assert remarks.lines() == ["bag.db3.zstd: is no MCAP and no SQLite file, not even in its first bytes: left out"]
+    assert remarks.lines() == [
+        "bag.db3.zstd: is no MCAP and no SQLite file, not even in its first bytes: left out"
+    ]

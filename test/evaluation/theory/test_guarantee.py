@@ -23,26 +23,49 @@ SCHEDULE = MapperSettings(confidence="schedule")
 SCENE = Scene(pixel_size=1.0)
 
 
-def average_regret(rounds: int, nu: float, kernel: PeriodicMatern, mapper: MapperSettings, noise_std: float) -> float:
-    """Bound of R(T)/T from the printed formulas, with k(0) and the corrections of docs/explanation/theory.md."""
+def average_regret(
+    rounds: int, nu: float, kernel: PeriodicMatern, mapper: MapperSettings, noise_std: float
+) -> float:
+    """Bound of R(T)/T from the printed formulas, with k(0) and the corrections of
+    docs/explanation/theory.md.
+    """
     scale = SCENE.radius_max * 2.0 * SCENE.simple_half_width / SCENE.pixel_size**2
     variance = kernel.variance
     first = 2.0 * scale * math.sqrt(3.0 * variance / math.log(1.0 + variance / noise_std**2))
-    spectrum = float(fourier_coefficients(kernel, 1)[0]) / variance * (2.0 * nu / kernel.length_scale**2) ** (nu + 0.5)
-    third = 2.0 * 4.0 ** (nu + 0.5) * spectrum * (1.0 + kernel.length_scale**2 / (8.0 * nu)) ** (nu + 0.5)
+    spectrum = (
+        float(fourier_coefficients(kernel, 1)[0])
+        / variance
+        * (2.0 * nu / kernel.length_scale**2) ** (nu + 0.5)
+    )
+    third = (
+        2.0
+        * 4.0 ** (nu + 0.5)
+        * spectrum
+        * (1.0 + kernel.length_scale**2 / (8.0 * nu)) ** (nu + 0.5)
+    )
     power, relative = 2.0 * nu + 1.0, noise_std**2 / variance
     logarithm = math.log(1.0 + rounds / relative)
-    capacity = (third / relative * rounds) ** (1.0 / power) * logarithm ** (1.0 - 1.0 / power) + logarithm
+    capacity = (third / relative * rounds) ** (1.0 / power) * logarithm ** (
+        1.0 - 1.0 / power
+    ) + logarithm
     beta = scheduled_beta(rounds, mapper.delta, mapper.schedule_a, mapper.schedule_b)
-    return (first * math.sqrt(rounds * beta * capacity) + scale * math.pi**2 / math.sqrt(3.0)) / rounds
+    return (
+        first * math.sqrt(rounds * beta * capacity) + scale * math.pi**2 / math.sqrt(3.0)
+    ) / rounds
 
 
 @given(
-    nu=st.sampled_from([1.5, 2.5]), length=st.floats(0.1, 1.5), std=st.floats(0.3, 3.0), noise=st.floats(0.05, 0.5),
-    delta=st.floats(0.001, 0.5), epsilon=st.floats(20.0, 3000.0),
+    nu=st.sampled_from([1.5, 2.5]),
+    length=st.floats(0.1, 1.5),
+    std=st.floats(0.3, 3.0),
+    noise=st.floats(0.05, 0.5),
+    delta=st.floats(0.001, 0.5),
+    epsilon=st.floats(20.0, 3000.0),
 )
 @settings(max_examples=60, deadline=None)
-def test_it_is_the_smallest_round_after_which_the_average_is_below_epsilon(nu, length, std, noise, delta, epsilon):
+def test_it_is_the_smallest_round_after_which_the_average_is_below_epsilon(
+    nu, length, std, noise, delta, epsilon
+):
     kernel = PeriodicMatern({1.5: "3/2", 2.5: "5/2"}[nu], length, std)
     mapper = dataclasses.replace(SCHEDULE, delta=delta)
     found = near_optimal_by(SCENE, kernel, mapper, noise, epsilon)
@@ -53,9 +76,14 @@ def test_it_is_the_smallest_round_after_which_the_average_is_below_epsilon(nu, l
 
 
 def test_it_grows_with_what_is_asked_for():
-    by_epsilon = [near_optimal_by(SCENE, PeriodicMatern(), SCHEDULE, 0.2, epsilon) for epsilon in (100.0, 10.0, 1.0)]
+    by_epsilon = [
+        near_optimal_by(SCENE, PeriodicMatern(), SCHEDULE, 0.2, epsilon)
+        for epsilon in (100.0, 10.0, 1.0)
+    ]
     by_delta = [
-        near_optimal_by(SCENE, PeriodicMatern(), dataclasses.replace(SCHEDULE, delta=delta), 0.2, 10.0)
+        near_optimal_by(
+            SCENE, PeriodicMatern(), dataclasses.replace(SCHEDULE, delta=delta), 0.2, 10.0
+        )
         for delta in (0.1, 0.01)
     ]
     assert by_epsilon == sorted(by_epsilon)
@@ -65,13 +93,17 @@ def test_it_grows_with_what_is_asked_for():
 
 
 PROVED = EpisodeConfig(
-    planner=PlannerSettings(planner="greedy", objective="U", revisit_radius=0.0), mapper=SCHEDULE,
+    planner=PlannerSettings(planner="greedy", objective="U", revisit_radius=0.0),
+    mapper=SCHEDULE,
     robust=RobustSettings(robust=False),
 )
 UNPROVED = {
-    "planner": dataclasses.replace(PROVED.planner, objective="UP"), "mapper": MapperSettings(),
-    "robust": RobustSettings(), "kernel": KernelSettings(smoothness="1/2"),
-    "views": ViewSpaceSettings(blocked_arcs=(0.0, 1.0)), "ground": GroundSettings(robot_radius=0.5),
+    "planner": dataclasses.replace(PROVED.planner, objective="UP"),
+    "mapper": MapperSettings(),
+    "robust": RobustSettings(),
+    "kernel": KernelSettings(smoothness="1/2"),
+    "views": ViewSpaceSettings(blocked_arcs=(0.0, 1.0)),
+    "ground": GroundSettings(robot_radius=0.5),
 }
 
 

@@ -20,7 +20,11 @@ from nbv_bench.experiments.theory import (
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.kernels import PeriodicMatern, fourier_coefficients
 
-KERNELS = [PeriodicMatern(nu, length, std) for nu in ("1/2", "3/2", "5/2") for length, std in ((0.2, 1.5), (1.0, 1.0))]
+KERNELS = [
+    PeriodicMatern(nu, length, std)
+    for nu in ("1/2", "3/2", "5/2")
+    for length, std in ((0.2, 1.5), (1.0, 1.0))
+]
 
 
 @given(st.lists(st.floats(0.0, 6.28), min_size=1, max_size=12), st.floats(0.05, 2.0))
@@ -36,8 +40,12 @@ def test_gain_is_the_sum_of_what_each_measurement_tells_given_those_before(angle
 
 
 def test_gain_of_one_and_of_repeated_measurements():
-    assert information_gain(PeriodicMatern(), np.array([1.0]), 0.5) == pytest.approx(0.5 * math.log(1 + 2.25 / 0.25))
-    assert information_gain(PeriodicMatern(), np.full(7, 1.0), 0.5) == pytest.approx(0.5 * math.log(1 + 7 * 9.0))
+    assert information_gain(PeriodicMatern(), np.array([1.0]), 0.5) == pytest.approx(
+        0.5 * math.log(1 + 2.25 / 0.25)
+    )
+    assert information_gain(PeriodicMatern(), np.full(7, 1.0), 0.5) == pytest.approx(
+        0.5 * math.log(1 + 7 * 9.0)
+    )
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
@@ -49,7 +57,8 @@ def test_greedy_gains_are_the_gains_of_a_plain_greedy_choice(kernel):
         gains = [information_gain(kernel, np.array([*chosen, x]), 0.2) for x in grid]
         expected.append(max(gains))
         chosen.append(grid[int(np.argmax(np.round(gains, 9)))])
-    np.testing.assert_allclose(greedy_capacity(kernel, 6, 0.2, 40), expected, rtol=1e-3)  # ties may go either way
+    # ties may go either way
+    np.testing.assert_allclose(greedy_capacity(kernel, 6, 0.2, 40), expected, rtol=1e-3)
 
 
 def test_greedy_is_within_its_factor_of_the_best_set():
@@ -65,19 +74,26 @@ def test_capacity_lies_between_the_greedy_gain_and_the_bounds(kernel, noise_std)
     gains = greedy_capacity(kernel, 60, noise_std)
     for rounds in (1, 2, 5, 20, 60):
         spectral = spectral_capacity_bound(kernel, rounds, noise_std)
-        # greedy / (1 - 1/e) is at least the capacity of the grid only; the capacity itself is at least the greedy gain
+        # greedy / (1 - 1/e) is at least the capacity of the grid only; the capacity itself is at
+        # least the greedy gain
         assert gains[rounds - 1] <= spectral <= capacity_constants(kernel, noise_std).bound(rounds)
 
 
 @settings(max_examples=50)
-@given(st.sampled_from(KERNELS), st.lists(st.floats(0.0, 6.28), min_size=1, max_size=30), st.floats(0.05, 1.0))
+@given(
+    st.sampled_from(KERNELS),
+    st.lists(st.floats(0.0, 6.28), min_size=1, max_size=30),
+    st.floats(0.05, 1.0),
+)
 def test_no_set_of_measurements_gains_more_than_the_bound(kernel, angles, noise_std):
     gain = information_gain(kernel, np.array(angles), noise_std)
     assert gain <= spectral_capacity_bound(kernel, len(angles), noise_std) * (1 + 1e-9)
 
 
 def eigenvalues(kernel: PeriodicMatern, count: int) -> np.ndarray:
-    """Largest eigenvalues of the operator with the uniform probability: each coefficient but the first twice."""
+    """Largest eigenvalues of the operator with the uniform probability: each coefficient but the
+    first twice.
+    """
     s = fourier_coefficients(kernel, count)
     return np.concatenate([s[:1], np.repeat(s[1:], 2)])[:count]
 
@@ -114,7 +130,9 @@ def test_both_conventions_of_the_spectrum_sum_to_the_variance_with_their_own_con
     ours, printed = capacity_constants(kernel, 0.2), printed_capacity_constants(kernel, 0.2)
     base, k = 2 * nu / kernel.length_scale**2, np.arange(4.0)
     np.testing.assert_allclose(ours.c_1 * (base + k**2) ** -(nu + 0.5), s, rtol=1e-9)
-    assert np.abs(printed.c_1 * (base + (k / (2 * math.pi)) ** 2) ** -(nu + 0.5) / s - 1).max() > 0.5
+    assert (
+        np.abs(printed.c_1 * (base + (k / (2 * math.pi)) ** 2) ** -(nu + 0.5) / s - 1).max() > 0.5
+    )
 
 
 @pytest.mark.parametrize("nu", ["1/2", "3/2", "5/2"])

@@ -37,8 +37,14 @@ def test_printed_second_constant_is_less_than_what_it_has_to_cover():
     assert printed_regret_bound(SCENE, 0.2).c_2 < series < regret_bound(SCENE, 1.0, 0.2).c_2
 
 
-@given(st.lists(st.floats(0.0, 6.28), min_size=1, max_size=15), st.floats(0.1, 1.0), st.floats(0.3, 3.0))
-def test_variances_at_the_measured_angles_are_bounded_by_the_information_gain(angles, noise_std, std):
+@given(
+    st.lists(st.floats(0.0, 6.28), min_size=1, max_size=15),
+    st.floats(0.1, 1.0),
+    st.floats(0.3, 3.0),
+)
+def test_variances_at_the_measured_angles_are_bounded_by_the_information_gain(
+    angles, noise_std, std
+):
     """Lemma 2-5b for any k(0), and the printed form (k(0) = 1) where it applies."""
     kernel, angle, total = PeriodicMatern("5/2", 0.2, std), np.array(angles), 0.0
     for t in range(len(angles)):

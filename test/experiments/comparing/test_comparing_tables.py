@@ -20,10 +20,15 @@ from nbv_planner.report.tables import MeanInterval
 
 
 def run(label: str, figures: dict[tuple[str, int], float]) -> ComparedRun:
-    return ComparedRun(label, compared_episodes([
-        {"object": name, "seed": seed, "curve": [0.5], "true": True, "T": value}
-        for (name, seed), value in figures.items()
-    ]))
+    return ComparedRun(
+        label,
+        compared_episodes(
+            [
+                {"object": name, "seed": seed, "curve": [0.5], "true": True, "T": value}
+                for (name, seed), value in figures.items()
+            ]
+        ),
+    )
 
 
 FIRST = run("a", {("star", 0): 10.0, ("star", 1): 14.0, ("star", 2): 11.0, ("moon", 0): 5.0})
@@ -68,7 +73,9 @@ def test_means_are_per_run():
     assert len({line.count(",") for line in csv}) == 1
 
 
-@pytest.mark.parametrize("content", ["[]", "{", "{}", '{"views": 5, "metrics": {}}', '{"views": [{}], "metrics": {}}'])
+@pytest.mark.parametrize(
+    "content", ["[]", "{", "{}", '{"views": 5, "metrics": {}}', '{"views": [{}], "metrics": {}}']
+)
 def test_an_episode_file_that_is_none_is_refused(tmp_path, content):
     (tmp_path / "episode.json").write_text(content)
     with pytest.raises(ResultsError, match=r"episode\.json"):
@@ -77,12 +84,21 @@ def test_an_episode_file_that_is_none_is_refused(tmp_path, content):
 
 def test_an_episode_folder_is_read(tmp_path):
     views = [{"coverage": 0.4, "travelled": 3.0}, {"coverage": 0.7, "travelled": 8.0}]
-    record = {"config": {"object": "star"}, "seed": 3, "views": views, "metrics": {"T": 2, "T95": None, "rec": 0.7}}
+    record = {
+        "config": {"object": "star"},
+        "seed": 3,
+        "views": views,
+        "metrics": {"T": 2, "T95": None, "rec": 0.7},
+    }
     (tmp_path / "episode.json").write_text(json.dumps(record))
     (found,) = compared_runs(str(tmp_path), "run", lambda path: pytest.fail("no bag"))
     (episode,) = found.episodes.to_dict("records")
     assert (episode["object"], episode["seed"], episode["curve"]) == ("star", 3, [0.4, 0.7])
-    known = {name: value for name, value in episode.items() if isinstance(value, float) and not math.isnan(value)}
+    known = {
+        name: value
+        for name, value in episode.items()
+        if isinstance(value, float) and not math.isnan(value)
+    }
     assert known == {"T": 2.0, "rec": 0.7, "travelled": 8.0}
 
 

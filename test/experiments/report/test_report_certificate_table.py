@@ -15,7 +15,9 @@ from nbv_bench.experiments.summary.sweep_tables import certificate_table
 def covered(coverages, *, target=0.95, planner="A", shape="square:a", seed=0):
     """Episode that ended COVERED after views with these coverages."""
     made = episode(planner, shape, protocol="sensor", seed=seed, views=len(coverages))
-    made["views"] = [{**view, "coverage": c} for view, c in zip(made["views"], coverages, strict=True)]
+    made["views"] = [
+        {**view, "coverage": c} for view, c in zip(made["views"], coverages, strict=True)
+    ]
     return {**made, "termination": {"reason": "COVERED", "target_coverage": target}}
 
 
@@ -34,7 +36,9 @@ def by_class(table):
 
 
 def test_claims_are_counted_and_their_lateness_is_averaged_where_they_held():
-    rows = by_class(certificate_table(compared([*CLAIMS, covered([0.5, 0.96], shape="random:gp:3")])))
+    rows = by_class(
+        certificate_table(compared([*CLAIMS, covered([0.5, 0.96], shape="random:gp:3")]))
+    )
     assert list(rows) == ["all", "square", "random"]
     everything = rows["all"]
     assert (everything["episodes"], everything["claims"], everything["held"]) == (6, 5, 4)

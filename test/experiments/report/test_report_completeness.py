@@ -1,4 +1,6 @@
-"""Completeness in the tables, relative to the planner that knows the object and has the same target."""
+"""Completeness in the tables, relative to the planner that knows the object and has the same
+target.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,13 @@ def report_of(episodes, targets):
 
 
 EPISODES = [
-    case for shape, own in (("square:a", 6), ("square:b", None))
-    for case in (made(COMPLETE, shape, 4, views_95=8), made(POINTS, shape, 5), made("A", shape, own, views_95=6))
+    case
+    for shape, own in (("square:a", 6), ("square:b", None))
+    for case in (
+        made(COMPLETE, shape, 4, views_95=8),
+        made(POINTS, shape, 5),
+        made("A", shape, own, views_95=6),
+    )
 ]
 
 
@@ -37,7 +44,8 @@ def test_each_figure_is_relative_to_the_planner_that_knows_the_object_and_has_it
     report = report_of(EPISODES, {COMPLETE: "completeness", POINTS: "points"})
     own = report.cases[report.cases["planner"] == "A"]
     np.testing.assert_equal(list(own["c95_rel_percent"]), [150.0, math.nan])  # of 4 views
-    assert list(own["t95_rel_percent"]) == [150.0, 150.0]  # of 4 views, those of the other reference
+    # of 4 views, those of the other reference
+    assert list(own["t95_rel_percent"]) == [150.0, 150.0]
     assert report.reference == POINTS
 
 
@@ -51,9 +59,17 @@ def test_with_one_reference_both_are_relative_to_it():
 def test_every_table_that_has_coverage_has_completeness():
     report = report_of(EPISODES, {COMPLETE: "completeness", POINTS: "points"})
     tables = {table.name: table for table in report_tables(report)}
-    found = {name for name, table in tables.items() if "c95_rel_percent" in {column.name for column in table.columns}}
+    found = {
+        name
+        for name, table in tables.items()
+        if "c95_rel_percent" in {column.name for column in table.columns}
+    }
     assert found == {"planners", "objects", "paired_objects", "timing"}
-    assert {row[1] for row in tables["paired"].rows} >= {"c95_rel_percent", "completeness_percent", "accuracy_percent"}
+    assert {row[1] for row in tables["paired"].rows} >= {
+        "c95_rel_percent",
+        "completeness_percent",
+        "accuracy_percent",
+    }
     row = next(row for row in tables["objects"].records() if row["algorithm"] == "A")
     assert (row["c95_rel_percent"].mean, row["c95_not_reached"]) == (150.0, 1)
     planner = next(row for row in tables["planners"].records() if row["algorithm"] == "A")
@@ -61,9 +77,17 @@ def test_every_table_that_has_coverage_has_completeness():
 
 
 def test_results_of_versions_without_completeness_are_still_read():
-    old = [episode(planner, "square:a", protocol="sensor", seed=seed) for planner in (POINTS, "A") for seed in (0, 1)]
-    assert compared(old)[["C95", "completeness", "accuracy", "c95_rel_percent"]].isna().all(axis=None)
-    tables = {table.name: table for table in report_tables(sweep_report(results(old, sweep_of(old))))}
+    old = [
+        episode(planner, "square:a", protocol="sensor", seed=seed)
+        for planner in (POINTS, "A")
+        for seed in (0, 1)
+    ]
+    assert (
+        compared(old)[["C95", "completeness", "accuracy", "c95_rel_percent"]].isna().all(axis=None)
+    )
+    tables = {
+        table.name: table for table in report_tables(sweep_report(results(old, sweep_of(old))))
+    }
     row = rows(tables["objects"])["A"]
     assert row["c95_not_reached"] is None
     assert row["c95_rel_percent"].cases == 0
@@ -72,7 +96,11 @@ def test_results_of_versions_without_completeness_are_still_read():
 
 def test_a_claim_of_completeness_is_judged_by_the_completeness():
     claim = made("A", "square:a", 2)
-    views = [{**claim["views"][0], "coverage": 0.5, "completeness": part} for part in (0.8, 0.95, 0.97)]
+    views = [
+        {**claim["views"][0], "coverage": 0.5, "completeness": part} for part in (0.8, 0.95, 0.97)
+    ]
     ended = {"reason": "COVERED", "target_coverage": 0.95, "completeness_tau": 0.3}
-    (row, *_) = certificate_table(compared([{**claim, "views": views, "termination": ended}])).records()
+    row, *_ = certificate_table(
+        compared([{**claim, "views": views, "termination": ended}])
+    ).records()
     assert (row["claims"], row["held"], row["views_late"].mean) == (1, 1, 1.0)

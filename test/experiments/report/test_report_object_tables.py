@@ -14,14 +14,18 @@ from nbv_bench.experiments.summary.sweep_report import sweep_report
 from nbv_bench.experiments.summary.sweep_tables import object_table, paired_object_table
 from nbv_planner.world.objects import OBJECT_SETS
 
-# Views to 95 % of planner A on three objects of one class and two of another; the reference takes 4 everywhere.
+# Views to 95 % of planner A on three objects of one class and two of another; the reference takes 4
+# everywhere.
 VIEWS = {"square:a": 4, "square:b": 6, "square:c": 8, "random:gp:1": 5, "random:gp:2": None}
 
 
 def episodes():
     found = []
     for shape, views in VIEWS.items():
-        found += [episode(REFERENCE, shape, views_95=4), episode("A", shape, views_95=views, regret=2.0)]
+        found += [
+            episode(REFERENCE, shape, views_95=4),
+            episode("A", shape, views_95=views, regret=2.0),
+        ]
         found.append(episode("B", shape, views_95=4, regret=1.0))
     return found
 
@@ -47,9 +51,17 @@ def test_each_class_has_its_mean_and_an_interval_over_its_objects():
 
 
 def test_seeds_of_an_object_are_averaged_first():
-    cases = [episode(p, shape, views_95=v if p == "A" else 4, seed=seed)
-             for shape, by_seed in {"one": (4, 6), "two": (8, 8), "three": (4, 4), "four": (6, 8)}.items()
-             for seed, v in enumerate(by_seed) for p in (REFERENCE, "A")]
+    cases = [
+        episode(p, shape, views_95=v if p == "A" else 4, seed=seed)
+        for shape, by_seed in {
+            "one": (4, 6),
+            "two": (8, 8),
+            "three": (4, 4),
+            "four": (6, 8),
+        }.items()
+        for seed, v in enumerate(by_seed)
+        for p in (REFERENCE, "A")
+    ]
     found = by_class(object_table(compared(cases), "objects"), "A")["all"]["t95_rel_percent"]
     values = [125.0, 200.0, 100.0, 175.0]
     assert found.mean == pytest.approx(150.0)
@@ -59,7 +71,9 @@ def test_seeds_of_an_object_are_averaged_first():
 def test_optimum_has_a_column_where_it_is_known():
     table = object_table(compared(episodes()), "objects")
     assert "t95_optimum_percent" not in [column.name for column in table.columns]
-    percent = [10.0 * n if e["case"]["planner"] == "A" else math.nan for n, e in enumerate(episodes())]
+    percent = [
+        10.0 * n if e["case"]["planner"] == "A" else math.nan for n, e in enumerate(episodes())
+    ]
     table = object_table(compared(episodes()).assign(t95_optimum_percent=percent), "objects")
     of_a, of_b = (by_class(table, planner)["all"]["t95_optimum_percent"] for planner in "AB")
     assert of_a.mean == pytest.approx(np.nanmean(percent))

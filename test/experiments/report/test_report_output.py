@@ -25,10 +25,16 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_every_table_and_picture_has_both_formats(tmp_path):
     write_report(tmp_path / "new" / "deep", [TABLE], [PICTURE], PAGE, bench=None)
     found = files(tmp_path / "new" / "deep")
-    assert json.loads(found.pop("report.json")) == {"bench": None, "tables": {"sizes": TABLE.to_json()}}
+    assert json.loads(found.pop("report.json")) == {
+        "bench": None,
+        "tables": {"sizes": TABLE.to_json()},
+    }
     assert found == {
-        "report.html": PAGE.encode(), "tables/sizes.csv": b"name\na\n",
-        "tables/sizes.md": TABLE.to_markdown().encode(), "figures/curve.png": b"png", "figures/curve.svg": b"svg",
+        "report.html": PAGE.encode(),
+        "tables/sizes.csv": b"name\na\n",
+        "tables/sizes.md": TABLE.to_markdown().encode(),
+        "figures/curve.png": b"png",
+        "figures/curve.svg": b"svg",
     }
 
 
@@ -40,7 +46,12 @@ def test_report_replaces_an_earlier_one_as_a_whole_and_keeps_the_sweep(tmp_path)
     other = Table("other", "Other", "", TABLE.columns, TABLE.rows)
     write_report(tmp_path, [other], [], PAGE + "\n")
     assert set(files(tmp_path)) == {
-        "manifest.json", "episodes/a.json", "report.html", "report.json", "tables/other.csv", "tables/other.md",
+        "manifest.json",
+        "episodes/a.json",
+        "report.html",
+        "report.json",
+        "tables/other.csv",
+        "tables/other.md",
     }
 
 

@@ -28,7 +28,11 @@ class Reader(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        self.links += [value for name, value in attributes if name in ("src", "href", "srcset", "data", "action")]
+        self.links += [
+            value
+            for name, value in attributes
+            if name in ("src", "href", "srcset", "data", "action")
+        ]
         if tag not in VOID:
             self.open.append(tag)
 
@@ -45,8 +49,14 @@ def page(episodes, failures=(), pictures=(), **sweep):
 
 
 def test_texts_of_others_stay_texts():
-    failure = {"case": episode("<b>X</b>", NASTY)["case"], "error": "</table><i>boom</i>", "traceback": ""}
-    html = page([episode("<b>X</b>", NASTY), episode(REFERENCE, NASTY)], [failure], name="<h1>$title</h1>")
+    failure = {
+        "case": episode("<b>X</b>", NASTY)["case"],
+        "error": "</table><i>boom</i>",
+        "traceback": "",
+    }
+    html = page(
+        [episode("<b>X</b>", NASTY), episode(REFERENCE, NASTY)], [failure], name="<h1>$title</h1>"
+    )
     seen = Reader(html)
     assert not {"script", "b", "i"} & set(seen.tags)
     assert {"<b>X</b>", NASTY, "</table><i>boom</i>", "Sweep <h1>$title</h1>"} <= set(seen.texts)
@@ -62,9 +72,13 @@ def test_nothing_is_loaded_from_elsewhere():
     assert "url(" not in "".join(seen.texts)
 
 
-@pytest.mark.parametrize(("png", "svg", "kind", "content"), [
-    (b"longer", b"short", "svg+xml", b"short"), (b"short", b"longer", "png", b"short"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("png", "svg", "kind", "content"),
+    [
+        (b"longer", b"short", "svg+xml", b"short"),
+        (b"short", b"longer", "png", b"short"),
+    ],
+)
 def test_picture_is_embedded_in_the_smaller_format_with_its_caption(png, svg, kind, content):
     picture = Picture("p", "A < B", "bands & marks", png, svg, folded=True)
     seen = Reader(render_page("t", "l", [Section("s", "S", [picture])]))
@@ -75,7 +89,9 @@ def test_picture_is_embedded_in_the_smaller_format_with_its_caption(png, svg, ki
 
 
 def test_digits_stand_flush_right_and_words_do_not():
-    table = Table("t", "T", "", (Column("a", "word"), Column("b", "number", 1)), (("x", 1.26), ("y", None)))
+    table = Table(
+        "t", "T", "", (Column("a", "word"), Column("b", "number", 1)), (("x", 1.26), ("y", None))
+    )
     html = render_page("t", "l", [Section("s", "S", [table])])
     assert '<th class="number">number</th>' in html
     assert '<td class="number">1.3</td>' in html
@@ -83,11 +99,22 @@ def test_digits_stand_flush_right_and_words_do_not():
 
 
 def test_page_says_what_was_run_and_how_much_is_there():
-    episodes = [episode(p, s, seed=seed) for p in (REFERENCE, "X") for s in ("one", "two") for seed in (0, 1)]
-    failure = {"case": episode("X", "three")["case"], "error": "ContourError: gone", "traceback": ""}
+    episodes = [
+        episode(p, s, seed=seed)
+        for p in (REFERENCE, "X")
+        for s in ("one", "two")
+        for seed in (0, 1)
+    ]
+    failure = {
+        "case": episode("X", "three")["case"],
+        "error": "ContourError: gone",
+        "traceback": "",
+    }
     texts = Reader(page(episodes, [failure])).texts
     assert "8 of 10 cases, 1 failed. 2 objects × 2 planners × 1 protocol × 2 seeds." in texts
-    assert {"Sweep by hand", "ContourError: gone", "numpy", "1.2.3", "Versions", "Planners"} <= set(texts)
+    assert {"Sweep by hand", "ContourError: gone", "numpy", "1.2.3", "Versions", "Planners"} <= set(
+        texts
+    )
     assert any('"seeds": [' in text for text in texts)
 
 

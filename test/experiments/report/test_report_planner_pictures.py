@@ -1,4 +1,6 @@
-"""The picture of the planners: what is drawn where there is no reference, and what N/A stands for."""
+"""The picture of the planners: what is drawn where there is no reference, and what N/A stands
+for.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def reported(episodes):
 
 @pytest.mark.parametrize("known", [[], [episode(REFERENCE, views_95=None)]])
 def test_without_a_reference_to_95_percent_the_number_of_views_is_drawn(drawn, known):
-    report = reported([*known, episode("A", views_95=3), episode("B", views_95=None), episode("C", views_95=6)])
+    report = reported(
+        [*known, episode("A", views_95=3), episode("B", views_95=None), episode("C", views_95=6)]
+    )
     picture = pictures.planner_picture(report, "thesis")
     dots = {dot.label: (dot.mean.mean, dot.note) for dot in drawn["T95 (views)"].dots}
     assert (dots["A"], dots["C"]) == ((3.0, ""), (6.0, ""))
@@ -43,10 +47,16 @@ def test_without_a_reference_to_95_percent_the_number_of_views_is_drawn(drawn, k
 
 
 def test_with_one_its_own_failures_are_named_among_the_reasons_for_a_missing_ratio(drawn):
-    report = reported([
-        episode(REFERENCE, "a", views_95=3), episode(REFERENCE, "b", views_95=None), episode("A", "a", views_95=3),
-        episode("A", "b", views_95=3),
-    ])
+    report = reported(
+        [
+            episode(REFERENCE, "a", views_95=3),
+            episode(REFERENCE, "b", views_95=None),
+            episode("A", "a", views_95=3),
+            episode("A", "b", views_95=3),
+        ]
+    )
     picture = pictures.planner_picture(report, "thesis")
     assert [dot.note for dot in drawn["T95 / T95* (%)"].dots] == ["1 of 2 N/A", "1 of 2 N/A"]
-    assert picture.caption.endswith("N/A: episodes that never reach 95 %, or that have no reference that does.")
+    assert picture.caption.endswith(
+        "N/A: episodes that never reach 95 %, or that have no reference that does."
+    )

@@ -22,7 +22,16 @@ REGRETS = [3.0, 5.0, 4.0, 8.0]
 
 def seeds(planner, regrets, **more):
     return [
-        episode(planner, protocol="sensor", seed=seed, regret=r, views=4, views_95=3 + seed % 2, iou=0.9, **more)
+        episode(
+            planner,
+            protocol="sensor",
+            seed=seed,
+            regret=r,
+            views=4,
+            views_95=3 + seed % 2,
+            iou=0.9,
+            **more,
+        )
         for seed, r in enumerate(regrets)
     ]
 
@@ -83,12 +92,17 @@ def test_times_are_summed_up_over_all_decisions():
     slow = episode("X", views=3)
     for view, milliseconds in zip(slow["views"], (1.0, 2.0, 9.0), strict=True):
         view["milliseconds"] = milliseconds
-    episodes = [slow, episode("X", "two", views=0, views_95=None), episode("Y", views=0, views_95=None)]
+    episodes = [
+        slow,
+        episode("X", "two", views=0, views_95=None),
+        episode("Y", views=0, views_95=None),
+    ]
     reference = [episode(REFERENCE, shape, views_95=2) for shape in ("one", "two")]
     table = timing_table(compared([*episodes, *reference]))
     assert table.rows[0][:4] == ("thesis", "X", 3, 2.0)
     assert table.rows[0][5] == 9.0
-    assert (table.rows[0][6].mean, table.rows[0][7]) == (150.0, 1)  # 3 views for 2 on one object, N/A on the other
+    # 3 views for 2 on one object, N/A on the other
+    assert (table.rows[0][6].mean, table.rows[0][7]) == (150.0, 1)
     assert table.rows[1][:6] == ("thesis", "Y", 0, None, None, None)
     assert (table.rows[1][6].cases, table.rows[1][7]) == (0, 1)
 

@@ -17,7 +17,9 @@ PLANNERS = list(PUBLISHED_NOT_REACHED)
 
 
 def episodes(planners, objects=OBJECT_SETS["thesis"]):
-    return [episode(p, shape, views=4, views_95=4, regret=9.5) for shape in objects for p in planners]
+    return [
+        episode(p, shape, views=4, views_95=4, regret=9.5) for shape in objects for p in planners
+    ]
 
 
 def by_key(table):
@@ -29,14 +31,25 @@ def test_printed_tables_are_whole():
     assert list(first.index) == [("all", planner) for planner in PLANNERS]
     assert len(second) == len(PLANNERS) * 4
     assert first["t95_rel_percent"].iloc[3] == 129.0
-    assert list(second.loc[("polygon", "UP"), ["t95_rel_percent", "avg_individual_regret"]]) == [158.0, 19.94]
+    assert list(second.loc[("polygon", "UP"), ["t95_rel_percent", "avg_individual_regret"]]) == [
+        158.0,
+        19.94,
+    ]
     assert sum(PUBLISHED_NOT_REACHED.values()) == 9
 
 
 def test_difference_is_ours_less_the_published_figure():
     found = by_key(compared_with_thesis(compared(episodes(PLANNERS))))
-    assert found["CSW", "all", "t95_rel_percent"] == (pytest.approx(100.0), 127.0, pytest.approx(-27.0))
-    assert found["UP", "polygon", "avg_individual_regret"] == (pytest.approx(9.5), 19.94, pytest.approx(9.5 - 19.94))
+    assert found["CSW", "all", "t95_rel_percent"] == (
+        pytest.approx(100.0),
+        127.0,
+        pytest.approx(-27.0),
+    )
+    assert found["UP", "polygon", "avg_individual_regret"] == (
+        pytest.approx(9.5),
+        19.94,
+        pytest.approx(9.5 - 19.94),
+    )
     assert found["I", "all", "not_reached"] == (0, 5, -5)
     assert found["I", "flower", "rank_nbv"][1] == 4.7
     assert ("I", "flower", "not_reached") not in found
@@ -50,7 +63,9 @@ def test_ranks_among_other_planners_are_not_compared():
     assert "Ranks are compared only" in table.note
 
 
-@pytest.mark.parametrize("objects", [OBJECT_SETS["thesis"][:-1], (*OBJECT_SETS["thesis"], "ellipse:a=3,b=3")])
+@pytest.mark.parametrize(
+    "objects", [OBJECT_SETS["thesis"][:-1], (*OBJECT_SETS["thesis"], "ellipse:a=3,b=3")]
+)
 def test_other_objects_are_not_compared(objects):
     assert compared_with_thesis(compared(episodes(PLANNERS, objects))) is None
 

@@ -12,7 +12,12 @@ from hand_made import REFERENCE, compared, episode
 
 from nbv_bench.experiments.cases import run_case
 from nbv_bench.experiments.summary.contents import optimum_table, place_of, sweep_optima
-from nbv_bench.experiments.summary.view_pictures import episode_landscapes, landscape_episode, ranking_objectives, rerun
+from nbv_bench.experiments.summary.view_pictures import (
+    episode_landscapes,
+    landscape_episode,
+    ranking_objectives,
+    rerun,
+)
 from nbv_bench.experiments.sweep import Sweep
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recorded_config
 from nbv_planner.errors import ResultsError
@@ -21,7 +26,8 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings
 
 SWEEP = Sweep(
-    "small", ("square:width=4",),
+    "small",
+    ("square:width=4",),
     {
         REFERENCE: PlannerSettings(planner="greedy", objective="OSM"),
         "U": PlannerSettings(planner="greedy", objective="U"),
@@ -38,16 +44,26 @@ def episodes():
 
 def test_configuration_survives_the_way_through_json():
     config = EpisodeConfig(
-        object="square:width=6", protocol="thesis", scene=Scene(pixel_size=0.2), sensor=SensorSettings(seed=7),
-        planner=PlannerSettings(planner="greedy", objective="UP"), thesis_tie_tolerance=1e-9,
+        object="square:width=6",
+        protocol="thesis",
+        scene=Scene(pixel_size=0.2),
+        sensor=SensorSettings(seed=7),
+        planner=PlannerSettings(planner="greedy", objective="UP"),
+        thesis_tie_tolerance=1e-9,
     )
-    config = dataclasses.replace(config, views=dataclasses.replace(config.views, allowed_arcs=(0.0, 1.0, 2.0, 3.0)))
+    config = dataclasses.replace(
+        config, views=dataclasses.replace(config.views, allowed_arcs=(0.0, 1.0, 2.0, 3.0))
+    )
     assert recorded_config(json.loads(json.dumps(config.as_dict()))) == config
 
 
 def test_group_that_an_older_version_did_not_record_has_its_defaults():
     config = EpisodeConfig(object="square:width=6", scene=Scene(pixel_size=0.2))
-    values = {name: value for name, value in config.as_dict().items() if name not in ("mapper", "thesis_tie_tolerance")}
+    values = {
+        name: value
+        for name, value in config.as_dict().items()
+        if name not in ("mapper", "thesis_tie_tolerance")
+    }
     assert recorded_config(values) == config
 
 
@@ -78,7 +94,8 @@ def test_objectives_are_evaluated_on_the_belief_before_each_decision(episodes):
     judge = rerun(episodes[1]).judge
     decisions = episode_landscapes(episodes[1], ["U", "CSW"])
     assert [[(x.objective, x.decision) for x in d] for d in decisions] == [
-        [("U", n), ("CSW", n)] for n in sorted({2, (judge.metrics()["T95"] + 2) // 2, judge.metrics()["T95"]})
+        [("U", n), ("CSW", n)]
+        for n in sorted({2, (judge.metrics()["T95"] + 2) // 2, judge.metrics()["T95"]})
     ]
     for own, other in decisions:
         step, view = judge.steps[own.decision - 1], judge.views[own.decision - 1]
@@ -91,8 +108,12 @@ def test_objectives_are_evaluated_on_the_belief_before_each_decision(episodes):
 
 def test_hardest_object_and_its_best_planner_are_chosen():
     cases = [
-        episode(REFERENCE, "easy"), episode("A", "easy", regret=1.0), episode("B", "easy", regret=2.0),
-        episode(REFERENCE, "hard"), episode("A", "hard", regret=9.0), episode("B", "hard", regret=5.0),
+        episode(REFERENCE, "easy"),
+        episode("A", "easy", regret=1.0),
+        episode("B", "easy", regret=2.0),
+        episode(REFERENCE, "hard"),
+        episode("A", "hard", regret=9.0),
+        episode("B", "hard", regret=5.0),
     ]
     chosen = landscape_episode(compared(cases), REFERENCE)
     assert (chosen["case"]["object"], chosen["case"]["planner"]) == ("hard", "B")
@@ -101,14 +122,20 @@ def test_hardest_object_and_its_best_planner_are_chosen():
 
 def test_objectives_that_rank_views_are_listed_once():
     planners = {
-        "ref": {"objective": "OSM"}, "a": {"planner": "two_phase", "phase_one_objective": "CSN", "objective": "U"},
-        "b": {"objective": "U"}, "c": {"planner": "random", "objective": "IOA"},
+        "ref": {"objective": "OSM"},
+        "a": {"planner": "two_phase", "phase_one_objective": "CSN", "objective": "U"},
+        "b": {"objective": "U"},
+        "c": {"planner": "random", "objective": "IOA"},
     }
     assert ranking_objectives(planners) == ["CSN", "U"]
 
 
-@pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
-def test_optimum_of_each_object_is_what_the_planners_are_measured_against(episodes, tmp_path, monkeypatch):
+@pytest.mark.skipif(
+    not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming"
+)
+def test_optimum_of_each_object_is_what_the_planners_are_measured_against(
+    episodes, tmp_path, monkeypatch
+):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     done = []
     optima = sweep_optima(episodes, done.append)
@@ -123,17 +150,25 @@ def test_optimum_of_each_object_is_what_the_planners_are_measured_against(episod
         assert found["true_regret"].mean == pytest.approx((1 - np.exp(-1)) * most - seen)
         assert found["approximation_ratio"].mean == pytest.approx(seen / most)
         assert found["least_ratio"].mean <= found["approximation_ratio"].mean <= 1.0
-        assert found["t95_optimum_percent"].mean == pytest.approx(100 * e["metrics"]["T95"] / best.views_95)
+        assert found["t95_optimum_percent"].mean == pytest.approx(
+            100 * e["metrics"]["T95"] / best.views_95
+        )
         assert (found["episodes"], found["proved"], found["not_reached"]) == (1, 1, 0)
 
 
-@pytest.mark.skipif(not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming")
+@pytest.mark.skipif(
+    not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming"
+)
 def test_planner_with_fewer_candidates_is_measured_against_the_best_of_these(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     sweep = dataclasses.replace(
-        SWEEP, protocols=("sensor",), planners={"many": PlannerSettings(), "few": PlannerSettings()},
+        SWEEP,
+        protocols=("sensor",),
+        planners={"many": PlannerSettings(), "few": PlannerSettings()},
         own_settings={"few": {"views": {"num_views": 7}}},
         base=EpisodeConfig(termination=TerminationSettings(max_views=1)),
     )
     optima = sweep_optima([run_case(case).content for case in sweep.cases()])
-    assert [max(max(views) for views in optimum.best_views) >= 7 for optimum in optima.values()] == [True, False]
+    assert [
+        max(max(views) for views in optimum.best_views) >= 7 for optimum in optima.values()
+    ] == [True, False]

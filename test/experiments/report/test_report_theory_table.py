@@ -11,8 +11,14 @@ from nbv_bench.experiments.sweep_file import load_sweep
 
 def row(planner, measurement="line_of_sight", regret=10, objective=50.0, bound=100.0, holds=True):
     return {
-        "case": {"planner": planner}, "measurement": measurement, "proof": "proved", "confidence": "schedule",
-        "individual_regret": regret, "objective_sum": objective, "bound_spectral": bound, "band_holds": holds,
+        "case": {"planner": planner},
+        "measurement": measurement,
+        "proof": "proved",
+        "confidence": "schedule",
+        "individual_regret": regret,
+        "objective_sum": objective,
+        "bound_spectral": bound,
+        "band_holds": holds,
         "coverage": 0.5,
     }
 
@@ -21,12 +27,16 @@ def test_groups_are_one_per_measurement_and_planner_in_order():
     rows = [row("U"), row("CS"), row("U"), row("U", "surface_points")]
     table = theory_table(rows, delta=0.05)
     assert list(zip(*map(table.column, ("measured", "algorithm", "runs")), strict=True)) == [
-        ("line_of_sight", "U", 2), ("line_of_sight", "CS", 1), ("surface_points", "U", 1),
+        ("line_of_sight", "U", 2),
+        ("line_of_sight", "CS", 1),
+        ("surface_points", "U", 1),
     ]
 
 
 def test_counts_runs_below_the_bound_and_in_the_band():
-    table = theory_table([row("U"), row("U", regret=100), row("U", objective=101.0, holds=False)], delta=0.05)
+    table = theory_table(
+        [row("U"), row("U", regret=100), row("U", objective=101.0, holds=False)], delta=0.05
+    )
     assert table.column("regret_below") == [3]
     assert table.column("objective_below") == [2]
     assert table.column("band_held") == [2]
@@ -50,5 +60,7 @@ def test_shipped_sweep_stays_below_the_bound_on_its_first_surface():
         case.config, termination=dataclasses.replace(case.config.termination, max_views=5)
     )
     measured = THEORY_MEASURES["theory"].run(config)
-    assert 0 < measured["individual_regret"] <= measured["objective_sum"] <= measured["bound_spectral"]
+    assert (
+        0 < measured["individual_regret"] <= measured["objective_sum"] <= measured["bound_spectral"]
+    )
     assert measured["band_holds"]

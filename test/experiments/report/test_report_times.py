@@ -12,7 +12,12 @@ from hand_made import results
 
 from nbv_bench.experiments.cases import run_episode_case
 from nbv_bench.experiments.summary.pictures import time_picture
-from nbv_bench.experiments.summary.sweep_report import HINDSIGHT, figures, in_hindsight, sweep_report
+from nbv_bench.experiments.summary.sweep_report import (
+    HINDSIGHT,
+    figures,
+    in_hindsight,
+    sweep_report,
+)
 from nbv_bench.experiments.summary.sweep_tables import planner_table
 from nbv_bench.experiments.summary.time_tables import races, seconds_by, time_table, timed
 from nbv_bench.statistics import object_means
@@ -33,16 +38,33 @@ def drive(planner: str, shape: str, seed: int, angles: list[float], full: bool =
     ]
     views[-1]["coverage"] = 0.96 if full else 0.9
     return {
-        "case": {"planner": planner, "object": shape, "object_class": shape, "protocol": "sensor", "seed": seed},
-        "metrics": {"T": len(angles), "T95": len(angles) if full else None, "rec": 1.0, "mean_individual_regret": 0.0},
-        "views": views, "config": {"scene": {"view_distance": CIRCLE}}, "termination": {"reason": "MAX_VIEWS"},
+        "case": {
+            "planner": planner,
+            "object": shape,
+            "object_class": shape,
+            "protocol": "sensor",
+            "seed": seed,
+        },
+        "metrics": {
+            "T": len(angles),
+            "T95": len(angles) if full else None,
+            "rec": 1.0,
+            "mean_individual_regret": 0.0,
+        },
+        "views": views,
+        "config": {"scene": {"view_distance": CIRCLE}},
+        "termination": {"reason": "MAX_VIEWS"},
     }
 
 
 def sweep(episodes: list[dict], planners: dict) -> dict:
     objects = list(dict.fromkeys(e["case"]["object"] for e in episodes))
     return {
-        "name": "by hand", "objects": objects, "planners": planners, "protocols": ["sensor"], "seeds": [0, 1],
+        "name": "by hand",
+        "objects": objects,
+        "planners": planners,
+        "protocols": ["sensor"],
+        "seeds": [0, 1],
         "settings": {},
     }
 
@@ -55,12 +77,16 @@ EPISODES = [
     *(drive("fine", "b", seed, [0.0, 0.5, 1.0]) for seed in (0, 1)),  # 26
     *(drive("few", "a", seed, [2.0, 1.0]) for seed in (0, 1)),  # 64
     *(drive("few", "b", seed, [1.0]) for seed in (0, 1)),  # 22
-    drive("go", "a", 0, [0.0, 1.0]), drive("go", "a", 1, [0.0, 0.5]),  # 24, 14
-    drive("go", "b", 0, [1.0]), drive("go", "b", 1, [2.0], full=False),  # 22, never
+    drive("go", "a", 0, [0.0, 1.0]),
+    drive("go", "a", 1, [0.0, 0.5]),  # 24, 14
+    drive("go", "b", 0, [1.0]),
+    drive("go", "b", 1, [2.0], full=False),  # 22, never
 ]
 PLANNERS = {
-    "coarse": {"planner": "uniform", "sweep_views": 8}, "fine": {"planner": "uniform", "sweep_views": 16},
-    "few": {"planner": "rollout"}, "go": {"planner": "tour", **PACE},
+    "coarse": {"planner": "uniform", "sweep_views": 8},
+    "fine": {"planner": "uniform", "sweep_views": 16},
+    "few": {"planner": "rollout"},
+    "go": {"planner": "tour", **PACE},
 }
 
 
@@ -76,15 +102,26 @@ def test_each_planner_is_compared_with_the_better_of_the_best_sweep_and_the_fewe
     assert rows[HINDSIGHT]["time95"].mean == pytest.approx((46.0 + 26.0) / 2)
     assert rows["coarse"]["time95"].mean == pytest.approx((46.0 + 68.0) / 2)
     assert rows["coarse"]["worst"] == "b"
-    assert rows["coarse"]["worst_percent"] == pytest.approx(100.0 * 68.0 / 22.0)  # the rollout is better than any sweep
-    assert rows["go"]["time95_rel_percent"].mean == pytest.approx(100.0 * (19.0 / 46.0 + 22.0 / 22.0) / 2)
-    assert (rows["go"]["episodes"], rows["go"]["time_not_reached"], rows["go"]["slower"]) == (4, 1, 0)
+    # the rollout is better than any sweep
+    assert rows["coarse"]["worst_percent"] == pytest.approx(100.0 * 68.0 / 22.0)
+    assert rows["go"]["time95_rel_percent"].mean == pytest.approx(
+        100.0 * (19.0 / 46.0 + 22.0 / 22.0) / 2
+    )
+    assert (rows["go"]["episodes"], rows["go"]["time_not_reached"], rows["go"]["slower"]) == (
+        4,
+        1,
+        0,
+    )
     assert rows["few"]["slower"] == 1
     assert rows["few"]["t95"].mean == pytest.approx(1.5)
 
 
 def test_every_cost_model_of_a_tour_rates_those_that_do_not_depend_on_it():
-    again = [{**e, "case": {**e["case"], "planner": "fast"}} for e in EPISODES if e["case"]["planner"] == "go"]
+    again = [
+        {**e, "case": {**e["case"], "planner": "fast"}}
+        for e in EPISODES
+        if e["case"]["planner"] == "go"
+    ]
     episodes = [*EPISODES, *again]
     planners = {**PLANNERS, "fast": {"planner": "tour", **PACE, "linear_speed": 5.0}}
     slow, fast = races(sweep_report(results(episodes, sweep(episodes, planners))), "sensor")
@@ -116,12 +153,15 @@ def test_the_best_sweep_in_hindsight_is_a_row_among_the_planners_by_its_views(re
     assert table.column("algorithm") == ["coarse", "fine", "few", "go", HINDSIGHT]
     assert list(zip(best["object"], best["T95"], strict=True)) == [*[("a", 3)] * 2, *[("b", 3)] * 2]
     episodes = [episode for episode in EPISODES if episode["case"]["planner"] == "coarse"]
-    assert sweep_report(results(episodes, sweep(episodes, {"coarse": PLANNERS["coarse"]}))).sweeps_in_hindsight.empty
+    assert sweep_report(
+        results(episodes, sweep(episodes, {"coarse": PLANNERS["coarse"]}))
+    ).sweeps_in_hindsight.empty
 
 
 def test_a_sweep_that_misses_95_percent_is_not_the_best_by_its_views():
     episodes = [
-        drive("x", "a", 0, [0.0]), drive("x", "a", 1, [0.1], full=False),
+        drive("x", "a", 0, [0.0]),
+        drive("x", "a", 1, [0.1], full=False),
         *(drive("y", "a", seed, [0.0, 1.0]) for seed in (0, 1)),
     ]
     planners = {name: {"planner": "uniform"} for name in "xy"}
@@ -148,4 +188,6 @@ def test_an_episode_rated_by_its_own_cost_model_takes_the_seconds_of_its_record(
     assert seconds_by(found, settings) == pytest.approx(own)
     assert math.isclose(own[0], 0.0314 * 10.0 / 0.5 + 2.0) or speed > 1.0
     other = dataclasses.replace(settings, linear_speed=0.1)
-    assert seconds_by(found, other)[-1] == pytest.approx(found["views"][-1]["travelled"] / 0.1 + 7 * 2.0)
+    assert seconds_by(found, other)[-1] == pytest.approx(
+        found["views"][-1]["travelled"] / 0.1 + 7 * 2.0
+    )

@@ -15,12 +15,14 @@ TWO_PI = 2.0 * math.pi
 @pytest.mark.parametrize("nu", ["1/2", "3/2", "5/2", "7/2"])
 @pytest.mark.parametrize("length", [0.05, 0.2, 1.0, 5.0])
 def test_coefficients_are_the_integrals_of_the_kernel(nu, length):
-    """The discrete transform gives the coefficients folded at the size of the grid: s_m + s_{N-m} + s_{N+m} + ..."""
+    """The discrete transform gives the coefficients folded at the size of the grid: s_m + s_{N-m} +
+    s_{N+m} + ...
+    """
     size = 2048
     kernel = PeriodicMatern(nu, length)
     spectrum = np.fft.rfft(kernel(np.arange(size) * (TWO_PI / size))).real / size
     s = fourier_coefficients(kernel, 400 * size)
-    folded = s[0 :: size].sum() + s[size :: size].sum()  # m = 0
+    folded = s[0::size].sum() + s[size::size].sum()  # m = 0
     assert spectrum[0] == pytest.approx(folded, rel=1e-6)
     m = np.arange(1, 200)
     folded = s[m] + sum(s[j * size + m] + s[j * size - m] for j in range(1, 399))
@@ -49,14 +51,30 @@ def test_series_gives_the_kernel_back(nu, length):
     np.testing.assert_allclose(series, kernel(r), rtol=0, atol=1e-5 if nu == "1/2" else 1e-9)
 
 
-@pytest.mark.parametrize(("nu", "bracket_at_0"), [
-    (0.5, lambda u, length: math.cosh(u)),
-    (1.5, lambda u, length: math.pi * length / 6 * (length / math.pi + math.sqrt(3) / math.tanh(u)) * math.cosh(u)
-     - length**2 / 6 * u * math.sinh(u)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("nu", "bracket_at_0"),
+    [
+        (0.5, lambda u, length: math.cosh(u)),
+        (
+            1.5,
+            lambda u, length: (
+                math.pi
+                * length
+                / 6
+                * (length / math.pi + math.sqrt(3) / math.tanh(u))
+                * math.cosh(u)
+                - length**2 / 6 * u * math.sinh(u)
+            ),
+        ),
+    ],
+)
 @pytest.mark.parametrize("length", [0.2, 1.0, 2.0])
-def test_printed_constant_belongs_to_whole_numbers_and_not_to_m_over_two_pi(nu, bracket_at_0, length):
-    """C_1 as printed in the thesis (lemma 2-6) sums to k(0) with m, and to as much as 2π k(0) with m/2π."""
+def test_printed_constant_belongs_to_whole_numbers_and_not_to_m_over_two_pi(
+    nu, bracket_at_0, length
+):
+    """C_1 as printed in the thesis (lemma 2-6) sums to k(0) with m, and to as much as 2π k(0) with
+    m/2π.
+    """
     u = math.sqrt(2 * nu) * math.pi / length
     c_1 = math.sqrt(2 * nu) * math.sinh(u) / (math.pi * length * bracket_at_0(u, length))
     m = np.arange(-400_000.0, 400_001.0)
@@ -65,4 +83,6 @@ def test_printed_constant_belongs_to_whole_numbers_and_not_to_m_over_two_pi(nu, 
     assert whole == pytest.approx(1.0, rel=1e-4)
     assert printed > 5.0
     exact = fourier_coefficients(PeriodicMatern(f"{int(2 * nu)}/2", length, 1.0), 5)
-    np.testing.assert_allclose(exact, c_1 * (2 * nu / length**2 + np.arange(5.0) ** 2) ** -(nu + 0.5), rtol=1e-9)
+    np.testing.assert_allclose(
+        exact, c_1 * (2 * nu / length**2 + np.arange(5.0) ** 2) ** -(nu + 0.5), rtol=1e-9
+    )

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from nbv_planner.errors import SettingError
-from nbv_planner.gp.kernels import FiniteSum, KernelSettings, Matern, PeriodicMatern, Rbf, Truncated, Warped
+from nbv_planner.gp.kernels import (
+    FiniteSum,
+    KernelSettings,
+    Matern,
+    PeriodicMatern,
+    Rbf,
+    Truncated,
+    Warped,
+)
 from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
 
 
@@ -19,14 +27,20 @@ def test_defaults_are_those_of_the_summed_kernel():
 @pytest.mark.parametrize(
     ("values", "kernel"),
     [
-        ({"smoothness": "7/2", "length_scale": 0.3, "kernel_std": 1.0}, PeriodicMatern("7/2", 0.3, 1.0)),
+        (
+            {"smoothness": "7/2", "length_scale": 0.3, "kernel_std": 1.0},
+            PeriodicMatern("7/2", 0.3, 1.0),
+        ),
         ({"periodisation": "none"}, Matern(1.5)),
         ({"periodisation": "none", "smoothness": "0.8"}, Matern(0.8)),
         ({"kernel": "rbf", "periodisation": "none", "length_scale": 0.4}, Rbf(0.4)),
         ({"kernel": "rbf", "periodisation": "warp"}, Warped(Rbf())),
         ({"periodisation": "warp", "smoothness": "2"}, Warped(Matern(2.0))),
         ({"periodisation": "approximate", "kappa": 3}, FiniteSum(Matern(1.5), 3)),
-        ({"periodisation": "truncate", "cut_start": 1.0, "cut_end": 3.0}, Truncated(Matern(1.5), 1.0, 3.0)),
+        (
+            {"periodisation": "truncate", "cut_start": 1.0, "cut_end": 3.0},
+            Truncated(Matern(1.5), 1.0, 3.0),
+        ),
         ({"periodisation": "truncate"}, Truncated(Matern(1.5), math.pi, 2 * math.pi)),
     ],
 )
@@ -37,10 +51,16 @@ def test_settings_build_their_kernel(values, kernel):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"kernel": "rbf"}, ["periodisation", "sum", "rbf", "warp", "approximate", "truncate", "none"]),
+        (
+            {"kernel": "rbf"},
+            ["periodisation", "sum", "rbf", "warp", "approximate", "truncate", "none"],
+        ),
         ({"smoothness": "0.8"}, ["periodisation", "sum", "0.8", "7/2", "warp"]),
         ({"smoothness": "0", "periodisation": "warp"}, ["smoothness", "'0'", "> 0"]),
-        ({"smoothness": "rough", "kernel": "rbf", "periodisation": "warp"}, ["smoothness", "'rough'"]),
+        (
+            {"smoothness": "rough", "kernel": "rbf", "periodisation": "warp"},
+            ["smoothness", "'rough'"],
+        ),
         ({"periodisation": "truncate", "cut_start": 7.0}, ["cut_start", "7.0", "cut_end"]),
         ({"periodisation": "fold"}, ["periodisation", "'fold'", "truncate"]),
         ({"kernel": "cubic"}, ["kernel", "'cubic'", "matern", "rbf"]),

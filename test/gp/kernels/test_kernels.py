@@ -29,7 +29,15 @@ SUMMED = [
 ]
 ON_THE_LINE = [
     make(length, std)
-    for length, std in ((0.001, 1.5), (0.05, 1.5), (0.2, 1.5), (0.2, 30.0), (1.0, 0.01), (5.0, 1.5), (100.0, 1.5))
+    for length, std in (
+        (0.001, 1.5),
+        (0.05, 1.5),
+        (0.2, 1.5),
+        (0.2, 30.0),
+        (1.0, 0.01),
+        (5.0, 1.5),
+        (100.0, 1.5),
+    )
     for make in (Rbf, *(partial(Matern, nu) for nu in (0.3, 0.5, 1.0, 1.5, 2.5, 3.5, 4.7, 50.0)))
 ]
 KERNELS = [
@@ -37,7 +45,11 @@ KERNELS = [
     *ON_THE_LINE,
     *(Warped(base) for base in ON_THE_LINE),
     *(FiniteSum(base, kappa) for base in ON_THE_LINE for kappa in (0, 1, 3)),
-    *(Truncated(base, *cut) for base in ON_THE_LINE for cut in ((math.pi, TWO_PI), (0.1, 0.5), (0.0, 9.0))),
+    *(
+        Truncated(base, *cut)
+        for base in ON_THE_LINE
+        for cut in ((math.pi, TWO_PI), (0.1, 0.5), (0.0, 9.0))
+    ),
 ]
 
 
@@ -46,7 +58,9 @@ POSITIVE_DEFINITE = {PeriodicMatern, Rbf, Matern, Warped}
 
 
 def check_kernel(kernel) -> None:
-    """What every stationary kernel of the radius must fulfil; new kernels are added to `KERNELS`."""
+    """What every stationary kernel of the radius must fulfil; new kernels are added to
+    `KERNELS`.
+    """
     variance, r = kernel.variance, np.linspace(-20.0, 20.0, 401)
     r = np.concatenate([r, np.logspace(-12, 0, 60), [0.0, math.pi, TWO_PI, -TWO_PI]])
     with np.errstate(over="raise", invalid="raise", divide="raise"):
@@ -65,10 +79,14 @@ def check_kernel(kernel) -> None:
 
 def check_period(kernel, r, k) -> None:
     """Equal after whole turns, up to what the rounding of r + 2π n moves the argument by."""
-    slope = np.abs(kernel(r + 1e-7) - kernel(r - 1e-7)).max() / 1e-7 + kernel.variance / smallest_length(kernel)
+    slope = np.abs(
+        kernel(r + 1e-7) - kernel(r - 1e-7)
+    ).max() / 1e-7 + kernel.variance / smallest_length(kernel)
     for turns in (1, -1, 3):
         shift = np.spacing(np.abs(r) + abs(turns) * TWO_PI) * 4
-        assert np.all(np.abs(kernel(r + TWO_PI * turns) - k) <= 1e-12 * kernel.variance + slope * shift)
+        assert np.all(
+            np.abs(kernel(r + TWO_PI * turns) - k) <= 1e-12 * kernel.variance + slope * shift
+        )
 
 
 def smallest_length(kernel) -> float:
@@ -79,7 +97,9 @@ def smallest_length(kernel) -> float:
 
 
 def least_eigenvalue(kernel) -> float:
-    """Least eigenvalue, relative to the variance and the size, over scattered, clustered and repeated angles."""
+    """Least eigenvalue, relative to the variance and the size, over scattered, clustered and
+    repeated angles.
+    """
     rng = np.random.default_rng(0)
     lowest = []
     for angles in (
@@ -99,16 +119,24 @@ def test_kernel_is_a_covariance_function_with_the_properties_of_its_class(kernel
 
 
 def test_every_kernel_class_goes_through_the_checker():
-    classes = {value for value in vars(kernels).values() if isinstance(value, type) and hasattr(value, "variance")}
+    classes = {
+        value
+        for value in vars(kernels).values()
+        if isinstance(value, type) and hasattr(value, "variance")
+    }
     assert classes - {kernels.Kernel} == {type(kernel) for kernel in KERNELS}
 
 
-@pytest.mark.parametrize("kernel", [
-    FiniteSum(Matern(2.5, 2.0, 1.0), 1),
-    FiniteSum(Rbf(5.0, 1.0), 1),
-    Truncated(Matern(2.5, 2.0, 1.0)),
-    Truncated(Matern(1.5, 0.5, 1.0), 0.1, 0.5),
-], ids=repr)  # fmt: skip
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        FiniteSum(Matern(2.5, 2.0, 1.0), 1),
+        FiniteSum(Rbf(5.0, 1.0), 1),
+        Truncated(Matern(2.5, 2.0, 1.0)),
+        Truncated(Matern(1.5, 0.5, 1.0), 0.1, 0.5),
+    ],
+    ids=repr,
+)
 def test_finite_sum_and_truncation_are_not_positive_definite_in_general(kernel):
     """The thesis leaves both open; these Gram matrices on one turn answer it."""
     assert type(kernel) not in POSITIVE_DEFINITE
@@ -119,7 +147,10 @@ def test_finite_sum_and_truncation_are_not_positive_definite_in_general(kernel):
 @pytest.mark.parametrize("periodisation", ["approximate", "truncate"])
 @pytest.mark.parametrize("nu", ["1/2", "3/2", "5/2", "0.8"])
 def test_with_the_default_length_scale_they_are_up_to_rounding(periodisation, nu):
-    assert least_eigenvalue(KernelSettings(smoothness=nu, periodisation=periodisation).build()) >= -1e-12
+    assert (
+        least_eigenvalue(KernelSettings(smoothness=nu, periodisation=periodisation).build())
+        >= -1e-12
+    )
 
 
 def test_longer_length_scales_and_smoother_kernels_correlate_more_nearby():

@@ -22,7 +22,9 @@ LENGTHS = (0.001, 0.01, 0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0)
 def test_closed_form_equals_the_infinite_sum(nu, length):
     kernel = PeriodicMatern(smoothness=nu, length_scale=length, kernel_std=1.0)
     near = length * np.array([0.0, 1e-6, 1e-3, 0.1, 0.3, 1.0, 2.0, 5.0, 10.0])
-    r = np.concatenate([near[near <= math.pi], np.linspace(0.0, TWO_PI, 41), np.linspace(0.0, 0.1, 11)])
+    r = np.concatenate(
+        [near[near <= math.pi], np.linspace(0.0, TWO_PI, 41), np.linspace(0.0, 0.1, 11)]
+    )
     total = oracles.periodic_sum(nu, 0.0, length)
     expected = [oracles.periodic_sum(nu, float(x), length) / total for x in r]
     np.testing.assert_allclose(kernel(r), expected, rtol=0, atol=1e-12)
@@ -77,7 +79,9 @@ def printed_closed_form(nu: str, r, length: float):
 
 
 def corrected_closed_form(nu: str, r, length: float):
-    """The same with the factor u in the second term for 3/2, and 3l/(2π) in place of 3l/200 in a_1 for 5/2."""
+    """The same with the factor u in the second term for 3/2, and 3l/(2π) in place of 3l/200 in a_1
+    for 5/2.
+    """
     root = math.sqrt({"3/2": 3.0, "5/2": 5.0}[nu])
     u, coth = root * (r - math.pi) / length, 1.0 / math.tanh(root * math.pi / length)
     if nu == "3/2":

@@ -11,7 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import SettingError
-from nbv_planner.gp.kernels import FiniteSum, Matern, PeriodicMatern, Rbf, Truncated, Warped, cut_off
+from nbv_planner.gp.kernels import (
+    FiniteSum,
+    Matern,
+    PeriodicMatern,
+    Rbf,
+    Truncated,
+    Warped,
+    cut_off,
+)
 
 TWO_PI = 2.0 * math.pi
 BASES = [Matern(1.5, 0.2), Matern(0.5, 2.0), Matern(0.8, 1.0), Rbf(1.0)]
@@ -71,11 +79,14 @@ def test_cut_off_is_smooth_at_both_ends():
     assert np.abs(np.diff(slopes)).max() < 1e-2
 
 
-@pytest.mark.parametrize(("make", "words"), [
-    (lambda: FiniteSum(Rbf(), -1), ["kappa", "-1", ">= 0"]),
-    (lambda: Truncated(Rbf(), 2.0, 2.0), ["cut_start", "2.0", "cut_end"]),
-    (lambda: Truncated(Rbf(), -0.1, 2.0), ["cut_start", "-0.1", ">= 0"]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: FiniteSum(Rbf(), -1), ["kappa", "-1", ">= 0"]),
+        (lambda: Truncated(Rbf(), 2.0, 2.0), ["cut_start", "2.0", "cut_end"]),
+        (lambda: Truncated(Rbf(), -0.1, 2.0), ["cut_start", "-0.1", ">= 0"]),
+    ],
+)
 def test_impossible_parameters_are_refused(make, words):
     with pytest.raises(SettingError) as caught:
         make()

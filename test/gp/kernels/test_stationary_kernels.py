@@ -17,13 +17,17 @@ from nbv_planner.gp.kernels import Matern, Rbf
 
 @given(st.floats(-30.0, 30.0), st.sampled_from([0.02, 0.2, 1.0, 10.0]), st.floats(0.1, 3.0))
 def test_rbf_is_its_formula(r, length, std):
-    assert float(Rbf(length, std)(r)) == pytest.approx(std**2 * math.exp(-((r / length) ** 2) / 2), rel=1e-12)
+    assert float(Rbf(length, std)(r)) == pytest.approx(
+        std**2 * math.exp(-((r / length) ** 2) / 2), rel=1e-12
+    )
 
 
 @given(st.floats(0.05, 40.0), st.floats(-6.0, 1.5), st.sampled_from([0.02, 0.2, 1.0, 10.0]))
 def test_matern_of_any_smoothness_is_the_integral_of_its_bessel_function(nu, exponent, length):
     r = 10.0**exponent * length
-    assert float(Matern(nu, length, 1.0)(r)) == pytest.approx(oracles.matern_integral(nu, r, length), abs=1e-11)
+    assert float(Matern(nu, length, 1.0)(r)) == pytest.approx(
+        oracles.matern_integral(nu, r, length), abs=1e-11
+    )
 
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.5, 3.5, 8.5])
@@ -42,7 +46,9 @@ def test_matern_tends_to_the_rbf_kernel_and_is_smooth_at_the_origin(nu):
     np.testing.assert_allclose(near, 1.0, rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("values", [{"smoothness": 0.0}, {"smoothness": 50.1}, {"smoothness": "3/2"}])
+@pytest.mark.parametrize(
+    "values", [{"smoothness": 0.0}, {"smoothness": 50.1}, {"smoothness": "3/2"}]
+)
 def test_smoothness_outside_its_range_is_refused(values):
     with pytest.raises(SettingError, match="smoothness"):
         Matern(**values)

@@ -38,11 +38,15 @@ def test_a_straight_edge_is_a_single_wave():
     radius = distance / np.cos(angle - normal)
     seen = (radius > 0.0) & (np.abs(angle - normal) < 1.4)
     value, _ = to_inverse(radius[seen], np.ones(seen.sum()), mean)
-    np.testing.assert_allclose(value, 2.0 * mean - mean**2 / distance * np.cos(angle - normal)[seen], rtol=1e-12)
+    np.testing.assert_allclose(
+        value, 2.0 * mean - mean**2 / distance * np.cos(angle - normal)[seen], rtol=1e-12
+    )
 
 
 def test_radii_near_0_stay_finite_and_values_beyond_the_pole_are_infinite():
     value, std = to_inverse(np.array([0.0, -1.0, 1e-300]), np.full(3, 0.2), 5.0)
     assert np.isfinite(value).all()
     assert np.isfinite(std).all()
-    np.testing.assert_array_equal(from_inverse(np.array([10.0, 12.0, 5.0]), 5.0), [np.inf, np.inf, 5.0])
+    np.testing.assert_array_equal(
+        from_inverse(np.array([10.0, 12.0, 5.0]), 5.0), [np.inf, np.inf, 5.0]
+    )

@@ -25,7 +25,9 @@ def by_loop(angle, radius, std):
         if 0.0 < width <= 0.05:
             a = (angle[i + 1] - angle[i]) / width
             spread = (a * std[i - 1]) ** 2 + ((1.0 - a) * std[i + 1]) ** 2 + std[i] ** 2
-            found.append(abs(a * radius[i - 1] + (1.0 - a) * radius[i + 1] - radius[i]) / np.sqrt(spread))
+            found.append(
+                abs(a * radius[i - 1] + (1.0 - a) * radius[i + 1] - radius[i]) / np.sqrt(spread)
+            )
     return np.median(found) / 0.6744897501960817
 
 
@@ -69,7 +71,10 @@ def test_repeated_angles_say_nothing():
 @pytest.mark.parametrize(
     ("part", "levels", "level"),
     [
-        (0.05, (0.1, 0.3), 0.1), (0.05, (0.3, 0.1), 0.1), (0.2, (0.1, 0.3), 0.3), (0.9, (0.1, 0.3), 1.0),
+        (0.05, (0.1, 0.3), 0.1),
+        (0.05, (0.3, 0.1), 0.1),
+        (0.2, (0.1, 0.3), 0.3),
+        (0.9, (0.1, 0.3), 1.0),
         (2.0, (0.3,), 1.0),
     ],
 )

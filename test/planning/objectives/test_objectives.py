@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 
 from nbv_planner.episode.wiring import objective_named
 from nbv_planner.errors import SettingError, UnknownNameError
-from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, REQUIREMENTS, TRUTH_OBJECTIVES, Situation
+from nbv_planner.planning.objectives import (
+    EXPECTED,
+    OBJECTIVE_INFO,
+    REQUIREMENTS,
+    TRUTH_OBJECTIVES,
+    Situation,
+)
 from nbv_planner.thesis import OBJECTIVES, TrueSurface
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
@@ -25,14 +31,20 @@ VIEWS = np.array([0.0, 0.01, 0.77, 2.0, math.pi, 4.4, 6.0, TWO_PI - 0.02])
 CAMERA = {"d_cam": 10.0, "fov": SCENE.field_of_view, "d_max": 10.0}
 # Cones that end before the centre, at it, and beyond it.
 SCENES = [
-    SCENE, Scene(range_max=7.0, field_of_view=1.0), Scene(range_max=14.0), Scene(view_distance=12.0, pixel_size=0.3),
-]  # fmt: skip
+    SCENE,
+    Scene(range_max=7.0, field_of_view=1.0),
+    Scene(range_max=14.0),
+    Scene(view_distance=12.0, pixel_size=0.3),
+]
 
 
 WINDOWED = [
-    ("I", oracles.objective_i), ("C", oracles.objective_c), ("CS", oracles.objective_cs),
-    ("CSP", oracles.objective_csp), ("CSW", oracles.objective_csw),
-]  # fmt: skip
+    ("I", oracles.objective_i),
+    ("C", oracles.objective_c),
+    ("CS", oracles.objective_cs),
+    ("CSP", oracles.objective_csp),
+    ("CSW", oracles.objective_csw),
+]
 COUNTS = {"IOA", "CSN", "OCL", "OCU"}
 
 
@@ -55,7 +67,9 @@ def test_u_is_half_the_interval_times_the_difference_of_squares_at_the_view(scen
         low = oracles.circular_interpolation(belief.angle, belief.lower, view)
         high = oracles.circular_interpolation(belief.angle, belief.upper, view)
         # between grid angles the band may be interpolated before or after squaring
-        assert value == pytest.approx(0.5 * interval * (high**2 - low**2) / scene.pixel_size**2, rel=2e-3, abs=1e-2)
+        assert value == pytest.approx(
+            0.5 * interval * (high**2 - low**2) / scene.pixel_size**2, rel=2e-3, abs=1e-2
+        )
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -75,7 +89,9 @@ def test_u_and_up_are_exact_at_grid_angles(name):
     interval = 2 * oracles.half_width(**{"d_cam": 10.0, "fov": SCENE.field_of_view, "d_max": 10.0})
     low, high = belief.lower, belief.upper
     area = 0.5 * (high**2 - low**2) if name == "U" else high - low
-    np.testing.assert_allclose(values(name, belief, views=belief.angle), interval * area / 0.01, rtol=1e-9)
+    np.testing.assert_allclose(
+        values(name, belief, views=belief.angle), interval * area / 0.01, rtol=1e-9
+    )
 
 
 @pytest.mark.parametrize("scene", SCENES)
@@ -85,7 +101,15 @@ def test_windowed_objectives_are_the_sums_of_their_formulas(name, formula, scene
     belief = wavy_belief(seed)
     step = TWO_PI / len(belief.angle)
     for view, value in zip(VIEWS, values(name, belief, scene), strict=True):
-        expected = formula(belief.angle, belief.lower, belief.upper, view, **cone(scene), h=scene.pixel_size, step=step)
+        expected = formula(
+            belief.angle,
+            belief.lower,
+            belief.upper,
+            view,
+            **cone(scene),
+            h=scene.pixel_size,
+            step=step,
+        )
         assert value == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
@@ -97,8 +121,12 @@ def test_windowed_objectives_equal_their_loops_at_any_view_on_any_grid(seed, vie
     if np.abs(np.abs([oracles.signed(a - view) for a in belief.angle]) - edge).min() < 1e-9:
         return  # a grid angle exactly on the end of the interval
     for name, formula in WINDOWED:
-        expected = formula(belief.angle, belief.lower, belief.upper, view, **CAMERA, h=0.1, step=TWO_PI / size)
-        assert values(name, belief, views=np.array([view]))[0] == pytest.approx(expected, rel=1e-9, abs=1e-9)
+        expected = formula(
+            belief.angle, belief.lower, belief.upper, view, **CAMERA, h=0.1, step=TWO_PI / size
+        )
+        assert values(name, belief, views=np.array([view]))[0] == pytest.approx(
+            expected, rel=1e-9, abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("scene", [SCENE, Scene(range_max=7.0, field_of_view=1.0)])
@@ -121,15 +149,23 @@ def test_i_is_the_number_of_pixels_between_lower_bound_and_boundary_or_upper_bou
 
 
 @pytest.mark.parametrize("view", [0.3, 3.0])
-@pytest.mark.parametrize(("name", "count", "side", "rel", "most"), [
-    ("U", oracles.count_pixels, 0.05, 0.03, 20), ("UP", oracles.count_polar_pixels, 0.01, 0.02, 300),
-])
-def test_u_and_up_are_the_pixels_of_the_band_at_the_view_swept_over_the_interval(name, count, side, rel, most, view):
+@pytest.mark.parametrize(
+    ("name", "count", "side", "rel", "most"),
+    [
+        ("U", oracles.count_pixels, 0.05, 0.03, 20),
+        ("UP", oracles.count_polar_pixels, 0.01, 0.02, 300),
+    ],
+)
+def test_u_and_up_are_the_pixels_of_the_band_at_the_view_swept_over_the_interval(
+    name, count, side, rel, most, view
+):
     belief = wavy_belief(3, size=1000)
     reach = oracles.half_width(**CAMERA)
     low = oracles.circular_interpolation(belief.angle, belief.lower, view)
     high = oracles.circular_interpolation(belief.angle, belief.upper, view)
-    counted = count(lambda phi, r: abs(oracles.signed(phi - view)) <= reach and low <= r <= high, 8.2, side)
+    counted = count(
+        lambda phi, r: abs(oracles.signed(phi - view)) <= reach and low <= r <= high, 8.2, side
+    )
     value = values(name, belief, views=np.array([view]))[0] * (SCENE.pixel_size / side) ** 2
     assert value == pytest.approx(counted, rel=rel, abs=most)
 
@@ -146,7 +182,9 @@ def test_csp_is_the_number_of_polar_pixels_of_the_band_on_the_interval(view):
         return belief.lower[k] <= r <= belief.upper[k]
 
     counted = oracles.count_polar_pixels(inside, 8.2, 0.02)
-    assert values("CSP", belief, views=np.array([view]))[0] * 25 == pytest.approx(counted, rel=0.02, abs=50)
+    assert values("CSP", belief, views=np.array([view]))[0] * 25 == pytest.approx(
+        counted, rel=0.02, abs=50
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +203,9 @@ def test_csn_counts_the_pixels_of_the_band_on_the_interval_and_cs_is_its_area(sc
 
     counted = oracles.count_pixels(inside, scene.view_distance, scene.pixel_size)
     assert values("CSN", belief, scene, np.array([view]))[0] == counted
-    assert values("CS", belief, scene, np.array([view]))[0] == pytest.approx(counted, rel=0.05, abs=40)
+    assert values("CS", belief, scene, np.array([view]))[0] == pytest.approx(
+        counted, rel=0.05, abs=40
+    )
 
 
 @settings(max_examples=30)
@@ -175,10 +215,12 @@ def test_csn_equals_the_slow_count_on_random_bands(seed, view):
     belief = wavy_belief(seed, size=120)
     reach = oracles.half_width(**CAMERA)
     expected = oracles.count_pixels(
-        lambda phi, r: abs(oracles.signed(phi - view)) <= reach
-        and np.interp(phi, belief.angle, belief.lower, period=TWO_PI)
-        <= r
-        <= np.interp(phi, belief.angle, belief.upper, period=TWO_PI),
+        lambda phi, r: (
+            abs(oracles.signed(phi - view)) <= reach
+            and np.interp(phi, belief.angle, belief.lower, period=TWO_PI)
+            <= r
+            <= np.interp(phi, belief.angle, belief.upper, period=TWO_PI)
+        ),
         10.0,
         0.5,
     )
@@ -204,7 +246,9 @@ def test_c_ends_where_the_boundary_rays_first_meet_the_lower_bound(view):
     terms = 0.5 * (belief.upper**2 - belief.lower**2) * belief.step / 0.01
     expected = terms[(left <= offsets) & (offsets <= right)].sum()
     # where an interval ends between two grid angles is open
-    assert values("C", belief, views=np.array([view]))[0] == pytest.approx(expected, abs=2 * terms.max())
+    assert values("C", belief, views=np.array([view]))[0] == pytest.approx(
+        expected, abs=2 * terms.max()
+    )
 
 
 def test_c_is_the_number_of_pixels_of_the_band_between_the_crossings():
@@ -215,16 +259,23 @@ def test_c_is_the_number_of_pixels_of_the_band_between_the_crossings():
 
     left, right = oracles.intersection_interval(bound, 0.6, *CAMERA.values())
     counted = oracles.count_pixels(
-        lambda phi, r: left <= oracles.signed(phi - 0.6) <= right and bound(phi) <= r <= 8.0, 8.2, 0.1
+        lambda phi, r: left <= oracles.signed(phi - 0.6) <= right and bound(phi) <= r <= 8.0,
+        8.2,
+        0.1,
     )
     assert values("C", belief, views=np.array([0.6]))[0] == pytest.approx(counted, rel=0.03)
 
 
 def test_c_takes_the_crossing_nearest_to_the_camera():
-    """A thin wall ends the interval although the boundary ray is above the lower bound again behind it."""
+    """A thin wall ends the interval although the boundary ray is above the lower bound again behind
+    it.
+    """
     behind = belief_of(lambda g: spiked(g) - 5.1 * (np.abs(g - 0.3) < 0.02), 8.0, size=2000)
     wall = belief_of(spiked, 8.0, size=2000)
-    assert values("C", wall, views=np.array([0.0]))[0] < 0.8 * values("C", behind, views=np.array([0.0]))[0]
+    assert (
+        values("C", wall, views=np.array([0.0]))[0]
+        < 0.8 * values("C", behind, views=np.array([0.0]))[0]
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -254,9 +305,10 @@ def test_ocl_sees_no_point_beyond_the_depth_of_field():
 
 
 IOA_CASES = [(seed, SCENE) for seed in range(3)] + [
-    (3, Scene(range_max=7.0, field_of_view=1.0)), (4, Scene(range_max=14.0, pixel_size=0.2)),
+    (3, Scene(range_max=7.0, field_of_view=1.0)),
+    (4, Scene(range_max=14.0, pixel_size=0.2)),
     (5, Scene(view_distance=12.0, range_max=20.0, pixel_size=0.2)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("seed", "scene"), IOA_CASES)
@@ -281,23 +333,35 @@ def test_ioa_equals_the_slow_count_on_random_bands(seed, view):
     chosen = discretise(belief.angle, belief.lower, scene.pixel_size)
     value = values("IOA", belief, scene, np.array([view]))[0]
     expected = oracles.objective_ioa(
-        belief.angle.tolist(), belief.lower.tolist(), belief.upper.tolist(), view, **cone(scene), h=0.4, chosen=chosen
+        belief.angle.tolist(),
+        belief.lower.tolist(),
+        belief.upper.tolist(),
+        view,
+        **cone(scene),
+        h=0.4,
+        chosen=chosen,
     )
     assert value == expected
 
 
 def test_ioa_lets_a_near_spike_hide_also_where_the_bound_before_it_is_out_of_range():
-    """What is seen of the lower bound has no range limit: a walk with one would stop before it reaches the spike."""
+    """What is seen of the lower bound has no range limit: a walk with one would stop before it
+    reaches the spike.
+    """
     scene = Scene(range_max=7.0, field_of_view=1.2)
-    belief = belief_of(lambda g: np.where(np.abs(g - 0.35) < 0.05, 7.0, 2.5), lambda g: 0.0 * g + 8.0, size=720)
+    belief = belief_of(
+        lambda g: np.where(np.abs(g - 0.35) < 0.05, 7.0, 2.5), lambda g: 0.0 * g + 8.0, size=720
+    )
     value = values("IOA", belief, scene, np.array([0.0]))[0]
     band = belief.angle.tolist(), belief.lower.tolist(), belief.upper.tolist()
     chosen = discretise(belief.angle, belief.lower, 0.1)
     expected = oracles.objective_ioa(*band, 0.0, **cone(scene), h=0.1, chosen=chosen)
     in_cone = oracles.count_pixels(
-        lambda phi, r: r <= 8.0
-        and abs(oracles.camera_polar(phi, r, 0.0, 10.0)[0]) <= 0.6
-        and oracles.camera_polar(phi, r, 0.0, 10.0)[1] <= 7.0,
+        lambda phi, r: (
+            r <= 8.0
+            and abs(oracles.camera_polar(phi, r, 0.0, 10.0)[0]) <= 0.6
+            and oracles.camera_polar(phi, r, 0.0, 10.0)[1] <= 7.0
+        ),
         8.0,
         0.1,
     )
@@ -319,9 +383,11 @@ def test_ioa_and_i_agree_where_nothing_is_hidden():
     for view in (0.0, 1.234):
         one = values("IOA", ring, scene, np.array([view]))[0]
         other = oracles.count_pixels(
-            lambda phi, r, view=view: 5.0 <= r <= 6.0
-            and abs(oracles.camera_polar(phi, r, view, 10.0)[0]) <= 0.15
-            and oracles.camera_polar(phi, r, view, 10.0)[1] <= 6.0,
+            lambda phi, r, view=view: (
+                5.0 <= r <= 6.0
+                and abs(oracles.camera_polar(phi, r, view, 10.0)[0]) <= 0.15
+                and oracles.camera_polar(phi, r, view, 10.0)[1] <= 6.0
+            ),
             6.2,
             0.1,
         )
@@ -386,20 +452,33 @@ def test_omniscient_objectives_count_points_of_each_view_all_or_unseen_ones():
     radius = 5 + np.sin(5 * angle)
     truth = TrueSurface(angle, radius)
     every, unseen = objective_named("OS", truth), objective_named("OSM", truth)
-    of_view = {v: oracles.observed(angle.tolist(), radius.tolist(), v, *CAMERA.values()) for v in (*VIEWS, 0.5, 2.1)}
+    of_view = {
+        v: oracles.observed(angle.tolist(), radius.tolist(), v, *CAMERA.values())
+        for v in (*VIEWS, 0.5, 2.1)
+    }
     seen: set[int] = set()
     question = Situation(None, SCENE, Poses.on_circle(VIEWS, SCENE.view_distance))
     for visited in (None, 0.5, 2.0, 2.1):
         seen |= of_view.get(visited, set())
         truth.seen = np.isin(np.arange(300), list(seen))
         np.testing.assert_array_equal(every.evaluate(question), [len(of_view[v]) for v in VIEWS])
-        np.testing.assert_array_equal(unseen.evaluate(question), [len(of_view[v] - seen) for v in VIEWS])
+        np.testing.assert_array_equal(
+            unseen.evaluate(question), [len(of_view[v] - seen) for v in VIEWS]
+        )
 
 
 TABLE = {  # OSM, OCU and CSN have no row there
-    "OS": "ynynyy", "OCL": "nnynyy", "IOA": "ynyyyy", "I": "yoyyyn", "C": "ynyyny", "CS": "yyyynn", "CSP": "nynynn",
-    "CSW": "ooyyyn", "U": "yyyynn", "UP": "nynynn",
-}  # fmt: skip
+    "OS": "ynynyy",
+    "OCL": "nnynyy",
+    "IOA": "ynyyyy",
+    "I": "yoyyyn",
+    "C": "ynyyny",
+    "CS": "yyyynn",
+    "CSP": "nynynn",
+    "CSW": "ooyyyn",
+    "U": "yyyynn",
+    "UP": "nynynn",
+}
 
 
 def test_requirements_are_those_of_the_table():
@@ -411,12 +490,20 @@ def test_requirements_are_those_of_the_table():
 
 def test_all_objectives_are_there_with_id_and_name():
     names = {
-        "OS": "observed_surface", "OSM": "observed_surface_marginal", "OCL": "observed_confidence_lower",
-        "OCU": "observed_confidence_upper", "IOA": "intersection_occlusion_aware", "I": "intersection",
-        "C": "confidence", "CS": "confidence_simple", "CSP": "confidence_simple_polar",
-        "CSW": "confidence_simple_weighted", "U": "uncertainty", "UP": "uncertainty_polar",
+        "OS": "observed_surface",
+        "OSM": "observed_surface_marginal",
+        "OCL": "observed_confidence_lower",
+        "OCU": "observed_confidence_upper",
+        "IOA": "intersection_occlusion_aware",
+        "I": "intersection",
+        "C": "confidence",
+        "CS": "confidence_simple",
+        "CSP": "confidence_simple_polar",
+        "CSW": "confidence_simple_weighted",
+        "U": "uncertainty",
+        "UP": "uncertainty_polar",
         "EMC": "expected_marginal_coverage",
-    }  # fmt: skip
+    }
     assert {name: OBJECTIVE_INFO[name].name for name in names} == names
     assert OBJECTIVE_INFO.keys() == names.keys() | {"CSN"}
     assert OBJECTIVE_INFO.keys() == OBJECTIVES.keys() | {EXPECTED} | set(TRUTH_OBJECTIVES)
@@ -424,10 +511,16 @@ def test_all_objectives_are_there_with_id_and_name():
 
 def test_only_u_and_cs_are_stated_as_proved():
     """U and CS are proved (with CS-U), UP is not, the others are not attempted."""
-    proved = [name for name, info in OBJECTIVE_INFO.items() if "proved" in info.proof and "not" not in info.proof]
+    proved = [
+        name
+        for name, info in OBJECTIVE_INFO.items()
+        if "proved" in info.proof and "not" not in info.proof
+    ]
     assert sorted(proved) == ["CS", "U"]
     assert OBJECTIVE_INFO["UP"].proof == "not proved"
-    assert all(OBJECTIVE_INFO[name].proof == "not attempted" for name in ("IOA", "I", "C", "CSW", "OCL"))
+    assert all(
+        OBJECTIVE_INFO[name].proof == "not attempted" for name in ("IOA", "I", "C", "CSW", "OCL")
+    )
 
 
 @pytest.mark.parametrize("name", ["OS", "OSM"])

@@ -1,4 +1,6 @@
-"""One checker for all objectives: whatever the band, grid and views, each equals its plain implementation."""
+"""One checker for all objectives: whatever the band, grid and views, each equals its plain
+implementation.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ SCENES = [
 
 @st.composite
 def beliefs(draw) -> SurfaceBelief:
-    """A smooth band, or one conditioned on a few stretches; on the open or the closed grid, or as transmitted."""
+    """A smooth band, or one conditioned on a few stretches; on the open or the closed grid, or as
+    transmitted.
+    """
     seed, size = draw(st.integers(0, 2**32)), draw(st.integers(16, 300))
     grid = draw(st.sampled_from(["open", "closed", "transmitted"]))
     if draw(st.booleans()) and grid != "closed":
@@ -39,7 +43,9 @@ def beliefs(draw) -> SurfaceBelief:
         mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=size), grid=closed)
         for start in rng.uniform(0.0, TWO_PI, draw(st.integers(0, 4))):
             angle = start + np.linspace(0.0, rng.uniform(0.1, 1.0), 30)
-            mapper.add(Measurements(angle, 5.0 + 2.0 * np.sin(3.0 * angle + start), np.full(30, 0.05)))
+            mapper.add(
+                Measurements(angle, 5.0 + 2.0 * np.sin(3.0 * angle + start), np.full(30, 0.05))
+            )
         belief = mapper.belief()
     return belief.as_transmitted() if grid == "transmitted" else belief
 
@@ -53,10 +59,14 @@ def views_of(seed: int, number: int) -> np.ndarray:
 
 
 def on_an_edge(name: str, belief: SurfaceBelief, scene: Scene, view: float) -> bool:
-    """Whether a grid angle lies on the end of the simple interval: rounding decides whether it counts."""
+    """Whether a grid angle lies on the end of the simple interval: rounding decides whether it
+    counts.
+    """
     if name not in {"C", "CS", "CSP", "CSW", "I"}:
         return False
-    distance = np.abs(np.abs(np.mod(belief.angle - view + np.pi, TWO_PI) - np.pi) - scene.simple_half_width)
+    distance = np.abs(
+        np.abs(np.mod(belief.angle - view + np.pi, TWO_PI) - np.pi) - scene.simple_half_width
+    )
     return bool(distance.min() < 1e-9)
 
 
@@ -67,7 +77,8 @@ def check(name: str, belief: SurfaceBelief, scene: Scene, views: np.ndarray) -> 
         if on_an_edge(name, belief, scene, float(view)):
             continue
         expected = REFERENCE_OBJECTIVES[name](belief, scene, float(view))
-        if name in COUNTS:  # rounding decides about a pixel or point exactly on an edge; there are very few
+        # rounding decides about a pixel or point exactly on an edge; there are very few
+        if name in COUNTS:
             assert abs(value - expected) <= 2, (name, view)
         else:
             largest = np.abs(belief.upper).max() ** 2 * TWO_PI / scene.pixel_size**2
@@ -89,15 +100,25 @@ def test_objective_equals_its_plain_implementation(name, data):
 
 @pytest.mark.parametrize("name", sorted(COUNTS))
 def test_counts_at_views_off_all_symmetries_are_exact(name):
-    belief, scene, views = wavy_belief(11, size=500), SCENES[0], np.random.default_rng(5).uniform(0.0, TWO_PI, 40)
+    belief, scene, views = (
+        wavy_belief(11, size=500),
+        SCENES[0],
+        np.random.default_rng(5).uniform(0.0, TWO_PI, 40),
+    )
     expected = [REFERENCE_OBJECTIVES[name](belief, scene, float(view)) for view in views]
     np.testing.assert_array_equal(OBJECTIVES[name].values(belief, scene, views), expected)
 
 
 @pytest.mark.parametrize("name", sorted(REFERENCE_OBJECTIVES))
 def test_blocks_of_views_give_the_values_of_one_block(name, monkeypatch):
-    """Also where the cones are found anew among the pixels of the band, since too many would have to be kept."""
-    belief, scene, views = wavy_belief(12, size=300), SCENES[0], np.random.default_rng(6).uniform(0.0, TWO_PI, 50)
+    """Also where the cones are found anew among the pixels of the band, since too many would have
+    to be kept.
+    """
+    belief, scene, views = (
+        wavy_belief(12, size=300),
+        SCENES[0],
+        np.random.default_rng(6).uniform(0.0, TWO_PI, 50),
+    )
     together = OBJECTIVES[name].values(belief, scene, views)
     monkeypatch.setattr(area, "_BLOCK_ENTRIES", 1000)
     monkeypatch.setattr(pixels, "_BLOCK_PAIRS", 2000)
@@ -112,7 +133,9 @@ def test_no_view_at_all_gives_no_value(name):
 
 
 def test_a_point_on_the_line_of_sight_does_not_end_the_walk():
-    """Rounding may put it on either side; what lies behind it on the contour is seen all the same."""
+    """Rounding may put it on either side; what lies behind it on the contour is seen all the
+    same.
+    """
     angle = np.arange(360) * (TWO_PI / 360)
     for k in range(0, 360, 7):
         seen = np.flatnonzero(observe(angle, np.full(360, 5.0), [angle[k]], Scene())[0])

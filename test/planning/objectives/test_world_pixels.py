@@ -1,4 +1,6 @@
-"""Which pixels lie in the band, and in whose cones: what is looked up against what is computed for every pixel."""
+"""Which pixels lie in the band, and in whose cones: what is looked up against what is computed for
+every pixel.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from nbv_planner.world.scene import Scene
 
 TWO_PI = 2 * np.pi
 GRIDS = {
-    "open": np.arange(90) * (TWO_PI / 90), "closed": np.linspace(0.0, TWO_PI, 90),
+    "open": np.arange(90) * (TWO_PI / 90),
+    "closed": np.linspace(0.0, TWO_PI, 90),
     "shifted": 0.3 + np.arange(40) * (TWO_PI / 40),
 }
 
@@ -36,7 +39,9 @@ def test_pixels_in_the_band_are_those_found_one_by_one(grid, seed, middle, sprea
     lower = middle + spread * rng.normal(size=len(angle))
     upper = lower + rng.choice([0.0, 0.1, 4.0], len(angle)) * rng.random(len(angle))
     belief = belief_of(lambda _: lower, lambda _: upper, grid=angle)
-    np.testing.assert_array_equal(pixels_in_band(belief, 9.0, 0.25), np.flatnonzero(in_band(belief, 9.0, 0.25)))
+    np.testing.assert_array_equal(
+        pixels_in_band(belief, 9.0, 0.25), np.flatnonzero(in_band(belief, 9.0, 0.25))
+    )
 
 
 def test_a_pixel_on_a_bound_is_in_the_band():
@@ -47,7 +52,9 @@ def test_a_pixel_on_a_bound_is_in_the_band():
 
 
 def test_ranges_count_up_from_each_beginning():
-    np.testing.assert_array_equal(ranges(np.array([3, 7, 0, 5]), np.array([2, 0, 3, 1])), [3, 4, 0, 1, 2, 5])
+    np.testing.assert_array_equal(
+        ranges(np.array([3, 7, 0, 5]), np.array([2, 0, 3, 1])), [3, 4, 0, 1, 2, 5]
+    )
     assert len(ranges(np.array([4]), np.array([0]))) == 0
 
 

@@ -22,7 +22,9 @@ BELIEF = wavy_belief(0, size=60)
 def toured(name: str, count: int, *, num=360, arcs=None, **changes) -> list[float]:
     """The first `count` views."""
     views = circle(ViewSpaceSettings(num_views=num, **(arcs or {})))
-    chosen = PlannerSettings(**{"planner": name, "objective": "U", "revisit_radius": 0.0, **changes})
+    chosen = PlannerSettings(
+        **{"planner": name, "objective": "U", "revisit_radius": 0.0, **changes}
+    )
     plan, visited = planner_named(chosen, Scene(), views), []
     for _ in range(count):
         visited.append(plan.decide(BELIEF, visited=all_at(visited)).view_angle)
@@ -47,7 +49,9 @@ def test_sweep_starts_from_the_first_view_that_was_taken():
 
 
 def test_sweep_takes_the_nearest_view_that_it_may_take():
-    views = toured("uniform", 4, sweep_views=4, arcs={"blocked_arcs": (math.radians(85.5), math.radians(99.5))})
+    views = toured(
+        "uniform", 4, sweep_views=4, arcs={"blocked_arcs": (math.radians(85.5), math.radians(99.5))}
+    )
     np.testing.assert_allclose(np.degrees(views), [0, 85, 180, 270])
 
 
@@ -72,8 +76,13 @@ def test_same_planner_seed_gives_the_same_views_and_another_seed_others():
 @pytest.mark.parametrize("name", ["uniform", "random"])
 def test_baselines_do_not_look_at_the_surface_or_the_travel(name):
     views = circle(ViewSpaceSettings(num_views=36))
-    plan = planner_named(PlannerSettings(planner=name, objective="U", travel_weight=10.0), Scene(), views)
-    decisions = [plan.decide(wavy_belief(seed), current_view=at(1.0), visited=all_at([0.2, 0.9])) for seed in (1, 2)]
+    plan = planner_named(
+        PlannerSettings(planner=name, objective="U", travel_weight=10.0), Scene(), views
+    )
+    decisions = [
+        plan.decide(wavy_belief(seed), current_view=at(1.0), visited=all_at([0.2, 0.9]))
+        for seed in (1, 2)
+    ]
     assert decisions[0].view_angle == decisions[1].view_angle
     for decision in decisions:
         way = abs(oracles.signed(decision.view_angle - 1.0)) * 10.0

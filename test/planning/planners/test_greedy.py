@@ -68,17 +68,23 @@ def test_ties_take_the_first_candidate(values):
 def test_differences_within_the_tie_tolerance_count_as_ties():
     values = [1.0, 100.0, 100.0 + 1e-8, 100.0, 1, 1, 1, 1]
     assert planner(values).decide(BELIEF).view_angle == pytest.approx(math.pi / 4)
-    assert planner(values, tie_tolerance=0.0).decide(BELIEF).view_angle == pytest.approx(math.pi / 2)
+    assert planner(values, tie_tolerance=0.0).decide(BELIEF).view_angle == pytest.approx(
+        math.pi / 2
+    )
 
 
 def test_ties_of_negative_scores_take_the_first_too():
-    assert planner([-5, -2, -2, -9, -9, -9, -9, -9]).decide(BELIEF).view_angle == pytest.approx(math.pi / 4)
+    assert planner([-5, -2, -2, -9, -9, -9, -9, -9]).decide(BELIEF).view_angle == pytest.approx(
+        math.pi / 4
+    )
 
 
 def test_travel_costs_metres_along_the_view_circle_the_short_way():
     values = [10, 10, 10, 10, 10, 10, 10, 10]
     decision = planner(values, travel_weight=0.1).decide(BELIEF, current_view=at(7 * math.pi / 4))
-    expected = [0.1 * 10.0 * abs(oracles.signed(k * math.pi / 4 - 7 * math.pi / 4)) for k in range(8)]
+    expected = [
+        0.1 * 10.0 * abs(oracles.signed(k * math.pi / 4 - 7 * math.pi / 4)) for k in range(8)
+    ]
     np.testing.assert_allclose(decision.costs, expected, atol=1e-9)
     assert decision.view_angle == pytest.approx(7 * math.pi / 4)
     assert decision.utility == 10
@@ -95,13 +101,17 @@ def test_travel_cost_decides_between_near_and_far():
 
 
 def test_without_a_known_position_travel_is_free():
-    decision = planner([0, 8, 0, 0, 9, 0, 0, 0], travel_weight=5.0).decide(BELIEF, current_view=None)
+    decision = planner([0, 8, 0, 0, 9, 0, 0, 0], travel_weight=5.0).decide(
+        BELIEF, current_view=None
+    )
     assert decision.view_angle == pytest.approx(math.pi)
     assert not decision.costs.any()
 
 
 def test_infeasible_candidates_are_neither_best_nor_runner_up():
-    plan = planner([1, 5, 2, 9, 3, 0, 4, 6], views=ViewSpaceSettings(num_views=8, blocked_arcs=(2.3, 2.4)))
+    plan = planner(
+        [1, 5, 2, 9, 3, 0, 4, 6], views=ViewSpaceSettings(num_views=8, blocked_arcs=(2.3, 2.4))
+    )
     plan.views.mark_unreachable(at(7 * math.pi / 4), until=5.0)
     decision = plan.decide(BELIEF, now=1.0)
     assert decision.view_angle == pytest.approx(math.pi / 4)
@@ -113,9 +123,13 @@ def test_infeasible_candidates_are_neither_best_nor_runner_up():
 
 def test_visited_views_are_left_out_within_the_revisit_radius():
     plan = planner([1, 5, 2, 9, 3, 0, 4, 6], revisit_radius=0.5)
-    assert plan.decide(BELIEF, visited=all_at([3 * math.pi / 4])).view_angle == pytest.approx(7 * math.pi / 4)
+    assert plan.decide(BELIEF, visited=all_at([3 * math.pi / 4])).view_angle == pytest.approx(
+        7 * math.pi / 4
+    )
     allowed = planner([1, 5, 2, 9, 3, 0, 4, 6], revisit_radius=0.0)
-    assert allowed.decide(BELIEF, visited=all_at([3 * math.pi / 4])).view_angle == pytest.approx(3 * math.pi / 4)
+    assert allowed.decide(BELIEF, visited=all_at([3 * math.pi / 4])).view_angle == pytest.approx(
+        3 * math.pi / 4
+    )
 
 
 def test_a_single_feasible_view_has_no_runner_up():
@@ -134,11 +148,15 @@ def test_no_feasible_view_is_no_decision():
 def test_first_candidate_is_taken_first_and_only_first():
     plan = planner([1, 5, 2, 9, 3, 0, 4, 6], first_candidate=5)
     assert plan.decide(BELIEF).view_angle == pytest.approx(5 * math.pi / 4)
-    assert plan.decide(BELIEF, visited=all_at([5 * math.pi / 4])).view_angle == pytest.approx(3 * math.pi / 4)
+    assert plan.decide(BELIEF, visited=all_at([5 * math.pi / 4])).view_angle == pytest.approx(
+        3 * math.pi / 4
+    )
 
 
 def test_first_candidate_that_may_not_be_chosen_is_not_chosen():
-    plan = planner([1] * 8, first_candidate=5, views=ViewSpaceSettings(num_views=8, blocked_arcs=(3.8, 4.0)))
+    plan = planner(
+        [1] * 8, first_candidate=5, views=ViewSpaceSettings(num_views=8, blocked_arcs=(3.8, 4.0))
+    )
     decision = plan.decide(BELIEF)
     assert decision is None or abs(decision.view_angle - 5 * math.pi / 4) > 0.1
 
@@ -162,7 +180,9 @@ def test_refinement_finds_the_optimum_between_the_candidates():
 
 
 def test_refinement_keeps_the_candidate_where_nothing_near_is_better():
-    fine = planner(function=lambda v: -abs(oracles.signed(v - math.pi / 2)), refine=True).decide(BELIEF)
+    fine = planner(function=lambda v: -abs(oracles.signed(v - math.pi / 2)), refine=True).decide(
+        BELIEF
+    )
     assert fine.view_angle == pytest.approx(math.pi / 2)
 
 
@@ -173,14 +193,18 @@ def test_refinement_wraps_across_zero():
 
 
 def test_refinement_counts_the_travel():
-    fine = planner(function=lambda v: 5.0, refine=True, travel_weight=1.0).decide(BELIEF, current_view=at(0.9))
+    fine = planner(function=lambda v: 5.0, refine=True, travel_weight=1.0).decide(
+        BELIEF, current_view=at(0.9)
+    )
     assert abs(fine.view_angle - 0.9) < 0.03
     assert fine.score == pytest.approx(5.0 - 10.0 * abs(fine.view_angle - 0.9))
 
 
 def test_refinement_stays_out_of_blocked_arcs():
     views = ViewSpaceSettings(num_views=8, blocked_arcs=(0.8, 1.2))
-    fine = planner(function=lambda v: 10 * math.cos(v - 1.0), refine=True, views=views).decide(BELIEF)
+    fine = planner(function=lambda v: 10 * math.cos(v - 1.0), refine=True, views=views).decide(
+        BELIEF
+    )
     assert not 0.8 <= fine.view_angle <= 1.2
 
 

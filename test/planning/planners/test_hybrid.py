@@ -30,7 +30,13 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
 SCENE = Scene()
-CHEAP = {"planner": "hybrid", "revisit_radius": 0.0, "shapes": 1, "shape_grid": 90, "shape_prior": "fixed"}
+CHEAP = {
+    "planner": "hybrid",
+    "revisit_radius": 0.0,
+    "shapes": 1,
+    "shape_grid": 90,
+    "shape_prior": "fixed",
+}
 NOWHERE = Round(most_points(SCENE), 0.0)
 
 
@@ -41,7 +47,9 @@ class StandsStill(RolloutPlanner):
 
 class GoesAnywhere(RolloutPlanner):
     def _rank(self, options):
-        return np.random.default_rng([self.settings.planner_seed, len(options.situation.visited)]).random(100)
+        return np.random.default_rng(
+            [self.settings.planner_seed, len(options.situation.visited)]
+        ).random(100)
 
 
 class Stubborn(HybridPlanner, StandsStill):
@@ -89,7 +97,9 @@ class Run:
             self.seen.append(measured_points(belief, SCENE, self.planner.settings))
             view = decision.view
             visible = observe(points.angle, points.radius, view.view_angle, SCENE)[0]
-            data = Measurements(points.angle[visible], points.radius[visible], np.full(visible.sum(), 1e-4))
+            data = Measurements(
+                points.angle[visible], points.radius[visible], np.full(visible.sum(), 1e-4)
+            )
             mapper.add(data, free=[unseen_beyond(data.angle, data.radius, view, SCENE)])
             belief = mapper.belief()
             self.judge.add_view(view, decision.utility, 0.0, None)
@@ -102,10 +112,14 @@ class Run:
     @property
     def bound(self) -> float:
         s = self.planner.settings
-        return s.hybrid_factor * sum(self.taken) + (1.0 / s.hybrid_share - 1.0) * len(self.judge.truth.points)
+        return s.hybrid_factor * sum(self.taken) + (1.0 / s.hybrid_share - 1.0) * len(
+            self.judge.truth.points
+        )
 
     def check_account(self) -> None:
-        """The inequality at every round in which the leader was followed, and what follows for all rounds."""
+        """The inequality at every round in which the leader was followed, and what follows for all
+        rounds.
+        """
         s, worth = self.planner.settings, 0.0
         for t, decider in enumerate(self.deciders):
             promised, taken = sum(self.best[: t + 1]), sum(self.taken[: t + 1])
@@ -123,7 +137,8 @@ class Run:
 
 @pytest.mark.parametrize("factor", [1.0, 2.0])
 @pytest.mark.parametrize(
-    "name", ["ellipse:a=6,b=3", "polygon:star", "square:width=8", "random:fourier:3", "random:notches:5"]
+    "name",
+    ["ellipse:a=6,b=3", "polygon:star", "square:width=8", "random:fourier:3", "random:notches:5"],
 )
 def test_a_leader_that_stands_still_is_overruled_and_the_regret_stays_bounded(name, factor):
     run = Run(planner(Stubborn, hybrid_factor=factor), name, 30)
@@ -145,19 +160,26 @@ def test_without_being_overruled_its_regret_exceeds_the_bound():
 
 @settings(max_examples=10)
 @given(
-    seed=st.integers(0, 999), shape=st.integers(0, 99), family=st.sampled_from(["flower", "irregular", "gp"]),
-    factor=st.floats(1.0, 4.0), share=st.floats(0.01, 1.0),
-)  # fmt: skip
+    seed=st.integers(0, 999),
+    shape=st.integers(0, 99),
+    family=st.sampled_from(["flower", "irregular", "gp"]),
+    factor=st.floats(1.0, 4.0),
+    share=st.floats(0.01, 1.0),
+)
 def test_the_account_is_kept_whoever_leads(seed, shape, family, factor, share):
     run = Run(
-        planner(Erratic, planner_seed=seed, hybrid_factor=factor, hybrid_share=share), f"random:{family}:{shape}", 8
+        planner(Erratic, planner_seed=seed, hybrid_factor=factor, hybrid_share=share),
+        f"random:{family}:{shape}",
+        8,
     )
     run.check_account()
     assert run.regret <= run.bound
 
 
 @given(
-    rounds=st.lists(st.tuples(st.floats(0.0, 6.0), st.floats(0.0, 1e4), st.floats(0.0, 1e4)), max_size=12),
+    rounds=st.lists(
+        st.tuples(st.floats(0.0, 6.0), st.floats(0.0, 1e4), st.floats(0.0, 1e4)), max_size=12
+    ),
     known=st.lists(st.booleans(), min_size=12, max_size=12),
 )
 def test_rounds_that_are_not_known_count_against_it(rounds, known):
@@ -223,9 +245,16 @@ def test_a_planner_that_knows_nothing_of_the_views_taken_falls_back_to_u():
 def test_followed_throughout_it_is_the_rollout():
     belief = with_evidence(wavy_belief(3, size=200))
     changes = {"shapes": 4, "hybrid_factor": 1e6}
-    one, other = planner(**changes).decide(belief), planner(RolloutPlanner, **changes).decide(belief)
+    one, other = (
+        planner(**changes).decide(belief),
+        planner(RolloutPlanner, **changes).decide(belief),
+    )
     assert one.decided_by == "rollout"
-    assert (one.view_angle, one.utility, one.runner_up) == (other.view_angle, other.utility, other.runner_up)
+    assert (one.view_angle, one.utility, one.runner_up) == (
+        other.view_angle,
+        other.utility,
+        other.runner_up,
+    )
 
 
 def test_a_first_view_that_is_prescribed_says_so_and_is_accounted_for():

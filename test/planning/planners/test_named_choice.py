@@ -19,6 +19,8 @@ def test_a_planner_that_looks_at_objectives_stays(planner):
     assert named_choice({"objective": "U"}, planner) == {"objective": "U"}
 
 
-@pytest.mark.parametrize("given", [{}, {"planner": "hybrid"}, {"planner": "rollout", "objective": "U"}])
+@pytest.mark.parametrize(
+    "given", [{}, {"planner": "hybrid"}, {"planner": "rollout", "objective": "U"}]
+)
 def test_what_was_named_is_taken_as_it_is(given):
     assert named_choice(given, "rollout") == given

@@ -26,17 +26,23 @@ def decision(belief, **settings):
     return planner.decide(belief, visited=all_at([0.3]))
 
 
-@pytest.mark.parametrize("settings", [{"planner": "rollout"}, {"planner": "greedy", "objective": "EMC"}])
+@pytest.mark.parametrize(
+    "settings", [{"planner": "rollout"}, {"planner": "greedy", "objective": "EMC"}]
+)
 def test_the_least_certain_view_is_taken_when_emc_promises_nothing(settings):
     found = decision(ALL_SEEN, **settings)
-    bounds = np.where(found.feasible, Uncertainty.values(ALL_SEEN, SCENE, found.candidates.view_angle), -np.inf)
+    bounds = np.where(
+        found.feasible, Uncertainty.values(ALL_SEEN, SCENE, found.candidates.view_angle), -np.inf
+    )
     assert found.decided_by == "U"
     assert found.view_angle == found.candidates[bounds.argmax()].view_angle
     assert found.view_angle == pytest.approx(4.0, abs=0.1)
     assert found.utilities.max() < 1.0
 
 
-@pytest.mark.parametrize("settings", [{"planner": "rollout"}, {"planner": "greedy", "objective": "EMC"}])
+@pytest.mark.parametrize(
+    "settings", [{"planner": "rollout"}, {"planner": "greedy", "objective": "EMC"}]
+)
 def test_the_planner_itself_decides_while_there_is_something_to_see(settings):
     found = decision(NOTHING_SEEN, **settings)
     assert found.decided_by in ("rollout", "EMC")

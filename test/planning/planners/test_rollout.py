@@ -37,13 +37,18 @@ class Given(ExpectedMarginalCoverage):
 
 def random_sets(seed: int, shapes=5, views=6, cells=10):
     rng = np.random.default_rng(seed)
-    sets = [[list(np.flatnonzero(rng.random(cells) < 0.35)) for _ in range(views)] for _ in range(shapes)]
+    sets = [
+        [list(np.flatnonzero(rng.random(cells) < 0.35)) for _ in range(views)]
+        for _ in range(shapes)
+    ]
     return sets, rng.integers(1, 6, (shapes, cells)).astype(float)
 
 
 def rollout(objective, num=6, views=None, **changes) -> RolloutPlanner:
     settings = PlannerSettings(**{"planner": "rollout", "revisit_radius": 0.0, **changes})
-    return RolloutPlanner(objective, SCENE, circle(views or ViewSpaceSettings(num_views=num)), settings)
+    return RolloutPlanner(
+        objective, SCENE, circle(views or ViewSpaceSettings(num_views=num)), settings
+    )
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -52,7 +57,12 @@ def test_it_takes_the_view_from_which_the_fewest_are_left_on_average(seed):
     target = 0.9
     decision = rollout(Given(sets, weight), target_coverage=target).decide(BELIEF)
     mean = [
-        np.mean([oracles.greedy_views(of, w, target * sum(w), first) for of, w in zip(sets, weight, strict=True)])
+        np.mean(
+            [
+                oracles.greedy_views(of, w, target * sum(w), first)
+                for of, w in zip(sets, weight, strict=True)
+            ]
+        )
         for first in range(6)
     ]
     (chosen,) = np.flatnonzero(decision.candidates.view_angle == decision.view_angle)
@@ -89,10 +99,17 @@ def test_views_that_may_not_be_chosen_complete_no_cover():
     assert decision.feasible.tolist() == [True, False, False, False, True, True]
     alone = [[of[view] for view in (0, 4, 5)] for of in sets]
     mean = [
-        np.mean([oracles.greedy_views(of, w, 0.95 * sum(w), first) for of, w in zip(alone, weight, strict=True)])
+        np.mean(
+            [
+                oracles.greedy_views(of, w, 0.95 * sum(w), first)
+                for of, w in zip(alone, weight, strict=True)
+            ]
+        )
         for first in range(3)
     ]
-    chosen = [0, 4, 5].index(int(np.flatnonzero(decision.candidates.view_angle == decision.view_angle)[0]))
+    chosen = [0, 4, 5].index(
+        int(np.flatnonzero(decision.candidates.view_angle == decision.view_angle)[0])
+    )
     assert mean[chosen] == pytest.approx(min(mean), abs=1e-6)
 
 
@@ -100,10 +117,17 @@ def test_at_the_deadline_the_shapes_done_so_far_decide(monkeypatch):
     """A clock that always strikes: the first block of shapes alone is looked ahead on."""
     sets, weight = random_sets(7, shapes=9)
     ticks = iter(range(1000))
-    monkeypatch.setattr("nbv_planner.planning.planners.rollout.time.perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(
+        "nbv_planner.planning.planners.rollout.time.perf_counter", lambda: float(next(ticks))
+    )
     decision = rollout(Given(sets, weight), deadline=0.5).decide(BELIEF)
     mean = [
-        np.mean([oracles.greedy_views(of, w, 0.95 * sum(w), f) for of, w in zip(sets[:4], weight[:4], strict=True)])
+        np.mean(
+            [
+                oracles.greedy_views(of, w, 0.95 * sum(w), f)
+                for of, w in zip(sets[:4], weight[:4], strict=True)
+            ]
+        )
         for f in range(6)
     ]
     (chosen,) = np.flatnonzero(decision.candidates.view_angle == decision.view_angle)
@@ -111,13 +135,17 @@ def test_at_the_deadline_the_shapes_done_so_far_decide(monkeypatch):
 
 
 def drawn(**changes) -> RolloutPlanner:
-    chosen = PlannerSettings(**{"planner": "rollout", "shapes": 6, "deadline": 600.0, "revisit_radius": 0.0, **changes})
+    chosen = PlannerSettings(
+        **{"planner": "rollout", "shapes": 6, "deadline": 600.0, "revisit_radius": 0.0, **changes}
+    )
     return planner_named(chosen, SCENE, circle(ViewSpaceSettings(num_views=24)))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_refined_view_leaves_the_fewest_views_among_those_around_the_best_candidate(seed):
-    """Each of them as a 25th candidate: once taken it adds nothing, so that the others complete the cover."""
+    """Each of them as a 25th candidate: once taken it adds nothing, so that the others complete the
+    cover.
+    """
     belief = with_evidence(wavy_belief(seed, size=200))
     coarse, fine = drawn().decide(belief), drawn(refine=True).decide(belief)
     around = coarse.view_angle + np.linspace(-0.5, 0.5, 11) * 2 * np.pi / 24
@@ -128,7 +156,10 @@ def test_a_refined_view_leaves_the_fewest_views_among_those_around_the_best_cand
         return [
             oracles.greedy_views(
                 [np.flatnonzero(view) for view in visible], unseen, sum(unseen) - 0.05 * points, 24
-            ) for visible, unseen, points in zip(coverage.visible, coverage.unseen, coverage.points, strict=True)
+            )
+            for visible, unseen, points in zip(
+                coverage.visible, coverage.unseen, coverage.points, strict=True
+            )
         ]
 
     mean = [np.mean(to_go(angle)) for angle in (coarse.view_angle, *around)]
@@ -143,14 +174,18 @@ def test_a_first_candidate_that_was_asked_for_is_not_refined(planner):
     """For some of the candidates there would be a better view nearby."""
     belief = with_evidence(wavy_belief(0, size=200))
     for number in range(0, 24, 3):
-        told = drawn(planner=planner, objective="EMC", shapes=12, refine=True, first_candidate=number).decide(belief)
+        told = drawn(
+            planner=planner, objective="EMC", shapes=12, refine=True, first_candidate=number
+        ).decide(belief)
         assert told.view_angle == told.candidates.view_angle[number]
 
 
 def test_refinement_waits_for_nothing_after_the_deadline(monkeypatch):
     ticks = iter(range(1000))
     coarse = drawn(shapes=4).decide(BELIEF)
-    monkeypatch.setattr("nbv_planner.planning.planners.rollout.time.perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(
+        "nbv_planner.planning.planners.rollout.time.perf_counter", lambda: float(next(ticks))
+    )
     assert drawn(shapes=4, refine=True, deadline=0.5).decide(BELIEF).view_angle == coarse.view_angle
 
 
@@ -158,7 +193,9 @@ def test_refinement_waits_for_nothing_after_the_deadline(monkeypatch):
 def test_the_seed_alone_decides_and_is_part_of_the_settings(changes):
     views = ViewSpaceSettings(num_views=40)
     one, same, other = (
-        planner_named(PlannerSettings(**changes, planner_seed=seed), SCENE, circle(views)).decide(BELIEF)
+        planner_named(PlannerSettings(**changes, planner_seed=seed), SCENE, circle(views)).decide(
+            BELIEF
+        )
         for seed in (0, 0, 5)
     )
     np.testing.assert_array_equal(one.utilities, same.utilities)

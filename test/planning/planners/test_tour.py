@@ -1,4 +1,6 @@
-"""The tour planner: the least time to go, over all shapes; held to tours found by trying all of them."""
+"""The tour planner: the least time to go, over all shapes; held to tours found by trying all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ def instance(seed: int, shapes=3, views=VIEWS, cells=12, speed=1.0) -> tuple[Sha
     angles = np.sort(rng.uniform(0.0, 2 * np.pi, views))
     at_cell = np.arange(cells) * 2 * np.pi / cells
     apart = np.abs((at_cell - angles[:, None] + np.pi) % (2 * np.pi) - np.pi)
-    visible = (apart < rng.uniform(0.4, 1.5, (shapes, views, 1))) & (rng.random((shapes, views, cells)) < 0.9)
+    visible = (apart < rng.uniform(0.4, 1.5, (shapes, views, 1))) & (
+        rng.random((shapes, views, cells)) < 0.9
+    )
     weight = rng.integers(0, 5, (shapes, cells)).astype(np.float32)
     space = circle(angles=angles)
     settings = TimeSettings(linear_speed=speed, turn_speed=1e9, dwell_time=0.0)
@@ -41,7 +45,9 @@ def instance(seed: int, shapes=3, views=VIEWS, cells=12, speed=1.0) -> tuple[Sha
 
 
 def best_tour(visible, weight, needed: float, times, first: int) -> float:
-    """Least time of all orders of all subsets of views after `first` that see what is needed; inf if none does."""
+    """Least time of all orders of all subsets of views after `first` that see what is needed; inf
+    if none does.
+    """
     others = [view for view in range(len(visible)) if view != first]
     best = np.inf
     for number in range(len(others) + 1):
@@ -54,11 +60,15 @@ def best_tour(visible, weight, needed: float, times, first: int) -> float:
 
 
 def compared(seed: int, target: float, speed: float) -> list[tuple[float, float]]:
-    """Time to go by the planner and least possible time of each shape and first view of an instance."""
+    """Time to go by the planner and least possible time of each shape and first view of an
+    instance.
+    """
     coverage, ring = instance(seed, speed=speed)
     found = seconds_to_go(coverage, ring, np.arange(VIEWS), target)
     pairs = []
-    for shape, (visible, weight) in enumerate(zip(coverage.visible > 0, coverage.unseen, strict=True)):
+    for shape, (visible, weight) in enumerate(
+        zip(coverage.visible > 0, coverage.unseen, strict=True)
+    ):
         for first in range(VIEWS):
             least = best_tour(visible, weight, target * weight.sum(), ring.times, first)
             if np.isfinite(least):
@@ -94,7 +104,8 @@ def test_where_travel_takes_no_time_it_needs_no_more_views_than_the_rollout(seed
     first = np.arange(9)
     free = Ring(np.zeros_like(ring.times), DWELL)
     views = views_to_go(coverage, first, np.ones(9, dtype=bool), target)
-    some = coverage.unseen.sum(axis=1) > 0.0  # of a shape without points the rollout needs no view, a tour its first
+    # of a shape without points the rollout needs no view, a tour its first
+    some = coverage.unseen.sum(axis=1) > 0.0
     assert (seconds_to_go(coverage, free, first, target)[some] <= DWELL * views[some] + 1e-6).all()
 
 
@@ -140,7 +151,14 @@ def test_it_goes_a_bit_the_other_way_first():
 
 
 def planner(**changes):
-    chosen = {"planner": "tour", "shapes": 6, "deadline": 600.0, "revisit_radius": 0.0, "shape_grid": 90, **changes}
+    chosen = {
+        "planner": "tour",
+        "shapes": 6,
+        "deadline": 600.0,
+        "revisit_radius": 0.0,
+        "shape_grid": 90,
+        **changes,
+    }
     return planner_named(PlannerSettings(**chosen), SCENE, circle(ViewSpaceSettings(num_views=40)))
 
 
@@ -150,7 +168,9 @@ BELIEF = with_evidence(wavy_belief(3, size=200))
 def test_a_slow_robot_stays_nearer_than_a_fast_one():
     here = at(1.0)
     legs = [
-        float(np.abs(planner(linear_speed=speed).decide(BELIEF, current_view=here).view_angle - 1.0))
+        float(
+            np.abs(planner(linear_speed=speed).decide(BELIEF, current_view=here).view_angle - 1.0)
+        )
         for speed in (0.01, 100.0)
     ]
     assert legs[0] < legs[1]
@@ -161,7 +181,9 @@ def test_without_travel_times_it_may_go_anywhere_and_takes_no_more_views_than_th
     tour, rollout = planner(**fast), planner(planner="rollout", **fast)
     found, other = (one.decide(BELIEF, current_view=at(1.0)) for one in (tour, rollout))
     coverage = tour._objective.coverage(Situation(tour._reader(BELIEF), SCENE, found.candidates))
-    which = [int(np.argmin(np.abs(one.candidates.view_angle - one.view_angle))) for one in (found, other)]
+    which = [
+        int(np.argmin(np.abs(one.candidates.view_angle - one.view_angle))) for one in (found, other)
+    ]
     ring = Ring(np.zeros((40, 40)), DWELL)
     seconds = seconds_to_go(coverage, ring, np.array(which), 0.95).mean(axis=0)
     assert seconds[0] <= seconds[1] + 1e-6
@@ -175,7 +197,9 @@ def test_deciding_twice_gives_the_same_and_changes_nothing():
 
 
 class Line(ViewSpace):
-    """Views at different distances that look past the centre, from one to another in a straight line."""
+    """Views at different distances that look past the centre, from one to another in a straight
+    line.
+    """
 
     def travel(self, start: CameraPose, ends: Poses) -> np.ndarray:
         x, y = ends.position.T
@@ -183,7 +207,11 @@ class Line(ViewSpace):
 
 
 def test_any_poses_have_a_time_matrix():
-    space = Line(Poses.from_polar(np.array([0.0, 1.0, 4.0]), np.array([10.0, 12.0, 9.0]), np.array([0.0, 0.5, -0.5])))
+    space = Line(
+        Poses.from_polar(
+            np.array([0.0, 1.0, 4.0]), np.array([10.0, 12.0, 9.0]), np.array([0.0, 0.5, -0.5])
+        )
+    )
     settings = TimeSettings(linear_speed=2.0, turn_speed=0.1, dwell_time=3.0)
     times = time_matrix(space, space.candidates, settings)
     assert np.diag(times) == pytest.approx(3.0)
@@ -192,16 +220,26 @@ def test_any_poses_have_a_time_matrix():
 
 
 def test_time_is_that_of_driving_or_turning_whichever_takes_longer():
-    assert travel_time([10.0, 1.0], [0.5, -3.0], TimeSettings(0.5, 1.0, 2.0)) == pytest.approx([20.0, 3.0])
+    assert travel_time([10.0, 1.0], [0.5, -3.0], TimeSettings(0.5, 1.0, 2.0)) == pytest.approx(
+        [20.0, 3.0]
+    )
     space = circle()
     assert leg_time(space, None, space.candidates, TimeSettings()) == pytest.approx(2.0)
     assert leg_time(space, at(0.0), Poses.of([at(1.0)]), TimeSettings()) == pytest.approx(22.0)
 
 
-@pytest.mark.parametrize("wrong", [
-    {"linear_speed": 0.0}, {"linear_speed": float("nan")}, {"turn_speed": -1.0}, {"turn_speed": float("inf")},
-    {"dwell_time": -0.1}, {"dwell_time": float("nan")}, {"linear_speed": "fast"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"linear_speed": 0.0},
+        {"linear_speed": float("nan")},
+        {"turn_speed": -1.0},
+        {"turn_speed": float("inf")},
+        {"dwell_time": -0.1},
+        {"dwell_time": float("nan")},
+        {"linear_speed": "fast"},
+    ],
+)
 def test_a_cost_model_without_sense_is_refused(wrong):
     with pytest.raises(SettingError, match=next(iter(wrong))):
         PlannerSettings(planner="tour", **wrong)

@@ -1,4 +1,6 @@
-"""The two-phase planner: the best view inside the interval around the widest area (thesis ch. 5.3.2)."""
+"""The two-phase planner: the best view inside the interval around the widest area (thesis ch.
+5.3.2).
+"""
 
 from __future__ import annotations
 
@@ -82,7 +84,9 @@ def test_a_maximiser_that_may_not_be_chosen_does_not_set_the_interval():
     area, inner = [0.0] * 16, [0.0] * 16
     area[4], area[12], inner[5], inner[13] = 9.0, 8.0, 2.0, 1.0
     views = ViewSpaceSettings(num_views=16, blocked_arcs=(1.5, 1.6))
-    assert planner(area, inner, views=views).decide(wavy_belief(0)).view_angle == pytest.approx(13 * TWO_PI / 16)
+    assert planner(area, inner, views=views).decide(wavy_belief(0)).view_angle == pytest.approx(
+        13 * TWO_PI / 16
+    )
 
 
 def test_travel_counts_in_both_phases():
@@ -95,14 +99,22 @@ def test_travel_counts_in_both_phases():
 
 
 def test_cs_u_prefers_the_widest_area_to_the_widest_place():
-    """Figure "confidence vs. uncertainty": U alone goes to a lonely spike, CS-U to the broad region."""
+    """Figure "confidence vs. uncertainty": U alone goes to a lonely spike, CS-U to the broad
+    region.
+    """
 
     def half(grid):
-        return np.where(np.abs(grid - 1.5) < 0.05, 2.5, np.where(np.abs(grid - 4.5) < 0.8, 1.5, 0.1))
+        return np.where(
+            np.abs(grid - 1.5) < 0.05, 2.5, np.where(np.abs(grid - 4.5) < 0.8, 1.5, 0.1)
+        )
 
     belief = belief_of(lambda g: 5.0 - half(g), lambda g: 5.0 + half(g), size=1000)
     views = circle(ViewSpaceSettings(num_views=400))
-    greedy = planner_named(PlannerSettings(planner="greedy", objective="U"), SCENE, views).decide(belief)
-    phases = planner_named(PlannerSettings(planner="two_phase", objective="U"), SCENE, views).decide(belief)
+    greedy = planner_named(PlannerSettings(planner="greedy", objective="U"), SCENE, views).decide(
+        belief
+    )
+    phases = planner_named(
+        PlannerSettings(planner="two_phase", objective="U"), SCENE, views
+    ).decide(belief)
     assert abs(greedy.view_angle - 1.5) < 0.06
     assert abs(phases.view_angle - 4.5) < 0.81

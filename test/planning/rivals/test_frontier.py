@@ -26,14 +26,17 @@ def test_of_an_arc_only_its_ends_are_edges(first):
     """Within half a disc of either end, and nowhere between."""
     points, _ = frontier_points(*arc(first, first + 1.5), RADIUS, DENSE)
     angle = np.arctan2(points[:, 1], points[:, 0])
-    from_ends = np.minimum(np.abs(angle_difference(angle, first)), np.abs(angle_difference(angle, first + 1.49)))
+    from_ends = np.minimum(
+        np.abs(angle_difference(angle, first)), np.abs(angle_difference(angle, first + 1.49))
+    )
     assert len(points) >= 2
     assert 5.0 * from_ends.max() <= RADIUS
 
 
 def test_a_closed_contour_and_sparse_points_have_none():
     assert len(frontier_points(*arc(0.0, 2.0 * np.pi), RADIUS, DENSE)[0]) == 0
-    assert len(frontier_points(*arc(0.0, 1.5, spacing=0.1), RADIUS, DENSE)[0]) == 0  # two points in a disc
+    # two points in a disc
+    assert len(frontier_points(*arc(0.0, 1.5, spacing=0.1), RADIUS, DENSE)[0]) == 0
     assert len(frontier_points(np.empty((0, 2)), np.empty((0, 2)), RADIUS, DENSE)[0]) == 0
 
 
@@ -54,7 +57,9 @@ def test_proposals_lie_on_the_view_circle_along_the_normal():
 
 def test_points_are_where_the_beams_met_the_object():
     pose = CameraPose.from_polar(0.7, SCENE.view_distance)
-    scan = SimulatedCamera(parse_object("ellipse:a=5,b=5", SCENE), SCENE, SensorSettings(noise_std=0.0)).scan(pose, 1)
+    scan = SimulatedCamera(
+        parse_object("ellipse:a=5,b=5", SCENE), SCENE, SensorSettings(noise_std=0.0)
+    ).scan(pose, 1)
     points, cameras = measured_points([scan, scan], [pose, pose], 10.0)
     np.testing.assert_allclose(np.hypot(*points.T), 5.0, atol=1e-3)
     assert len(points) == len(cameras) == 2 * np.isfinite(scan.ranges).sum()

@@ -31,15 +31,22 @@ def test_a_disc_projects_to_twice_the_arcsine_of_its_radius_over_its_distance(tu
 
 @settings(max_examples=50, deadline=None)
 @given(
-    st.floats(-4.0, 4.0), st.floats(-4.0, 4.0), st.floats(0.2, 3.0), st.floats(0.2, 3.0), st.floats(-2.0, 2.0),
-    st.floats(0.0, 6.28), st.floats(-0.5, 0.5),
+    st.floats(-4.0, 4.0),
+    st.floats(-4.0, 4.0),
+    st.floats(0.2, 3.0),
+    st.floats(0.2, 3.0),
+    st.floats(-2.0, 2.0),
+    st.floats(0.0, 6.28),
+    st.floats(-0.5, 0.5),
 )
 def test_the_interval_is_that_of_points_on_the_ellipse(x, y, a, b, skew, angle, turn):
     ellipse = Ellipses(np.array([[x, y]]), np.array([[[a, 0.0], [skew, b]]]))
     view = CameraPose.from_polar(angle, 20.0, turn)
     bearing, (right, left), _ = ellipse.seen_from(Poses.of([view]))
     around = np.linspace(0.0, 2.0 * np.pi, 4001)
-    points = ellipse.middle[0] + np.stack([np.cos(around), np.sin(around)], axis=1) @ ellipse.shape[0].T
+    points = (
+        ellipse.middle[0] + np.stack([np.cos(around), np.sin(around)], axis=1) @ ellipse.shape[0].T
+    )
     seen = np.arctan2(*view.to_camera(*points.T)[::-1])
     offset = angle_difference(seen, bearing[0, 0])
     np.testing.assert_allclose([right[0, 0], left[0, 0]], [offset.min(), offset.max()], atol=1e-5)
@@ -67,7 +74,9 @@ def test_clusters_hold_every_point_within_their_radius_of_a_point_of_theirs():
 
 
 def test_what_is_behind_does_not_count_and_what_is_in_front_does():
-    """An occupied disc hides an equal frontier disc behind it; from the other side the frontier hides it."""
+    """An occupied disc hides an equal frontier disc behind it; from the other side the frontier
+    hides it.
+    """
     both, frontier = discs((4.0, 0.0), (2.0, 0.0)), np.array([False, True])
     views = Poses.on_circle([0.0, math.pi], 10.0)
     scene = Scene(range_max=14.0)

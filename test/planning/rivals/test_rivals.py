@@ -1,4 +1,6 @@
-"""What every rival promises: it works by its name like any planner, and sees nothing but what a robot does."""
+"""What every rival promises: it works by its name like any planner, and sees nothing but what a
+robot does.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ SCENE = Scene()
 BELIEF = with_evidence(wavy_belief(3, size=200))
 VARIANTS = [
     *({"planner": "volumetric", "volumetric.gain": gain} for gain in GAINS),
-    {"planner": "frontier"}, {"planner": "projection"}, {"planner": "set_cover"},
+    {"planner": "frontier"},
+    {"planner": "projection"},
+    {"planner": "set_cover"},
     *({"planner": "design", "design.criterion": criterion} for criterion in "ADE"),
 ]
 EVERY = pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(v.values()))
@@ -41,18 +45,29 @@ EVERY = pytest.mark.parametrize("variant", VARIANTS, ids=lambda v: "-".join(v.va
 
 def shot(view_angle: float, text: str = "polygon:star"):
     pose = CameraPose.from_polar(view_angle, SCENE.view_distance)
-    return SimulatedCamera(parse_object(text, SCENE), SCENE, SensorSettings(num_beams=61)).scan(pose, 1), pose
+    return (
+        SimulatedCamera(parse_object(text, SCENE), SCENE, SensorSettings(num_beams=61)).scan(
+            pose, 1
+        ),
+        pose,
+    )
 
 
 def planner(variant, heard=(), truth=None, **settings):
     views = circle(ViewSpaceSettings(num_views=40, **settings))
-    made = planner_named(from_mapping(PlannerSettings, {**variant, "target": "points"}), SCENE, views, truth)
+    made = planner_named(
+        from_mapping(PlannerSettings, {**variant, "target": "points"}), SCENE, views, truth
+    )
     made.heard = tuple(heard)
     return made
 
 
 def test_every_rival_is_tested_and_registered_like_any_planner():
-    assert {variant["planner"] for variant in VARIANTS} == set(PLANNER_PLUGINS.names) <= set(planner_names())
+    assert (
+        {variant["planner"] for variant in VARIANTS}
+        == set(PLANNER_PLUGINS.names)
+        <= set(planner_names())
+    )
     assert PLANNER_PLUGINS.broken == []
     for name in PLANNER_PLUGINS.names:
         assert f"{name:20}nbv_planner\n" in planner_table() + "\n"
@@ -62,10 +77,15 @@ def test_every_rival_is_tested_and_registered_like_any_planner():
 def test_the_document_says_of_every_rival_where_its_formula_is_from_and_which_test_checks_it():
     text = (CHECKOUT / "docs" / "explanation" / "rivals.md").read_text(encoding="utf-8")
     lines = text.partition("## Where each formula is from")[2].partition("\n## ")[0].splitlines()
-    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| `")]
+    rows = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("| `")
+    ]
     assert {name for row in rows for name in re.findall(r"`(\w+)`", row[0])} == {
-        *GAINS, *PLANNER_PLUGINS.names, "uniform", "random"
-    } - {"volumetric"}  # fmt: skip
+        *GAINS,
+        *PLANNER_PLUGINS.names,
+        "uniform",
+        "random",
+    } - {"volumetric"}
     for _, _, origin, _, checked in rows:
         assert origin.startswith(("abstract", "memory", "textbook", "no paper"))
         for path in (tests := re.findall(r"`(test[\w/]+(?:\.py)?)`", checked)):
@@ -85,7 +105,10 @@ def test_a_record_holds_the_settings_of_its_own_rival_only():
 def test_the_true_object_changes_no_decision(variant):
     """Same scans and same belief, another object: the same ranking, to the last digit."""
     heard = [shot(0.0), shot(1.5)]
-    visited = [CameraPose.from_polar(0.0, SCENE.view_distance), CameraPose.from_polar(1.5, SCENE.view_distance)]
+    visited = [
+        CameraPose.from_polar(0.0, SCENE.view_distance),
+        CameraPose.from_polar(1.5, SCENE.view_distance),
+    ]
     answers = []
     for text in ("polygon:star", "ellipse:a=7,b=3"):
         points = surface_points(parse_object(text, SCENE), SCENE.pixel_size)
@@ -100,9 +123,15 @@ def test_it_decides_before_the_first_scan_and_on_scans_that_met_nothing(variant)
     assert planner(variant).decide(BELIEF) is not None
     ranges = np.full(61, np.inf)
     empty = Scan(-0.3, 0.01, ranges, 0.05, 10.0), CameraPose.from_polar(0.0, SCENE.view_distance)
-    nothing = Scan(-0.3, 0.01, np.full(61, np.nan), 0.05, 10.0), CameraPose.from_polar(1.0, SCENE.view_distance)
+    nothing = (
+        Scan(-0.3, 0.01, np.full(61, np.nan), 0.05, 10.0),
+        CameraPose.from_polar(1.0, SCENE.view_distance),
+    )
     made = planner(variant, [empty, nothing])
-    visited = [CameraPose.from_polar(0.0, SCENE.view_distance), CameraPose.from_polar(1.0, SCENE.view_distance)]
+    visited = [
+        CameraPose.from_polar(0.0, SCENE.view_distance),
+        CameraPose.from_polar(1.0, SCENE.view_distance),
+    ]
     decision = made.decide(BELIEF, current_view=visited[-1], visited=visited)
     assert min(abs(decision.view_angle - view.view_angle) for view in visited) > 0.0
 
@@ -119,9 +148,11 @@ def test_a_simulated_episode_ends_and_is_repeated_to_the_digit(variant):
     chosen = from_mapping(PlannerSettings, {**variant, "target": "points"})
     config = EpisodeConfig(object="polygon:star", planner=chosen)
     config = dataclasses.replace(
-        config, sensor=SensorSettings(num_beams=61, noise_std=0.2),
+        config,
+        sensor=SensorSettings(num_beams=61, noise_std=0.2),
         termination=dataclasses.replace(config.termination, max_views=4),
-        views=ViewSpaceSettings(num_views=40), mapper=dataclasses.replace(config.mapper, grid_size=200),
+        views=ViewSpaceSettings(num_views=40),
+        mapper=dataclasses.replace(config.mapper, grid_size=200),
     )
     runs = []
     for _ in range(2):

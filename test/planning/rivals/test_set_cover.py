@@ -40,13 +40,26 @@ def test_the_ranks_beyond_the_plan_lead_to_where_nobody_has_been():
 
 
 def test_the_plan_of_the_first_scan_is_carried_out_without_another_one(monkeypatch):
-    """Every decision finds the same plan; its views come first, the nearest each time, and then others."""
+    """Every decision finds the same plan; its views come first, the nearest each time, and then
+    others.
+    """
     plans = []
-    monkeypatch.setattr(set_cover, "least_cover", lambda visible: plans.append(least_cover(visible)) or plans[-1])
-    config = EpisodeConfig(object="polygon:star", planner=PlannerSettings(planner="set_cover", target="points"))
+    monkeypatch.setattr(
+        set_cover, "least_cover", lambda visible: plans.append(least_cover(visible)) or plans[-1]
+    )
+    config = EpisodeConfig(
+        object="polygon:star", planner=PlannerSettings(planner="set_cover", target="points")
+    )
     config = dataclasses.replace(
-        config, sensor=SensorSettings(num_beams=61, noise_std=0.2), termination=dataclasses.replace(
-            config.termination, max_views=9, certify=False, stall_views=0, min_gain=0.0, target_fraction=1.0,
+        config,
+        sensor=SensorSettings(num_beams=61, noise_std=0.2),
+        termination=dataclasses.replace(
+            config.termination,
+            max_views=9,
+            certify=False,
+            stall_views=0,
+            min_gain=0.0,
+            target_fraction=1.0,
         ),
     )
     episode = Simulation(config)

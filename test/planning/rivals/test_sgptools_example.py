@@ -1,4 +1,6 @@
-"""The example that makes SGP-Tools a planner: its rule without it, and episodes where it is installed."""
+"""The example that makes SGP-Tools a planner: its rule without it, and episodes where it is
+installed.
+"""
 
 from __future__ import annotations
 
@@ -41,9 +43,12 @@ def test_covered_is_where_one_measurement_leaves_at_most_that_part_of_the_varian
     places = np.column_stack([np.cos(angle), np.sin(angle)])
     covariance = kernel(places).numpy()
     for measured in range(len(places)):
-        after = np.diag(covariance) - covariance[measured] ** 2 / (covariance[measured, measured] + noise)
+        after = np.diag(covariance) - covariance[measured] ** 2 / (
+            covariance[measured, measured] + noise
+        )
         np.testing.assert_array_equal(
-            example.covered(kernel, places, left, noise)[measured], after <= left * np.diag(covariance)
+            example.covered(kernel, places, left, noise)[measured],
+            after <= left * np.diag(covariance),
         )
 
 
@@ -61,7 +66,17 @@ def test_where_nothing_is_to_be_gained_it_goes_where_it_has_not_been(example):
 @pytest.mark.parametrize("rule", ["mutual_information", "cover", "continuous"])
 def test_each_rule_sees_the_object(rule, tmp_path):
     pytest.importorskip("sgptools", reason="pip install ./examples/sgptools")
-    command = [sys.executable, "-m", "nbv_planner.cli.main", "simulate", "--object", "ellipse:a=5,b=4", "--no-figures"]
+    command = [
+        sys.executable,
+        "-m",
+        "nbv_planner.cli.main",
+        "simulate",
+        "--object",
+        "ellipse:a=5,b=4",
+        "--no-figures",
+    ]
     settings = ["--planner", "sgptools", "--set", f"sgptools_rule={rule}", "--set", "max_views=12"]
     subprocess.run([*command, *settings, "--out", str(tmp_path / "run")], check=True)
-    assert json.loads((tmp_path / "run" / "episode.json").read_text())["views"][-1]["coverage"] > 0.95
+    assert (
+        json.loads((tmp_path / "run" / "episode.json").read_text())["views"][-1]["coverage"] > 0.95
+    )

@@ -21,7 +21,9 @@ LN2 = math.log(2.0)
 
 
 def grid_of(*scans: tuple[Scan, CameraPose], reach: float = 0.0) -> OccupancyGrid:
-    return OccupancyGrid.of([scan for scan, _ in scans], [pose for _, pose in scans], SCENE, SIDE, reach)
+    return OccupancyGrid.of(
+        [scan for scan, _ in scans], [pose for _, pose in scans], SCENE, SIDE, reach
+    )
 
 
 def beam(length: float, pose: CameraPose | None = None) -> tuple[Scan, CameraPose]:
@@ -41,7 +43,9 @@ def gain(grid, rays, name, depth=0.0) -> float:
 
 @pytest.mark.parametrize("number", [1, 2, 7])
 def test_a_ray_through_unknown_cells_has_its_closed_form(number):
-    """n cells of probability 1/2: mean entropy ln 2, and sum of P_v H = ln 2 (1 + 1/2 + ...) = 2 ln 2 (1 - 2^-n)."""
+    """n cells of probability 1/2: mean entropy ln 2, and sum of P_v H = ln 2 (1 + 1/2 + ...) = 2 ln
+    2 (1 - 2^-n).
+    """
     grid = grid_of()
     rays = straight(grid, 0.4 + 0.8 * np.arange(number))
     expected = 2.0 * LN2 * (1.0 - 0.5**number)
@@ -55,7 +59,9 @@ def test_cells_passed_and_hit_get_the_log_odds_of_octomap_within_its_bounds():
     hit, miss = math.log(0.7 / 0.3), math.log(0.4 / 0.6)
     for times in (1, 2, 50):
         grid = grid_of(*[beam(5.0)] * times)
-        (at_hit, passed, behind, outside) = grid.log_odds[grid.index(np.array([5.0, 7.0, 3.0, 9.0]), np.full(4, 0.4))]
+        at_hit, passed, behind, outside = grid.log_odds[
+            grid.index(np.array([5.0, 7.0, 3.0, 9.0]), np.full(4, 0.4))
+        ]
         assert at_hit == pytest.approx(min(times * hit, math.log(0.97 / 0.03)))
         assert passed == pytest.approx(max(times * miss, math.log(0.12 / 0.88)))
         assert (behind, outside) == (0.0, -np.inf)
@@ -74,7 +80,9 @@ def test_what_is_outside_of_the_square_is_free_and_counts_nothing():
 
 
 def test_the_rear_side_is_what_is_unknown_right_behind_a_hit():
-    """From behind, the one cell next to the occupied one counts; none before it does, nor any from the front."""
+    """From behind, the one cell next to the occupied one counts; none before it does, nor any from
+    the front.
+    """
     grid = grid_of(beam(5.0), reach=4.0)  # the hit is in the cell from 4.8 to 5.6 m
     behind, front = np.arange(0.4, 8.0, 0.8), np.arange(7.6, 0.0, -0.8)
     assert gain(grid, straight(grid, behind), "rear_side") == 1.0
@@ -88,10 +96,16 @@ def test_the_proximity_count_falls_with_the_distance_behind_the_hit():
     """Cells begin 0.2, 1.0, 1.8, ... m behind the hit at x = 5 m; samples are half a cell apart."""
     grid, depth = grid_of(beam(5.0), reach=2.0), 2.0
     behind = np.arange(0.4, 8.0, 0.8)
-    values = [gain(grid, straight(grid, behind[[place]]), "proximity_count", depth) for place in range(6)]
-    np.testing.assert_allclose(values, [0.0, 0.0, 0.0, depth - 1.8, depth - 1.0, depth - 0.2], atol=0.41)
+    values = [
+        gain(grid, straight(grid, behind[[place]]), "proximity_count", depth) for place in range(6)
+    ]
+    np.testing.assert_allclose(
+        values, [0.0, 0.0, 0.0, depth - 1.8, depth - 1.0, depth - 0.2], atol=0.41
+    )
     assert values[2] == 0.0 < values[3] < values[4] < values[5]
-    assert gain(grid, straight(grid, behind), "proximity_count", depth) == pytest.approx(sum(values))
+    assert gain(grid, straight(grid, behind), "proximity_count", depth) == pytest.approx(
+        sum(values)
+    )
 
 
 def brute(grid: OccupancyGrid, cells: np.ndarray, name: str, depth: float) -> tuple[float, int]:
@@ -107,7 +121,9 @@ def brute(grid: OccupancyGrid, cells: np.ndarray, name: str, depth: float) -> tu
             new, hidden = not grid.observed[cell], grid.hidden[cell]
             number += 1
             total += {
-                "average_entropy": h, "occlusion_aware": reached * h, "unobserved": reached * h * new,
+                "average_entropy": h,
+                "occlusion_aware": reached * h,
+                "unobserved": reached * h * new,
                 "rear_side": float(new and np.isfinite(hidden) and near[cell]),
                 "proximity_count": depth - hidden if new and hidden <= depth else 0.0,
             }[name]
@@ -123,22 +139,39 @@ def test_all_gains_of_all_candidates_are_the_sums_of_the_definitions(angles, see
     generator, views = np.random.default_rng(seed), Poses.on_circle(np.linspace(0.0, 6.0, 5), 10.0)
     taken = Poses.on_circle(angles, 10.0) if angles else Poses.of([])
     scans = [
-        (Scan(-0.3, 0.02, np.where(generator.random(31) < 0.3, np.inf, generator.uniform(2, 8, 31)), 0.05, 10.0),
-         taken[i]) for i in range(len(taken))
+        (
+            Scan(
+                -0.3,
+                0.02,
+                np.where(generator.random(31) < 0.3, np.inf, generator.uniform(2, 8, 31)),
+                0.05,
+                10.0,
+            ),
+            taken[i],
+        )
+        for i in range(len(taken))
     ]
     grid = grid_of(*scans, reach=2.0)
     rays = grid.trace(views, SCENE, 7)
     for name in GAINS:
         expected = [
-            [sum(column) for column in zip(*(brute(grid, ray, name, 2.0) for ray in view), strict=True)]
+            [
+                sum(column)
+                for column in zip(*(brute(grid, ray, name, 2.0) for ray in view), strict=True)
+            ]
             for view in rays.cell
         ]
-        values = [total / max(number, 1) if name == "average_entropy" else total for total, number in expected]
+        values = [
+            total / max(number, 1) if name == "average_entropy" else total
+            for total, number in expected
+        ]
         np.testing.assert_allclose(volumetric_gain(grid, rays, name, 2.0), values, atol=1e-9)
 
 
 def test_a_corridor_that_is_known_to_be_free_draws_the_occlusion_aware_gain():
-    """Cells of probability p give up to H(p)/p: at OctoMap's least p more than unknown ones, which give 2 ln 2."""
+    """Cells of probability p give up to H(p)/p: at OctoMap's least p more than unknown ones, which
+    give 2 ln 2.
+    """
     p, rays = 0.12, np.arange(0.4, 8.0, 0.8)
     free = grid_of(*[beam(np.inf)] * 9)
     expected = (-p * math.log(p) - (1 - p) * math.log(1 - p)) * (1 - (1 - p) ** len(rays)) / p

@@ -13,7 +13,14 @@ from hypothesis import strategies as st
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.star2d.belief import uniform_grid
-from nbv_planner.star2d.shapes.certificate import CURVES, FEATURES, Calibration, calibration_for, evidence, logit
+from nbv_planner.star2d.shapes.certificate import (
+    CURVES,
+    FEATURES,
+    Calibration,
+    calibration_for,
+    evidence,
+    logit,
+)
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_coverage import surface_density
 
@@ -28,13 +35,21 @@ def wavy(size: float, waves: int, height: float) -> Shapes:
 
 def evidence_of_walk(shapes, pixel_size, grades, near, covered):
     """The same, grid angle by grid angle."""
-    total, count = dict.fromkeys(("covered", "hidden", "grazed", "slope", "near"), 0.0), len(shapes.radius)
+    total, count = (
+        dict.fromkeys(("covered", "hidden", "grazed", "slope", "near"), 0.0),
+        len(shapes.radius),
+    )
     ratios, shares = [], []
     for s, radius in enumerate(shapes.radius):
-        corner = [(r * math.cos(a), r * math.sin(a)) for a, r in zip(shapes.angle, radius, strict=True)]
+        corner = [
+            (r * math.cos(a), r * math.sin(a)) for a, r in zip(shapes.angle, radius, strict=True)
+        ]
 
         def length(points):
-            return [abs(x - points[i - 1][0]) + abs(y - points[i - 1][1]) for i, (x, y) in enumerate(points)]
+            return [
+                abs(x - points[i - 1][0]) + abs(y - points[i - 1][1])
+                for i, (x, y) in enumerate(points)
+            ]
 
         steps = length(corner)
         shares.append(0.0)
@@ -49,9 +64,12 @@ def evidence_of_walk(shapes, pixel_size, grades, near, covered):
             total["grazed"] += part * (grades[s, i] == 1)
             total["slope"] += part * min(rise / r, 5.0)
     return {
-        "coverage": float(logit(total["covered"])), "fine": math.log(np.mean(ratios) - 1.0 + 0.005),
-        "hidden": math.log(total["hidden"] + 0.002), "grazed": math.log(total["grazed"] + 0.002),
-        "slope": total["slope"], "near": float(logit(total["near"])),
+        "coverage": float(logit(total["covered"])),
+        "fine": math.log(np.mean(ratios) - 1.0 + 0.005),
+        "hidden": math.log(total["hidden"] + 0.002),
+        "grazed": math.log(total["grazed"] + 0.002),
+        "slope": total["slope"],
+        "near": float(logit(total["near"])),
         "sure": float(logit(np.quantile(shares, 0.05))),
     }
 
@@ -72,14 +90,18 @@ def test_evidence_has_no_scale(size, waves, height):
     for scale in (1.0, size):
         shapes = wavy(scale, waves, height)
         points = surface_density(shapes, 0.1 * scale)
-        both.append(evidence(shapes, points, 0.1 * scale, np.ones((1, 360), dtype=int), covered, covered))
+        both.append(
+            evidence(shapes, points, 0.1 * scale, np.ones((1, 360), dtype=int), covered, covered)
+        )
     assert both[0] == pytest.approx(both[1], rel=1e-6, abs=1e-6)
 
 
 def test_fine_structure_tells_rough_from_smooth():
     covered = np.ones((1, 360))
     fine = [
-        evidence(shapes, surface_density(shapes, 0.1), 0.1, np.full((1, 360), 2), covered, covered)["fine"]
+        evidence(shapes, surface_density(shapes, 0.1), 0.1, np.full((1, 360), 2), covered, covered)[
+            "fine"
+        ]
         for shapes in (wavy(1.0, 3, 0.2), wavy(1.0, 40, 0.2))
     ]
     assert fine[0] + 1.0 < fine[1]
@@ -95,16 +117,23 @@ def test_an_interval_holds_its_estimate(found, target):
 @given(EVIDENCE, st.floats(0.0, 10.0), st.floats(0.0, 0.4))
 def test_more_covered_shapes_and_a_lower_target_never_say_less(found, more, less):
     better = {**found, "coverage": found["coverage"] + more, "sure": found["sure"] + more}
-    (median, *_, low), (raised, *_, high) = SHIPPED.estimate(found, 0.95), SHIPPED.estimate(better, 0.95 - less)
+    (median, *_, low), (raised, *_, high) = (
+        SHIPPED.estimate(found, 0.95),
+        SHIPPED.estimate(better, 0.95 - less),
+    )
     assert raised >= median
     assert high >= low
 
 
 def table(**changed) -> Calibration:
     known = {
-        "level": 0.95, "features": ("coverage",), "within": [[-6.0, 6.0]],
+        "level": 0.95,
+        "features": ("coverage",),
+        "within": [[-6.0, 6.0]],
         "coefficients": {"lower": [-1.0, 1.0], "median": [0.0, 1.0], "upper": [1.0, 1.0]},
-        "edges": [0.0], "lowered": [0.0, 2.0], "raised": [0.0, 2.0],
+        "edges": [0.0],
+        "lowered": [0.0, 2.0],
+        "raised": [0.0, 2.0],
         "claims": [[0.0, 0.8], [1.0, 0.96]],
     }
     return Calibration(**{**known, **changed})
@@ -136,13 +165,19 @@ def test_the_shipped_table_is_whole(target):
     assert set(shipped.features) <= set(FEATURES)
     assert set(shipped.coefficients) == set(CURVES)
     assert all(len(values) == len(shipped.features) + 1 for values in shipped.coefficients.values())
-    assert all(values[1] >= 0.0 for values in shipped.coefficients.values()), "an estimate rises with the shapes'"
+    assert all(values[1] >= 0.0 for values in shipped.coefficients.values()), (
+        "an estimate rises with the shapes'"
+    )
     assert len({len(shipped.edges) + 1, *map(len, (shipped.lowered, shipped.raised))}) == 1
     pairs = [*shipped.claims]
-    assert pairs == sorted(pairs, key=lambda pair: pair[0]) == sorted(pairs, key=lambda pair: pair[1])
+    assert (
+        pairs == sorted(pairs, key=lambda pair: pair[0]) == sorted(pairs, key=lambda pair: pair[1])
+    )
     assert dataclasses.replace(shipped, level=0.9) != shipped
 
 
 def test_a_target_without_calibration_is_refused():
-    with pytest.raises(SettingError, match="there is no calibration for hulls, of completeness, points"):
+    with pytest.raises(
+        SettingError, match="there is no calibration for hulls, of completeness, points"
+    ):
         calibration_for("hulls")

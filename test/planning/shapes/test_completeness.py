@@ -1,4 +1,6 @@
-"""Completeness at a resolution: against all pairs of points, and what it must be on shapes whose distance is known."""
+"""Completeness at a resolution: against all pairs of points, and what it must be on shapes whose
+distance is known.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,11 @@ from views import views_at
 
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.geometry import TWO_PI, polar_to_cartesian
-from nbv_planner.planning.termination import TerminationMonitor, TerminationReason, TerminationSettings
+from nbv_planner.planning.termination import (
+    TerminationMonitor,
+    TerminationReason,
+    TerminationSettings,
+)
 from nbv_planner.star2d.belief import uniform_grid
 from nbv_planner.star2d.shapes.certificate import CoverageCertificate
 from nbv_planner.star2d.shapes.completeness import (
@@ -39,11 +45,16 @@ GRID = uniform_grid(360)
 
 def within(places, points, tau):
     """Which places lie within τ of one of the points."""
-    return PointSet(places, np.ones(len(places))).distance_from(PointSet(points, np.ones(len(points)))) <= tau
+    return (
+        PointSet(places, np.ones(len(places))).distance_from(PointSet(points, np.ones(len(points))))
+        <= tau
+    )
 
 
 def measured(radius, hits=1, size=1000, half=0.0):
-    """Belief in a contour (metres, or a function of the angle), which was measured where there are hits."""
+    """Belief in a contour (metres, or a function of the angle), which was measured where there are
+    hits.
+    """
     contour = radius if callable(radius) else lambda _: radius
     band = (lambda angle: contour(angle) - half), (lambda angle: contour(angle) + half)
     return with_evidence(belief_of(*band, size=size, hits=hits))
@@ -55,7 +66,9 @@ def on_circle(radius, count=2000):
 
 def wavy(seed, count=1, size=360):
     rng = np.random.default_rng(seed)
-    waves = rng.normal(size=(count, 6, 1)) * np.cos(np.arange(1, 7)[:, None] * uniform_grid(size) + rng.uniform(0, 6))
+    waves = rng.normal(size=(count, 6, 1)) * np.cos(
+        np.arange(1, 7)[:, None] * uniform_grid(size) + rng.uniform(0, 6)
+    )
     return np.clip(5.0 + 0.5 * waves.sum(axis=1), 2.0, 8.0)
 
 
@@ -108,7 +121,9 @@ def test_half_a_circle_is_complete_up_to_the_resolution_beyond_its_ends():
     for tau in (0.1, 0.3, 1.0):
         contour = MeasuredContour.of(half, PIXEL, tau)
         beyond = 2.0 * 2.0 * np.arcsin(tau / 10.0) / TWO_PI
-        assert within(on_circle(5.0), contour.points, tau).mean() == pytest.approx(0.5 + beyond, abs=0.002)
+        assert within(on_circle(5.0), contour.points, tau).mean() == pytest.approx(
+            0.5 + beyond, abs=0.002
+        )
         assert contour.length.sum() == pytest.approx(5.0 * np.pi, rel=0.01)
 
 
@@ -142,7 +157,9 @@ def test_a_gap_that_no_beam_has_met_is_no_part_of_the_measured_surface():
 
 def test_the_points_are_where_the_belief_is_in_the_object_frame():
     there = dataclasses.replace(measured(5.0), centre=(1.0, -2.0))
-    assert within(on_circle(5.0) + np.array([1.0, -2.0]), MeasuredContour.of(there, PIXEL, 0.1).points, 0.1).all()
+    assert within(
+        on_circle(5.0) + np.array([1.0, -2.0]), MeasuredContour.of(there, PIXEL, 0.1).points, 0.1
+    ).all()
 
 
 @settings(max_examples=15)
@@ -158,19 +175,25 @@ def test_a_plain_search_finds_the_same_part_of_each_shape(seed, tau):
             along = np.linspace(min(ends), max(ends), 50)
             places = np.stack(polar_to_cartesian(GRID[k], along), axis=1)
             close = [within(places, points, reach).mean() for reach in (tau * 0.85, tau * 1.15)]
-            if close[0] == close[1] and close[0] in (0.0, 1.0):  # else the steps of the radius decide
+            # else the steps of the radius decide
+            if close[0] == close[1] and close[0] in (0.0, 1.0):
                 assert found[s, k] == close[0]
 
 
 @settings(max_examples=15)
 @given(st.integers(0, 1000), st.sampled_from([0.15, 0.3, 0.8]), st.sampled_from([0.0, 2.0, 5.0]))
-def test_circles_are_near_where_a_plain_search_says_so_the_centre_in_the_measured_surface_or_not(seed, tau, x):
+def test_circles_are_near_where_a_plain_search_says_so_the_centre_in_the_measured_surface_or_not(
+    seed, tau, x
+):
     belief = dataclasses.replace(some(seed), centre=(x, 0.0))
-    steps = (np.arange(0, int(SCENE.radius_max * 8 / tau), 3) + 0.5) * tau / 8  # middles of the steps of a radius
+    # middles of the steps of a radius
+    steps = (np.arange(0, int(SCENE.radius_max * 8 / tau), 3) + 0.5) * tau / 8
     found = near_part(Shapes(GRID, np.repeat(steps[:, None], 360, axis=1)), belief, SCENE, tau)
     points = MeasuredContour.of(belief, PIXEL, tau).points - belief.centre
     places = np.stack(polar_to_cartesian(GRID, steps[:, None]), axis=2).reshape(-1, 2)
-    less, more = (within(places, points, tau * (1.0 + off)).reshape(found.shape) for off in (-1e-9, 1e-9))
+    less, more = (
+        within(places, points, tau * (1.0 + off)).reshape(found.shape) for off in (-1e-9, 1e-9)
+    )
     np.testing.assert_array_equal(found[less == more], less[less == more])
 
 
@@ -210,7 +233,9 @@ def test_the_resolution_follows_the_noise_that_the_mapper_has_found():
 
 
 def test_the_certificate_claims_the_resolution_that_the_noise_allows():
-    certificate = CoverageCertificate(Circle(), SCENE, 0.95, CoverageTarget("length", 0.3, RangeNoise(0.2, 0.0)))
+    certificate = CoverageCertificate(
+        Circle(), SCENE, 0.95, CoverageTarget("length", 0.3, RangeNoise(0.2, 0.0))
+    )
     belief = dataclasses.replace(measured(5.2), checks=noisy(3.0))
     assert certificate.estimate(measured(5.2), views_at([]), 0.05).mean == 0.0
     estimate = certificate.estimate(belief, views_at([]), 0.05)
@@ -241,18 +266,23 @@ def test_the_certificate_judges_the_completeness_whatever_the_views():
     everywhere = views_at(np.arange(20) * TWO_PI / 20)
     for views in (everywhere, views_at([])):
         estimate = certificate.estimate(half, views, 0.05)
-        assert estimate.mean == pytest.approx(0.5 + 4.0 * np.arcsin(0.015) / TWO_PI, abs=0.005)  # half of τ
+        # half of τ
+        assert estimate.mean == pytest.approx(0.5 + 4.0 * np.arcsin(0.015) / TWO_PI, abs=0.005)
         assert (estimate.tau, estimate.target.name) == (0.3, "completeness")
     assert certificate.judged(measured(5.0, hits=0), everywhere)[0] == pytest.approx(np.zeros(20))
 
 
 def test_a_covered_outline_is_claimed_in_its_own_words():
     certificate = CoverageCertificate(Circle(), SCENE, 0.95, CoverageTarget("length", 0.3))
-    ended = TerminationMonitor(TerminationSettings(), certificate).after_view(measured(5.0, half=1.0), 0.0)
+    ended = TerminationMonitor(TerminationSettings(), certificate).after_view(
+        measured(5.0, half=1.0), 0.0
+    )
     assert ended is not None
     assert ended.reason is TerminationReason.COVERED
-    assert ended.detail == (
-        "at least 95.0% of the outline is within 0.3 m of the measured surface by 100.0% of the posterior shapes"
+    assert (
+        ended.detail
+        == "at least 95.0% of the outline is within 0.3 m of the measured surface by 100.0% of the"
+        " posterior shapes"
     )
     assert ended.figures["completeness_tau"] == 0.3
 
@@ -261,7 +291,8 @@ def test_the_planner_that_knows_the_object_covers_what_is_near_to_what_it_sees()
     angle, radius, views = uniform_grid(500), wavy(2, size=500)[0], np.arange(7) * 0.9
     points = np.stack(polar_to_cartesian(angle, radius), axis=1)
     seen, covered = (
-        truth.observed(views, SCENE) for truth in (TrueSurface(angle, radius), TrueOutline(angle, radius, 0.4))
+        truth.observed(views, SCENE)
+        for truth in (TrueSurface(angle, radius), TrueOutline(angle, radius, 0.4))
     )
     for v in range(7):
         np.testing.assert_array_equal(covered[v], within(points, points[seen[v]], 0.4))

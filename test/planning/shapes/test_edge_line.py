@@ -13,7 +13,9 @@ NORMAL = np.zeros((1, 2))
 
 
 def edge(distance: float, direction: float):
-    """Radius of the line at this distance (metres) from the centre, its normal in this direction (radians)."""
+    """Radius of the line at this distance (metres) from the centre, its normal in this direction
+    (radians).
+    """
     return lambda angle: distance / np.cos(angle - direction)
 
 
@@ -25,7 +27,9 @@ def fitted(angle, radius, std=0.02, end=None, turn=1, length=1.0):
 
 @settings(deadline=None, max_examples=60)
 @given(
-    distance=st.floats(1.0, 6.0), direction=st.floats(0.0, 6.28), begin=st.floats(-1.1, 0.3),
+    distance=st.floats(1.0, 6.0),
+    direction=st.floats(0.0, 6.28),
+    begin=st.floats(-1.1, 0.3),
     turn=st.sampled_from([1, -1]),
 )
 def test_a_straight_stretch_goes_on_straight(distance, direction, begin, turn):
@@ -34,7 +38,9 @@ def test_a_straight_stretch_goes_on_straight(distance, direction, begin, turn):
     line = fitted(angle, surface(angle), end=end, turn=turn, length=0.5)
     assert line is not None
     beyond = angle + 0.1 * turn
-    np.testing.assert_allclose(1.0 / line.inverse_radius(beyond, NORMAL)[0], surface(beyond), rtol=1e-6)
+    np.testing.assert_allclose(
+        1.0 / line.inverse_radius(beyond, NORMAL)[0], surface(beyond), rtol=1e-6
+    )
 
 
 def test_its_errors_are_those_of_least_squares():
@@ -70,7 +76,9 @@ def test_a_circle_is_told_from_a_line_where_the_noise_lets_it():
 FEW = np.array([0.0, 0.002, 0.004, 0.006, 0.008, 0.5])
 
 
-@pytest.mark.parametrize("angle", [np.linspace(0.0, 0.1, 100), np.linspace(0.0, 1.0, 4), FEW, np.array([])])
+@pytest.mark.parametrize(
+    "angle", [np.linspace(0.0, 0.1, 100), np.linspace(0.0, 1.0, 4), FEW, np.array([])]
+)
 def test_stretches_that_are_too_short_or_bare_give_none(angle):
     assert fitted(angle, edge(5.0, 0.0)(angle), end=0.1) is None
 
@@ -78,7 +86,8 @@ def test_stretches_that_are_too_short_or_bare_give_none(angle):
 @settings(deadline=None, max_examples=100)
 @given(
     angle=st.lists(st.sampled_from(np.linspace(0.0, 0.01, 4).tolist()), min_size=1, max_size=12),
-    radius=st.lists(st.floats(0.1, 10.0), min_size=12, max_size=12), std=st.sampled_from([1e-6, 0.02, 1.0]),
+    radius=st.lists(st.floats(0.1, 10.0), min_size=12, max_size=12),
+    std=st.sampled_from([1e-6, 0.02, 1.0]),
 )
 def test_walls_and_clutter_are_no_error(angle, radius, std):
     line = fitted(np.array(angle), np.array(radius[: len(angle)]), std=std)
@@ -90,7 +99,9 @@ def test_the_line_ends_at_a_corner():
     radius = np.minimum(edge(5.0, 0.2)(angle), edge(5.0, 1.3)(angle))
     for turn, end, direction in ((1, angle[-1], 1.3), (-1, angle[0], 0.2)):
         line = fitted(angle, radius, end=end, turn=turn)
-        np.testing.assert_allclose(1.0 / line.inverse_radius(np.array([end]), NORMAL)[0], edge(5.0, direction)(end))
+        np.testing.assert_allclose(
+            1.0 / line.inverse_radius(np.array([end]), NORMAL)[0], edge(5.0, direction)(end)
+        )
 
 
 def test_around_the_turn_it_is_the_same():

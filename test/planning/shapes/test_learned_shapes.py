@@ -1,4 +1,6 @@
-"""Shapes drawn from the average over priors: of what quantity they are priors, and with how much noise."""
+"""Shapes drawn from the average over priors: of what quantity they are priors, and with how much
+noise.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def test_noise_that_is_not_there_does_not_blur_the_shapes(noise):
 
     radius = surface(angle) + noise * np.random.default_rng(0).standard_normal(200)
     belief = belief_of(angle, radius, 0.2)
-    learned, declared = (drawn(belief, prior_noise_levels=levels) for levels in ((0.1, 0.3), (1.0,)))
+    learned, declared = (
+        drawn(belief, prior_noise_levels=levels) for levels in ((0.1, 0.3), (1.0,))
+    )
     if noise:
         np.testing.assert_array_equal(learned.radius, declared.radius)
     else:
@@ -63,7 +67,8 @@ def test_noise_that_is_not_there_does_not_blur_the_shapes(noise):
 
 
 @pytest.mark.parametrize(
-    ("angle", "radius", "std"), [((1.0,), (0.01,), 0.2), ((1.0, 1.0), (2.0, 8.0), 1e-4), ((), (), 0.2)]
+    ("angle", "radius", "std"),
+    [((1.0,), (0.01,), 0.2), ((1.0, 1.0), (2.0, 8.0), 1e-4), ((), (), 0.2)],
 )
 def test_shapes_are_inside_the_bounds_with_few_and_odd_measurements(angle, radius, std):
     radius = drawn(belief_of(np.array(angle), np.array(radius), std)).radius
@@ -77,7 +82,9 @@ def test_half_of_the_shapes_have_the_corner_that_was_not_seen():
 
     angle = np.linspace(1.2, 2.0 * np.pi + 0.4, 900)  # a corner is at π/4
     belief = belief_of(np.mod(angle, 2.0 * np.pi), square(angle), 0.02)
-    smooth, half = (drawn(belief, symmetry_probability=0.0, edge_probability=part) for part in (0.0, 0.5))
+    smooth, half = (
+        drawn(belief, symmetry_probability=0.0, edge_probability=part) for part in (0.0, 0.5)
+    )
     hidden = (smooth.angle > 0.45) & (smooth.angle < 1.15)
     error = np.abs(half.radius - square(half.angle))[:, hidden].max(axis=1)
     assert (np.abs(smooth.radius - square(smooth.angle))[:, hidden].max(axis=1) > 0.1).all()

@@ -1,4 +1,6 @@
-"""How much of a shape has a measurement nearby, on shapes made by hand and against a plain search."""
+"""How much of a shape has a measurement nearby, on shapes made by hand and against a plain
+search.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ FINE, GRID = uniform_grid(1000), uniform_grid(360)
 
 
 def measured(angle, radius) -> Evidence:
-    return Evidence.none(FINE).adding(FINE, np.asarray(angle), np.asarray(radius), np.full(len(angle), 0.1))
+    return Evidence.none(FINE).adding(
+        FINE, np.asarray(angle), np.asarray(radius), np.full(len(angle), 0.1)
+    )
 
 
 def part(evidence: Evidence, *radii, reach: float = 0.2):
@@ -36,11 +40,14 @@ def test_one_measurement_reaches_as_far_across_as_along():
 
 
 def test_of_a_wall_that_part_counts_which_is_near_a_measurement():
-    """A wall from 6 m to 3 m at 1 rad with measurements on its rim, at its foot and in its middle."""
+    """A wall from 6 m to 3 m at 1 rad with measurements on its rim, at its foot and in its
+    middle.
+    """
     wall = np.where(GRID < 1.0, 6.0, 3.0)
     last = np.flatnonzero(GRID < 1.0)[-1]
     ends = part(measured([0.99, 1.01], [6.0, 3.0]), wall)[0]
-    # Half of the wall, 1.5 m, belongs to the grid angle on either side; 0.2 m are near, in whole steps of 0.05 m.
+    # Half of the wall, 1.5 m, belongs to the grid angle on either side; 0.2 m are near, in whole
+    # steps of 0.05 m.
     for k in (last, last + 1):
         assert 0.2 / 1.6 < ends[k] <= 0.3 / 1.5
     more = part(measured([0.99, 1.0, 1.01], [6.0, 4.5, 3.0]), wall)[0]
@@ -59,13 +66,24 @@ def test_a_plain_search_finds_the_same(seed, count):
     radius = np.interp(angle, GRID, shape) + rng.normal(size=count) * 0.3
     found = part(measured(angle, radius), shape)[0]
     for k in rng.integers(0, 360, 20):
-        halves = [0.5 * (shape[k] + shape[k - 1]), shape[k], 0.5 * (shape[k] + shape[(k + 1) % 360])]
+        halves = [
+            0.5 * (shape[k] + shape[k - 1]),
+            shape[k],
+            0.5 * (shape[k] + shape[(k + 1) % 360]),
+        ]
         low, high = min(halves), max(halves)
         across = np.abs((angle - GRID[k] + np.pi) % TWO_PI - np.pi) * radius
         if (np.abs(across - 0.2) < 1e-9).any():
             continue
         places = np.linspace(low, high, 400)[:, None]
-        near = [(np.abs(places - radius[across <= 0.2]) <= way).any(axis=1).mean() for way in (0.1, 0.2, 0.3)]
+        near = [
+            (np.abs(places - radius[across <= 0.2]) <= way).any(axis=1).mean()
+            for way in (0.1, 0.2, 0.3)
+        ]
         # Whole steps of 0.05 m: both the contour and what is near end up to a step further out.
         length = high - low + 0.1
-        assert near[1] * (high - low) / length - 0.11 / length <= found[k] <= min(1.0, near[2] + 0.2 / length) + 1e-9
+        assert (
+            near[1] * (high - low) / length - 0.11 / length
+            <= found[k]
+            <= min(1.0, near[2] + 0.2 / length) + 1e-9
+        )

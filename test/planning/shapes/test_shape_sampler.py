@@ -25,7 +25,11 @@ def belief_of(angle, radius, *, free=None):
     angle = np.asarray(angle, dtype=float)
     mapper.add(Measurements(angle, np.broadcast_to(radius, angle.shape), np.full(len(angle), 0.05)))
     belief = mapper.belief()
-    return belief if free is None else dataclasses.replace(belief, evidence=belief.evidence.bounded(free(belief.angle)))
+    return (
+        belief
+        if free is None
+        else dataclasses.replace(belief, evidence=belief.evidence.bounded(free(belief.angle)))
+    )
 
 
 def shapes(belief, *, count=200, seed=0, **changes):
@@ -89,15 +93,24 @@ def test_no_measurement_gives_shapes_of_the_prior():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("shapes", 0), ("shapes", -1), ("shape_grid", 15), ("target_coverage", 0.0),
-     ("target_coverage", 1.01), ("target_coverage", float("nan")), ("point_density", "area")],
+    [
+        ("shapes", 0),
+        ("shapes", -1),
+        ("shape_grid", 15),
+        ("target_coverage", 0.0),
+        ("target_coverage", 1.01),
+        ("target_coverage", float("nan")),
+        ("point_density", "area"),
+    ],
 )
 def test_bad_settings_are_refused(name, value):
     with pytest.raises(SettingError, match=name):
         ShapeSettings(**{name: value})
 
 
-@pytest.mark.parametrize(("name", "value"), [("deadline", 0.0), ("deadline", -1.0), ("first_views", 0)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("deadline", 0.0), ("deadline", -1.0), ("first_views", 0)]
+)
 def test_bad_settings_of_a_planner_on_shapes_are_refused(name, value):
     with pytest.raises(SettingError, match=name):
         PlannerSettings(**{name: value})

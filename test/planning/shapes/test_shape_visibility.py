@@ -1,4 +1,6 @@
-"""What a view sees of a shape on a grid, against a walk written plainly and against the thesis's function."""
+"""What a view sees of a shape on a grid, against a walk written plainly and against the thesis's
+function.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,11 @@ from nbv_planner.world.scan import ConeSensor, RangeNoise
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
-SCENES = [Scene(), Scene(range_max=7.0, field_of_view=1.0), Scene(range_max=14.0, field_of_view=1.8, radius_max=9.0)]
+SCENES = [
+    Scene(),
+    Scene(range_max=7.0, field_of_view=1.0),
+    Scene(range_max=14.0, field_of_view=1.8, radius_max=9.0),
+]
 
 
 def rough(seed: int, count: int, size: int) -> Shapes:
@@ -45,25 +51,36 @@ def test_a_view_sees_what_the_plain_walk_sees(scene, seed, size, view):
         return  # a grid angle at the view: which side it is on hangs on rounding
     for shape in range(2):
         expected = oracles.visible_on_shape(
-            shapes.angle, shapes.radius[shape], view, scene.view_distance, scene.field_of_view, scene.range_max
+            shapes.angle,
+            shapes.radius[shape],
+            view,
+            scene.view_distance,
+            scene.field_of_view,
+            scene.range_max,
         )
         assert set(np.flatnonzero(found[shape, 0])) == expected
 
 
 def test_on_smooth_shapes_it_is_the_thesis_observation_function():
     grid = uniform_grid(720)
-    shapes = Shapes(grid, np.stack([5 + 2 * np.cos(3 * grid), 5 + np.cos(5 * grid), np.full(720, 6.0)]))
+    shapes = Shapes(
+        grid, np.stack([5 + 2 * np.cos(3 * grid), 5 + np.cos(5 * grid), np.full(720, 6.0)])
+    )
     views = views_at(np.arange(50) * (2 * math.pi / 50) + 0.001)
     found = visible_cells(shapes, views, Scene())
     for shape in range(3):
-        np.testing.assert_array_equal(found[shape], observe(grid, shapes.radius[shape], views, Scene()))
+        np.testing.assert_array_equal(
+            found[shape], observe(grid, shapes.radius[shape], views, Scene())
+        )
 
 
 def test_each_view_and_shape_is_judged_by_itself():
     shapes, views = rough(3, 20, 200), views_at(np.linspace(0.0, 2 * math.pi, 30))
     together = visible_cells(shapes, views, Scene())
     for shape in (0, 7, 19):
-        alone = visible_cells(Shapes(shapes.angle, shapes.radius[[shape]]), views.chosen(np.array([4, 29])), Scene())
+        alone = visible_cells(
+            Shapes(shapes.angle, shapes.radius[[shape]]), views.chosen(np.array([4, 29])), Scene()
+        )
         np.testing.assert_array_equal(alone[0], together[shape][[4, 29]])
 
 
@@ -84,10 +101,14 @@ def test_no_view_sees_nothing():
 
 @pytest.mark.parametrize("least", [0.15, 0.3, 0.6])
 def test_a_circle_is_grazed_where_the_angle_of_sight_is_small(least):
-    """From the view at angle 0, the sine is the cosine between the ray and the normal: (d cos φ - r) / distance."""
+    """From the view at angle 0, the sine is the cosine between the ray and the normal: (d cos φ -
+    r) / distance.
+    """
     grid, radius = uniform_grid(3600), 3.0
     offset = np.abs((grid + np.pi) % (2.0 * np.pi) - np.pi)
-    grades = grades_of_sight(Shapes(grid, np.full((1, 3600), radius)), views_at([0.0]), Scene(), least)[0]
+    grades = grades_of_sight(
+        Shapes(grid, np.full((1, 3600), radius)), views_at([0.0]), Scene(), least
+    )[0]
     distance = np.sqrt(100.0 + radius**2 - 20.0 * radius * np.cos(offset))
     sine = (10.0 * np.cos(offset) - radius) / distance
     sure = (np.abs(sine - least) > 0.01) & (np.abs(sine) > 0.01)
@@ -97,7 +118,9 @@ def test_a_circle_is_grazed_where_the_angle_of_sight_is_small(least):
 
 
 def test_a_wall_that_faces_away_is_seen_well_from_the_other_side():
-    """A step from 4 m to 6 m: the view above it sees nothing of the wall, the view across sees it well."""
+    """A step from 4 m to 6 m: the view above it sees nothing of the wall, the view across sees it
+    well.
+    """
     grid = uniform_grid(720)
     radius = 4.0 + 2.0 * np.clip((np.abs(grid - np.pi) - 0.30) / 0.05, 0.0, 1.0)
     wall = (radius > 4.1) & (radius < 5.9) & (grid > np.pi)
@@ -115,18 +138,29 @@ class Oblique(ConeSensor):
 
 
 def test_what_a_look_fixes_depends_on_range_and_incidence():
-    """Of a circle of 4 m seen from 12 m, ranges grow from 8 m and incidence from 0 with the angle from the view."""
-    grid, views = uniform_grid(720), Poses.of([CameraPose.from_polar(0.0, 12.0), CameraPose.from_polar(0.0, 9.0)])
+    """Of a circle of 4 m seen from 12 m, ranges grow from 8 m and incidence from 0 with the angle
+    from the view.
+    """
+    grid, views = (
+        uniform_grid(720),
+        Poses.of([CameraPose.from_polar(0.0, 12.0), CameraPose.from_polar(0.0, 9.0)]),
+    )
     shapes, noise = Shapes(grid, np.full((1, 720), 4.0)), RangeNoise(0.02, 0.01)
     drawn = StarReader(Scene())(with_evidence(belief_of(3.0, 5.0))).met(shapes, POINTS)
     offset = np.abs((grid + np.pi) % (2.0 * np.pi) - np.pi)
-    for distance, found in zip((12.0, 9.0), fixed(drawn, views, Scene().sensor, noise, 0.105)[0], strict=True):
+    for distance, found in zip(
+        (12.0, 9.0), fixed(drawn, views, Scene().sensor, noise, 0.105)[0], strict=True
+    ):
         reach = np.sqrt(distance**2 + 16.0 - 8.0 * distance * np.cos(offset))
         np.testing.assert_array_equal(found, 0.02 + 0.01 * reach <= 0.105)
     steep = Scene()
     steep.__dict__["sensor"] = Oblique(-0.3, 0.3, 0.05, 10.0)
     oblique = fixed(drawn, views, steep.sensor, noise, 0.105)[0]
-    incidence = np.arccos(np.clip((9.0 * np.cos(offset) - 4.0) / np.sqrt(97.0 - 72.0 * np.cos(offset)), -1.0, 1.0))
-    std = (0.02 + 0.01 * np.sqrt(97.0 - 72.0 * np.cos(offset))) / np.maximum(np.cos(incidence), 1e-3)
+    incidence = np.arccos(
+        np.clip((9.0 * np.cos(offset) - 4.0) / np.sqrt(97.0 - 72.0 * np.cos(offset)), -1.0, 1.0)
+    )
+    std = (0.02 + 0.01 * np.sqrt(97.0 - 72.0 * np.cos(offset))) / np.maximum(
+        np.cos(incidence), 1e-3
+    )
     sure = np.abs(std - 0.105) > 1e-3
     np.testing.assert_array_equal(oblique[1][sure], (std <= 0.105)[sure])

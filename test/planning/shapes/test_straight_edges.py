@@ -41,7 +41,9 @@ def test_edges_that_meet_make_the_corner():
 
 
 def corners_of(radius):
-    """Number of inner grid angles at which contours on one-degree steps (S, G) are not straight, shape (S,)."""
+    """Number of inner grid angles at which contours on one-degree steps (S, G) are not straight,
+    shape (S,).
+    """
     inverse = 1.0 / radius
     bend = inverse[:, 2:] + inverse[:, :-2] - 2.0 * np.cos(np.deg2rad(1.0)) * inverse[:, 1:-1]
     return (np.abs(bend) > 1e-9).sum(axis=1)
@@ -68,13 +70,17 @@ def test_as_many_shapes_as_asked_for():
         np.testing.assert_array_equal(changed, draws.going_on)
 
 
-@pytest.mark.parametrize("seen", [np.ones(360, dtype=bool), np.zeros(360, dtype=bool), hidden(45, 47)])
+@pytest.mark.parametrize(
+    "seen", [np.ones(360, dtype=bool), np.zeros(360, dtype=bool), hidden(45, 47)]
+)
 def test_without_a_gap_worth_a_corner_nothing_changes(seen):
     np.testing.assert_array_equal(filled(square, seen)[1], SHAPES)
 
 
 def test_around_a_circle_nothing_changes():
-    np.testing.assert_array_equal(filled(lambda angle: np.full(len(angle), 5.0), hidden(30, 70))[1], SHAPES)
+    np.testing.assert_array_equal(
+        filled(lambda angle: np.full(len(angle), 5.0), hidden(30, 70))[1], SHAPES
+    )
 
 
 def test_a_gap_may_lie_around_the_turn():
@@ -84,11 +90,18 @@ def test_a_gap_may_lie_around_the_turn():
         return square(angle - np.pi / 4)
 
     draws, radius = filled(diamond, turned)
-    np.testing.assert_allclose(radius[draws.meeting][:, ~turned][0], diamond(GRID[~turned]), rtol=1e-3)
+    np.testing.assert_allclose(
+        radius[draws.meeting][:, ~turned][0], diamond(GRID[~turned]), rtol=1e-3
+    )
 
 
 @settings(deadline=None, max_examples=60)
-@given(begin=st.integers(0, 359), width=st.integers(1, 300), most=st.floats(4.0, 8.0), seed=st.integers(0, 99))
+@given(
+    begin=st.integers(0, 359),
+    width=st.integers(1, 300),
+    most=st.floats(4.0, 8.0),
+    seed=st.integers(0, 99),
+)
 def test_radii_stay_between_the_bounds(begin, width, most, seed):
     seen = np.roll(hidden(0, width), begin)
     shapes = np.full((8, 360), 3.0)

@@ -12,8 +12,10 @@ from nbv_planner.report.figures.recorded_figure import draw_accuracy, draw_cover
 from nbv_planner.report.figures.style import png_bytes, svg_bytes
 
 CURVES = {
-    "first $run$": [0.2, 0.6, 0.96], "second": [0.3, np.nan, 0.7, 0.9], "third (estimated)": [],
-}  # fmt: skip
+    "first $run$": [0.2, 0.6, 0.96],
+    "second": [0.3, np.nan, 0.7, 0.9],
+    "third (estimated)": [],
+}
 
 
 def lines(axes) -> dict[str, list[float]]:
@@ -27,8 +29,11 @@ def test_every_curve_is_drawn_from_zero_with_its_values():
     assert found["second"] == pytest.approx([0.0, 30.0, np.nan, 70.0, 90.0], nan_ok=True)
     assert found["third (estimated)"] == [0.0]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == [
-        "95 %", r"first \$run\$", "second", "third (estimated)",
-    ]  # fmt: skip
+        "95 %",
+        r"first \$run\$",
+        "second",
+        "third (estimated)",
+    ]
 
 
 def test_many_curves_differ_in_colour_dash_or_mark():
@@ -36,8 +41,9 @@ def test_many_curves_differ_in_colour_dash_or_mark():
     (axes,) = draw_coverage_overlay(curves).axes
     styles = {
         (line.get_color(), str(line.get_linestyle()), line.get_marker())
-        for line in axes.get_lines() if line.get_label() in curves
-    }  # fmt: skip
+        for line in axes.get_lines()
+        if line.get_label() in curves
+    }
     assert len(styles) == 20
 
 
@@ -48,11 +54,17 @@ def test_names_of_many_curves_stand_below_and_leave_the_panel_its_height(number)
     png_bytes(figure)  # lays it out
     inside = axes.get_legend()
     assert (inside is None) == (number > 8)
-    ((legend,),) = [[inside]] if inside else [part.legends for part in figure.subfigs if part.legends]
-    assert {f"planner {label}" for label in range(number)} <= {text.get_text() for text in legend.get_texts()}
+    ((legend,),) = (
+        [[inside]] if inside else [part.legends for part in figure.subfigs if part.legends]
+    )
+    assert {f"planner {label}" for label in range(number)} <= {
+        text.get_text() for text in legend.get_texts()
+    }
     assert axes.get_window_extent().height > 2.5 * figure.dpi
     room = figure.bbox.expanded(1.001, 1.001)
-    assert all(room.containsx(x) and room.containsy(y) for x, y in legend.get_window_extent().corners())
+    assert all(
+        room.containsx(x) and room.containsy(y) for x, y in legend.get_window_extent().corners()
+    )
 
 
 def view(rmse: float, new: int, best: int) -> ViewRecord:
@@ -71,7 +83,9 @@ def test_errors_that_are_not_known_leave_gaps():
     assert png_bytes(figure).startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("draw", [lambda: draw_coverage_overlay(CURVES), lambda: draw_accuracy([view(1.0, 5, 9)])])
+@pytest.mark.parametrize(
+    "draw", [lambda: draw_coverage_overlay(CURVES), lambda: draw_accuracy([view(1.0, 5, 9)])]
+)
 def test_files_are_the_same_every_time_and_not_empty(draw):
     assert svg_bytes(draw()) == svg_bytes(draw())
     pixels = png_bytes(draw())

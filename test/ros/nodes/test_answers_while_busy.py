@@ -1,4 +1,6 @@
-"""While a long update or decision is under way, services, parameters and status go on; no scan is lost or doubled."""
+"""While a long update or decision is under way, services, parameters and status go on; no scan is
+lost or doubled.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ import threading
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from beliefs import wavy_belief
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -70,9 +74,14 @@ class Camera:
 
     def __init__(self, world, beams: int = 31) -> None:
         self.world = world
-        self.camera = SimulatedCamera(parse_object("polygon:star", SCENE), SCENE, SensorSettings(num_beams=beams))
+        self.camera = SimulatedCamera(
+            parse_object("polygon:star", SCENE), SCENE, SensorSettings(num_beams=beams)
+        )
         self.surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
-        self.send_scan, self.send_pose = world.speaker(LaserScan, "scan"), world.speaker(PoseStamped, "camera_pose")
+        self.send_scan, self.send_pose = (
+            world.speaker(LaserScan, "scan"),
+            world.speaker(PoseStamped, "camera_pose"),
+        )
         self.sent = 0
 
     def at(self, number: int) -> tuple[CameraPose, Scan]:
@@ -90,7 +99,9 @@ class Camera:
             (pose, scan), before = self.at(self.sent), mapper.core.matcher.matches
             self.send_scan(conversions.scan_to_msg(scan, header("camera", self.sent * MS)))
             self.send_pose(pose_msg(pose, self.sent * MS))
-            self.world.spin_until(lambda b=before: mapper.core.matcher.matches > b, "the scan to be heard")
+            self.world.spin_until(
+                lambda b=before: mapper.core.matcher.matches > b, "the scan to be heard"
+            )
 
 
 def stamp_of(msg: PointCloud2) -> int:
@@ -133,9 +144,12 @@ def test_parameters_diagnostics_and_reset_answer_while_an_update_is_under_way(wo
 
 
 def test_a_slow_dense_update_holds_up_no_service(world):
-    mapper = world.start(SurfaceMapperNode, robust=False, integrate="always", solver="dense", grid_size=200)
+    mapper = world.start(
+        SurfaceMapperNode, robust=False, integrate="always", solver="dense", grid_size=200
+    )
     camera = Camera(world, beams=2500)
-    assert parameter_of(world, mapper, "grid_size").integer_value == 200  # now the service has been found
+    # now the service has been found
+    assert parameter_of(world, mapper, "grid_size").integer_value == 200
     camera.take(1, mapper)
     assert parameter_of(world, mapper, "solver").string_value == "dense"
     assert mapper.worker.pending == 1  # the answer came before the end of the update
@@ -143,8 +157,12 @@ def test_a_slow_dense_update_holds_up_no_service(world):
     assert numbers(world, mapper, "scans") == [1]
 
 
-@pytest.mark.parametrize(("solver", "beside"), [("auto", [True, False, False]), ("dense", [True, True, True])])
-def test_an_update_like_a_brief_one_is_computed_by_the_node_itself(world, monkeypatch, solver, beside):
+@pytest.mark.parametrize(
+    ("solver", "beside"), [("auto", [True, False, False]), ("dense", [True, True, True])]
+)
+def test_an_update_like_a_brief_one_is_computed_by_the_node_itself(
+    world, monkeypatch, solver, beside
+):
     monkeypatch.setattr(worker, "_BRIEF", 10.0)
     threads, belief = [], SurfaceMapper.belief
 
@@ -153,7 +171,9 @@ def test_an_update_like_a_brief_one_is_computed_by_the_node_itself(world, monkey
         return belief(mapper)
 
     monkeypatch.setattr(SurfaceMapper, "belief", noted)
-    mapper = world.start(SurfaceMapperNode, robust=False, integrate="always", solver=solver, grid_size=50)
+    mapper = world.start(
+        SurfaceMapperNode, robust=False, integrate="always", solver=solver, grid_size=50
+    )
     camera = Camera(world, beams=11)
     for number in range(1, 4):
         camera.take(1, mapper)
@@ -174,13 +194,16 @@ def test_scans_that_come_during_an_update_are_mapped_together_and_each_once(worl
     stamps = [stamp_of(msg) for msg in camera.surfaces]
     assert stamps == [1 * MS, 25 * MS]
     assert numbers(world, mapper, "views") == [1]
-    assert mapper.core.known.mapper.model.round == 2  # no goal has been given in between: all of one view
+    # no goal has been given in between: all of one view
+    assert mapper.core.known.mapper.model.round == 2
     expected = sum(len(camera.measured(number)) for number in range(1, 26))
     assert belief_from_msg(camera.surfaces[-1]).hits.sum() == expected
 
 
 def test_more_scans_than_may_wait_are_dropped_from_the_oldest_and_counted(world, gate):
-    mapper = world.start(SurfaceMapperNode, grid_size=100, robust=False, integrate="always", queue_size=5)
+    mapper = world.start(
+        SurfaceMapperNode, grid_size=100, robust=False, integrate="always", queue_size=5
+    )
     camera, update = Camera(world), gate(SurfaceMapper, "belief")
     camera.take(1, mapper)
     update.entered.wait()
@@ -269,7 +292,9 @@ def test_a_reset_throws_the_decision_under_way_away_and_asks_again(world, gate):
 
 def test_plan_once_holds_up_no_other_service(world, gate):
     decision = gate(Planner, "decide")
-    planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, wait_for_start=True)
+    planner = world.start(
+        NbvPlannerNode, objective="U", certify=False, num_views=20, wait_for_start=True
+    )
     Inputs(world)
     world.spin_until(lambda: planner.core.inputs.belief is not None, "the surface")
     client = world.peer.create_client(Trigger, "nbv_planner/plan_once")

@@ -8,7 +8,9 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 import yaml
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -62,10 +64,18 @@ def test_views_are_ranked_by_the_objective_on_the_present_belief_without_an_epis
     own = planner_named(PlannerSettings(planner="greedy", objective="U"), Scene(), circle())
     expected, _ = own.evaluate(PRIOR.as_transmitted(), Poses.on_circle(np.array(angles), 10.0))
     order = np.argsort(-expected)
-    assert [float(values[f"{place}.view_angle"]) for place in (1, 2, 3)] == [angles[i] for i in order]
-    assert [float(values[f"{place}.utility"]) for place in (1, 2, 3)] == pytest.approx(expected[order].tolist())
+    assert [float(values[f"{place}.view_angle"]) for place in (1, 2, 3)] == [
+        angles[i] for i in order
+    ]
+    assert [float(values[f"{place}.utility"]) for place in (1, 2, 3)] == pytest.approx(
+        expected[order].tolist()
+    )
     assert answer.message.startswith(f"best: {angles[order[0]]:.4f} rad, U ")
-    assert (robot.goals, planner.core.episode.visited, planner.core.episode.started) == ([], (), False)
+    assert (robot.goals, planner.core.episode.visited, planner.core.episode.started) == (
+        [],
+        (),
+        False,
+    )
 
 
 def test_ranking_during_an_episode_leaves_it_as_it_is(world):
@@ -87,10 +97,14 @@ def test_ranking_during_an_episode_leaves_it_as_it_is(world):
 
 @pytest.mark.parametrize(
     ("angles", "words"),
-    [([], "is empty"), ([1.0] * 1001, "rank: has 1001 angles, must be 1000 or fewer"),
-     ([1.0, math.nan], "rank[1]: nan"), ([9.0], "must be >= 0 and <= 6.28319 rad"),
-     ([1.0, 1.0], "too close")],
-)  # fmt: skip
+    [
+        ([], "is empty"),
+        ([1.0] * 1001, "rank: has 1001 angles, must be 1000 or fewer"),
+        ([1.0, math.nan], "rank[1]: nan"),
+        ([9.0], "must be >= 0 and <= 6.28319 rad"),
+        ([1.0, 1.0], "too close"),
+    ],
+)
 def test_angles_that_are_none_are_answered_with_the_reason_and_counted(world, angles, words):
     planner = world.start(NbvPlannerNode, **IDLE)
     Robot(world).begin()
@@ -116,7 +130,12 @@ def test_an_inactive_planner_answers_what_it_waits_for(world):
 # --- poses
 
 SMALL_ANNULUS = {
-    **IDLE, "objective": "EMC", "planner": "greedy", "view_space": "annulus", "annulus_radii": 2, "annulus_angles": 8,
+    **IDLE,
+    "objective": "EMC",
+    "planner": "greedy",
+    "view_space": "annulus",
+    "annulus_radii": 2,
+    "annulus_angles": 8,
     "annulus_headings": 2,
 }
 
@@ -140,7 +159,12 @@ def test_poses_by_message_are_the_candidates_and_bad_ones_are_dropped_with_the_r
     views = planner.core.planner.views.candidates
     assert views.position.ravel() == pytest.approx(np.ravel([place[:2] for place in GOOD]))
     drops = world.drops(planner)
-    assert drops["~/view_poses.inside"] == drops["~/view_poses.not_finite"] == drops["~/view_poses.quaternion"] == 1
+    assert (
+        drops["~/view_poses.inside"]
+        == drops["~/view_poses.not_finite"]
+        == drops["~/view_poses.quaternion"]
+        == 1
+    )
     assert list(planner.get_parameter("view_poses").value) == pytest.approx(np.ravel(GOOD))
     robot = Robot(world).begin()
     robot.send(MEASURED, 0)
@@ -155,9 +179,13 @@ def test_poses_by_message_are_the_candidates_and_bad_ones_are_dropped_with_the_r
 
 @pytest.mark.parametrize(
     ("poses", "frame", "reason"),
-    [([], "object", "refused"), ([pose(*GOOD[0])] * 2001, "object", "refused"), ([pose(*GOOD[0])], "map", "frame"),
-     ([pose(1.0, 0.0, 0.0)], "object", "refused")],
-)  # fmt: skip
+    [
+        ([], "object", "refused"),
+        ([pose(*GOOD[0])] * 2001, "object", "refused"),
+        ([pose(*GOOD[0])], "map", "frame"),
+        ([pose(1.0, 0.0, 0.0)], "object", "refused"),
+    ],
+)
 def test_poses_that_leave_none_change_nothing_and_are_counted(world, poses, frame, reason):
     planner = world.start(NbvPlannerNode, **IDLE)
     before = planner.core.planner.views
@@ -216,7 +244,8 @@ def test_an_unknown_scene_is_refused_off_the_circle(world):
     planner = world.start(NbvPlannerNode, **SMALL_ANNULUS)
     robot = Robot(world, drives=False).begin()
     robot.send_surface(
-        conversions.belief_to_msg(MEASURED, header("object", 0)), scene=FoundScene(1.0, 0.5, 2.0, 6.0, 9.0)
+        conversions.belief_to_msg(MEASURED, header("object", 0)),
+        scene=FoundScene(1.0, 0.5, 2.0, 6.0, 9.0),
     )
     world.spin_until(lambda: world.drops(planner).get("surface.scene"), "the refusal")
     assert planner.core.episode.found is None
@@ -240,9 +269,13 @@ def test_with_a_list_at_start_only_its_views_are_taken(world):
 
 @pytest.mark.parametrize(
     ("angles", "words"),
-    [([1.0, math.nan], "not a finite number"), ([-0.3, 1.0], "is no view angle"),
-     ([1.0, 1.0001], "too close"), ([3.0], "leave none of the candidate views")],
-)  # fmt: skip
+    [
+        ([1.0, math.nan], "not a finite number"),
+        ([-0.3, 1.0], "is no view angle"),
+        ([1.0, 1.0001], "too close"),
+        ([3.0], "leave none of the candidate views"),
+    ],
+)
 def test_a_list_that_is_none_is_refused_with_the_reason_and_changes_nothing(world, angles, words):
     planner = world.start(NbvPlannerNode, **IDLE, view_angles=LIST, allowed_arcs=[0.0, 2.8])
     (answer,) = world.set_parameters(planner, view_angles=angles)
@@ -267,7 +300,9 @@ def test_a_list_given_before_the_start_counts_and_is_in_run_info(world):
     assert world.set_parameters(planner, view_angles=LIST)[0].successful
 
     def recorded():
-        return infos and yaml.safe_load(infos[-1].data)["nodes"]["nbv_planner"]["view_angles"] == LIST
+        return (
+            infos and yaml.safe_load(infos[-1].data)["nodes"]["nbv_planner"]["view_angles"] == LIST
+        )
 
     world.spin_until(recorded, "the list in run_info")
     assert world.call(Trigger, "nbv_planner/start").success
@@ -311,9 +346,14 @@ def test_a_saved_list_that_is_none_is_set_aside_with_its_file(world, tmp_path, d
     planner = world.start(NbvPlannerNode, **IDLE, state_file=str(file), view_angles=LIST)
     world.spin_until(file.exists, "the saved session")
     world.end(planner)
-    rewrite(file, "planning session", lambda records: [
-        {**record, "lists": {"view_angles": damage}} if record["fact"] == "Listed" else record for record in records
-    ])
+    rewrite(
+        file,
+        "planning session",
+        lambda records: [
+            {**record, "lists": {"view_angles": damage}} if record["fact"] == "Listed" else record
+            for record in records
+        ],
+    )
     other = world.start(NbvPlannerNode, **IDLE, state_file=str(file), view_angles=LIST)
     assert world.drops(other)["state.content"] == 1
     assert other.core.planner.views.angles.tolist() == LIST
@@ -339,7 +379,18 @@ def test_numbers_for_plots_are_on_diagnostics_as_numbers(world):
     robot.map()
     robot.goal(2)
     values = world.diagnosis(planner).values
-    for name in ("views", "coverage_estimate", "elapsed", "travelled", "band_width_mean", "narrow_fraction",
-                 "utility", "view_angle", "planning_milliseconds"):
+    for name in (
+        "views",
+        "coverage_estimate",
+        "elapsed",
+        "travelled",
+        "band_width_mean",
+        "narrow_fraction",
+        "utility",
+        "view_angle",
+        "planning_milliseconds",
+    ):
         assert math.isfinite(float(values[name])), name
-    assert float(values["band_width_mean"]) == pytest.approx(float(planner.core.inputs.belief.width.mean()))
+    assert float(values["band_width_mean"]) == pytest.approx(
+        float(planner.core.inputs.belief.width.mean())
+    )

@@ -1,4 +1,6 @@
-"""Mapper and planner with a camera that sits off the frame whose poses and goals are exchanged, or without tf2."""
+"""Mapper and planner with a camera that sits off the frame whose poses and goals are exchanged, or
+without tf2.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ import sys
 import pytest
 from beliefs import wavy_belief
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from geometry_msgs.msg import PoseStamped
 from ros_world import header, pose_msg, view_pose
@@ -40,14 +44,20 @@ def test_the_mapper_maps_from_where_the_camera_is_and_counts_scans_at_the_carrie
     surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
     scan, pose, goal = (
         world.speaker(kind, topic)
-        for kind, topic in ((LaserScan, "scan"), (PoseStamped, "camera_pose"), (PoseStamped, "goal_pose"))
+        for kind, topic in (
+            (LaserScan, "scan"),
+            (PoseStamped, "camera_pose"),
+            (PoseStamped, "goal_pose"),
+        )
     )
     camera = view_pose(0.7)
     base = POSES.carrier(camera)
     goal(pose_msg(base, 5 * MS))
     pose(pose_msg(base, 10 * MS))
     scan(conversions.scan_to_msg(CAMERA.scan(camera, 1), header("camera", 10 * MS)))
-    world.spin_until(lambda: surfaces and to_nanoseconds(surfaces[-1].header.stamp) == 10 * MS, "the view")
+    world.spin_until(
+        lambda: surfaces and to_nanoseconds(surfaces[-1].header.stamp) == 10 * MS, "the view"
+    )
     belief = belief_from_msg(surfaces[-1])
     seen = belief.hits > 0
     assert seen.sum() > 5
@@ -65,9 +75,15 @@ def test_a_carrier_that_climbs_from_view_to_view_is_doubted(world, second, level
         camera = dataclasses.replace(view_pose(0.7 * number), height=height)
         for stamp in (1000 * number - 10, 1000 * number + 10):
             pose(pose_msg(POSES.carrier(camera), stamp * MS))
-        scan(conversions.scan_to_msg(CAMERA.scan(camera, number), header("camera", 1000 * number * MS)))
+        scan(
+            conversions.scan_to_msg(
+                CAMERA.scan(camera, number), header("camera", 1000 * number * MS)
+            )
+        )
         world.spin_until(
-            lambda stamp=1000 * number: surfaces and surfaces[-1].header.stamp == conversions.to_stamp(stamp * MS),
+            lambda stamp=1000 * number: (
+                surfaces and surfaces[-1].header.stamp == conversions.to_stamp(stamp * MS)
+            ),
             f"view {number}",
         )
     checks = {check.name: check for check in newest().checks}
@@ -76,7 +92,9 @@ def test_a_carrier_that_climbs_from_view_to_view_is_doubted(world, second, level
 
 
 def test_the_planner_sends_the_carrier_and_sees_the_camera_arrive(world):
-    planner = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **MOUNT)
+    planner = world.start(
+        NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **MOUNT
+    )
     goals = world.listen(PoseStamped, "goal_pose")
     pose = world.speaker(PoseStamped, "camera_pose")
     surface = world.mapper()
@@ -100,5 +118,7 @@ def test_the_planner_sends_the_carrier_and_sees_the_camera_arrive(world):
 @pytest.mark.parametrize("node", [SurfaceMapperNode, NbvPlannerNode])
 def test_transforms_without_tf2_are_refused_with_what_to_do(world, monkeypatch, node):
     monkeypatch.setitem(sys.modules, "tf2_ros", None)
-    with pytest.raises(RosUnavailableError, match=r"pose_source: tf needs tf2_ros.*pose_source: topic"):
+    with pytest.raises(
+        RosUnavailableError, match=r"pose_source: tf needs tf2_ros.*pose_source: topic"
+    ):
         world.start(node, pose_source="tf", camera_frame="camera")

@@ -1,4 +1,6 @@
-"""Node depth_camera: scan and pose belong together, goals move it, bad goals are counted and change nothing."""
+"""Node depth_camera: scan and pose belong together, goals move it, bad goals are counted and change
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from geometry_msgs.msg import PoseStamped
 from ros_world import header, malformed_poses, pose_msg, view_pose
@@ -56,7 +60,9 @@ class Listener:
         """Send a goal and wait for a scan taken there."""
         before = len(self.scans)
         self.goal(angle, stamp)
-        self.world.spin_until(lambda: self.at(angle)() and len(self.scans) > before, f"the camera at {angle}")
+        self.world.spin_until(
+            lambda: self.at(angle)() and len(self.scans) > before, f"the camera at {angle}"
+        )
 
     def more(self, number: int) -> None:
         """Wait for some more scans."""
@@ -115,7 +121,9 @@ def test_it_moves_to_a_goal_at_once_and_numbers_scans_from_the_arrival(world):
     first = next(msg.header.stamp for msg in hears.poses if pose_from_msg(msg).view_angle > 1.0)
     start = next(i for i, msg in enumerate(hears.scans) if msg.header.stamp == first)
     scene = Scene()
-    camera = SimulatedCamera(parse_object("polygon:star", scene), scene, SensorSettings(num_beams=21, seed=5))
+    camera = SimulatedCamera(
+        parse_object("polygon:star", scene), scene, SensorSettings(num_beams=21, seed=5)
+    )
     for number in range(3):
         expected = camera.scan(view_pose(2.5), 1, number)
         np.testing.assert_array_equal(hears.scans[start + number].ranges, expected.ranges)
@@ -132,26 +140,37 @@ def test_it_moves_at_its_angular_speed_the_shorter_way(world, target):
     assert hears.at(target)()
     angles = [pose_from_msg(msg).view_angle for msg in hears.poses]
     stamps = [to_nanoseconds(msg.header.stamp) for msg in hears.poses]
-    arrived = next(i for i, angle in enumerate(angles) if abs(angle_difference(angle, target)) < 1e-9)
+    arrived = next(
+        i for i, angle in enumerate(angles) if abs(angle_difference(angle, target)) < 1e-9
+    )
     left = max(i for i, angle in enumerate(angles) if abs(angle_difference(angle, 0.0)) < 1e-9)
     assert arrived > left + 2
     sign = math.copysign(1.0, angle_difference(target, 0.0))
-    # The first step starts with the goal, the last one ends at it; those between go at the full speed.
+    # The first step starts with the goal, the last one ends at it; those between go at the full
+    # speed.
     for i in range(left + 2, arrived):
         step = sign * angle_difference(angles[i], angles[i - 1])
         assert step == pytest.approx(speed * (stamps[i] - stamps[i - 1]) * 1e-9, rel=1e-6)
     for i in (left + 1, arrived):
-        assert 0.0 <= sign * angle_difference(angles[i], angles[i - 1]) <= speed * (stamps[i] - stamps[i - 1]) * 1e-9
+        assert (
+            0.0
+            <= sign * angle_difference(angles[i], angles[i - 1])
+            <= speed * (stamps[i] - stamps[i - 1]) * 1e-9
+        )
 
 
 @pytest.mark.parametrize("speed", [0.0, 6.0])
-def test_it_goes_to_a_goal_off_the_view_circle_and_stands_there_again_after_a_restart(world, tmp_path, speed):
+def test_it_goes_to_a_goal_off_the_view_circle_and_stands_there_again_after_a_restart(
+    world, tmp_path, speed
+):
     settings = {**SMALL, "angular_speed": speed, "state_file": str(tmp_path / "camera.state")}
     camera = world.start(DepthCamera, **settings)
     hears, goal = Listener(world), CameraPose(-4.0, 8.0, -1.2)
     hears.more(2)
     hears.send(pose_msg(goal, SECOND))
-    world.spin_until(lambda: camera.view_number == 1 and camera.view == camera.goal, "the camera at its goal")
+    world.spin_until(
+        lambda: camera.view_number == 1 and camera.view == camera.goal, "the camera at its goal"
+    )
     world.spin_until(hears.at(goal.view_angle), "its pose at the goal")
     pose = pose_from_msg(hears.poses[-1])
     assert (pose.x, pose.y) == pytest.approx((goal.x, goal.y))
@@ -164,14 +183,20 @@ def test_it_goes_to_a_goal_off_the_view_circle_and_stands_there_again_after_a_re
 def test_with_a_drive_speed_it_drives_along_the_path_around_the_object(world, tmp_path):
     speed = 40.0
     settings = {
-        **SMALL, "object": "ellipse:a=4,b=4", "drive_speed": speed, "robot_radius": 0.5, "clearance": 0.5,
+        **SMALL,
+        "object": "ellipse:a=4,b=4",
+        "drive_speed": speed,
+        "robot_radius": 0.5,
+        "clearance": 0.5,
         "state_file": str(tmp_path / "camera.state"),
     }
     camera = world.start(DepthCamera, **settings)
     hears, goal = Listener(world), CameraPose.from_polar(3.0, 12.0, 0.1)
     hears.more(2)
     hears.send(pose_msg(goal, SECOND))
-    world.spin_until(lambda: camera.view_number == 1 and camera.view == camera.goal, "the camera at its goal")
+    world.spin_until(
+        lambda: camera.view_number == 1 and camera.view == camera.goal, "the camera at its goal"
+    )
     world.spin_until(hears.at(goal.view_angle), "its pose at the goal")
     places = np.array([[pose_from_msg(msg).x, pose_from_msg(msg).y] for msg in hears.poses])
     stamps = np.array([to_nanoseconds(msg.header.stamp) for msg in hears.poses])
@@ -213,7 +238,9 @@ def test_the_same_goal_again_is_no_new_view(world):
     hears.go(2.0, 2 * SECOND)
     assert camera.view_number == 2
     assert world.diagnosis(camera).values["views"] == "2"
-    assert not any(abs(angle_difference(pose_from_msg(msg).view_angle, 3.0)) < 1e-9 for msg in hears.poses)
+    assert not any(
+        abs(angle_difference(pose_from_msg(msg).view_angle, 3.0)) < 1e-9 for msg in hears.poses
+    )
 
 
 def test_going_to_the_same_place_for_a_new_goal_is_a_new_view_with_other_noise(world):
@@ -234,7 +261,8 @@ def test_reset_takes_it_back_and_repeats_the_noise(world):
         hears.go(2.0, stamp)
         there = [m.header.stamp for m in hears.poses if pose_from_msg(m).view_angle > 1.0]
         return world.spin_until(
-            lambda: next((m.ranges for m in hears.scans if m.header.stamp == there[0]), None), "the scan at the goal"
+            lambda: next((m.ranges for m in hears.scans if m.header.stamp == there[0]), None),
+            "the scan at the goal",
         )
 
     ranges = first_scan_at_the_goal(SECOND)
@@ -242,7 +270,8 @@ def test_reset_takes_it_back_and_repeats_the_noise(world):
     assert (answer.success, answer.message) == (True, "camera at 0.5000 rad")
     world.spin_until(hears.at(0.5), "the camera at its initial view")
     assert camera.view_number == 0
-    np.testing.assert_array_equal(first_scan_at_the_goal(SECOND), ranges)  # a goal with an old stamp counts again
+    # a goal with an old stamp counts again
+    np.testing.assert_array_equal(first_scan_at_the_goal(SECOND), ranges)
 
 
 def test_malformed_goals_are_counted_by_reason_and_neither_stop_nor_move_it(world):
@@ -255,8 +284,11 @@ def test_malformed_goals_are_counted_by_reason_and_neither_stop_nor_move_it(worl
         world.spin_until(lambda n=number: camera.drops.total() == n, "the goal to be dropped")
     hears.go(2.0, 3 * SECOND)
     assert world.drops(camera) == {
-        "goal_pose.not_finite": 5, "goal_pose.quaternion": 3, "goal_pose.tilted": 2, "goal_pose.frame": 2,
-    }  # fmt: skip
+        "goal_pose.not_finite": 5,
+        "goal_pose.quaternion": 3,
+        "goal_pose.tilted": 2,
+        "goal_pose.frame": 2,
+    }
     assert camera.view_number == 2
     seen = {round(pose_from_msg(msg).view_angle, 6) for msg in hears.poses}
     assert seen <= {0.0, 1.0, 2.0}
@@ -281,14 +313,21 @@ def test_the_pose_is_out_before_the_beams_are_cast(world, monkeypatch):
 
 
 def test_where_the_camera_is_goes_out_as_a_transform_with_the_stamp_of_the_scan(world):
-    message = pytest.importorskip("tf2_msgs.msg", reason="there is no wheel of tf2_msgs: runs where ROS 2 is installed")
+    message = pytest.importorskip(
+        "tf2_msgs.msg", reason="there is no wheel of tf2_msgs: runs where ROS 2 is installed"
+    )
     heard = world.listen(message.TFMessage, "/tf")
     scans = world.listen(LaserScan, "scan")
     world.start(DepthCamera, **SMALL, object_frame="vase", camera_frame="eye")
 
     def pair():
         stamps = [scan.header.stamp for scan in scans]
-        found = [transform for msg in heard for transform in msg.transforms if transform.header.stamp in stamps]
+        found = [
+            transform
+            for msg in heard
+            for transform in msg.transforms
+            if transform.header.stamp in stamps
+        ]
         return found[-1] if found else None
 
     transform = world.spin_until(pair, "a scan and its transform")

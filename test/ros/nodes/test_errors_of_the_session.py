@@ -1,4 +1,6 @@
-"""Node nbv_planner: an error of the program, whatever it is and wherever it comes up, ends the episode alone."""
+"""Node nbv_planner: an error of the program, whatever it is and wherever it comes up, ends the
+episode alone.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ import threading
 import pytest
 from beliefs import belief_of
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from ros_world import PATIENCE, parameter_list
 from std_srvs.srv import Trigger
@@ -47,8 +51,10 @@ def process(monkeypatch):
 @pytest.mark.parametrize(
     ("owner", "name", "reason", "saved"),
     [
-        (events, "advance", "FAILED", True), (NbvPlannerNode, "diagnosis", "FAILED", True),
-        (EpisodeJournal, "note_facts", "FAILED", False), (Worker, "submit", "STOPPED", False),
+        (events, "advance", "FAILED", True),
+        (NbvPlannerNode, "diagnosis", "FAILED", True),
+        (EpisodeJournal, "note_facts", "FAILED", False),
+        (Worker, "submit", "STOPPED", False),
         (module, "summary", "STOPPED", True),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -89,7 +95,10 @@ def test_an_error_in_a_service_is_its_answer_and_after_a_reset_the_node_goes_on(
     words = "IndexError: index 0 is out of bounds for axis 0"
     assert (answer.success, answer.message) == (False, words)
     done = robot.status("DONE")
-    assert (done["reason"], done["detail"]) == ("FAILED", f"an error of the program: {words}; 0 views taken")
+    assert (done["reason"], done["detail"]) == (
+        "FAILED",
+        f"an error of the program: {words}; 0 views taken",
+    )
     assert world.call(Trigger, "nbv_planner/reset").success
     robot.goal(2)
     assert planner.core.episode.termination is None
@@ -97,11 +106,14 @@ def test_an_error_in_a_service_is_its_answer_and_after_a_reset_the_node_goes_on(
 
 def test_a_mapper_that_is_reset_between_a_view_and_its_decision_ends_nothing(world):
     planner = world.start(NbvPlannerNode, **ENDLESS)
-    robot = Robot(world, drives=False, belief=lambda views: belief_of(4.0, 6.0, size=200, hits=1)).begin()
+    robot = Robot(
+        world, drives=False, belief=lambda views: belief_of(4.0, 6.0, size=200, hits=1)
+    ).begin()
     robot.goal(1)
     robot.arrive()
     world.spin_until(lambda: planner.core.state.value == "MEASURING", "the arrival")
-    planner.decisions.under_way = True  # as if a decision were under way elsewhere: the window is open
+    # as if a decision were under way elsewhere: the window is open
+    planner.decisions.under_way = True
     robot.map()
     world.spin_until(lambda: planner.core.episode.visited, "the view")
     robot.send(PRIOR, 0)

@@ -1,4 +1,6 @@
-"""What is wrong with the mapper's inputs is said where people look: its log, /diagnostics, and the planner's status."""
+"""What is wrong with the mapper's inputs is said where people look: its log, /diagnostics, and the
+planner's status.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ from types import SimpleNamespace
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
@@ -25,11 +29,16 @@ SECOND = 1_000_000_000
 
 
 class Lidar:
-    """Sends a scan and a pose each time that it is asked to, by clocks that may be off by seconds."""
+    """Sends a scan and a pose each time that it is asked to, by clocks that may be off by
+    seconds.
+    """
 
     def __init__(self, world) -> None:
         self.now = lambda: world.peer.get_clock().now().nanoseconds
-        self.send_scan, self.send_pose = world.speaker(LaserScan, "scan"), world.speaker(PoseStamped, "camera_pose")
+        self.send_scan, self.send_pose = (
+            world.speaker(LaserScan, "scan"),
+            world.speaker(PoseStamped, "camera_pose"),
+        )
         self.scans = self.poses = 0.0
         self.frame = "camera"
         self.scan: Scan | None = scan_at(HERE)
@@ -50,7 +59,9 @@ def system(world):
     mapper = world.start(SurfaceMapperNode, **PLAIN, input_timeout=1.0, camera_frame="camera")
     planner = world.start(NbvPlannerNode, **ENDLESS, goal_subscribers=1)
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status")
-    return SimpleNamespace(world=world, mapper=mapper, planner=planner, lidar=Lidar(world), statuses=statuses)
+    return SimpleNamespace(
+        world=world, mapper=mapper, planner=planner, lidar=Lidar(world), statuses=statuses
+    )
 
 
 def said(system, *words: str) -> DiagnosticStatus:
@@ -65,9 +76,12 @@ def said(system, *words: str) -> DiagnosticStatus:
 
 
 @pytest.mark.parametrize(
-    ("kind", "off", "begin"), [("scans", 1000.0, "from the start"), ("poses", -1000.0, "in the middle")]
+    ("kind", "off", "begin"),
+    [("scans", 1000.0, "from the start"), ("poses", -1000.0, "in the middle")],
 )
-def test_stamps_of_another_clock_are_named_in_log_diagnostics_and_the_planners_status(system, capfd, kind, off, begin):
+def test_stamps_of_another_clock_are_named_in_log_diagnostics_and_the_planners_status(
+    system, capfd, kind, off, begin
+):
     if begin == "in the middle":
         said(system, "to view 1")
     setattr(system.lidar, kind, off)
@@ -83,7 +97,8 @@ def test_stamps_of_another_clock_are_named_in_log_diagnostics_and_the_planners_s
     assert words[0] in log
     setattr(system.lidar, kind, 0.0)
     system.world.spin_until(
-        lambda: system.lidar.send() or "another clock" not in system.statuses[-1].message, "the trouble to end"
+        lambda: system.lidar.send() or "another clock" not in system.statuses[-1].message,
+        "the trouble to end",
     )
 
 
@@ -95,13 +110,19 @@ def test_a_lidar_that_is_lost_is_named_in_the_planners_status_until_it_is_back(s
     assert (status.level, status.message.partition(";")[0]) == (DiagnosticStatus.WARN, "to view 1")
     system.lidar.scan = scan_at(HERE)
     system.world.spin_until(
-        lambda: system.lidar.send() or "/scan" not in system.statuses[-1].message, "the lidar to be back"
+        lambda: system.lidar.send() or "/scan" not in system.statuses[-1].message,
+        "the lidar to be back",
     )
 
 
 def test_scans_that_cannot_be_used_are_named_with_the_reason_in_the_planners_status(system):
     system.lidar.frame = "elsewhere"
-    said(system, "surface_mapper: waiting for /scan", "nothing usable received yet, the last one: ", "'elsewhere'")
+    said(
+        system,
+        "surface_mapper: waiting for /scan",
+        "nothing usable received yet, the last one: ",
+        "'elsewhere'",
+    )
 
 
 def test_a_mapper_that_was_deactivated_is_named_in_the_planners_status(system):
@@ -118,4 +139,8 @@ def test_poses_that_come_too_rarely_are_named(system):
             system.lidar.send_pose(pose_msg(HERE, stamp))
         system.lidar.send_at(stamp)
     system.lidar.send = lambda: None
-    said(system, "scans dropped (scan.pose_gap): the poses around the scan are 1000 ms apart, pose_gap is 500 ms")
+    said(
+        system,
+        "scans dropped (scan.pose_gap): the poses around the scan are 1000 ms apart, pose_gap is"
+        " 500 ms",
+    )

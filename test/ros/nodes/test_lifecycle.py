@@ -1,4 +1,6 @@
-"""The life cycle of the nodes: what each holds and does in every state, by itself and through the services."""
+"""The life cycle of the nodes: what each holds and does in every state, by itself and through the
+services.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ import pytest
 import yaml
 from beliefs import wavy_belief
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
@@ -34,10 +38,21 @@ from nbv_planner.world.objects import parse_object
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
-NODES = {"depth_camera": DepthCamera, "surface_mapper": SurfaceMapperNode, "nbv_planner": NbvPlannerNode}
+NODES = {
+    "depth_camera": DepthCamera,
+    "surface_mapper": SurfaceMapperNode,
+    "nbv_planner": NbvPlannerNode,
+}
 MS = 1_000_000
 HERE, THERE = view_pose(1.0), view_pose(2.5)
-SMALL = {"objective": "U", "certify": False, "num_views": 20, "max_views": 0, "stall_views": 0, "band_tolerance": 0.01}
+SMALL = {
+    "objective": "U",
+    "certify": False,
+    "num_views": 20,
+    "max_views": 0,
+    "stall_views": 0,
+    "band_tolerance": 0.01,
+}
 
 
 class Operator:
@@ -48,8 +63,14 @@ class Operator:
 
     def asks(self, transition: str | int) -> bool:
         """Ask for a transition, by label or number; gives whether it succeeded."""
-        wanted = Transition(label=transition) if isinstance(transition, str) else Transition(id=transition)
-        return self.world.call(ChangeState, f"{self.node.get_name()}/change_state", transition=wanted).success
+        wanted = (
+            Transition(label=transition)
+            if isinstance(transition, str)
+            else Transition(id=transition)
+        )
+        return self.world.call(
+            ChangeState, f"{self.node.get_name()}/change_state", transition=wanted
+        ).success
 
     @property
     def state(self) -> str:
@@ -65,7 +86,13 @@ class Operator:
 def topics_of(node) -> set[str]:
     """Topics of the node beside those that every node has."""
     own = {entity.topic_name for entity in (*node.publishers, *node.subscriptions)}
-    return own - {"/rosout", "/parameter_events", "/diagnostics", "/clock", f"/{node.get_name()}/transition_event"}
+    return own - {
+        "/rosout",
+        "/parameter_events",
+        "/diagnostics",
+        "/clock",
+        f"/{node.get_name()}/transition_event",
+    }
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -83,12 +110,16 @@ def test_without_autostart_it_goes_through_its_life_when_told_to(world, name):
     assert topics_of(node) <= {"/nbv_planner/status"}
     found = world.diagnosis(node)
     assert (found.level, found.message) == (
-        DiagnosticStatus.WARN, "unconfigured: waiting for the transition configure of the life cycle",
+        DiagnosticStatus.WARN,
+        "unconfigured: waiting for the transition configure of the life cycle",
     )
     assert operator.does("configure") == "inactive"
     opened = topics_of(node)
     assert opened >= {"/camera_pose", "/goal_pose"}
-    assert world.diagnosis(node).message == "inactive: waiting for the transition activate of the life cycle"
+    assert (
+        world.diagnosis(node).message
+        == "inactive: waiting for the transition activate of the life cycle"
+    )
     assert operator.does("activate") == "active"
     assert operator.does("deactivate") == "inactive"
     assert topics_of(node) == opened
@@ -107,7 +138,14 @@ def test_many_lives_leave_nothing_behind(world, name):
     operator = Operator(world, node)
 
     def parts() -> list[int]:
-        owned = (node.timers, node.publishers, node.subscriptions, node.services, node.clients, node.waitables)
+        owned = (
+            node.timers,
+            node.publishers,
+            node.subscriptions,
+            node.services,
+            node.clients,
+            node.waitables,
+        )
         return [len(list(entities)) for entities in owned]
 
     before = parts()
@@ -116,20 +154,36 @@ def test_many_lives_leave_nothing_behind(world, name):
     assert parts() == before
 
 
-@pytest.mark.parametrize(("name", "service"), [("depth_camera", "reset"), ("surface_mapper", "reset"),
-                                               ("nbv_planner", "start"), ("nbv_planner", "plan_once")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "service"),
+    [
+        ("depth_camera", "reset"),
+        ("surface_mapper", "reset"),
+        ("nbv_planner", "start"),
+        ("nbv_planner", "plan_once"),
+    ],
+)
 def test_services_say_why_a_resting_node_does_nothing(world, name, service):
     operator = Operator(world, world.start(NODES[name], autostart=False))
     for transition, stage in (("configure", "unconfigured"), ("activate", "inactive")):
         answer = world.call(Trigger, f"{name}/{service}")
         assert not answer.success
-        assert answer.message == f"{stage}: waiting for the transition {transition} of the life cycle"
+        assert (
+            answer.message == f"{stage}: waiting for the transition {transition} of the life cycle"
+        )
         operator.does(transition)
 
 
 def test_a_transition_that_does_not_fit_is_refused_and_changes_nothing(world):
     operator = Operator(world, world.start(DepthCamera))
-    for transition in ("configure", "activate", "cleanup", "no_such_transition", Transition.TRANSITION_CONFIGURE, 200):
+    for transition in (
+        "configure",
+        "activate",
+        "cleanup",
+        "no_such_transition",
+        Transition.TRANSITION_CONFIGURE,
+        200,
+    ):
         assert not operator.asks(transition)
     assert operator.state == "active"
     assert operator.does("deactivate") == "inactive"
@@ -142,12 +196,32 @@ def test_a_transition_that_does_not_fit_is_refused_and_changes_nothing(world):
     ("name", "bad", "good", "reason"),
     [
         ("depth_camera", {"object": "banana"}, {"object": "ellipse:a=6,b=4"}, "banana"),
-        ("surface_mapper", {"prior_mean": 9.0}, {"prior_mean": 6.0}, "prior_mean: 9.0 m must be within [2, 8] m"),
-        ("surface_mapper", {"kernel": "rbf"}, {"periodisation": "warp"}, "periodisation: sum has no closed form"),
-        ("nbv_planner", {"first_candidate": 100}, {"num_views": 101}, "first_candidate: 100 must be < 100"),
-        ("nbv_planner", {"view_distance": 8.0}, {"view_distance": 9.0}, "view_distance: 8.0 puts the camera inside"),
+        (
+            "surface_mapper",
+            {"prior_mean": 9.0},
+            {"prior_mean": 6.0},
+            "prior_mean: 9.0 m must be within [2, 8] m",
+        ),
+        (
+            "surface_mapper",
+            {"kernel": "rbf"},
+            {"periodisation": "warp"},
+            "periodisation: sum has no closed form",
+        ),
+        (
+            "nbv_planner",
+            {"first_candidate": 100},
+            {"num_views": 101},
+            "first_candidate: 100 must be < 100",
+        ),
+        (
+            "nbv_planner",
+            {"view_distance": 8.0},
+            {"view_distance": 9.0},
+            "view_distance: 8.0 puts the camera inside",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_configuration_that_fails_is_told_and_can_be_mended(world, name, bad, good, reason):
     node = world.start(NODES[name], autostart=False, **bad)
     operator = Operator(world, node)
@@ -190,7 +264,9 @@ def test_until_it_is_configured_every_parameter_may_change_within_its_range(worl
     Operator(world, node).does("configure", "activate")
     assert node.scene.view_distance == 12.0
     (late,) = world.set_parameters(node, view_distance=11.0)
-    assert late.reason.startswith("view_distance: is fixed while the node is configured; clean the node up")
+    assert late.reason.startswith(
+        "view_distance: is fixed while the node is configured; clean the node up"
+    )
 
 
 # --- what an inactive node holds
@@ -201,7 +277,9 @@ class Feed:
 
     def __init__(self, world) -> None:
         self.world = world
-        self.camera = SimulatedCamera(parse_object("polygon:star", Scene()), Scene(), SensorSettings(num_beams=31))
+        self.camera = SimulatedCamera(
+            parse_object("polygon:star", Scene()), Scene(), SensorSettings(num_beams=31)
+        )
         self.surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
         self.send_scan = world.speaker(LaserScan, "scan")
         self.send_pose = world.speaker(PoseStamped, "camera_pose")
@@ -236,7 +314,9 @@ def test_a_mapper_keeps_its_map_while_inactive_takes_no_scan_and_goes_on(world):
     operator.does("activate")
     world.spin_some(5)
     assert feed.newest() == 101 * MS
-    feed.send_scan(conversions.scan_to_msg(feed.camera.scan(THERE, 1, 1), header("camera", 210 * MS)))
+    feed.send_scan(
+        conversions.scan_to_msg(feed.camera.scan(THERE, 1, 1), header("camera", 210 * MS))
+    )
     feed.send_pose(pose_msg(THERE, 210 * MS))  # the goal given meanwhile counts
     world.spin_until(lambda: feed.newest() == 210 * MS, "the surface after the rest")
     after = belief_from_msg(feed.surfaces[-1])
@@ -259,7 +339,9 @@ def test_a_mapper_forgets_its_map_when_cleaned_up(world):
 
 
 def test_an_inactive_camera_publishes_nothing_and_stands_still(world):
-    camera = world.start(DepthCamera, num_beams=21, scan_rate=100.0, angular_speed=0.5, initial_view_angle=0.0)
+    camera = world.start(
+        DepthCamera, num_beams=21, scan_rate=100.0, angular_speed=0.5, initial_view_angle=0.0
+    )
     operator = Operator(world, camera)
     scans, poses = world.listen(LaserScan, "scan"), world.listen(PoseStamped, "camera_pose")
     send = world.speaker(PoseStamped, "goal_pose")
@@ -300,7 +382,9 @@ class Robot:
 
     def take_view(self, number: int) -> None:
         self.send_pose(pose_msg(pose_from_msg(self.goals[number - 1]), self.now()))
-        self.send_surface(conversions.belief_to_msg(wavy_belief(number, size=200), header("object", self.now())))
+        self.send_surface(
+            conversions.belief_to_msg(wavy_belief(number, size=200), header("object", self.now()))
+        )
 
     def goal(self, number: int) -> PoseStamped:
         self.world.spin_until(lambda: len(self.goals) >= number, f"goal {number}")
@@ -363,11 +447,15 @@ def test_a_planner_forgets_its_episode_when_cleaned_up(world):
 
 
 class LifecycleManager:
-    """Makes the calls of nav2_lifecycle_manager in its order, without bonds (`bond_timeout: 0.0`)."""
+    """Makes the calls of nav2_lifecycle_manager in its order, without bonds
+    (`bond_timeout: 0.0`).
+    """
 
     EXPECTED = {
-        Transition.TRANSITION_CONFIGURE: "inactive", Transition.TRANSITION_ACTIVATE: "active",
-        Transition.TRANSITION_DEACTIVATE: "inactive", Transition.TRANSITION_CLEANUP: "unconfigured",
+        Transition.TRANSITION_CONFIGURE: "inactive",
+        Transition.TRANSITION_ACTIVATE: "active",
+        Transition.TRANSITION_DEACTIVATE: "inactive",
+        Transition.TRANSITION_CLEANUP: "unconfigured",
         Transition.TRANSITION_UNCONFIGURED_SHUTDOWN: "finalized",
     }
 
@@ -375,7 +463,9 @@ class LifecycleManager:
         self.operators = operators
 
     def change(self, *transitions: int) -> None:
-        """Each transition for all nodes: up in their order, down in the other one; each must reach its state."""
+        """Each transition for all nodes: up in their order, down in the other one; each must reach
+        its state.
+        """
         up = {Transition.TRANSITION_CONFIGURE, Transition.TRANSITION_ACTIVATE}
         for transition in transitions:
             for operator in self.operators if transition in up else reversed(self.operators):
@@ -401,8 +491,12 @@ class LifecycleManager:
 
 def recipe() -> dict[str, dict]:
     """The parameter file that the page gives for the manager."""
-    page = (Path(nbv_planner.__file__).parents[1] / "docs" / "how_to" / "integration.md").read_text(encoding="utf-8")
-    (text,) = re.findall(r"^  ```yaml\n(  # lifecycle.yaml\n.*?)^  ```", page, re.MULTILINE | re.DOTALL)
+    page = (Path(nbv_planner.__file__).parents[1] / "docs" / "how_to" / "integration.md").read_text(
+        encoding="utf-8"
+    )
+    (text,) = re.findall(
+        r"^  ```yaml\n(  # lifecycle.yaml\n.*?)^  ```", page, re.MULTILINE | re.DOTALL
+    )
     return yaml.safe_load(textwrap.dedent(text))
 
 
@@ -411,12 +505,17 @@ def test_the_manager_of_nav2_leads_the_nodes_of_its_recipe_through_all_its_comma
     manager = given["lifecycle_manager_nbv"]["ros__parameters"]
     assert manager["bond_timeout"] == 0.0
     assert given["/**"]["ros__parameters"] == {"autostart": False}
-    nodes = [world.start(NODES[name], **(SMALL if name == "nbv_planner" else {}), autostart=False)
-             for name in manager["node_names"]]  # fmt: skip
+    nodes = [
+        world.start(NODES[name], **(SMALL if name == "nbv_planner" else {}), autostart=False)
+        for name in manager["node_names"]
+    ]
     leads = LifecycleManager([Operator(world, node) for node in nodes])
     leads.startup()
     leads.pause()
-    assert world.diagnosis(nodes[-1]).message == "inactive: waiting for the transition activate of the life cycle"
+    assert (
+        world.diagnosis(nodes[-1]).message
+        == "inactive: waiting for the transition activate of the life cycle"
+    )
     leads.resume()
     leads.reset()
     leads.startup()

@@ -1,4 +1,6 @@
-"""What the nodes write to the log: what goes wrong and when it is over, how the episode ended, and nothing else."""
+"""What the nodes write to the log: what goes wrong and when it is over, how the episode ended, and
+nothing else.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ import re
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 import numpy as np
 from beliefs import belief_of, wavy_belief, with_evidence
@@ -67,7 +71,9 @@ def test_a_status_that_warns_is_logged_once_and_its_end_too(world, logged):
 def test_a_warning_that_lasts_is_repeated(world, logged, monkeypatch):
     monkeypatch.setattr(node, "_STATUS_PERIOD", 0.5)
     world.start(NbvPlannerNode, **SMALL, input_timeout=0.2)
-    world.spin_until(lambda: len(logged.lines("WARN", "nothing for more than 0.2 s")) >= 2, "the repetition")
+    world.spin_until(
+        lambda: len(logged.lines("WARN", "nothing for more than 0.2 s")) >= 2, "the repetition"
+    )
 
 
 def test_a_warning_that_lasts_from_view_to_view_is_not_a_line_for_each(world, logged):
@@ -107,7 +113,9 @@ def test_an_episode_in_which_all_goes_well_logs_no_warning(world, logged):
     robot = Robot(world).begin()
     robot.status("DONE")
     logged.line("INFO", "DONE: MAX_VIEWS")
-    assert [status.level for status in robot.statuses] == [DiagnosticStatus.OK] * len(robot.statuses)
+    assert [status.level for status in robot.statuses] == [DiagnosticStatus.OK] * len(
+        robot.statuses
+    )
     assert logged.lines("WARN") == []
 
 
@@ -115,13 +123,17 @@ def test_a_mapper_that_has_fallen_silent_is_told_though_its_publisher_is_still_t
     """The middleware notices only after 20 seconds that a process was killed."""
     planner = world.start(NbvPlannerNode, **ENDLESS, input_timeout=1.0)
     mapper = world.start(SurfaceMapperNode, grid_size=GRID)
-    world.spin_until(lambda: math.isfinite(planner.inputs.values()["input.mapper.age"]), "the mapper to be heard")
+    world.spin_until(
+        lambda: math.isfinite(planner.inputs.values()["input.mapper.age"]), "the mapper to be heard"
+    )
     world.executor.remove_node(mapper)
     silent = "/diagnostics of surface_mapper: nothing usable for more than 3 s"
     logged.line("WARN", silent)
     assert [publisher for publisher in mapper.publishers if publisher.topic_name == "/surface"]
     world.executor.add_node(mapper)
-    world.spin_until(lambda: silent not in world.diagnosis(planner).message, "the mapper to be heard again")
+    world.spin_until(
+        lambda: silent not in world.diagnosis(planner).message, "the mapper to be heard again"
+    )
 
 
 # --- checks of the model
@@ -129,16 +141,23 @@ def test_a_mapper_that_has_fallen_silent_is_told_though_its_publisher_is_still_t
 
 GOOD = Check("overlap", 0.5, 5.0, Level.GOOD)
 FAILED = Check("overlap", 7.25, 5.0, Level.FAILED)
-DOUBT = "views do not fit together: displaced by 7.2 standard deviations (limit 5.0): check the poses"
+DOUBT = (
+    "views do not fit together: displaced by 7.2 standard deviations (limit 5.0): check the poses"
+)
 
 
-def test_a_check_is_told_by_the_planner_when_it_begins_to_fail_and_when_it_is_good_again(world, logged):
+def test_a_check_is_told_by_the_planner_when_it_begins_to_fail_and_when_it_is_good_again(
+    world, logged
+):
     planner = world.start(NbvPlannerNode, **ENDLESS)
     levels = [GOOD, FAILED, dataclasses.replace(FAILED, score=8.5), GOOD]
     robot = Robot(
-        world, drives=False,
-        belief=lambda views: dataclasses.replace(wavy_belief(views, size=200), checks=(levels[views - 1],)),
-    ).begin()  # fmt: skip
+        world,
+        drives=False,
+        belief=lambda views: dataclasses.replace(
+            wavy_belief(views, size=200), checks=(levels[views - 1],)
+        ),
+    ).begin()
     for number in range(1, 4):
         robot.goal(number)
         robot.arrive()
@@ -159,7 +178,10 @@ def test_a_check_is_told_by_the_planner_when_it_begins_to_fail_and_when_it_is_go
 
 def test_an_end_in_doubt_is_a_warning_and_any_other_end_names_the_failed_checks(world, logged):
     narrow = dataclasses.replace(belief_of(5.0, 5.1, size=200, hits=1), checks=(FAILED,))
-    ends = {"DOUBTFUL: BAND_NARROW": {"doubt_views": 1, "band_tolerance": 0.7}, "MAX_VIEWS: 1 views": {"max_views": 1}}
+    ends = {
+        "DOUBTFUL: BAND_NARROW": {"doubt_views": 1, "band_tolerance": 0.7},
+        "MAX_VIEWS: 1 views": {"max_views": 1},
+    }
     for end, settings in ends.items():
         planner = world.start(NbvPlannerNode, **{**ENDLESS, **settings})
         robot = Robot(world, belief=lambda _: narrow).begin()
@@ -171,7 +193,9 @@ def test_an_end_in_doubt_is_a_warning_and_any_other_end_names_the_failed_checks(
         world.end(planner)
 
 
-def test_a_check_is_told_by_the_mapper_when_it_begins_to_fail_and_when_it_is_good_again(world, logged):
+def test_a_check_is_told_by_the_mapper_when_it_begins_to_fail_and_when_it_is_good_again(
+    world, logged
+):
     """Scans without a return make the sensor look dead, until one has returns."""
     mapper = world.start(SurfaceMapperNode, grid_size=GRID, star_limit=0.0)
     feed = Feed(world)
@@ -193,14 +217,18 @@ def test_a_check_is_told_by_the_mapper_when_it_begins_to_fail_and_when_it_is_goo
 # --- goals that are not reached
 
 
-def test_a_goal_that_is_not_reached_is_told_with_its_distance_and_when_it_is_given_up(world, logged):
+def test_a_goal_that_is_not_reached_is_told_with_its_distance_and_when_it_is_given_up(
+    world, logged
+):
     planner = world.start(NbvPlannerNode, **ENDLESS, goal_timeout=1.0, goal_retries=1)
     robot = Robot(world, drives=False).begin()
     goal = pose_from_msg(robot.goal(1))
     robot.send_pose(pose_msg(CameraPose(goal.x + 0.06, goal.y, goal.yaw + 0.007), robot.now()))
     missed = "not reached: 0.06 m / 0.4° off, tolerance 0.05 m / 1.1°, "
     words = f"to view 1; {missed}retry 1 of 1"
-    status = world.spin_until(lambda: next((s for s in robot.statuses if s.message == words), None), "the miss")
+    status = world.spin_until(
+        lambda: next((s for s in robot.statuses if s.message == words), None), "the miss"
+    )
     assert status.level == DiagnosticStatus.WARN
     assert status_values(status)["last_miss"] == f"{missed}retry 1 of 1"
     logged.line("WARN", words)
@@ -228,7 +256,10 @@ def seen_from(scan: Scan, world, *, stamp: int = 110 * MS, pose: CameraPose = HE
 
 def test_what_every_lidar_has_is_counted_and_not_warned_about(world, logged):
     """Beams without a return, beyond the object, and beyond the greatest range."""
-    mapper, scan = world.start(SurfaceMapperNode, grid_size=GRID, input_timeout=1000.0), scan_at(HERE)
+    mapper, scan = (
+        world.start(SurfaceMapperNode, grid_size=GRID, input_timeout=1000.0),
+        scan_at(HERE),
+    )
     scan.ranges[:5] = [math.nan, math.inf, 0.0, 9.9, 29.0]
     scan.ranges[-1] = math.nan
     seen_from(scan, world)
@@ -241,11 +272,16 @@ def test_what_every_lidar_has_is_counted_and_not_warned_about(world, logged):
     [
         (lambda r: np.full_like(r, np.nan), "no beam has met the surface; left out: 31 nan"),
         (lambda r: np.full_like(r, np.inf), "no beam has met the surface; left out: none"),
-        (lambda r: np.where(np.arange(len(r)) == len(r) // 2, 9.5, r), "1 beams end within 1 m of the centre"),
+        (
+            lambda r: np.where(np.arange(len(r)) == len(r) // 2, 9.5, r),
+            "1 beams end within 1 m of the centre",
+        ),
     ],
     ids=["all NaN", "all without a return", "in the object"],
 )
-def test_a_view_of_nothing_and_beams_that_end_in_the_object_are_warned_about(world, logged, ranges, words):
+def test_a_view_of_nothing_and_beams_that_end_in_the_object_are_warned_about(
+    world, logged, ranges, words
+):
     world.start(SurfaceMapperNode, grid_size=GRID)
     scan = scan_at(HERE)
     scan.ranges[:] = ranges(scan.ranges)
@@ -265,15 +301,24 @@ def test_the_end_is_summed_up_in_a_line(world, logged):
     turn = math.remainder(robot.goal_angle(2) - robot.goal_angle(1), 2 * math.pi)
     assert f"{abs(turn) * 10.0:.1f} m between the views" in line
     assert re.search(r", \d+\.\d s, ", line)
-    assert line.endswith("its state is not saved: ~/save needs state_file, that of the mapper map_file")
+    assert line.endswith(
+        "its state is not saved: ~/save needs state_file, that of the mapper map_file"
+    )
     assert len(logged.lines("INFO", "DONE")) == 1
 
 
 def test_with_the_certificate_every_number_of_the_coverage_is_its_mean(world, logged):
-    world.start(NbvPlannerNode, **{
-        **ENDLESS, "certify": True, "calibrate": False, "certificate_shapes": 20, "target_coverage": 0.02,
-        "certificate_margin": 0.0,
-    })
+    world.start(
+        NbvPlannerNode,
+        **{
+            **ENDLESS,
+            "certify": True,
+            "calibrate": False,
+            "certificate_shapes": 20,
+            "target_coverage": 0.02,
+            "certificate_margin": 0.0,
+        },
+    )
     measured = with_evidence(belief_of(4.0, 6.0, size=200, hits=1))
     robot = Robot(world, belief=lambda _: measured).begin(measured)
     done = robot.status("DONE")
@@ -284,7 +329,9 @@ def test_with_the_certificate_every_number_of_the_coverage_is_its_mean(world, lo
 
 
 @pytest.mark.parametrize("autosave", [False, True])
-def test_a_planner_that_is_ended_says_that_the_episode_is_not_finished(world, logged, tmp_path, autosave):
+def test_a_planner_that_is_ended_says_that_the_episode_is_not_finished(
+    world, logged, tmp_path, autosave
+):
     file = str(tmp_path / "state.zip")
     planner = world.start(NbvPlannerNode, **ENDLESS, state_file=file, autosave=autosave)
     robot = Robot(world, drives=False).begin()

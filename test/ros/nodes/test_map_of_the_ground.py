@@ -1,4 +1,6 @@
-"""Node nbv_planner with a map of the ground on a latched topic: what it bars, and what is wrong with some maps."""
+"""Node nbv_planner with a map of the ground on a latched topic: what it bars, and what is wrong
+with some maps.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,9 @@ import numpy as np
 import pytest
 from beliefs import wavy_belief
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 pytest.importorskip("nav_msgs", reason="needs nav_msgs")
 
 from geometry_msgs.msg import PoseStamped, TransformStamped
@@ -25,7 +29,12 @@ from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.world.ground.occupancy_map import load_map
 
 MAPPED = {
-    "objective": "U", "certify": False, "num_views": 20, "max_views": 0, "stall_views": 0, "robot_radius": 0.3,
+    "objective": "U",
+    "certify": False,
+    "num_views": 20,
+    "max_views": 0,
+    "stall_views": 0,
+    "robot_radius": 0.3,
     "use_map": True,
 }
 
@@ -33,11 +42,15 @@ MAPPED = {
 def grid(
     *occupied: tuple[float, float], frame: str = "object", about: tuple[float, float] = (0.0, 0.0)
 ) -> OccupancyGrid:
-    """A free map of 40 m in cells of half a metre about a point of its frame, but for squares of 2 m about places."""
+    """A free map of 40 m in cells of half a metre about a point of its frame, but for squares of 2
+    m about places.
+    """
     cells = np.zeros((80, 80), dtype=np.int8)
     rows, columns = np.indices(cells.shape)
     for x, y in occupied:
-        cells[(np.abs(0.5 * columns - 19.75 - x) <= 1.0) & (np.abs(0.5 * rows - 19.75 - y) <= 1.0)] = 100
+        cells[
+            (np.abs(0.5 * columns - 19.75 - x) <= 1.0) & (np.abs(0.5 * rows - 19.75 - y) <= 1.0)
+        ] = 100
     msg = OccupancyGrid(header=header(frame, 5), data=array("b", cells.tobytes()))
     msg.info.resolution, msg.info.width, msg.info.height = 0.5, 80, 80
     msg.info.origin.position.x, msg.info.origin.position.y = about[0] - 20.0, about[1] - 20.0
@@ -46,7 +59,9 @@ def grid(
 
 
 class Scene:
-    """A planner at rest at the view angle 0 with a surface, and the goals and the statuses that it sends."""
+    """A planner at rest at the view angle 0 with a surface, and the goals and the statuses that it
+    sends.
+    """
 
     def __init__(self, world, **parameters) -> None:
         self.world, self.node = world, world.start(NbvPlannerNode, **{**MAPPED, **parameters})
@@ -69,7 +84,10 @@ class Scene:
 
 def test_it_waits_for_the_map_and_says_so_then_keeps_off_what_is_occupied_in_it(world):
     scene = Scene(world, input_timeout=0.2)
-    wanted = "waiting for /map (nav_msgs/msg/OccupancyGrid; reliable, transient local): 1 publishes it, nothing usable"
+    wanted = (
+        "waiting for /map (nav_msgs/msg/OccupancyGrid; reliable, transient local): 1 publishes it,"
+        " nothing usable"
+    )
     world.spin_until(lambda: wanted in world.diagnosis(scene.node).message, "what it waits for")
     world.spin_some()
     assert scene.goals == []
@@ -94,7 +112,9 @@ def test_a_goal_that_a_new_map_bars_is_withdrawn_and_another_one_is_sent(world):
     x, y = scene.goal(2)
     assert max(abs(x - first[0]), abs(y - first[1])) > 1.0
     assert scene.node.core.episode.withdrawn_views == 1
-    assert scene.node.core.episode.withdrawal.endswith("it is now not free in the map, or outside of it")
+    assert scene.node.core.episode.withdrawal.endswith(
+        "it is now not free in the map, or outside of it"
+    )
 
 
 def bad(**changes) -> OccupancyGrid:
@@ -105,7 +125,11 @@ def bad(**changes) -> OccupancyGrid:
         elif name == "data":
             msg.data = array("b", value)
         elif name in ("x", "w"):
-            setattr(msg.info.origin.position if name == "x" else msg.info.origin.orientation, name, value)
+            setattr(
+                msg.info.origin.position if name == "x" else msg.info.origin.orientation,
+                name,
+                value,
+            )
         else:
             setattr(msg.info, name, value)
     return msg
@@ -114,13 +138,21 @@ def bad(**changes) -> OccupancyGrid:
 @pytest.mark.parametrize(
     ("reason", "changes"),
     [
-        ("frame", {"frame": ""}), ("frame", {"frame": "odom"}), ("resolution", {"resolution": 0.0}),
-        ("resolution", {"resolution": math.nan}), ("resolution", {"resolution": -0.1}), ("size", {"width": 81}),
-        ("size", {"width": 0, "height": 0, "data": b""}), ("not_finite", {"x": math.nan}), ("quaternion", {"w": 0.0}),
+        ("frame", {"frame": ""}),
+        ("frame", {"frame": "odom"}),
+        ("resolution", {"resolution": 0.0}),
+        ("resolution", {"resolution": math.nan}),
+        ("resolution", {"resolution": -0.1}),
+        ("size", {"width": 81}),
+        ("size", {"width": 0, "height": 0, "data": b""}),
+        ("not_finite", {"x": math.nan}),
+        ("quaternion", {"w": 0.0}),
         ("data", {"data": bytes([101] * 6400)}),
     ],
 )
-def test_a_map_that_is_none_is_dropped_with_its_reason_and_the_next_one_counts(world, reason, changes, capfd):
+def test_a_map_that_is_none_is_dropped_with_its_reason_and_the_next_one_counts(
+    world, reason, changes, capfd
+):
     scene = Scene(world)
     scene.send(bad(**changes))
     world.spin_until(lambda: world.drops(scene.node) == {f"map.{reason}": 1}, "the drop")
@@ -172,7 +204,10 @@ def test_the_map_in_use_is_published_as_it_is_placed(world):
     told = world.listen(OccupancyGrid, "nbv_planner/ground", qos.latched())
     scene.send(grid((3.0, 0.0)))
     world.spin_until(lambda: told, "the map")
-    assert (told[0].header.frame_id, bytes(told[0].data)) == ("object", bytes(grid((3.0, 0.0)).data))
+    assert (told[0].header.frame_id, bytes(told[0].data)) == (
+        "object",
+        bytes(grid((3.0, 0.0)).data),
+    )
     assert map_from_msg(told[0]).same_as(map_from_msg(grid((3.0, 0.0))))
     scene.send(grid((3.0, 0.0)))
     scene.send(grid((4.0, 0.0)))

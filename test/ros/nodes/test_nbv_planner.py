@@ -1,4 +1,6 @@
-"""Node nbv_planner: the whole conversation with a robot and a mapper, how it ends, and what it says meanwhile."""
+"""Node nbv_planner: the whole conversation with a robot and a mapper, how it ends, and what it says
+meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,9 @@ import pytest
 from beliefs import belief_of, wavy_belief, with_evidence
 from views import at, circle
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -60,7 +64,9 @@ class Robot:
         belief: the surface after that many views.
     """
 
-    def __init__(self, world, *, drives: bool = True, belief: Callable[[int], SurfaceBelief] | None = None) -> None:
+    def __init__(
+        self, world, *, drives: bool = True, belief: Callable[[int], SurfaceBelief] | None = None
+    ) -> None:
         self.world = world
         self.drives = drives
         self.belief = belief or (lambda views: wavy_belief(views, size=200))
@@ -136,8 +142,12 @@ def test_the_whole_conversation_from_waiting_to_done(world):
     robot = Robot(world, drives=False)
     waiting = robot.status("WAITING")
     assert "waiting for" in waiting["message"]
-    assert "/surface (sensor_msgs/msg/PointCloud2; reliable, transient local): " in waiting["message"]
-    assert "/camera_pose (geometry_msgs/msg/PoseStamped; reliable, volatile): " in waiting["message"]
+    assert (
+        "/surface (sensor_msgs/msg/PointCloud2; reliable, transient local): " in waiting["message"]
+    )
+    assert (
+        "/camera_pose (geometry_msgs/msg/PoseStamped; reliable, volatile): " in waiting["message"]
+    )
     robot.begin()
     first = robot.goal(1)
     assert robot.status("MOVING")["message"] == "to view 1"
@@ -162,18 +172,28 @@ def test_the_whole_conversation_from_waiting_to_done(world):
     assert len(robot.goals) == 2
 
 
-def test_the_topics_that_the_awaited_recorder_does_not_hear_are_named_as_they_are_called_here(world):
+def test_the_topics_that_the_awaited_recorder_does_not_hear_are_named_as_they_are_called_here(
+    world,
+):
     renamed = ["--ros-args", "-r", "scan:=/lidar/scan", "-r", "goal_pose:=view_goal"]
     world.start(NbvPlannerNode, recorder="my_recorder", cli_args=renamed, **SMALL)
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
 
     def named(topics: str) -> bool:
         said = f"the recorder my_recorder: it does not listen to {topics} yet"
-        return bool(statuses) and said in statuses[-1].message and "subscribers" not in statuses[-1].message
+        return (
+            bool(statuses)
+            and said in statuses[-1].message
+            and "subscribers" not in statuses[-1].message
+        )
 
     world.spin_until(lambda: named("/lidar/scan, /camera_pose, /surface, /view_goal"), "the topics")
     recorder = world.start(partial(Node, "my_recorder"))
-    for kind, topic in ((LaserScan, "/lidar/scan"), (PoseStamped, "camera_pose"), (PointCloud2, "surface")):
+    for kind, topic in (
+        (LaserScan, "/lidar/scan"),
+        (PoseStamped, "camera_pose"),
+        (PointCloud2, "surface"),
+    ):
         recorder.create_subscription(kind, topic, print, 10)
     world.spin_until(lambda: named("/view_goal"), "the last topic")
     recorder.create_subscription(PoseStamped, "view_goal", print, 10)
@@ -186,11 +206,13 @@ def test_while_waiting_only_what_is_missing_is_named(world):
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
     send = world.speaker(PoseStamped, "camera_pose")
     send(pose_msg(view_pose(0.0)))
-    world.spin_until(lambda: statuses and "/camera_pose" not in statuses[-1].message, "the pose to be heard")
+    world.spin_until(
+        lambda: statuses and "/camera_pose" not in statuses[-1].message, "the pose to be heard"
+    )
     assert "/surface" in statuses[-1].message
     assert (
-        "/goal_pose (geometry_msgs/msg/PoseStamped; reliable, volatile): 0 of 2 subscribers (mapper and robot)"
-        in statuses[-1].message
+        "/goal_pose (geometry_msgs/msg/PoseStamped; reliable, volatile): 0 of 2 subscribers (mapper"
+        " and robot)" in statuses[-1].message
     )
     world.mapper()(conversions.belief_to_msg(PRIOR, header("object")))
     world.spin_until(lambda: "/surface" not in statuses[-1].message, "the surface to be heard")
@@ -214,7 +236,10 @@ def test_the_goal_is_the_best_candidate_on_the_view_circle_and_says_why(world):
     assert pose.to_camera(0.0, 0.0)[1] == pytest.approx(0.0, abs=1e-9)
     assert goal.header.frame_id == cloud.header.frame_id == "object"
     values = status_values(iteration)
-    assert iteration.message == f"view 1 at {expected.view_angle:.4f} rad, decided by {expected.decided_by}"
+    assert (
+        iteration.message
+        == f"view 1 at {expected.view_angle:.4f} rad, decided by {expected.decided_by}"
+    )
     assert values["decided_by"] == expected.decided_by != ""
     for key in ("view_angle", "utility", "score", "runner_up", "margin"):
         assert float(values[key]) == getattr(expected, key)
@@ -228,7 +253,9 @@ def test_the_goal_is_the_best_candidate_on_the_view_circle_and_says_why(world):
     assert 0.0 <= float(values["narrow_fraction"]) <= 1.0
     assert 0.0 <= float(values["coverage_estimate"]) <= 1.0
     candidates = candidates_from_msg(cloud)
-    assert candidates.angle.tolist() == pytest.approx(expected.candidates.view_angle.tolist(), abs=1e-6)
+    assert candidates.angle.tolist() == pytest.approx(
+        expected.candidates.view_angle.tolist(), abs=1e-6
+    )
     assert candidates.utility.tolist() == pytest.approx(expected.utilities.tolist(), rel=1e-6)
     assert candidates.feasible.all()
 
@@ -268,26 +295,50 @@ def test_a_surface_that_comes_before_the_arrival_is_used_once_there(world):
         ({"max_views": 1}, None, "MAX_VIEWS", "1 views taken", {"views"}, 1),
         ({"max_duration": 1e-9}, None, "MAX_DURATION", "s passed", {"seconds"}, 0),
         (
-            {"stall_views": 1}, lambda _: PRIOR, "STALLED", "the last 1 views raised the part of the circle",
-            {"stall_views", "coverage_rise", "stall_change"}, 2,
+            {"stall_views": 1},
+            lambda _: PRIOR,
+            "STALLED",
+            "the last 1 views raised the part of the circle",
+            {"stall_views", "coverage_rise", "stall_change"},
+            2,
         ),
         ({"num_views": 1}, None, "NO_REACHABLE_VIEW", "no candidate view may be chosen", set(), 1),
         (
-            {"band_tolerance": 0.7}, lambda _: NARROW, "BAND_NARROW", "narrower than 0.7 m on 100.0% of the circle",
-            {"narrow_fraction", "band_tolerance", "target_fraction"}, 1,
+            {"band_tolerance": 0.7},
+            lambda _: NARROW,
+            "BAND_NARROW",
+            "narrower than 0.7 m on 100.0% of the circle",
+            {"narrow_fraction", "band_tolerance", "target_fraction"},
+            1,
         ),
         (
             {
-                "certify": True, "calibrate": False, "certificate_shapes": 20, "target_coverage": 0.02,
+                "certify": True,
+                "calibrate": False,
+                "certificate_shapes": 20,
+                "target_coverage": 0.02,
                 "certificate_margin": 0.0,
             },
-            lambda _: MEASURED, "COVERED", "at least 2.0% of the outline is within 0.3 m of the measured surface by",
-            {"probability", "target_coverage", "certificate_delta"}, 1,
+            lambda _: MEASURED,
+            "COVERED",
+            "at least 2.0% of the outline is within 0.3 m of the measured surface by",
+            {"probability", "target_coverage", "certificate_delta"},
+            1,
         ),
     ],
-    ids=["NO_GAIN", "MAX_VIEWS", "MAX_DURATION", "STALLED", "NO_REACHABLE_VIEW", "BAND_NARROW", "COVERED"],
-)  # fmt: skip
-def test_it_ends_with_a_typed_reason_and_its_figures(world, settings, belief, reason, text, figures, views):
+    ids=[
+        "NO_GAIN",
+        "MAX_VIEWS",
+        "MAX_DURATION",
+        "STALLED",
+        "NO_REACHABLE_VIEW",
+        "BAND_NARROW",
+        "COVERED",
+    ],
+)
+def test_it_ends_with_a_typed_reason_and_its_figures(
+    world, settings, belief, reason, text, figures, views
+):
     world.start(NbvPlannerNode, **{**ENDLESS, **settings})
     robot = Robot(world, belief=belief).begin(MEASURED if "certify" in settings else PRIOR)
     done = robot.status("DONE")
@@ -297,7 +348,8 @@ def test_it_ends_with_a_typed_reason_and_its_figures(world, settings, belief, re
     assert figures <= set(done)
     assert all(math.isfinite(float(done[key])) for key in figures)
     assert done["views"] == str(views)
-    goals = 1 if reason == "MAX_DURATION" else views  # the time limit strikes on the way to the first view
+    # the time limit strikes on the way to the first view
+    goals = 1 if reason == "MAX_DURATION" else views
     world.spin_until(lambda: min(len(robot.goals), len(robot.iterations)) >= goals, "the goals")
     world.spin_some()
     assert len(robot.goals) == len(robot.iterations) == goals
@@ -365,15 +417,26 @@ def test_a_goal_that_is_not_reached_is_sent_again_and_then_left_for_another_view
     other = robot.goal(3)
     assert other.header.stamp != first.header.stamp
     assert abs(robot.goal_angle(3) - robot.goal_angle(1)) > 0.1
-    world.spin_until(lambda: min(len(robot.candidates), len(robot.iterations)) >= 3, "candidates and reasons")
+    world.spin_until(
+        lambda: min(len(robot.candidates), len(robot.iterations)) >= 3, "candidates and reasons"
+    )
     cloud = candidates_from_msg(robot.candidates[2])
     beside = np.sort(angle_difference(cloud.angle[~cloud.feasible], robot.goal_angle(1)))
     assert beside.tolist() == pytest.approx([-math.pi / 10, 0.0, math.pi / 10], abs=1e-6)
     values = status_values(robot.iterations[2])
-    assert (values["round"], values["candidates"], values["feasible_candidates"]) == ("1", "20", "17")
-    assert [values[f"excluded_{why}"] for why in ("arc", "revisit", "unreachable")] == ["0", "0", "3"]
+    assert (values["round"], values["candidates"], values["feasible_candidates"]) == (
+        "1",
+        "20",
+        "17",
+    )
+    assert [values[f"excluded_{why}"] for why in ("arc", "revisit", "unreachable")] == [
+        "0",
+        "0",
+        "3",
+    ]
     assert (cloud.excluded != 0).tolist() == (~cloud.feasible).tolist()
-    robot.drives = True  # to the goals after this one, too, should this one have been given up meanwhile
+    # to the goals after this one, too, should this one have been given up meanwhile
+    robot.drives = True
     robot.arrive()
     robot.map()
     world.spin_until(lambda: status_values(robot.statuses[-1])["views"] == "1", "the first view")
@@ -383,7 +446,10 @@ def test_tolerances_that_take_neighbouring_views_for_the_same_are_warned_about(w
     node = world.start(NbvPlannerNode, **SMALL, position_tolerance=2.0, heading_tolerance=0.3)
     found = world.diagnosis(node)
     assert found.level == DiagnosticStatus.WARN
-    assert "position_tolerance: 2 m with heading_tolerance: 0.3 rad takes neighbouring" in found.message
+    assert (
+        "position_tolerance: 2 m with heading_tolerance: 0.3 rad takes neighbouring"
+        in found.message
+    )
 
 
 def test_a_robot_that_reaches_nothing_ends_the_episode(world):
@@ -401,7 +467,9 @@ def test_a_robot_that_reaches_nothing_ends_the_episode(world):
 def test_after_input_timeout_the_status_warns_and_names_the_missing_inputs(world):
     planner = world.start(NbvPlannerNode, **SMALL, input_timeout=0.2)
     robot = Robot(world, drives=False)
-    world.spin_until(lambda: robot.statuses and robot.statuses[-1].level == DiagnosticStatus.WARN, "the warning")
+    world.spin_until(
+        lambda: robot.statuses and robot.statuses[-1].level == DiagnosticStatus.WARN, "the warning"
+    )
     message = robot.statuses[-1].message
     assert "/surface" in message
     assert "/camera_pose" in message
@@ -414,8 +482,8 @@ def test_after_input_timeout_the_status_warns_and_names_the_missing_inputs(world
     robot.status("MEASURING")
     world.spin_until(lambda: robot.statuses[-1].level == DiagnosticStatus.WARN, "the warning")
     assert robot.statuses[-1].message.startswith(
-        "waiting for a surface with a scan of view 1 on "
-        "/surface (sensor_msgs/msg/PointCloud2; reliable, transient local); nothing for more than 0.2 s"
+        "waiting for a surface with a scan of view 1 on /surface (sensor_msgs/msg/PointCloud2;"
+        " reliable, transient local); nothing for more than 0.2 s"
     )
     robot.map()
     assert robot.goal(2)
@@ -428,12 +496,17 @@ def test_after_input_timeout_the_status_warns_and_names_the_missing_inputs(world
 def test_malformed_poses_and_surfaces_are_counted_by_reason_and_change_nothing(world):
     planner = world.start(NbvPlannerNode, **ENDLESS)
     robot = Robot(world, drives=False)
-    bad = [("camera_pose", robot.send_pose, r, m) for r, m in malformed_poses(pose_msg(view_pose(2.0), 1)).values()]
+    bad = [
+        ("camera_pose", robot.send_pose, r, m)
+        for r, m in malformed_poses(pose_msg(view_pose(2.0), 1)).values()
+    ]
     good = conversions.belief_to_msg(PRIOR, header("object", 1))
     surfaces = {
         "layout": conversions.belief_to_msg(PRIOR, header("object", 1)),
         "frame": conversions.belief_to_msg(PRIOR, header("map", 1)),
-        "grid": conversions.belief_to_msg(belief_of(4.0, 5.0, grid=PRIOR.angle[::-1]), header("object", 1)),
+        "grid": conversions.belief_to_msg(
+            belief_of(4.0, 5.0, grid=PRIOR.angle[::-1]), header("object", 1)
+        ),
         "band": conversions.belief_to_msg(belief_of(5.0, 4.0), header("object", 1)),
         "not_finite": conversions.belief_to_msg(
             dataclasses.replace(PRIOR, upper=PRIOR.upper + math.inf), header("object", 1)
@@ -471,14 +544,17 @@ OTHER = PriorSettings(length_scale=0.6, kernel_std=0.5, prior_mean=4.0)
 
 def partly_measured(views: int) -> SurfaceBelief:
     """What a mapper knows that has seen a part of the object."""
-    return with_evidence(belief_of(4.0, 6.0, size=200, hits=lambda grid: (grid < 1.0 + views).astype(int)))
+    return with_evidence(
+        belief_of(4.0, 6.0, size=200, hits=lambda grid: (grid < 1.0 + views).astype(int))
+    )
 
 
 def decision_by(prior: Prior, belief: SurfaceBelief) -> float:
     """What the best first view is worth to the core planner if it draws shapes from this prior."""
-    settings = PlannerSettings(planner="greedy", **{
-        name: FIXED[name] for name in ("objective", "shape_prior", "shapes", "shape_grid")
-    })
+    settings = PlannerSettings(
+        planner="greedy",
+        **{name: FIXED[name] for name in ("objective", "shape_prior", "shapes", "shape_grid")},
+    )
     planner = planner_named(settings, Scene(), circle(ViewSpaceSettings(num_views=20)), prior=prior)
     return planner.decide(belief, current_view=at(0.0)).utility
 
@@ -498,8 +574,11 @@ def test_it_draws_shapes_from_the_prior_that_the_surface_carries(world):
 
 def test_it_decides_by_the_prior_of_the_mapper_that_runs_beside_it(world):
     world.start(DepthCamera)
-    both = {"allow_several_publishers": True}  # the robot could publish what the camera and the mapper do
-    world.start(SurfaceMapperNode, **both, grid_size=200, length_scale=0.6, kernel_std=0.5, prior_mean=4.0)
+    # the robot could publish what the camera and the mapper do
+    both = {"allow_several_publishers": True}
+    world.start(
+        SurfaceMapperNode, **both, grid_size=200, length_scale=0.6, kernel_std=0.5, prior_mean=4.0
+    )
     surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
     world.listen(String, "surface_info", qos.latched())  # whom the robot's publisher finds
     robot = Robot(world, drives=False)
@@ -514,11 +593,18 @@ def test_it_decides_by_the_prior_of_the_mapper_that_runs_beside_it(world):
 @pytest.mark.parametrize(
     ("reason", "prior", "size", "texts"),
     [
-        ("other_prior", OTHER, 200, ["kernel_std 0.5 (the episode's: 1.5)", "length_scale 0.6 (the episode's: 0.2)"]),
+        (
+            "other_prior",
+            OTHER,
+            200,
+            ["kernel_std 0.5 (the episode's: 1.5)", "length_scale 0.6 (the episode's: 0.2)"],
+        ),
         ("other_grid", PriorSettings(), 100, ["size 100 (the episode's: 200)"]),
     ],
 )
-def test_a_surface_of_another_mapper_is_refused_and_said_until_a_reset(world, reason, prior, size, texts):
+def test_a_surface_of_another_mapper_is_refused_and_said_until_a_reset(
+    world, reason, prior, size, texts
+):
     planner = world.start(NbvPlannerNode, **FIXED)
     robot = Robot(world, drives=False, belief=partly_measured).begin(partly_measured(0))
     robot.goal(1)
@@ -530,7 +616,10 @@ def test_a_surface_of_another_mapper_is_refused_and_said_until_a_reset(world, re
     world.spin_until(lambda: robot.statuses[-1].level == DiagnosticStatus.WARN, "the warning")
     assert [text for text in texts if text not in robot.statuses[-1].message] == []
     assert world.call(Trigger, "nbv_planner/reset").success
-    world.spin_until(lambda: len(robot.goals) == 2 and robot.statuses[-1].level == DiagnosticStatus.OK, "a new episode")
+    world.spin_until(
+        lambda: len(robot.goals) == 2 and robot.statuses[-1].level == DiagnosticStatus.OK,
+        "a new episode",
+    )
     assert len(planner.core.inputs.belief.angle) == size
     assert planner.core.episode.origin.prior == plain_settings(prior)
     assert world.drops(planner) == {f"surface.{reason}": 1}
@@ -547,7 +636,8 @@ def test_a_mapper_that_comes_back_the_same_is_accepted_and_the_warning_goes(worl
     assert world.drops(planner) == {"surface.other_prior": 1}
 
 
-@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")  # no length: the estimated coverage is NaN
+# no length: the estimated coverage is NaN
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 @pytest.mark.parametrize("size", [2, 3, 16])
 @pytest.mark.parametrize("objective", ["IOA", "U"])
 def test_odd_but_well_formed_surfaces_do_not_stop_it(world, objective, size):
@@ -562,7 +652,9 @@ def test_odd_but_well_formed_surfaces_do_not_stop_it(world, objective, size):
 def test_with_wait_for_start_it_waits_for_start(world):
     world.start(NbvPlannerNode, **SMALL, wait_for_start=True)
     robot, wanted = Robot(world).begin(), "waiting for the service ~/start"
-    world.spin_until(lambda: robot.status("WAITING")["message"] == wanted, "everything but the start")
+    world.spin_until(
+        lambda: robot.status("WAITING")["message"] == wanted, "everything but the start"
+    )
     world.spin_some()
     assert robot.goals == []
     answer = world.call(Trigger, "nbv_planner/start")
@@ -580,9 +672,16 @@ def test_stop_ends_the_episode_and_start_then_asks_for_a_reset(world):
     answer = world.call(Trigger, "nbv_planner/stop")
     assert (answer.success, answer.message) == (True, "1 views taken")
     done = robot.status("DONE")
-    assert (done["reason"], done["detail"], done["views"]) == ("STOPPED", "stopped by the operator", "1")
+    assert (done["reason"], done["detail"], done["views"]) == (
+        "STOPPED",
+        "stopped by the operator",
+        "1",
+    )
     answer = world.call(Trigger, "nbv_planner/start")
-    assert (answer.success, answer.message) == (False, "the episode has ended (STOPPED); call reset first")
+    assert (answer.success, answer.message) == (
+        False,
+        "the episode has ended (STOPPED); call reset first",
+    )
     robot.arrive()
     robot.map()
     world.spin_some()
@@ -610,7 +709,9 @@ def test_a_goal_that_comes_to_lie_in_a_no_go_area_is_withdrawn_and_another_is_se
     planner = world.start(NbvPlannerNode, robot_radius=0.1, **ENDLESS)
     robot = Robot(world, drives=False).begin()
     first = robot.goal_angle(1)
-    planner.core.planner.views.ground = ground_of(GroundSettings(no_go_polygons=around(first)), 10.0)
+    planner.core.planner.views.ground = ground_of(
+        GroundSettings(no_go_polygons=around(first)), 10.0
+    )
     robot.goal(2)
     assert abs(robot.goal_angle(2) - first) > 0.05
     assert planner.core.episode.withdrawn_views == 1
@@ -679,9 +780,14 @@ def test_plan_once_says_view_and_utility_without_sending_a_goal(world):
     robot.begin()
     robot.status("WAITING")
     expected = node.core.planner.decide(PRIOR.as_transmitted(), current_view=at(0.0))
-    world.spin_until(lambda: world.call(Trigger, "nbv_planner/plan_once").success, "the surface to be heard")
+    world.spin_until(
+        lambda: world.call(Trigger, "nbv_planner/plan_once").success, "the surface to be heard"
+    )
     answer = world.call(Trigger, "nbv_planner/plan_once")
-    assert answer.message == f"view_angle: {expected.view_angle:.6f} rad, utility: {expected.utility:.6g}"
+    assert (
+        answer.message
+        == f"view_angle: {expected.view_angle:.6f} rad, utility: {expected.utility:.6g}"
+    )
     world.spin_some()
     assert (robot.goals, robot.iterations, robot.candidates) == ([], [], [])
 
@@ -697,7 +803,9 @@ def test_late_subscribers_get_status_candidates_and_every_iteration_but_no_goal(
     status = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(10))
     candidates = world.listen(PointCloud2, "nbv_planner/candidates", qos.latched(10))
     iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
-    world.spin_until(lambda: status and len(candidates) >= 4 and len(iterations) >= 4, "the latched messages")
+    world.spin_until(
+        lambda: status and len(candidates) >= 4 and len(iterations) >= 4, "the latched messages"
+    )
     world.spin_some()
     assert goals == []
     assert [status_values(msg)["state"] for msg in status] == ["DONE"]
@@ -721,10 +829,21 @@ def test_every_latched_topic_has_one_publisher(world):
         world.start(cls)
 
     def publishers(topic: str) -> list:
-        return [publisher for node in world.nodes for publisher in node.publishers if publisher.topic_name == topic]
+        return [
+            publisher
+            for node in world.nodes
+            for publisher in node.publishers
+            if publisher.topic_name == topic
+        ]
 
-    for topic in ("surface", "ground_truth/surface", "run_info", "nbv_planner/status", "nbv_planner/candidates",
-                  "nbv_planner/iteration"):  # fmt: skip
+    for topic in (
+        "surface",
+        "ground_truth/surface",
+        "run_info",
+        "nbv_planner/status",
+        "nbv_planner/candidates",
+        "nbv_planner/iteration",
+    ):
         (publisher,) = publishers(f"/{topic}")
         assert publisher.qos_profile.durability == rclpy.qos.DurabilityPolicy.TRANSIENT_LOCAL
         assert publisher.qos_profile.reliability == rclpy.qos.ReliabilityPolicy.RELIABLE
@@ -760,9 +879,16 @@ def test_views_that_come_fast_are_not_a_line_each(world, monkeypatch):
 
     node, now, lines = world.start(NbvPlannerNode), [0.0], []
     monkeypatch.setattr(status_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
-    monkeypatch.setattr(node, "get_logger", lambda: SimpleNamespace(info=lines.append, debug=lambda line: None))
-    for later, state in [(0.0, State.MOVING), (0.1, State.MOVING), (0.6, State.MEASURING), (0.6, State.MOVING),
-                         (0.7, State.DONE)]:  # fmt: skip
+    monkeypatch.setattr(
+        node, "get_logger", lambda: SimpleNamespace(info=lines.append, debug=lambda line: None)
+    )
+    for later, state in [
+        (0.0, State.MOVING),
+        (0.1, State.MOVING),
+        (0.6, State.MEASURING),
+        (0.6, State.MOVING),
+        (0.7, State.DONE),
+    ]:
         now[0] = 1e9 + later
         node._report._log(state, f"{state.value} after {later}")
     assert lines == ["MOVING after 0.0", "MOVING after 0.6", "DONE after 0.7"]
@@ -781,7 +907,9 @@ def test_a_goal_is_sent_though_the_centre_moved_while_it_was_saved(world, tmp_pa
         return written(keeper)
 
     monkeypatch.setattr(JournalKeeper, "write", slowly)
-    planner = world.start(NbvPlannerNode, **{**SMALL, "goal_subscribers": 0}, state_file=str(tmp_path / "s.jsonl"))
+    planner = world.start(
+        NbvPlannerNode, **{**SMALL, "goal_subscribers": 0}, state_file=str(tmp_path / "s.jsonl")
+    )
     robot, found = Robot(world, drives=False), FoundScene(0.0, 0.0, 2.0, 8.0, 10.0, views=1)
     robot.send_pose(pose_msg(view_pose(0.0), robot.now()))
     send_found(robot, found)
@@ -801,7 +929,9 @@ def test_a_length_that_is_changed_in_a_found_scene_stays_in_proportion(world):
     send_found(robot, found)
     world.spin_until(lambda: planner.core.episode.found, "the scene")
     assert planner.core.monitor.settings.band_tolerance == pytest.approx(0.005)
-    assert planner.set_parameters([rclpy.parameter.Parameter("band_tolerance", value=0.6)])[0].successful
+    assert planner.set_parameters([rclpy.parameter.Parameter("band_tolerance", value=0.6)])[
+        0
+    ].successful
     assert planner.core.monitor.settings.band_tolerance == pytest.approx(0.3)
     send_found(robot, dataclasses.replace(found, x=1.0))
     world.spin_until(lambda: planner.core.episode.found.x == 1.0, "the other centre")

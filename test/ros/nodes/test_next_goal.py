@@ -1,4 +1,6 @@
-"""The next goal is given as soon as the last scan that a view needs is mapped, however slow the robot is."""
+"""The next goal is given as soon as the last scan that a view needs is mapped, however slow the
+robot is.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ import time
 import pytest
 from beliefs import wavy_belief
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from geometry_msgs.msg import PoseStamped
 from ros_world import header, pose_msg, view_pose
@@ -22,7 +26,9 @@ from nbv_planner.world.objects import parse_object
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
-CAMERA = SimulatedCamera(parse_object("ellipse:a=6,b=4", Scene()), Scene(), SensorSettings(num_beams=61))
+CAMERA = SimulatedCamera(
+    parse_object("ellipse:a=6,b=4", Scene()), Scene(), SensorSettings(num_beams=61)
+)
 MS = 1_000_000
 
 
@@ -44,7 +50,9 @@ def test_the_next_goal_needs_nothing_but_the_last_scan_of_the_view(world):
     for number in (1, 2):
         see(there, arrived + number * MS, number)
     world.spin_some()
-    assert {to_nanoseconds(goal.header.stamp) for goal in goals} == {to_nanoseconds(goals[0].header.stamp)}
+    assert {to_nanoseconds(goal.header.stamp) for goal in goals} == {
+        to_nanoseconds(goals[0].header.stamp)
+    }
     see(there, arrived + 3 * MS, 3)
     # From here on the robot says nothing more.
     world.spin_until(lambda: goals[-1].header.stamp != goals[0].header.stamp, "the second goal")
@@ -53,7 +61,9 @@ def test_the_next_goal_needs_nothing_but_the_last_scan_of_the_view(world):
 
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_planner_that_takes_scans_waits_a_moment_for_the_newest_one_in_the_surface(world, lost):
-    """The scan is a topic of its own: it may come after the surface that was made of it, or never."""
+    """The scan is a topic of its own: it may come after the surface that was made of it, or
+    never.
+    """
     node = world.start(NbvPlannerNode, planner="volumetric", certify=False, num_views=12)
     goals = world.listen(PoseStamped, "goal_pose")
     pose, scan = world.speaker(PoseStamped, "camera_pose"), world.speaker(LaserScan, "scan")

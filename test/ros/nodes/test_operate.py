@@ -1,4 +1,6 @@
-"""`nbv-planner episode start | stop | pause | skip | reset`: the services of a running planner, without `ros2`."""
+"""`nbv-planner episode start | stop | pause | skip | reset`: the services of a running planner,
+without `ros2`.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ import subprocess
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from test_nbv_planner import ENDLESS, Robot
 
@@ -17,10 +21,16 @@ from nbv_planner.system import python_command
 
 
 def run(world, *words: str) -> tuple[int, str, str]:
-    """Run the command beside the nodes of this process; returns its exit code and what it printed."""
+    """Run the command beside the nodes of this process; returns its exit code and what it
+    printed.
+    """
     command = [*python_command("nbv_planner.cli.main"), *words, "--domain", str(world.domain)]
     process = subprocess.Popen(
-        command, env=isolated_environment(world.domain), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env=isolated_environment(world.domain),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     world.spin_until(lambda: process.poll() is not None, f"the end of {words}")
     out, error = process.communicate()
@@ -43,5 +53,7 @@ def test_a_planner_is_started_paused_skipped_and_reset(world):
 
 def test_without_a_planner_the_service_and_the_running_nodes_are_named(world):
     code, _, said = run(world, "episode", "start", "--wait", "10", "--namespace", "/arm")
-    words = "nobody offers the service /arm/nbv_planner/start within 10 s (see --namespace, --domain)"
+    words = (
+        "nobody offers the service /arm/nbv_planner/start within 10 s (see --namespace, --domain)"
+    )
     assert (code, said) == (2, f"nbv-planner episode start: error: {words}; running nodes: /peer")

@@ -1,4 +1,6 @@
-"""Node surface_mapper: outline and map, as topics and as files, while it runs, at DONE and at its end."""
+"""Node surface_mapper: outline and map, as topics and as files, while it runs, at DONE and at its
+end.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ import numpy as np
 import pytest
 import yaml
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 pytest.importorskip("nav_msgs", reason="needs nav_msgs")
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -40,12 +44,18 @@ def mapped(world, **parameters):
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE)
-    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    world.spin_until(
+        lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface"
+    )
     return mapper, feed
 
 
 def status(state: str):
-    values = {"state": state, "views": 1, **({"reason": "MAX_VIEWS", "detail": "."} if state == "DONE" else {})}
+    values = {
+        "state": state,
+        "views": 1,
+        **({"reason": "MAX_VIEWS", "detail": "."} if state == "DONE" else {}),
+    }
     return conversions.status_message("nbv_planner: status", DiagnosticStatus.OK, state, values)
 
 
@@ -65,8 +75,10 @@ def test_outline_and_map_are_those_of_the_surface_and_reach_late_subscribers(wor
     assert set(np.unique(cells)) == {FREE, OCCUPIED, UNKNOWN}
 
     def at(x: float, y: float) -> int:
-        column, row = (int((v - corner) / info.resolution) for v, corner in (
-            (x, info.origin.position.x), (y, info.origin.position.y)))
+        column, row = (
+            int((v - corner) / info.resolution)
+            for v, corner in ((x, info.origin.position.x), (y, info.origin.position.y))
+        )
         return int(cells[row, column])
 
     assert at(0.9 * HERE.x, 0.9 * HERE.y) == FREE
@@ -95,7 +107,11 @@ def test_without_nav_msgs_the_mapper_works_and_says_so(world, monkeypatch, tmp_p
     outlines = world.listen(PolygonStamped, "surface_mapper/outline", qos.latched())
     world.spin_until(lambda: outlines, "the outline")
     assert "nav_msgs is not installed: no map on ~/map" in capfd.readouterr().err
-    assert not [publisher for publisher in mapper.publishers if publisher.topic_name == "/surface_mapper/map"]
+    assert not [
+        publisher
+        for publisher in mapper.publishers
+        if publisher.topic_name == "/surface_mapper/map"
+    ]
     assert world.call(Trigger, "surface_mapper/write_outline").success
     assert {file.name for file in tmp_path.iterdir()} == FILES
 
@@ -140,7 +156,9 @@ def test_a_mapper_that_measured_nothing_leaves_no_file(world, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("folder", "words"), [("", "outline_folder"), ("file/below", "is not written to")], ids=["none", "file in the way"]
+    ("folder", "words"),
+    [("", "outline_folder"), ("file/below", "is not written to")],
+    ids=["none", "file in the way"],
 )
 def test_what_cannot_be_written_is_answered_with_the_reason(world, tmp_path, folder, words):
     (tmp_path / "file").write_text("")
@@ -168,37 +186,59 @@ def test_an_unusable_status_is_counted_and_writes_nothing(world, tmp_path):
 def place_of(msg: OccupancyGrid) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Values of the cells, and coordinates x and y of their centres, metres."""
     info, corner = msg.info, msg.info.origin.position
-    x, y = np.meshgrid(*(v + (np.arange(info.width) + 0.5) * info.resolution for v in (corner.x, corner.y)))
+    x, y = np.meshgrid(
+        *(v + (np.arange(info.width) + 0.5) * info.resolution for v in (corner.x, corner.y))
+    )
     return np.array(msg.data).reshape(info.height, info.width), x, y
 
 
 # Half axes and place of an object that reaches to x = 8.7 m, and one that stands beside it.
 LONG, AT, BESIDE = (7.5, 5.0), (1.2, 0.0), (4.0, -11.0, 1.5)
-FOUND = {"scene": "unknown", "radius_max": 4.0, "noise_std": 0.1, "range_max": 20.0, "field_of_view": 1.2}
+FOUND = {
+    "scene": "unknown",
+    "radius_max": 4.0,
+    "noise_std": 0.1,
+    "range_max": 20.0,
+    "field_of_view": 1.2,
+}
 
 
 def look(feed: Feed, number: int, angle: float) -> None:
     """Have the mapper map a scan of the long object, from 14 m off its centre."""
     scene = Scene(range_max=20.0, field_of_view=1.2, view_distance=14.0)
     world = WorldSettings(*AT, *BESIDE)
-    camera = SimulatedCamera(parse_object(f"ellipse:a={LONG[0]},b={LONG[1]}", scene), scene, SensorSettings(), world)
+    camera = SimulatedCamera(
+        parse_object(f"ellipse:a={LONG[0]},b={LONG[1]}", scene), scene, SensorSettings(), world
+    )
     x, y = (float(v) + at for v, at in zip(polar_to_cartesian(angle, 14.0), AT, strict=True))
     pose, stamp = CameraPose(x, y, angle + math.pi), number * 1000 * MS
     feed.goal(stamp, pose)
     feed.pose(stamp + MS, pose)
     feed.scan(stamp + MS, camera.scan(pose, number))
-    feed.world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == stamp + MS, "the surface")
+    feed.world.spin_until(
+        lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == stamp + MS, "the surface"
+    )
 
 
-def test_the_map_of_an_unknown_scene_holds_all_of_the_object_about_its_found_centre(world, tmp_path):
+def test_the_map_of_an_unknown_scene_holds_all_of_the_object_about_its_found_centre(
+    world, tmp_path
+):
     folder, file = tmp_path / "out", str(tmp_path / "map.jsonl")
-    parameters = {**FOUND, "outline_folder": str(folder), "map_file": file, "autosave": False, "grid_size": 360}
+    parameters = {
+        **FOUND,
+        "outline_folder": str(folder),
+        "map_file": file,
+        "autosave": False,
+        "grid_size": 360,
+    }
     mapper, feed = world.start(SurfaceMapperNode, **parameters), Feed(world)
     maps = world.listen(OccupancyGrid, "surface_mapper/map", qos.latched())
 
     def newest(number: int) -> np.ndarray:
         """Cells of the map of that view, after a comparison with the truth."""
-        world.spin_until(lambda: maps and stamp_of(maps[-1]) == number * 1000 * MS + MS, "the map", timeout=10)
+        world.spin_until(
+            lambda: maps and stamp_of(maps[-1]) == number * 1000 * MS + MS, "the map", timeout=10
+        )
         cells, x, y = place_of(maps[-1])
         radius = np.hypot((x - AT[0]) / LONG[0], (y - AT[1]) / LONG[1])
         other = np.hypot(x - BESIDE[0], y - BESIDE[1]) < BESIDE[2] - 0.5
@@ -211,14 +251,18 @@ def test_the_map_of_an_unknown_scene_holds_all_of_the_object_about_its_found_cen
     cells = newest(8)
     _, x, y = place_of(maps[-1])
     met = cells == OCCUPIED
-    assert (x[met].min(), x[met].max(), y[met].min(), y[met].max()) == pytest.approx((-6.3, 8.7, -5.0, 5.0), abs=0.4)
+    assert (x[met].min(), x[met].max(), y[met].min(), y[met].max()) == pytest.approx(
+        (-6.3, 8.7, -5.0, 5.0), abs=0.4
+    )
     around = np.hypot((x - AT[0]) / LONG[0], (y - AT[1]) / LONG[1])
     near = (around > 1.15) & (around < 1.35)
     assert (cells[near] == FREE).mean() > 0.95
     found = mapper.core.known.mapper.found
     info = maps[-1].info
     middle = info.origin.position.x + 0.5 * info.width * info.resolution
-    assert (middle, info.width * info.resolution) == pytest.approx((found.x, 2 * found.view_distance), abs=0.2)
+    assert (middle, info.width * info.resolution) == pytest.approx(
+        (found.x, 2 * found.view_distance), abs=0.2
+    )
     assert world.call(Trigger, "surface_mapper/write_outline").success
     known = yaml.safe_load((folder / "map.yaml").read_text())
     assert known["origin"] == pytest.approx([info.origin.position.x, info.origin.position.y, 0.0])
@@ -231,7 +275,8 @@ def test_the_map_of_an_unknown_scene_holds_all_of_the_object_about_its_found_cen
     assert world.call(Trigger, "surface_mapper/load").success
     look(feed, 10, 0.3)
     again = newest(10)
-    assert (again == OCCUPIED).sum() > 0.8 * met.sum()  # the surface of before, and what is free since
+    # the surface of before, and what is free since
+    assert (again == OCCUPIED).sum() > 0.8 * met.sum()
     assert 0 < (again == FREE).sum() < 0.6 * (cells == FREE).sum()
 
 

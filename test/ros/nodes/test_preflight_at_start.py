@@ -1,4 +1,6 @@
-"""Node nbv_planner: ~/start looks at the poses first, and refuses what makes an episode impossible."""
+"""Node nbv_planner: ~/start looks at the poses first, and refuses what makes an episode
+impossible.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ import dataclasses
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from ros_world import pose_msg, view_pose
@@ -27,13 +31,18 @@ def heard(world, planner, poses, age: float = 0.0) -> Robot:
     robot.send(PRIOR, 0)
     for number, pose in enumerate(poses, start=1):
         robot.send_pose(pose_msg(pose, robot.now() - round(age * 1e9)))
-        world.spin_until(lambda n=number: len(planner.operator.before._heard) == n, f"pose {number}")
+        world.spin_until(
+            lambda n=number: len(planner.operator.before._heard) == n, f"pose {number}"
+        )
     return robot
 
 
 def shaken(by: float, count: int = 30):
     rng = np.random.default_rng(0)
-    return [dataclasses.replace(POSE, x=POSE.x + a, y=POSE.y + b) for a, b in rng.normal(scale=by, size=(count, 2))]
+    return [
+        dataclasses.replace(POSE, x=POSE.x + a, y=POSE.y + b)
+        for a, b in rng.normal(scale=by, size=(count, 2))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -83,7 +92,9 @@ def test_without_a_pose_start_waits_as_ever(world):
     world.start(NbvPlannerNode, **IDLE)
     robot = Robot(world)
     assert world.call(Trigger, "nbv_planner/start").success
-    world.spin_until(lambda: robot.statuses and "camera_pose" in robot.statuses[-1].message, "waiting for a pose")
+    world.spin_until(
+        lambda: robot.statuses and "camera_pose" in robot.statuses[-1].message, "waiting for a pose"
+    )
     assert robot.status("WAITING")["state"] == "WAITING"
 
 
@@ -99,16 +110,24 @@ def appears(world, robot: Robot, pose, age: float, until) -> None:
 
 @pytest.mark.parametrize(
     ("pose", "age", "words"),
-    [(POSE, 1000.0, "age of camera_pose: 1e+03 s"), (POSE, -1000.0, "age of camera_pose: -1e+03 s"),
-     (view_pose(0.3, 1.0), 0.0, "distance of the camera: 1 m")],
-)  # fmt: skip
+    [
+        (POSE, 1000.0, "age of camera_pose: 1e+03 s"),
+        (POSE, -1000.0, "age of camera_pose: -1e+03 s"),
+        (view_pose(0.3, 1.0), 0.0, "distance of the camera: 1 m"),
+    ],
+)
 @pytest.mark.parametrize("restarted", [False, True])
-def test_a_start_before_the_first_pose_is_checked_once_the_robot_appears(world, tmp_path, pose, age, words, restarted):
+def test_a_start_before_the_first_pose_is_checked_once_the_robot_appears(
+    world, tmp_path, pose, age, words, restarted
+):
     given = {**IDLE, "state_file": str(tmp_path / "session.jsonl")}
     planner = world.start(NbvPlannerNode, **given)
     robot = Robot(world, drives=False)
     answer = world.call(Trigger, "nbv_planner/start")
-    assert (answer.success, answer.message) == (True, "started; the first poses are checked before the first goal")
+    assert (answer.success, answer.message) == (
+        True,
+        "started; the first poses are checked before the first goal",
+    )
     if restarted:
         world.end(planner)
         planner = world.start(NbvPlannerNode, **given)
@@ -127,7 +146,9 @@ def test_a_start_before_the_first_pose_is_checked_once_the_robot_appears(world, 
     assert planner.core.episode.refusal == ""
 
 
-def test_a_start_before_the_first_pose_goes_on_by_itself_where_the_robot_appears_as_it_should(world):
+def test_a_start_before_the_first_pose_goes_on_by_itself_where_the_robot_appears_as_it_should(
+    world,
+):
     planner = world.start(NbvPlannerNode, **IDLE)
     robot = Robot(world, drives=False)
     assert world.call(Trigger, "nbv_planner/start").success

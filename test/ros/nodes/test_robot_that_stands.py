@@ -1,10 +1,14 @@
-"""Node nbv_planner: a robot that does not move, or whose clock has stepped back, is named until the episode ends."""
+"""Node nbv_planner: a robot that does not move, or whose clock has stepped back, is named until the
+episode ends.
+"""
 
 from __future__ import annotations
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from ros_world import pose_msg, view_pose
@@ -17,7 +21,9 @@ IMPATIENT = {**ENDLESS, "goal_timeout": 0.5, "goal_retries": 0, "still_goals": 3
 
 
 def until_done(world, robot: Robot, *, off: float = 0.0, stands=None) -> list[DiagnosticStatus]:
-    """Send poses by a clock that is off by seconds until the episode has ended; returns each status, once."""
+    """Send poses by a clock that is off by seconds until the episode has ended; returns each
+    status, once.
+    """
 
     def done() -> bool:
         robot.send_pose(pose_msg(stands or view_pose(0.07), robot.now() + round(off * SECOND)))
@@ -38,7 +44,9 @@ def test_a_robot_that_does_not_move_stays_at_warn_and_ends_the_episode_by_its_re
     for status in statuses[first:-1]:
         assert (status.level, words in status.message) == (DiagnosticStatus.WARN, True)
     assert statuses[-1].level == DiagnosticStatus.ERROR
-    assert statuses[-1].message.startswith(f"FAILED: {words}: 3 goals in a row were not reached, the last one: ")
+    assert statuses[-1].message.startswith(
+        f"FAILED: {words}: 3 goals in a row were not reached, the last one: "
+    )
     assert len(robot.goals) == 3
 
 
@@ -51,7 +59,13 @@ def test_a_clock_that_steps_back_is_named_at_once_and_no_view_is_given_up(world)
     robot.goal(1)
     statuses = until_done(world, robot, off=-1000.0, stands=planner.core.episode.goal.pose)
     words = "s before the goal: their clock has stepped back, or is not that of the planner"
-    assert all(words in status.message for status in statuses if status.level != DiagnosticStatus.OK)
-    assert any(words in status.message and "not reached" not in status.message for status in statuses)
+    assert all(
+        words in status.message for status in statuses if status.level != DiagnosticStatus.OK
+    )
+    assert any(
+        words in status.message and "not reached" not in status.message for status in statuses
+    )
     assert (planner.core.episode.unreached_views, planner.core.planner.views.unreachable) == (0, {})
-    assert {message.header.stamp.nanosec for message in robot.goals} == {robot.goals[0].header.stamp.nanosec}
+    assert {message.header.stamp.nanosec for message in robot.goals} == {
+        robot.goals[0].header.stamp.nanosec
+    }

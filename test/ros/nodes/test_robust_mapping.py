@@ -1,4 +1,6 @@
-"""Node surface_mapper with robust mapping: outliers, misfit and refusal on /diagnostics, poses with covariance."""
+"""Node surface_mapper with robust mapping: outliers, misfit and refusal on /diagnostics, poses with
+covariance.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ import math
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -29,11 +33,16 @@ MS = 1_000_000
 SHAPE = parse_object("polygon:star", Scene())
 
 
-def send_views(world, number: int, sensor: SensorSettings, kind: type = PoseStamped, variance: float = 0.0) -> list:
-    """Send goal, pose and scan of views around the object, each once the surface of the last is there."""
+def send_views(
+    world, number: int, sensor: SensorSettings, kind: type = PoseStamped, variance: float = 0.0
+) -> list:
+    """Send goal, pose and scan of views around the object, each once the surface of the last is
+    there.
+    """
     surfaces = world.listen(PointCloud2, "surface", qos.latched(100))
     scan, pose, goal = (
-        world.speaker(t, n) for t, n in ((LaserScan, "scan"), (kind, "camera_pose"), (PoseStamped, "goal_pose"))
+        world.speaker(t, n)
+        for t, n in ((LaserScan, "scan"), (kind, "camera_pose"), (PoseStamped, "goal_pose"))
     )
     camera = SimulatedCamera(SHAPE, Scene(), sensor)
     for view in range(number):
@@ -42,7 +51,8 @@ def send_views(world, number: int, sensor: SensorSettings, kind: type = PoseStam
         pose(told(at, stamp, kind, variance))
         scan(conversions.scan_to_msg(camera.scan(at, view), header("camera", stamp)))
         world.spin_until(
-            lambda stamp=stamp: any(to_nanoseconds(m.header.stamp) == stamp for m in surfaces), "a surface"
+            lambda stamp=stamp: any(to_nanoseconds(m.header.stamp) == stamp for m in surfaces),
+            "a surface",
         )
     return surfaces
 
@@ -72,17 +82,25 @@ def test_an_object_with_two_surfaces_is_doubted_and_mapped_all_the_same(world):
     mapper = world.start(SurfaceMapperNode, robust=True, grid_size=300)
     surfaces, newest = world.listen(PointCloud2, "surface", qos.latched(100)), world.surfaces()
     scan, pose, goal = (
-        world.speaker(t, n) for t, n in ((LaserScan, "scan"), (PoseStamped, "camera_pose"), (PoseStamped, "goal_pose"))
+        world.speaker(t, n)
+        for t, n in ((LaserScan, "scan"), (PoseStamped, "camera_pose"), (PoseStamped, "goal_pose"))
     )
-    sizes = [SimulatedCamera(parse_object(f"ellipse:a={r},b={r}", Scene()), Scene(), SensorSettings()) for r in (3, 6)]
+    sizes = [
+        SimulatedCamera(parse_object(f"ellipse:a={r},b={r}", Scene()), Scene(), SensorSettings())
+        for r in (3, 6)
+    ]
     for number in range(6):
         stamp, at = (10 * number + 10) * MS, view_pose(0.02 * number)
         goal(pose_msg(at, stamp))
         pose(pose_msg(at, stamp))
         scan(conversions.scan_to_msg(sizes[number % 2].scan(at, number), header("camera", stamp)))
-        world.spin_until(lambda n=number: int(world.diagnosis(mapper).values["views"]) == n + 1, "a mapped view")
+        world.spin_until(
+            lambda n=number: int(world.diagnosis(mapper).values["views"]) == n + 1, "a mapped view"
+        )
     assert world.diagnosis(mapper).level == DiagnosticStatus.WARN
-    world.spin_until(lambda: to_nanoseconds(surfaces[-1].header.stamp) == stamp, "the newest surface")
+    world.spin_until(
+        lambda: to_nanoseconds(surfaces[-1].header.stamp) == stamp, "the newest surface"
+    )
     assert failed(newest().checks)
 
 

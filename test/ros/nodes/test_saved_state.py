@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 from beliefs import wavy_belief, with_evidence
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from geometry_msgs.msg import PoseStamped
 from ros_world import header
@@ -56,7 +58,9 @@ def one_view(world, file, **parameters) -> tuple[SurfaceMapperNode, Feed]:
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE, 0)
-    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    world.spin_until(
+        lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface"
+    )
     return mapper, feed
 
 
@@ -90,7 +94,10 @@ def test_a_mapper_that_is_started_again_knows_the_same_and_goes_on_the_same(worl
 def test_a_view_is_on_the_disk_before_anybody_hears_of_it(world, map_file):
     _, feed = one_view(world, map_file)
     (batch,) = batches(map_file)
-    assert (batch["progress"]["views"], batch["progress"]["stamp"]) == (1, stamp_of(feed.surfaces[-1]))
+    assert (batch["progress"]["views"], batch["progress"]["stamp"]) == (
+        1,
+        stamp_of(feed.surfaces[-1]),
+    )
 
 
 def test_a_view_that_was_not_mapped_yet_is_mapped_once_its_goal_is_repeated(world, map_file):
@@ -118,7 +125,9 @@ def batches(path) -> list:
 
 
 def write_changed(path, **changes):
-    """The same batches with some values changed, and sums that fit, as the journal of the same settings."""
+    """The same batches with some values changed, and sums that fit, as the journal of the same
+    settings.
+    """
     header = json.loads(path.read_bytes().splitlines()[0])["fact"]
     changed = [{"batch": {**batch, **changes}} for batch in batches(path)]
     Journal(path, KIND, header["settings"], header["episode"]).begin(changed)
@@ -132,7 +141,11 @@ def to_version_1(path):
 @pytest.mark.parametrize(
     ("damage", "parameters", "reason"),
     [
-        (lambda path: path.write_bytes(path.read_bytes().replace(b"angle_min", b"angle_max")), {}, "damaged"),
+        (
+            lambda path: path.write_bytes(path.read_bytes().replace(b"angle_min", b"angle_max")),
+            {},
+            "damaged",
+        ),
         (lambda path: path.write_bytes(b""), {}, "damaged"),
         (lambda path: write_changed(path, scans=[{"stamp": 3}]), {}, "content"),
         (lambda path: write_changed(path, through=["much"]), {}, "content"),
@@ -141,7 +154,16 @@ def to_version_1(path):
         (lambda path: None, {"episode": "another"}, "episode"),
         (to_version_1, {}, "version"),
     ],
-    ids=["changed", "empty", "no scan", "no number", "no counts", "another kernel", "another episode", "version 1"],
+    ids=[
+        "changed",
+        "empty",
+        "no scan",
+        "no number",
+        "no counts",
+        "another kernel",
+        "another episode",
+        "version 1",
+    ],
 )
 def test_a_file_that_cannot_be_gone_on_from_is_set_aside_and_counted(
     world, map_file, capfd, damage, parameters, reason
@@ -155,7 +177,10 @@ def test_a_file_that_cannot_be_gone_on_from_is_set_aside_and_counted(
     assert map_file.with_name(f"{map_file.name}.refused").read_bytes() == content
     assert mapper.core.known.mapper.model.count == 0
     if reason == "version":
-        assert "end the episode with the release that began it, or move the file away" in capfd.readouterr().err
+        assert (
+            "end the episode with the release that began it, or move the file away"
+            in capfd.readouterr().err
+        )
 
 
 def test_a_line_that_a_kill_has_torn_is_left_out_and_its_view_is_taken_again(world, map_file):
@@ -170,7 +195,9 @@ def test_a_line_that_a_kill_has_torn_is_left_out_and_its_view_is_taken_again(wor
     feed = Feed(world)
     feed.goal(200 * MS, THERE)
     feed.pair(220 * MS, THERE, 4)
-    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 220 * MS, "the second view")
+    world.spin_until(
+        lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 220 * MS, "the second view"
+    )
     assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0), (THERE, 4))
     assert len(batches(map_file)) == 2
 
@@ -182,7 +209,8 @@ def test_the_journal_is_compacted_where_scans_are_mapped_on_the_way(world, map_f
     for number in range(1, 9):
         feed.pair(100 * number * MS, view_pose(0.2 * number), number)
         world.spin_until(
-            lambda n=number: feed.surfaces and stamp_of(feed.surfaces[-1]) == 100 * n * MS, f"surface {number}"
+            lambda n=number: feed.surfaces and stamp_of(feed.surfaces[-1]) == 100 * n * MS,
+            f"surface {number}",
         )
     kinds = [list(record) for record in Journal(map_file, KIND).read()]
     assert kinds[0] == ["map"]
@@ -209,7 +237,9 @@ def test_save_and_load_are_services_that_say_what_happened(world, map_file, tmp_
     world.spin_until(lambda: bytes(feed.surfaces[-1].data) == surface_of(), "the prior")
     loaded = world.call(Trigger, "surface_mapper/load")
     assert (loaded.success, loaded.message) == (True, f"1 views loaded from {map_file}")
-    world.spin_until(lambda: bytes(feed.surfaces[-1].data) == surface_of((HERE, 0)), "the loaded surface")
+    world.spin_until(
+        lambda: bytes(feed.surfaces[-1].data) == surface_of((HERE, 0)), "the loaded surface"
+    )
     map_file.write_bytes(b"rubbish\n")
     refused = world.call(Trigger, "surface_mapper/load")
     assert not refused.success
@@ -224,7 +254,9 @@ def test_without_a_file_saving_and_loading_are_refused_with_the_remedy(world):
         for service in ("save", "load"):
             answer = world.call(Trigger, f"{node}/{service}")
             assert not answer.success
-            assert answer.message.endswith(f"no file is named: start the node with the parameter {parameter}")
+            assert answer.message.endswith(
+                f"no file is named: start the node with the parameter {parameter}"
+            )
 
 
 def test_a_file_that_cannot_be_written_is_counted_and_mapping_goes_on(world, tmp_path):
@@ -267,7 +299,9 @@ def test_a_slow_disk_holds_up_no_message_and_no_service(world, map_file, monkeyp
     assert int(world.diagnosis(mapper).values["updates"]) == 0
     assert world.set_parameters(mapper, map_file="")[0].successful is False
     done.set()
-    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    world.spin_until(
+        lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface"
+    )
     assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
 
 
@@ -303,7 +337,9 @@ def two_goals(world, file, **parameters) -> tuple[NbvPlannerNode, Robot]:
     return planner, robot
 
 
-def test_a_planner_that_is_started_again_repeats_its_goal_and_asks_for_no_other(world, session_file):
+def test_a_planner_that_is_started_again_repeats_its_goal_and_asks_for_no_other(
+    world, session_file
+):
     planner, robot = two_goals(world, session_file)
     second, angle = stamp_of(robot.goals[1]), robot.goal_angle(2)
     world.end(planner)
@@ -318,7 +354,13 @@ def test_a_planner_that_is_started_again_repeats_its_goal_and_asks_for_no_other(
 
 
 def test_the_account_of_hybrid_goes_with_the_session(world, session_file):
-    tight = {"planner": "hybrid", "hybrid_factor": 1.0, "hybrid_share": 1.0, "shapes": 2, "shape_grid": 90}
+    tight = {
+        "planner": "hybrid",
+        "hybrid_factor": 1.0,
+        "hybrid_share": 1.0,
+        "shapes": 2,
+        "shape_grid": 90,
+    }
     planner = start_planner(world, session_file, **tight)
     robot = Robot(world, drives=False, belief=lambda views: with_evidence(with_hits(views)))
     robot.begin(with_evidence(PRIOR)).goal(1)
@@ -333,7 +375,9 @@ def test_the_account_of_hybrid_goes_with_the_session(world, session_file):
     assert again.core.episode.rounds == rounds
 
 
-def test_a_planner_that_is_started_again_still_knows_which_mapper_its_episode_is_of(world, session_file):
+def test_a_planner_that_is_started_again_still_knows_which_mapper_its_episode_is_of(
+    world, session_file
+):
     settings = {"objective": "EMC", "shapes": 2, "shape_grid": 90}
     planner = start_planner(world, session_file, **settings)
     robot = Robot(world, drives=False)
@@ -354,14 +398,19 @@ def test_a_goal_is_on_the_disk_before_anybody_hears_of_it(world, session_file):
     assert episode_in(session_file).goal.stamp == stamp_of(robot.goals[1])
 
 
-def test_a_planner_that_missed_the_surface_of_its_view_takes_it_from_the_mapper(world, session_file):
+def test_a_planner_that_missed_the_surface_of_its_view_takes_it_from_the_mapper(
+    world, session_file
+):
     planner, robot = two_goals(world, session_file)
     world.end(planner)
     robot.arrive()
     robot.map()  # nobody hears it; the topic keeps it
     start_planner(world, session_file)
     second = stamp_of(robot.goals[1])
-    world.spin_until(lambda: robot.send_pose(robot.goals[1]) or stamp_of(robot.goals[-1]) > second, "the third goal")
+    world.spin_until(
+        lambda: robot.send_pose(robot.goals[1]) or stamp_of(robot.goals[-1]) > second,
+        "the third goal",
+    )
     assert robot.status("MOVING")["views"] == "2"
 
 
@@ -392,12 +441,24 @@ def test_a_damaged_session_is_set_aside_and_the_planner_begins_anew(world, sessi
 @pytest.mark.parametrize(
     "record",
     [
-        {"fact": "Judged", "coverage": 10**400, "doubt": False, "estimate": None, "termination": None, "ending": None},
-        {"fact": "Listed", "lists": {"view_angles": [1e308, -1.0]}}, {"fact": "Found", "found": {"x": 1}},
-        {"fact": "Listed", "lists": {"view_angles": "x"}}, {"fact": "Counted", "stamp": -1}, {"fact": "Bored"},
+        {
+            "fact": "Judged",
+            "coverage": 10**400,
+            "doubt": False,
+            "estimate": None,
+            "termination": None,
+            "ending": None,
+        },
+        {"fact": "Listed", "lists": {"view_angles": [1e308, -1.0]}},
+        {"fact": "Found", "found": {"x": 1}},
+        {"fact": "Listed", "lists": {"view_angles": "x"}},
+        {"fact": "Counted", "stamp": -1},
+        {"fact": "Bored"},
     ],
 )
-def test_a_session_with_facts_that_none_has_is_set_aside_and_the_planner_begins_anew(world, session_file, record):
+def test_a_session_with_facts_that_none_has_is_set_aside_and_the_planner_begins_anew(
+    world, session_file, record
+):
     planner, _ = two_goals(world, session_file)
     world.end(planner)
     rewrite(session_file, "planning session", lambda records: [*records, {"at": 1, **record}])
@@ -410,7 +471,9 @@ def test_a_session_with_facts_that_none_has_is_set_aside_and_the_planner_begins_
 def test_a_session_of_another_clock_is_not_gone_on_from(world, session_file):
     planner, _ = two_goals(world, session_file)
     world.end(planner)
-    rewrite(session_file, "planning session", lambda records: [*records, {**records[-1], "at": 2**62}])
+    rewrite(
+        session_file, "planning session", lambda records: [*records, {**records[-1], "at": 2**62}]
+    )
     planner = start_planner(world, session_file)
     assert world.drops(planner)["state.clock"] == 1
 
@@ -451,7 +514,9 @@ def test_a_camera_that_is_started_again_stands_at_its_goal_and_counts_on(world, 
     listener = Listener(world)
     listener.go(1.0, 5)
     listener.go(2.0, 6)
-    noise = [np.array(scan.ranges) for scan, pose in zip(listener.scans, listener.poses, strict=False)]
+    noise = [
+        np.array(scan.ranges) for scan, pose in zip(listener.scans, listener.poses, strict=False)
+    ]
     world.spin_until(lambda: camera._keeper.pending == 0, "the state on the disk")
     world.end(camera)
     camera = world.start(DepthCamera, **CAMERA, state_file=str(file))
@@ -464,11 +529,24 @@ def test_a_camera_that_is_started_again_stands_at_its_goal_and_counts_on(world, 
     assert camera.view_number == 2
 
 
-STOOD = {"set_out_angle": 1.0, "goal_angle": 1.0, "set_out_at": 5, "view_number": 1, "goal_stamp": 5}
+STOOD = {
+    "set_out_angle": 1.0,
+    "goal_angle": 1.0,
+    "set_out_at": 5,
+    "view_number": 1,
+    "goal_stamp": 5,
+}
 
 
-@pytest.mark.parametrize("values", [{"goal_angle": "north"}, {**STOOD, "view_number": 10**400},
-                                    {**STOOD, "set_out_at": -(10**25)}], ids=["north", "count", "time"])  # fmt: skip
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"goal_angle": "north"},
+        {**STOOD, "view_number": 10**400},
+        {**STOOD, "set_out_at": -(10**25)},
+    ],
+    ids=["north", "count", "time"],
+)
 def test_a_camera_refuses_a_state_that_is_none(world, tmp_path, values):
     file = tmp_path / "camera.jsonl"
     Journal(file, "simulated camera", fixed_settings(Scene())).begin([values])

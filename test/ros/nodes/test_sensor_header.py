@@ -1,4 +1,6 @@
-"""Field of view and range not given come from the headers of the scans; the planner has them from the mapper."""
+"""Field of view and range not given come from the headers of the scans; the planner has them from
+the mapper.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,9 @@ import numpy as np
 import pytest
 from beliefs import wavy_belief
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
@@ -50,7 +54,9 @@ def parameters(node) -> list[float]:
 
 @pytest.fixture
 def mapper(world):
-    """Return a function that starts a mapper, has it map scans at one pose, and gives it with what it says then."""
+    """Return a function that starts a mapper, has it map scans at one pose, and gives it with what
+    it says then.
+    """
 
     def start(*scans: LaserScan, **parameters):
         node = world.start(SurfaceMapperNode, grid_size=100, **parameters)
@@ -80,7 +86,9 @@ def test_the_mapper_has_the_sensor_of_the_first_scan_and_says_so(world, mapper):
 
 
 def test_a_later_header_that_sees_more_widens_and_one_that_sees_less_does_not(mapper):
-    node, sensor = mapper(scan_msg(0.2, range_max=3.69), scan_msg(0.3, stamp=20, range_max=9.0, range_min=0.1))
+    node, sensor = mapper(
+        scan_msg(0.2, range_max=3.69), scan_msg(0.3, stamp=20, range_max=9.0, range_min=0.1)
+    )
     assert values(node) == pytest.approx([0.6, 0.1, 9.0])
     assert sensor()["range_max"] == 9.0
     node.on_scan(scan_msg(0.25, stamp=30, range_max=5.0))
@@ -88,7 +96,9 @@ def test_a_later_header_that_sees_more_widens_and_one_that_sees_less_does_not(ma
 
 
 def test_what_was_given_is_not_widened(mapper):
-    node, _ = mapper(scan_msg(0.2, range_max=3.69), scan_msg(0.3, stamp=20, range_max=14.0), range_max=9.0)
+    node, _ = mapper(
+        scan_msg(0.2, range_max=3.69), scan_msg(0.3, stamp=20, range_max=14.0), range_max=9.0
+    )
     assert values(node) == pytest.approx([0.6, 0.2, 9.0])
 
 
@@ -120,7 +130,9 @@ def test_returns_beyond_the_range_of_the_first_header_are_mapped(world):
         node.on_pose(pose_msg(pose, stamp))
         node.on_scan(scan_msg(stamp=stamp // MS, range_max=far, ranges=np.full(101, far - 1.0)))
         node.on_pose(pose_msg(pose, stamp + MS))
-        world.spin_until(lambda number=number: node.core.known.progress.views == number + 1, "the view")
+        world.spin_until(
+            lambda number=number: node.core.known.progress.views == number + 1, "the view"
+        )
     assert node.drops["beam.too_far"] == 0
     assert node.core.known.mapper.model.count > 0
 
@@ -134,7 +146,10 @@ def test_what_was_given_wins(mapper):
 def test_what_the_header_does_not_tell_stays_and_is_named(mapper, capfd):
     node, _ = mapper(scan_msg(range_min=0.0, range_max=math.inf))
     assert values(node) == pytest.approx([0.9, 0.05, 10.0])
-    assert "the scans do not say, so it stays: range_min 0.05, range_max 10\n" in capfd.readouterr().err
+    assert (
+        "the scans do not say, so it stays: range_min 0.05, range_max 10\n"
+        in capfd.readouterr().err
+    )
 
 
 def test_a_header_that_does_not_fit_what_was_given_is_left_out(mapper, capfd):
@@ -157,12 +172,22 @@ def test_a_clean_up_forgets_what_the_scans_said(mapper):
     assert values(node) == pytest.approx([Scene().field_of_view, 0.05, 10.0])
 
 
-@pytest.mark.parametrize(("given", "expected"), [
-    ({}, [1.0, 0.3, 12.0]), ({"field_of_view": 0.7}, [0.7, 0.3, 12.0]), ({"range_max": 11.0}, [1.0, 0.3, 11.0]),
-    ({"range_max": 0.25}, [Scene().field_of_view, 0.05, 0.25]),  # does not fit: nothing is taken
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, [1.0, 0.3, 12.0]),
+        ({"field_of_view": 0.7}, [0.7, 0.3, 12.0]),
+        ({"range_max": 11.0}, [1.0, 0.3, 11.0]),
+        (
+            {"range_max": 0.25},
+            [Scene().field_of_view, 0.05, 0.25],
+        ),  # does not fit: nothing is taken
+    ],
+)
 def test_the_planner_plans_with_the_sensor_of_the_mapper(world, given, expected):
-    node = world.start(NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **given)
+    node = world.start(
+        NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **given
+    )
     goals = world.listen(PoseStamped, "goal_pose")
     pose = world.speaker(PoseStamped, "camera_pose")
     send = world.mapper()
@@ -181,11 +206,17 @@ def test_a_surface_waits_for_what_is_said_of_it_in_either_order_and_no_text_is_d
     say = world.speaker(String, "surface_info", qos.latched())
     send = world.speaker(PointCloud2, "surface", qos.latched())
     send(SURFACE)
-    world.spin_until(lambda: statuses and "/surface_info (std_msgs/msg/String" in statuses[-1].message, "the status")
+    world.spin_until(
+        lambda: statuses and "/surface_info (std_msgs/msg/String" in statuses[-1].message,
+        "the status",
+    )
     info = info_of(BELIEF, 0, sensor={"range_max": 12.0})
     for text, dropped in (("rubbish", True), (dataclasses.replace(info, stamp=1).text, False)):
         say(String(data=text))
-        world.spin_until(lambda d=dropped: world.drops(node).get("surface_info.surface_info", 0) == 1 or not d, "it")
+        world.spin_until(
+            lambda d=dropped: world.drops(node).get("surface_info.surface_info", 0) == 1 or not d,
+            "it",
+        )
         assert node.core.inputs.belief is None
     say(String(data=info.text))
     world.spin_until(lambda: node.core.inputs.belief, "the surface")

@@ -1,4 +1,6 @@
-"""Node surface_mapper: the scans that count and no others, whatever else arrives and in whichever order."""
+"""Node surface_mapper: the scans that count and no others, whatever else arrives and in whichever
+order.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +9,21 @@ import itertools
 import numpy as np
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
-from ros_world import as_received, clockwise, header, malformed_poses, malformed_scans, pose_msg, view_pose
+from ros_world import (
+    as_received,
+    clockwise,
+    header,
+    malformed_poses,
+    malformed_scans,
+    pose_msg,
+    view_pose,
+)
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
@@ -79,15 +91,24 @@ class Feed:
 
 
 def surface_of(*taken: tuple[CameraPose, int], per_view: int = 1) -> bytes:
-    """What the surface must hold, bit for bit, once these scans (pose, number) and no others have been mapped.
+    """What the surface must hold, bit for bit, once these scans (pose, number) and no others have
+    been mapped.
 
     The scans of one view are mapped together.
     """
-    model, declared = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=GRID)), MeasurementSettings()
-    mapping = ScanMapping(model, SCENE, declared, ModelChecks(SCENE, declared.noise, CheckSettings()))
+    model, declared = (
+        SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=GRID)),
+        MeasurementSettings(),
+    )
+    mapping = ScanMapping(
+        model, SCENE, declared, ModelChecks(SCENE, declared.noise, CheckSettings())
+    )
     belief = mapping.belief()
     for view, first in enumerate(range(0, len(taken), per_view)):
-        scans = [(scan_at(pose, number), as_received(pose)) for pose, number in taken[first : first + per_view]]
+        scans = [
+            (scan_at(pose, number), as_received(pose))
+            for pose, number in taken[first : first + per_view]
+        ]
         mapping.add([MatchedScan(0, scan, pose, view) for scan, pose in scans], view - 1)
         belief = mapping.belief()
     return bytes(conversions.belief_to_msg(belief, header("object")).data)
@@ -124,11 +145,16 @@ def test_what_was_learned_comes_with_the_stamp_of_its_surface(world):
     prior, info = (info_from_text(msg.data) for msg in infos)
     assert [prior.stamp, info.stamp] == [stamp_of(one) for one in feed.surfaces]
     known = mapper.core.known.belief.checks
-    assert [(check.name, check.level) for check in info.checks] == [(check.name, check.level) for check in known]
-    np.testing.assert_array_equal([check.score for check in info.checks], [check.score for check in known])
+    assert [(check.name, check.level) for check in info.checks] == [
+        (check.name, check.level) for check in known
+    ]
+    np.testing.assert_array_equal(
+        [check.score for check in info.checks], [check.score for check in known]
+    )
     assert info.checks
     layout = [*SURFACE_LAYOUT, *EVIDENCE_LAYOUT, *OWN_LAYOUT]
-    assert {field.name for field in last.fields} <= {name for name, _ in layout}  # no settings in a column
+    # no settings in a column
+    assert {field.name for field in last.fields} <= {name for name, _ in layout}
     assert (info.prior.kernel_std, info.noise_factor, info.scene) == (1.25, 1.0, None)
     assert info.sensor == {name: getattr(mapper.scene, name) for name in SENSOR_NAMES}
     late = world.listen(String, "surface_info", qos.latched())
@@ -139,12 +165,16 @@ def test_what_was_learned_comes_with_the_stamp_of_its_surface(world):
 def test_a_lidar_mounted_upside_down_gives_the_same_surface(world):
     beliefs = []
     for namespace, as_sent in (("upright/", lambda msg: msg), ("turned/", clockwise)):
-        world.start(SurfaceMapperNode, cli_args=["--ros-args", "-r", f"__ns:=/{namespace[:-1]}"], **PLAIN)
+        world.start(
+            SurfaceMapperNode, cli_args=["--ros-args", "-r", f"__ns:=/{namespace[:-1]}"], **PLAIN
+        )
         feed = Feed(world, namespace)
         feed.goal(5 * MS, HERE)
         feed.send_scan(as_sent(conversions.scan_to_msg(scan_at(HERE), header("camera", 10 * MS))))
         feed.pose(10 * MS, HERE)
-        world.spin_until(lambda f=feed: f.surfaces and stamp_of(f.surfaces[-1]) == 10 * MS, "the surface")
+        world.spin_until(
+            lambda f=feed: f.surfaces and stamp_of(f.surfaces[-1]) == 10 * MS, "the surface"
+        )
         beliefs.append(belief_from_msg(feed.surfaces[-1]))
     upright, turned = beliefs
     assert upright.hits.sum() > 5
@@ -224,7 +254,9 @@ def test_scan_pose_and_goal_may_come_in_any_order(world, order):
     for kind in order:
         send[kind]()
         world.spin_some(8)
-    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    world.spin_until(
+        lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface"
+    )
     assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
 
 
@@ -233,7 +265,9 @@ def test_the_same_goal_again_maps_nothing_twice(world):
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE, 0)
-    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    world.spin_until(
+        lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface"
+    )
     feed.goal(100 * MS, HERE)
     feed.pair(120 * MS, HERE, 1)
     world.spin_until(lambda: mapper.core.matcher.matches == 2, "the second scan")
@@ -246,9 +280,13 @@ def test_scans_without_a_pose_of_their_time_are_counted(world):
     feed = Feed(world)
     for number in range(3):
         feed.scan((10 + number) * MS, scan_at(HERE))
-    world.spin_until(lambda: world.drops(mapper).get("scan.no_pose") == 1, "the scan that had to go")
+    world.spin_until(
+        lambda: world.drops(mapper).get("scan.no_pose") == 1, "the scan that had to go"
+    )
     feed.pose(500 * MS, HERE)
-    world.spin_until(lambda: world.drops(mapper).get("scan.pose_too_far") == 2, "the scans without a pose")
+    world.spin_until(
+        lambda: world.drops(mapper).get("scan.pose_too_far") == 2, "the scans without a pose"
+    )
     assert feed.surfaces == []
 
 
@@ -260,13 +298,17 @@ def test_beams_left_out_are_counted_by_reason(world):
     feed.goal(100 * MS, HERE)
     feed.scan(110 * MS, scan)
     feed.pose(110 * MS, HERE)
-    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    world.spin_until(
+        lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface"
+    )
     drops = world.drops(mapper)
     assert (drops["beam.nan"], drops["beam.too_close"], drops["beam.not_positive"]) == (1, 1, 2)
     assert drops["beam.outside_bounds"] >= 1
 
 
-def test_a_stream_of_malformed_messages_is_counted_by_reason_and_changes_no_bit_of_the_belief(world):
+def test_a_stream_of_malformed_messages_is_counted_by_reason_and_changes_no_bit_of_the_belief(
+    world,
+):
     mapper = world.start(SurfaceMapperNode, **PLAIN, camera_frame="camera", scans_per_view=2)
     feed = Feed(world)
     expected: dict[str, int] = {}
@@ -283,7 +325,9 @@ def test_a_stream_of_malformed_messages_is_counted_by_reason_and_changes_no_bit_
                 key = f"{topic}.{reason}"
                 expected[key] = expected.get(key, 0) + 1
                 send(msg)
-                world.spin_until(lambda k=key: mapper.drops[k] == expected[k], f"the count of {key}")
+                world.spin_until(
+                    lambda k=key: mapper.drops[k] == expected[k], f"the count of {key}"
+                )
 
     bad_stream(5 * MS)
     feed.goal(100 * MS, HERE)
@@ -299,13 +343,26 @@ def test_a_stream_of_malformed_messages_is_counted_by_reason_and_changes_no_bit_
     feed.pair(220 * MS, THERE, 1)
     after = feed.surface(3)
     assert bytes(after.data) == surface_of((HERE, 0), (HERE, 1), (THERE, 0), (THERE, 1), per_view=2)
-    counted = {reason: n for reason, n in world.drops(mapper).items() if not reason.startswith("beam.")}
+    counted = {
+        reason: n for reason, n in world.drops(mapper).items() if not reason.startswith("beam.")
+    }
     assert counted == expected
     assert set(counted) == {
-        "scan.empty", "scan.wrong_length", "scan.increment", "scan.header_not_finite", "scan.range_limits",
-        "scan.frame", "camera_pose.not_finite", "camera_pose.quaternion", "camera_pose.tilted", "camera_pose.frame",
-        "goal_pose.not_finite", "goal_pose.quaternion", "goal_pose.tilted", "goal_pose.frame",
-    }  # fmt: skip
+        "scan.empty",
+        "scan.wrong_length",
+        "scan.increment",
+        "scan.header_not_finite",
+        "scan.range_limits",
+        "scan.frame",
+        "camera_pose.not_finite",
+        "camera_pose.quaternion",
+        "camera_pose.tilted",
+        "camera_pose.frame",
+        "goal_pose.not_finite",
+        "goal_pose.quaternion",
+        "goal_pose.tilted",
+        "goal_pose.frame",
+    }
 
 
 def test_an_empty_camera_frame_takes_scans_of_the_frame_of_the_first_one(world):
@@ -316,13 +373,17 @@ def test_an_empty_camera_frame_takes_scans_of_the_frame_of_the_first_one(world):
     assert bytes(feed.surface(1).data) == surface_of()
     world.spin_until(lambda: mapper.core.matcher.matches, "the pose of the first scan")
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_8", 20 * MS)))
-    world.spin_until(lambda: world.drops(mapper).get("scan.frame"), "the refusal of another sensor's scan")
+    world.spin_until(
+        lambda: world.drops(mapper).get("scan.frame"), "the refusal of another sensor's scan"
+    )
     assert world.call(Trigger, "surface_mapper/reset").success
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_8", 30 * MS)))
     feed.pose(30 * MS, HERE)
     world.spin_until(lambda: mapper.core.matcher.matches, "the pose of another sensor's scan")
     feed.send_scan(conversions.scan_to_msg(scan_at(HERE), header("lidar_7", 40 * MS)))
-    world.spin_until(lambda: world.drops(mapper)["scan.frame"] == 2, "the refusal of the first sensor's scan")
+    world.spin_until(
+        lambda: world.drops(mapper)["scan.frame"] == 2, "the refusal of the first sensor's scan"
+    )
 
 
 def test_reset_forgets_everything_and_publishes_the_prior(world):
@@ -330,7 +391,9 @@ def test_reset_forgets_everything_and_publishes_the_prior(world):
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE)
-    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    world.spin_until(
+        lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface"
+    )
     feed.surfaces.clear()
     answer = world.call(Trigger, "surface_mapper/reset")
     assert (answer.success, answer.message) == (True, "all measurements forgotten")
@@ -348,17 +411,23 @@ def test_diagnostics_warn_and_name_the_missing_inputs(world):
     mapper = world.start(SurfaceMapperNode, **PLAIN, input_timeout=0.2)
     feed = Feed(world)
     world.spin_until(lambda: world.diagnosis(mapper).level == DiagnosticStatus.WARN, "the warning")
-    assert world.diagnosis(mapper).message == (
-        "waiting for /scan (sensor_msgs/msg/LaserScan; best effort, volatile): "
-        "1 publishes it, nothing usable received yet; "
-        "/camera_pose (geometry_msgs/msg/PoseStamped; reliable, volatile): 1 publishes it, nothing usable received yet"
+    assert (
+        world.diagnosis(mapper).message
+        == "waiting for /scan (sensor_msgs/msg/LaserScan; best effort, volatile): 1 publishes it,"
+        " nothing usable received yet; /camera_pose (geometry_msgs/msg/PoseStamped; reliable,"
+        " volatile): 1 publishes it, nothing usable received yet"
     )
     feed.scan(10 * MS, scan_at(HERE))
     world.spin_until(lambda: "/scan" not in world.diagnosis(mapper).message, "the scan to be heard")
     feed.pose(10 * MS, HERE)
-    world.spin_until(lambda: "nothing usable received yet" not in world.diagnosis(mapper).message,
-                     "the pose to be heard")  # fmt: skip
-    lost = "/scan (sensor_msgs/msg/LaserScan; best effort, volatile): 1 publishes it, nothing usable for more than 0.2"
+    world.spin_until(
+        lambda: "nothing usable received yet" not in world.diagnosis(mapper).message,
+        "the pose to be heard",
+    )
+    lost = (
+        "/scan (sensor_msgs/msg/LaserScan; best effort, volatile): 1 publishes it, nothing usable"
+        " for more than 0.2"
+    )
     world.spin_until(lambda: lost in world.diagnosis(mapper).message, "the scans to be missed")
     assert world.diagnosis(mapper).level == DiagnosticStatus.WARN
 
@@ -372,7 +441,10 @@ def test_malformed_scans_alone_do_not_count_as_an_input(world):
     world.spin_until(lambda: world.diagnosis(mapper).level == DiagnosticStatus.WARN, "the warning")
     found = world.diagnosis(mapper)
     assert found.values["dropped.scan.empty"] == "1"
-    assert "/scan (sensor_msgs/msg/LaserScan; best effort, volatile): 1 publishes it, nothing usable" in found.message
+    assert (
+        "/scan (sensor_msgs/msg/LaserScan; best effort, volatile): 1 publishes it, nothing usable"
+        in found.message
+    )
 
 
 def test_diagnostics_are_ok_while_scans_and_poses_come(world):
@@ -389,7 +461,9 @@ def test_the_newest_surface_reaches_a_late_subscriber_alone(world):
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE)
-    world.spin_until(lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface")
+    world.spin_until(
+        lambda: feed.surfaces and stamp_of(feed.surfaces[-1]) == 110 * MS, "the surface"
+    )
     late = world.listen(PointCloud2, "surface", qos.latched())
     world.spin_until(lambda: late, "the latched surface")
     world.spin_some()
@@ -410,6 +484,9 @@ def test_topics_follow_namespace_and_remapping(world):
     arguments = ["--ros-args", "-r", "__ns:=/cell", "-r", "scan:=lidar/front"]
     mapper = world.start(SurfaceMapperNode, cli_args=arguments, **PLAIN)
     found = world.diagnosis(mapper).message
-    assert "/cell/lidar/front (sensor_msgs/msg/LaserScan; best effort, volatile): nobody publishes it" in found
+    assert (
+        "/cell/lidar/front (sensor_msgs/msg/LaserScan; best effort, volatile): nobody publishes it"
+        in found
+    )
     assert "/cell/camera_pose" in found
     assert "/cell/surface" in {publisher.topic_name for publisher in mapper.publishers}

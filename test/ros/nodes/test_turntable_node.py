@@ -1,4 +1,6 @@
-"""Node turntable: joint angles in, camera poses out; goals in, commands out; and a whole episode with it."""
+"""Node turntable: joint angles in, camera poses out; goals in, commands out; and a whole episode
+with it.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,9 @@ import math
 
 import pytest
 
-pytest.importorskip("rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels")
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
@@ -28,7 +32,9 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 
-def joints(position: list[float], name: tuple[str, ...] = ("turntable_joint",), stamp: int = 0) -> JointState:
+def joints(
+    position: list[float], name: tuple[str, ...] = ("turntable_joint",), stamp: int = 0
+) -> JointState:
     return JointState(header=header("", stamp), name=list(name), position=position)
 
 
@@ -38,13 +44,16 @@ def test_the_pose_follows_the_joint_and_the_command_the_goal(world):
     commands = world.listen(Float64MultiArray, "joint_command")
     turn, goal = world.speaker(JointState, "joint_states"), world.speaker(PoseStamped, "goal_pose")
     goal(pose_msg(view_pose(1.0)))
-    world.spin_until(lambda: world.drops(node) == {"goal_pose.no_joint": 1}, "the goal to be dropped")
+    world.spin_until(
+        lambda: world.drops(node) == {"goal_pose.no_joint": 1}, "the goal to be dropped"
+    )
     turn(joints([7.0, 0.5], ("another", "turntable_joint"), stamp=123))
     world.spin_until(lambda: poses, "the pose")
     assert to_nanoseconds(poses[0].header.stamp) == 123
     assert poses[0].header.frame_id == "object"
     pose = pose_from_msg(poses[0])
-    assert pose.view_angle == pytest.approx(2 * math.pi - 0.5)  # the object turns to the left, the camera to the right
+    # the object turns to the left, the camera to the right
+    assert pose.view_angle == pytest.approx(2 * math.pi - 0.5)
     goal(pose_msg(view_pose(1.0)))
     world.spin_until(lambda: commands, "the command")
     assert list(commands[0].data) == pytest.approx([-1.0])
@@ -64,20 +73,27 @@ def test_what_cannot_be_used_is_dropped_and_counted(world):
     goal(pose_msg(view_pose(1.0)))
     goal(pose_msg(view_pose(1.0), frame="map"))
     expected = {
-        "joint_states.not_finite": 1, "joint_states.wrong_length": 1, "goal_pose.joint_limits": 1, "goal_pose.frame": 1,
+        "joint_states.not_finite": 1,
+        "joint_states.wrong_length": 1,
+        "goal_pose.joint_limits": 1,
+        "goal_pose.frame": 1,
     }
     world.spin_until(lambda: world.drops(node) == expected, "the drops")
     assert (len(poses), commands) == (1, [])
 
 
 class Table:
-    """The table's drive and the fixed sensor before it, which casts beams on the object as it has been turned."""
+    """The table's drive and the fixed sensor before it, which casts beams on the object as it has
+    been turned.
+    """
 
     def __init__(self, world, shape, scene):
         self.world, self.angle = world, 0.0
         self.camera = SimulatedCamera(shape, scene, SensorSettings(num_beams=61, noise_std=0.0))
         self.distance = scene.view_distance
-        world.peer.create_subscription(Float64MultiArray, "joint_command", self.on_command, qos.reliable())
+        world.peer.create_subscription(
+            Float64MultiArray, "joint_command", self.on_command, qos.reliable()
+        )
         self.turned = world.speaker(JointState, "joint_states")
         self.scanned = world.speaker(LaserScan, "scan")
 
@@ -97,7 +113,9 @@ def test_an_object_on_a_table_is_reconstructed(world):
     shape = parse_object("ellipse:a=6,b=4", scene)
     world.start(TurntableNode)
     world.start(SurfaceMapperNode, camera_frame="sensor", grid_size=360, noise_std=0.02)
-    world.start(NbvPlannerNode, objective="U", certify=False, num_views=36, stall_views=0, return_home=True)
+    world.start(
+        NbvPlannerNode, objective="U", certify=False, num_views=36, stall_views=0, return_home=True
+    )
     surfaces = world.listen(PointCloud2, "surface", qos.latched(50))
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
     table = Table(world, shape, scene)

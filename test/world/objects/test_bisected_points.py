@@ -1,4 +1,6 @@
-"""The thesis's own search for surface points: its published counts, a trace by hand, and how it differs."""
+"""The thesis's own search for surface points: its published counts, a trace by hand, and how it
+differs.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ COUNTS = {
 """Numbers of surface points in the published runs, h = 0.1 m."""
 
 CASES = [
-    (text, count) for family, texts in THESIS_OBJECTS.items() for text, count in zip(texts, COUNTS[family], strict=True)
+    (text, count)
+    for family, texts in THESIS_OBJECTS.items()
+    for text, count in zip(texts, COUNTS[family], strict=True)
 ]
 
 
@@ -63,6 +67,8 @@ def test_surface_inside_one_pixel_is_refused():
 
 
 def test_surface_through_the_corners_of_pixels_gets_the_exact_points():
-    diamond = Polygon(angles=(0.0, 0.25 * TWO_PI, 0.5 * TWO_PI, 0.75 * TWO_PI), radii=(4.0, 4.0, 4.0, 4.0))
+    diamond = Polygon(
+        angles=(0.0, 0.25 * TWO_PI, 0.5 * TWO_PI, 0.75 * TWO_PI), radii=(4.0, 4.0, 4.0, 4.0)
+    )
     found, exact = bisected_surface_points(diamond, 0.1), surface_points(diamond, 0.1)
     np.testing.assert_array_equal(found.angle, exact.angle)

@@ -69,13 +69,21 @@ def test_blanks_windows_line_ends_and_a_byte_order_mark_do_no_harm(tmp_path):
     np.testing.assert_allclose(load_contour(path), load_contour(written(tmp_path, SQUARE_XY)))
 
 
-@pytest.mark.parametrize("text", [
-    SQUARE_XY.replace("-3,3\n", "-3,3\n-3,3\n"),  # a vertex twice
-    SQUARE_XY + "3.0001,2.9999\n",  # a closing point off by rounding
-    SQUARE_XY + "3,3\n3,3\n", SQUARE_XY + ",\n", SQUARE_XY + " , \n\n  \n", " ,\n" + SQUARE_XY,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        SQUARE_XY.replace("-3,3\n", "-3,3\n-3,3\n"),  # a vertex twice
+        SQUARE_XY + "3.0001,2.9999\n",  # a closing point off by rounding
+        SQUARE_XY + "3,3\n3,3\n",
+        SQUARE_XY + ",\n",
+        SQUARE_XY + " , \n\n  \n",
+        " ,\n" + SQUARE_XY,
+    ],
+)
 def test_what_other_programs_leave_in_a_file_does_no_harm(tmp_path, text):
-    np.testing.assert_allclose(load_contour(written(tmp_path, text)), load_contour(written(tmp_path, SQUARE_XY)))
+    np.testing.assert_allclose(
+        load_contour(written(tmp_path, text)), load_contour(written(tmp_path, SQUARE_XY))
+    )
 
 
 @pytest.mark.parametrize("last", ["6.2832,4", "6.283,4.0", "6.28319,4"])
@@ -85,10 +93,15 @@ def test_angles_may_reach_a_rounded_turn(tmp_path, last):
     np.testing.assert_allclose(radius, [4, 5, 6, 7])
 
 
-@pytest.mark.parametrize("text", [
-    "x,y\n3,5;3,5\n-3,5;3,5\n-3,5;-3,5\n", "x;y\n3,5;3,5\n-3,5;3,5\n", 'x,y\n"3,5","3,5"\n"-3,5","3,5"\n',
-    "x,y\n3,5,3,5\n-3,5,3,5\n-3,5,-3,5\n",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x,y\n3,5;3,5\n-3,5;3,5\n-3,5;-3,5\n",
+        "x;y\n3,5;3,5\n-3,5;3,5\n",
+        'x,y\n"3,5","3,5"\n"-3,5","3,5"\n',
+        "x,y\n3,5,3,5\n-3,5,3,5\n-3,5,-3,5\n",
+    ],
+)
 def test_a_decimal_comma_is_named(tmp_path, text):
     assert "numbers need a decimal point: 1.5, not 1,5" in refused(tmp_path, text)
 
@@ -97,7 +110,8 @@ def test_a_bad_row_without_a_decimal_comma_is_not_called_one(tmp_path):
     assert "decimal" not in refused(tmp_path, "x,y\n3,3\n-3,3,1\n-3,-3\n3,-3\n")
 
 
-# Outlines of machines about the corner of their drawing; the centroid of the L and of the U lies outside of them.
+# Outlines of machines about the corner of their drawing; the centroid of the L and of the U lies
+# outside of them.
 L_SHAPE = [(0, 0), (8, 0), (8, 2), (2, 2), (2, 8), (0, 8)]
 U_SHAPE = [(0, 0), (8, 0), (8, 8), (6, 8), (6, 2), (2, 2), (2, 8), (0, 8)]
 
@@ -115,7 +129,10 @@ def test_an_l_is_told_the_point_from_which_all_of_it_is_seen(tmp_path, by):
     path = as_file(tmp_path, L_SHAPE, by)
     with pytest.raises(ContourError) as caught:
         load_contour(path)
-    assert f"all of it is seen from x = {1.0 - by[0]:.6g}, y = {1.0 - by[1]:.6g}: subtract these" in str(caught.value)
+    assert (
+        f"all of it is seen from x = {1.0 - by[0]:.6g}, y = {1.0 - by[1]:.6g}: subtract these"
+        in str(caught.value)
+    )
     angle, radius = load_contour(path, own_origin=True)
     assert radius.min() == pytest.approx(2.0**0.5)
     assert area(angle, radius) == pytest.approx(28.0)
@@ -136,7 +153,9 @@ def test_from_the_point_found_every_vertex_is_seen_in_order(seed, n, clockwise):
     rng = np.random.default_rng(seed)
     angle = (np.arange(n) + rng.uniform(-0.3, 0.3, n)) * 2 * math.pi / n
     radius, off = rng.uniform(2.0, 8.0, n), rng.normal(size=2) * 100.0
-    x, y = (off[:, None] + radius * np.array([np.cos(angle), np.sin(angle)]))[:, :: -1 if clockwise else 1]
+    x, y = (off[:, None] + radius * np.array([np.cos(angle), np.sin(angle)]))[
+        :, :: -1 if clockwise else 1
+    ]
     at = seeing_point(x, y)
     if at is None:  # the old centre is one such point, but too near to the line of an edge
         return
@@ -154,7 +173,10 @@ def test_a_polygon_that_crosses_itself_is_seen_whole_from_no_point():
 
 def test_the_origin_may_be_left_to_the_file_and_is_said(tmp_path):
     path = as_file(tmp_path, [(10 * x, 10 * y) for x, y in L_SHAPE])
-    text, scene = f"file:{path},unit=cm,origin=auto", Scene(radius_min=0.1, radius_max=0.8, view_distance=1.0)
+    text, scene = (
+        f"file:{path},unit=cm,origin=auto",
+        Scene(radius_min=0.1, radius_max=0.8, view_distance=1.0),
+    )
     shape = parse_object(text, scene)
     assert shape.radius(math.pi / 4) == pytest.approx(0.1 * 2**0.5)
     assert parse_object(f"file:{path},origin=auto,unit=cm", scene) == shape
@@ -164,13 +186,25 @@ def test_the_origin_may_be_left_to_the_file_and_is_said(tmp_path):
         parse_object(f"file:{path},origin=middle", scene)
 
 
-@pytest.mark.parametrize(("low", "high", "said", "not_said"), [
-    (2.0, 9.0, "set radius_min to 0.999, or give the unit of the file (unit=mm), or another origin (origin=auto)",
-     "radius_max to"),
-    (0.9, 6.0, "set radius_max to 7.078, or give the unit", "radius_min to"),
-    (2.0, 6.0, "set radius_min to 0.999 and set radius_max to 7.078", "must not"),
-])  # fmt: skip
-def test_the_bound_that_is_at_fault_is_named_with_a_value_that_fits(tmp_path, low, high, said, not_said):
+@pytest.mark.parametrize(
+    ("low", "high", "said", "not_said"),
+    [
+        (
+            2.0,
+            9.0,
+            (
+                "set radius_min to 0.999, or give the unit of the file (unit=mm), or another origin"
+                " (origin=auto)"
+            ),
+            "radius_max to",
+        ),
+        (0.9, 6.0, "set radius_max to 7.078, or give the unit", "radius_min to"),
+        (2.0, 6.0, "set radius_min to 0.999 and set radius_max to 7.078", "must not"),
+    ],
+)
+def test_the_bound_that_is_at_fault_is_named_with_a_value_that_fits(
+    tmp_path, low, high, said, not_said
+):
     path = as_file(tmp_path, L_SHAPE, (1.0, 1.0))
     with pytest.raises(ContourError) as caught:
         parse_object(f"file:{path}", Scene(radius_min=low, radius_max=high, view_distance=10.0))
@@ -180,7 +214,9 @@ def test_the_bound_that_is_at_fault_is_named_with_a_value_that_fits(tmp_path, lo
 
 
 @given(st.integers(0, 2**32), st.integers(3, 50), st.booleans(), st.integers(0, 49))
-def test_any_star_shaped_contour_comes_back_from_any_start_in_either_direction(seed, n, clockwise, start):
+def test_any_star_shaped_contour_comes_back_from_any_start_in_either_direction(
+    seed, n, clockwise, start
+):
     rng = np.random.default_rng(seed)
     gaps = rng.uniform(0.6, 1.0, n)
     angle = np.sort((np.cumsum(gaps) / gaps.sum() * 2 * math.pi) % (2 * math.pi))
@@ -207,10 +243,15 @@ def test_unknown_header_is_refused_with_the_known_ones(tmp_path, header):
 
 def test_a_missing_header_is_asked_for_with_its_units(tmp_path):
     message = refused(tmp_path, "3,3\n-3,3\n-3,-3\n")
-    assert "first line is '3,3', must be the header 'x,y' (metres) or 'phi,r' (radians, metres)" in message
+    assert (
+        "first line is '3,3', must be the header 'x,y' (metres) or 'phi,r' (radians, metres)"
+        in message
+    )
 
 
-@pytest.mark.parametrize("text", ["x,y\n10,10\n14,10\n14,14\n10,14\n", "x,y\n10,14\n14,14\n14,10\n10,10\n10,14\n"])
+@pytest.mark.parametrize(
+    "text", ["x,y\n10,10\n14,10\n14,14\n10,14\n", "x,y\n10,14\n14,14\n14,10\n10,10\n10,14\n"]
+)
 def test_off_centre_contour_is_told_from_where_it_is_seen(tmp_path, text):
     message = refused(tmp_path, text)
     assert "the origin lies outside the contour" in message
@@ -271,12 +312,16 @@ def test_last_point_at_the_first_angle_but_another_radius_is_not_silently_left_o
     assert "line 6" in message or "line 2" in message
 
 
-@pytest.mark.parametrize("text", ["", "x,y\n", "x,y\n3,3\n", "x,y\n3,3\n-3,-3\n", "phi,r\n0,5\n2,5\n0,5\n"])
+@pytest.mark.parametrize(
+    "text", ["", "x,y\n", "x,y\n3,3\n", "x,y\n3,3\n-3,-3\n", "phi,r\n0,5\n2,5\n0,5\n"]
+)
 def test_too_few_points_are_refused(tmp_path, text):
     refused(tmp_path, text)
 
 
-@pytest.mark.parametrize("text", ["phi,r\n0,5\n1.5,-5\n3,5\n4.5,5\n", "phi,r\n0,5\n1.5,0\n3,5\n4.5,5\n"])
+@pytest.mark.parametrize(
+    "text", ["phi,r\n0,5\n1.5,-5\n3,5\n4.5,5\n", "phi,r\n0,5\n1.5,0\n3,5\n4.5,5\n"]
+)
 def test_a_radius_that_is_not_positive_is_refused_with_its_line(tmp_path, text):
     message = refused(tmp_path, text)
     assert "line 3" in message or ":3" in message
@@ -318,7 +363,9 @@ def test_spline_that_overshoots_between_its_points_is_refused(tmp_path):
 
 
 def test_an_edge_that_cuts_below_the_least_radius_is_refused():
-    """Vertices inside the bounds, the chord between them passes at 5 cos(π/3) = 2.5 from the centre."""
+    """Vertices inside the bounds, the chord between them passes at 5 cos(π/3) = 2.5 from the
+    centre.
+    """
     triangle = Polygon.equally_spaced((5.0, 5.0, 5.0))
     check_contour(triangle, 2.4, 8.0, "triangle")
     with pytest.raises(ContourError, match="triangle"):

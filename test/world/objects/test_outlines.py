@@ -1,4 +1,6 @@
-"""Slices and silhouettes: frozen, star-shaped, unlike each other, and each with its source and licence."""
+"""Slices and silhouettes: frozen, star-shaped, unlike each other, and each with its source and
+licence.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ FROZEN = {
 }
 """Hashes of names and contents: a set that was reported on does not change."""
 PHI = np.linspace(0.0, 2.0 * np.pi, 720, endpoint=False)
-APART = 0.028  # of the greatest radius; the outlines were chosen to be 0.03 apart, by profiles of finer figures
+# of the greatest radius; the outlines were chosen to be 0.03 apart, by profiles of finer figures
+APART = 0.028
 
 
 def sources() -> list[dict[str, str]]:
@@ -82,7 +85,9 @@ def spectra(texts) -> np.ndarray:
 def distances(one: np.ndarray, many: np.ndarray) -> np.ndarray:
     """Root mean square distances over the best rotation and reflection."""
     size = [(np.fft.irfft(part, PHI.size) ** 2).sum(axis=-1) for part in (one, many)]
-    match = np.maximum(*(np.fft.irfft(many * turn, PHI.size).max(axis=1) for turn in (one, one.conj())))
+    match = np.maximum(
+        *(np.fft.irfft(many * turn, PHI.size).max(axis=1) for turn in (one, one.conj()))
+    )
     return np.sqrt(np.maximum(size[0] + size[1] - 2.0 * match, 0.0) / PHI.size)
 
 
@@ -102,15 +107,18 @@ def test_no_outline_is_like_another_of_any_set():
     found = spectra(texts)
     first = len(OBJECT_SETS["thesis"]) + len(OBJECT_SETS["real"])
     close = [
-        (texts[i], texts[j]) for i in range(first, len(texts))
+        (texts[i], texts[j])
+        for i in range(first, len(texts))
         for j in np.flatnonzero(distances(found[i], found[:i]) < APART)
-    ]  # fmt: skip
+    ]
     assert close == []
 
 
 def test_every_outline_has_a_source_with_a_licence_and_a_named_author():
     notice = (Path(__file__).parents[3] / "NOTICE").read_text(encoding="utf-8")
-    files = sorted((path.parent.name, path.stem) for name in FROZEN for path in (CONTOURS / name).glob("*.csv"))
+    files = sorted(
+        (path.parent.name, path.stem) for name in FROZEN for path in (CONTOURS / name).glob("*.csv")
+    )
     assert sorted((row["set"], row["name"]) for row in SOURCES) == files
     for row in SOURCES:
         assert row["licence"] in ("CC0-1.0", "CC-BY-3.0", "CC-BY-3.0-US", "Apache-2.0")
@@ -121,20 +129,26 @@ def test_every_outline_has_a_source_with_a_licence_and_a_named_author():
 
 
 def inscribed(points: np.ndarray) -> float:
-    """Radius of the greatest disc in the kernel of a ring that turns left: a linear programme; negative if empty."""
+    """Radius of the greatest disc in the kernel of a ring that turns left: a linear programme;
+    negative if empty.
+    """
     side = np.roll(points, -1, axis=0) - points
     outward = np.column_stack([side[:, 1], -side[:, 0]]) / np.hypot(*side.T)[:, None]
     found = linprog(
-        [0.0, 0.0, -1.0], A_ub=np.column_stack([outward, np.ones(len(points))]), b_ub=(outward * points).sum(axis=1),
+        [0.0, 0.0, -1.0],
+        A_ub=np.column_stack([outward, np.ones(len(points))]),
+        b_ub=(outward * points).sum(axis=1),
         bounds=[(None, None)] * 3,
-    )  # fmt: skip
+    )
     return float(found.x[2])
 
 
 def test_kernel_of_a_square_is_the_square_and_that_of_a_horseshoe_is_empty():
     square = np.array([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0]])
     assert inscribed(square) == pytest.approx(1.0)
-    horseshoe = np.array([[0, 0], [3, 0], [3, 3], [2, 3], [2, 1], [1, 1], [1, 3], [0, 3]], dtype=float)
+    horseshoe = np.array(
+        [[0, 0], [3, 0], [3, 3], [2, 3], [2, 1], [1, 1], [1, 3], [0, 3]], dtype=float
+    )
     assert inscribed(horseshoe) < 0.0
 
 
@@ -157,12 +171,16 @@ def test_outline_is_the_same_from_its_name_and_from_a_file(tmp_path):
     for text in (OBJECT_SETS["slices_test"][0], OBJECT_SETS["silhouettes_tuning"][0]):
         shape = parse_object(text, SCENE)
         path = tmp_path / "contour.csv"
-        rows = [f"{angle!r},{radius!r}" for angle, radius in zip(shape.angles, shape.radii, strict=True)]
+        rows = [
+            f"{angle!r},{radius!r}" for angle, radius in zip(shape.angles, shape.radii, strict=True)
+        ]
         path.write_text("\n".join(["phi,r", *rows]) + "\n", encoding="utf-8")
         assert parse_object(f"file:{path}", SCENE) == shape
 
 
-@pytest.mark.parametrize("text", ["slices:nothing", "slices", "silhouettes:", "slices:../real/horse"])
+@pytest.mark.parametrize(
+    "text", ["slices:nothing", "slices", "silhouettes:", "slices:../real/horse"]
+)
 def test_unknown_outline_names_its_family(text):
     with pytest.raises(UnknownNameError, match=f"outline of {text.partition(':')[0]}"):
         parse_object(text, SCENE)

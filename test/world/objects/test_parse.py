@@ -117,7 +117,8 @@ def test_a_missing_value_is_named_with_a_complete_example(text, words):
 
 
 @pytest.mark.parametrize(
-    "text", ["ellipse:a=9,b=4", "ellipse:a=6,b=1", "flower:frequency=2,amplitude=4", "square:width=12"]
+    "text",
+    ["ellipse:a=9,b=4", "ellipse:a=6,b=1", "flower:frequency=2,amplitude=4", "square:width=12"],
 )
 def test_object_that_leaves_the_bounds_is_refused_with_the_place_and_the_bounds(text):
     with pytest.raises(ContourError) as caught:
@@ -129,7 +130,12 @@ def test_object_that_leaves_the_bounds_is_refused_with_the_place_and_the_bounds(
 
 
 def test_objects_exactly_on_the_bounds_are_accepted():
-    for text in ("ellipse:a=8,b=2", "square:width=4", "flower:frequency=8,amplitude=3", "polygon:star"):
+    for text in (
+        "ellipse:a=8,b=2",
+        "square:width=4",
+        "flower:frequency=8,amplitude=3",
+        "polygon:star",
+    ):
         parse_object(text, SCENE)
 
 

@@ -1,4 +1,6 @@
-"""Surfaces drawn from the prior: deterministic, inside the bounds, with the law they should have."""
+"""Surfaces drawn from the prior: deterministic, inside the bounds, with the law they should
+have.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,9 @@ def test_parameters_choose_another_prior_and_the_scene_its_mean():
 
 def test_draws_that_almost_always_fit_have_the_covariance_of_the_kernel():
     kernel = PeriodicMatern("5/2", 0.5, 0.5)
-    radii = np.array([prior_surface(seed, SCENE, kernel).radii for seed in range(400)])[:, ::256] - 5.0
+    radii = (
+        np.array([prior_surface(seed, SCENE, kernel).radii for seed in range(400)])[:, ::256] - 5.0
+    )
     lag = np.arange(16) * (2 * np.pi / 16)
     covariance = [float(np.mean(radii * np.roll(radii, -k, axis=1))) for k in range(16)]
     np.testing.assert_allclose(covariance, kernel(lag), atol=0.03)
@@ -57,19 +61,33 @@ def inside_probability(kernel: PeriodicMatern) -> float:
 
 
 def test_probability_to_stay_inside_is_about_a_tenth_for_the_default_prior():
-    """This is what conditions the prior: 10 % of the draws fit 5 m ± 2 standard deviations all around."""
+    """This is what conditions the prior: 10 % of the draws fit 5 m ± 2 standard deviations all
+    around.
+    """
     assert inside_probability(PeriodicMatern()) == pytest.approx(0.10, abs=0.03)
     assert inside_probability(PeriodicMatern("5/2", 0.2, 1.0)) == pytest.approx(0.86, abs=0.03)
 
 
 def test_an_episode_runs_on_a_prior_draw():
-    simulation = Simulation(EpisodeConfig(object="prior:5", termination=TerminationSettings(max_views=2)))
+    simulation = Simulation(
+        EpisodeConfig(object="prior:5", termination=TerminationSettings(max_views=2))
+    )
     assert len(list(simulation.run())) == 2
 
 
-@pytest.mark.parametrize("text", ["prior:", "prior:x", "prior:-1", "prior:1.5", "prior:1,depth=3",
-                                  "prior:1,kernel_std=wide", "prior:1,kernel_std=0",
-                                  "prior:1,kernel_std=1,kernel_std=1"])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "prior:",
+        "prior:x",
+        "prior:-1",
+        "prior:1.5",
+        "prior:1,depth=3",
+        "prior:1,kernel_std=wide",
+        "prior:1,kernel_std=0",
+        "prior:1,kernel_std=1,kernel_std=1",
+    ],
+)
 def test_wrong_text_is_refused_on_one_line(text):
     with pytest.raises(SettingError) as caught:
         parse_object(text, SCENE)

@@ -1,4 +1,6 @@
-"""Real outlines: inside the bounds, with corners and concavities, and their sources named beside them."""
+"""Real outlines: inside the bounds, with corners and concavities, and their sources named beside
+them.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +19,13 @@ from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
 REAL_NAMES = tuple(OUTLINES["real"])
-README = (Path(nbv_planner.world.objects.__file__).parent / "contours" / "README.md").read_text(encoding="utf-8")
-ROWS = {row[0]: row[1:] for row in re.findall(r"\| `(\w+)` \| (\d+) \| ([\d.]+) \| ([\d.]+) % \|", README)}
+README = (Path(nbv_planner.world.objects.__file__).parent / "contours" / "README.md").read_text(
+    encoding="utf-8"
+)
+ROWS = {
+    row[0]: row[1:]
+    for row in re.findall(r"\| `(\w+)` \| (\d+) \| ([\d.]+) \| ([\d.]+) % \|", README)
+}
 
 
 @pytest.mark.parametrize("name", REAL_NAMES)

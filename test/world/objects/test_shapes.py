@@ -16,9 +16,14 @@ from nbv_planner.world.objects import NAMED_POLYGONS, Ellipse, Flower, Polygon, 
 TWO_PI = 2 * math.pi
 ANGLES = np.linspace(-7.0, 14.0, 1001)
 SHAPES = [
-    Ellipse(6, 4), Ellipse(5, 5), Flower(5, 1.0, 5.0), Flower(1, 2.0, 5.0), Square(8), *NAMED_POLYGONS.values(),
+    Ellipse(6, 4),
+    Ellipse(5, 5),
+    Flower(5, 1.0, 5.0),
+    Flower(1, 2.0, 5.0),
+    Square(8),
+    *NAMED_POLYGONS.values(),
     Spline((0.3, 1.0, 2.5, 4.0, 5.5), (4.0, 5.0, 6.0, 5.5, 4.5)),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: type(shape).__name__)
@@ -42,14 +47,29 @@ def test_corners_are_where_the_slope_jumps_and_nowhere_else(shape):
     assert (np.diff(corners) > 0).all()
     grid = np.linspace(0.0, TWO_PI, 4000, endpoint=False) + 1e-4
     step = 1e-5
-    bend = np.abs(shape.radius(grid + step) - 2 * shape.radius(grid) + shape.radius(grid - step)) / step
-    straight = [5 * math.pi / 3] if shape == NAMED_POLYGONS["convex"] else []  # 4 2 4 lie on one line
+    bend = (
+        np.abs(shape.radius(grid + step) - 2 * shape.radius(grid) + shape.radius(grid - step))
+        / step
+    )
+    # 4 2 4 lie on one line
+    straight = [5 * math.pi / 3] if shape == NAMED_POLYGONS["convex"] else []
     for angle in corners:
         if any(abs(angle - a) < 1e-9 for a in straight):
             continue
-        jump = abs(float(shape.radius(angle + step) - 2 * shape.radius(angle) + shape.radius(angle - step))) / step
+        jump = (
+            abs(
+                float(
+                    shape.radius(angle + step)
+                    - 2 * shape.radius(angle)
+                    + shape.radius(angle - step)
+                )
+            )
+            / step
+        )
         assert jump > 0.05
-    far = np.array([min([abs(oracles.signed(a - c)) for c in corners] or [9.0]) > 2 * step for a in grid])
+    far = np.array(
+        [min([abs(oracles.signed(a - c)) for c in corners] or [9.0]) > 2 * step for a in grid]
+    )
     assert bend[far].max() < 0.05
 
 
@@ -61,7 +81,9 @@ def test_ellipse_points_fulfil_its_equation(phi):
 
 @given(st.floats(-7, 7), st.integers(1, 9), st.floats(0.0, 3.0))
 def test_flower_is_a_cosine_around_its_mean(phi, n, a):
-    assert float(Flower(n, a, 5.0).radius(phi)) == pytest.approx(5.0 + a * math.cos(n * phi), abs=1e-9)
+    assert float(Flower(n, a, 5.0).radius(phi)) == pytest.approx(
+        5.0 + a * math.cos(n * phi), abs=1e-9
+    )
 
 
 @given(st.floats(0, TWO_PI), st.sampled_from([4.0, 8.0]))
@@ -86,7 +108,9 @@ def test_square_has_its_corners_on_the_diagonals():
 )
 def test_named_polygons_have_the_vertices_of_the_thesis(name, radii):
     polygon = NAMED_POLYGONS[name]
-    np.testing.assert_allclose(polygon.corners(), np.arange(len(radii)) * TWO_PI / len(radii), atol=1e-12)
+    np.testing.assert_allclose(
+        polygon.corners(), np.arange(len(radii)) * TWO_PI / len(radii), atol=1e-12
+    )
     np.testing.assert_allclose(polygon.radius(polygon.corners()), radii)
     assert polygon == Polygon.equally_spaced(tuple(map(float, radii)))
 
@@ -100,7 +124,9 @@ def test_polygon_edges_are_straight(seed, n, phi):
     radii = rng.uniform(1.0, 8.0, n)
     polygon = Polygon(tuple(angles.tolist()), tuple(radii.tolist()))
     vertices = [(r * math.cos(a), r * math.sin(a)) for a, r in zip(angles, radii, strict=True)]
-    assert float(polygon.radius(phi)) == pytest.approx(oracles.first_crossing(vertices, 0.0, 0.0, phi), rel=1e-9)
+    assert float(polygon.radius(phi)) == pytest.approx(
+        oracles.first_crossing(vertices, 0.0, 0.0, phi), rel=1e-9
+    )
 
 
 def test_spline_goes_through_its_points_and_is_smooth_across_zero():
@@ -123,11 +149,15 @@ def test_spline_through_a_circle_is_the_circle():
 @pytest.mark.parametrize(
     ("build", "word"),
     [
-        (lambda: Ellipse(0.0, 4.0), "a"), (lambda: Ellipse(6.0, -1.0), "b"), (lambda: Flower(0), "frequency"),
-        (lambda: Flower(2.5), "frequency"), (lambda: Flower(2, -1.0), "amplitude"), (lambda: Square(0.0), "width"),
+        (lambda: Ellipse(0.0, 4.0), "a"),
+        (lambda: Ellipse(6.0, -1.0), "b"),
+        (lambda: Flower(0), "frequency"),
+        (lambda: Flower(2.5), "frequency"),
+        (lambda: Flower(2, -1.0), "amplitude"),
+        (lambda: Square(0.0), "width"),
         (lambda: Square(math.nan), "width"),
     ],
-)  # fmt: skip
+)
 def test_shape_parameters_outside_their_range_are_refused(build, word):
     with pytest.raises(SettingError, match=word):
         build()

@@ -10,7 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_planner.world.objects import THESIS_OBJECTS, Ellipse, Flower, Polygon, Square, parse_object, surface_points
+from nbv_planner.world.objects import (
+    THESIS_OBJECTS,
+    Ellipse,
+    Flower,
+    Polygon,
+    Square,
+    parse_object,
+    surface_points,
+)
 from nbv_planner.world.scene import Scene
 
 SCENE = Scene()
@@ -21,7 +29,9 @@ COUNTS = {
     "square": (160, 240, 320, 400),
     "polygon": (340, 448, 534, 625),
 }
-CASES = [(t, n) for family in COUNTS for t, n in zip(THESIS_OBJECTS[family], COUNTS[family], strict=True)]
+CASES = [
+    (t, n) for family in COUNTS for t, n in zip(THESIS_OBJECTS[family], COUNTS[family], strict=True)
+]
 
 
 def pixels_of(points, h=0.1) -> list[tuple[int, int]]:
@@ -40,8 +50,11 @@ def visited_pixels(shape, h, steps=400_000) -> dict[tuple[int, int], int]:
 
 def test_the_22_objects_of_the_thesis_are_there():
     assert {family: len(texts) for family, texts in THESIS_OBJECTS.items()} == {
-        "ellipse": 4, "flower": 10, "square": 4, "polygon": 4,
-    }  # fmt: skip
+        "ellipse": 4,
+        "flower": 10,
+        "square": 4,
+        "polygon": 4,
+    }
     assert len(CASES) == 22
 
 
@@ -80,7 +93,9 @@ def test_one_point_per_visit_on_random_polygons(seed, n, h):
     points = surface_points(polygon, h)
     phi = (np.arange(100_000) + 0.5) * (TWO_PI / 100_000)
     r = polygon.radius(phi)
-    index = np.stack([np.floor(r * np.cos(phi) / h + 0.5), np.floor(r * np.sin(phi) / h + 0.5)], axis=1)
+    index = np.stack(
+        [np.floor(r * np.cos(phi) / h + 0.5), np.floor(r * np.sin(phi) / h + 0.5)], axis=1
+    )
     visits = 1 + int((np.diff(index, axis=0) != 0).any(axis=1).sum())
     # the first pixel is entered before φ = 0 and left again after it
     assert abs(len(points) - visits) <= 2 + 0.01 * visits
@@ -89,7 +104,9 @@ def test_one_point_per_visit_on_random_polygons(seed, n, h):
     assert repeated <= 2 + 0.005 * len(walk)
 
 
-@pytest.mark.parametrize("text", ["ellipse:a=6,b=4", "flower:frequency=8,amplitude=2", "polygon:star"])
+@pytest.mark.parametrize(
+    "text", ["ellipse:a=6,b=4", "flower:frequency=8,amplitude=2", "polygon:star"]
+)
 def test_each_point_is_in_the_middle_of_its_stretch(text):
     """Half way, in angle, between entering the pixel and leaving it."""
     shape = parse_object(text, SCENE)
@@ -112,7 +129,9 @@ def test_each_point_is_in_the_middle_of_its_stretch(text):
 
 @pytest.mark.parametrize("width", [4.1, 5.3, 7.9, 4.1000000001, 4.0999999999])
 def test_square_with_an_edge_on_a_pixel_border_does_not_explode(width):
-    """Half the width is an odd multiple of half a pixel: the sides run along pixel borders, up to rounding."""
+    """Half the width is an odd multiple of half a pixel: the sides run along pixel borders, up to
+    rounding.
+    """
     count = len(surface_points(Square(width), 0.1))
     around = 4 * round(width / 0.1)
     assert abs(count - around) <= 4 + 0.01 * around

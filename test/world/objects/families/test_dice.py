@@ -9,7 +9,10 @@ from nbv_planner.world.objects.random_shapes import Dice
 
 
 def test_stream_hangs_on_name_seed_and_attempt_alone():
-    streams = [Dice(*key).uniforms(5, 0.0, 1.0) for key in (("a", 1, 0), ("b", 1, 0), ("a", 2, 0), ("a", 1, 1))]
+    streams = [
+        Dice(*key).uniforms(5, 0.0, 1.0)
+        for key in (("a", 1, 0), ("b", 1, 0), ("a", 2, 0), ("a", 1, 1))
+    ]
     np.testing.assert_array_equal(streams[0], Dice("a", 1, 0).uniforms(5, 0.0, 1.0))
     assert len({tuple(stream) for stream in streams}) == 4
 

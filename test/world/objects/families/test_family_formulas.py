@@ -68,7 +68,10 @@ def test_fourier_shape_has_ten_harmonics_and_stays_inside(seed):
 
 
 def test_bumps_go_outwards_and_inwards():
-    depths = [radius - np.median(radius) for radius in (bumps(dice(s), 2.0, 8.0).radius(ANGLES) for s in range(30))]
+    depths = [
+        radius - np.median(radius)
+        for radius in (bumps(dice(s), 2.0, 8.0).radius(ANGLES) for s in range(30))
+    ]
     assert sum(depth.max() > 0.5 for depth in depths) > 10
     assert sum(depth.min() < -0.5 for depth in depths) > 10
 
@@ -93,7 +96,9 @@ def test_regular_polygon_looks_the_same_when_turned_by_a_vertex(seed):
     shape = regular(dice(seed), 2.0, 8.0)
     count = len(shape.corners())
     assert 3 <= count <= 10
-    np.testing.assert_allclose(shape.radius(BETWEEN), shape.radius(BETWEEN + 2 * np.pi / count), atol=1e-9)
+    np.testing.assert_allclose(
+        shape.radius(BETWEEN), shape.radius(BETWEEN + 2 * np.pi / count), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", SEEDS)

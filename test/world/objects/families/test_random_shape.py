@@ -1,4 +1,6 @@
-"""Random objects: the same on every machine, inside the bounds, closed, and different between families and seeds."""
+"""Random objects: the same on every machine, inside the bounds, closed, and different between
+families and seeds.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,11 @@ def test_surface_points_are_one_per_visited_pixel(family):
     points = surface_points(shape, SCENE.pixel_size)
     assert (np.diff(points.angle) > 0.0).all()
     np.testing.assert_allclose(points.radius, shape.radius(points.angle))
-    crossed = np.abs(np.diff(np.round(np.array(polar_to_cartesian(CIRCLE, shape.radius(CIRCLE))) / SCENE.pixel_size)))
+    crossed = np.abs(
+        np.diff(
+            np.round(np.array(polar_to_cartesian(CIRCLE, shape.radius(CIRCLE))) / SCENE.pixel_size)
+        )
+    )
     assert len(points) == pytest.approx(crossed.sum(), rel=0.01)
 
 
@@ -74,12 +80,17 @@ def test_objects_of_a_family_differ_and_scale_with_the_scene(family):
 def test_families_differ_in_what_they_are_made_of():
     shapes = {family: random_shape(family, 0, SCENE) for family in FAMILIES}
     assert {family for family, shape in shapes.items() if len(shape.corners())} == ANGULAR
-    assert all(isinstance(shape, Polygon if family in ANGULAR else Spline) for family, shape in shapes.items())
+    assert all(
+        isinstance(shape, Polygon if family in ANGULAR else Spline)
+        for family, shape in shapes.items()
+    )
 
 
 def test_bounds_that_nothing_fits_are_an_error(monkeypatch):
     monkeypatch.setattr(random_shapes, "_MOST_DRAWS", 300)
-    with pytest.raises(ContourError, match=r"random:regular:1: none of 300 draws stays within \[7\.9, 8\] m"):
+    with pytest.raises(
+        ContourError, match=r"random:regular:1: none of 300 draws stays within \[7\.9, 8\] m"
+    ):
         random_shape("regular", 1, Scene(radius_min=7.9, radius_max=8.0))
 
 
