@@ -56,6 +56,25 @@ def test_the_record_is_that_of_the_simulated_episode(bag_path):
     assert len(analysis.steps) == len(analysis.views) == 4
 
 
+def test_a_bag_of_version_1_has_the_same_record(tmp_path):
+    """Its surfaces carry the sensor, the scene and the checks in columns, and nothing beside."""
+    old, new = (
+        analyse(Bag(write(tmp_path / str(version), messages(version=version))))
+        for version in (1, 2)
+    )
+    assert old.record is not None
+    assert new.record is not None
+    before, now = as_json(old.record), as_json(new.record)
+    for one, other in zip(before.pop("checks"), now.pop("checks"), strict=True):
+        assert one == {
+            **other,
+            "score": pytest.approx(other["score"]),
+            "limit": pytest.approx(other["limit"]),
+        }, "columns are in single precision"
+    assert before == now
+    assert (old.gaps, old.remarks) == (new.gaps, new.remarks) == ((), ())
+
+
 def test_checks_of_the_last_surface_are_a_table_with_the_view_at_which_each_was_not_good_first(
     tmp_path,
 ):
