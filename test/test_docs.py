@@ -102,7 +102,7 @@ def test_every_check_is_in_the_troubleshooting_with_what_it_says_and_advises():
 
 
 def test_fields_of_the_surface_are_in_the_reference():
-    text = (ROOT / "docs" / "reference" / "topics.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "reference" / "mapper.md").read_text(encoding="utf-8")
     (row,) = (line for line in text.splitlines() if line.startswith("| `surface` |"))
     for name, _ in [*SURFACE_LAYOUT, *EVIDENCE_LAYOUT, *OWN_LAYOUT]:
         assert re.search(rf"\b{name}\b", row), name
@@ -211,3 +211,21 @@ def test_files_of_tests_and_subcommands_that_a_page_names_are_there(page):
     moved = ("bench", "experiment", "report", "optimum", "explain")
     said = {word for word in re.findall(r"`nbv-planner\s+(\w+)", text) if word in moved}
     assert not said or page.stem == "migrate"
+
+
+def anchors(page: Path) -> set[str]:
+    """What links may lead to in a page: its headings, as GitHub and MyST write them, and marks of its own."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    heads = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head) for head in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads} | set(re.findall(r'id="([\w-]+)"', text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_of_a_page_lead_to_files_and_headings_that_are_there(page):
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for link in re.findall(r"\]\(([^()\s]+)\)", text):
+        name, _, anchor = link.partition("#")
+        if not re.match("[a-z]+:", link):
+            path = (page.parent / name).resolve() if name else page
+            assert path.exists(), link
+            assert not anchor or anchor in anchors(path), link

@@ -4,6 +4,9 @@ they can show.
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 pytest.importorskip(
@@ -15,23 +18,30 @@ from layouts import DISPLAYS, FOXGLOVE, MANAGER, PANELS, SHOWS, kind_of, plotted
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from ros_world import header
 
-DURABILITY = {
-    "Transient Local": DurabilityPolicy.TRANSIENT_LOCAL,
-    "Volatile": DurabilityPolicy.VOLATILE,
-}
+from nbv_planner.ros.core.graph import type_name, type_named
+
+DURABILITY = {"Transient Local": DurabilityPolicy.TRANSIENT_LOCAL, "Volatile": DurabilityPolicy.VOLATILE}
 RELIABILITY = {"Reliable": ReliabilityPolicy.RELIABLE, "Best Effort": ReliabilityPolicy.BEST_EFFORT}
 
 
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+
+
 @pytest.fixture
-def published(world):
-    """What the three nodes publish: topic -> (type, quality of service)."""
-    from nbv_planner.ros.core.graph import type_name
+def nodes(world):
+    """The three nodes, each with the name of its page in the reference."""
     from nbv_planner.ros.nodes.depth_camera import DepthCamera
     from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
     from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 
-    nodes = [world.start(node) for node in (DepthCamera, SurfaceMapperNode, NbvPlannerNode)]
-    publishers = [publisher for node in nodes for publisher in node.publishers]
+    kinds = {"camera": DepthCamera, "mapper": SurfaceMapperNode, "planner": NbvPlannerNode}
+    return {page: world.start(node) for page, node in kinds.items()}
+
+
+@pytest.fixture
+def published(nodes):
+    """What the three nodes publish: topic -> (type, quality of service)."""
+    publishers = [publisher for node in nodes.values() for publisher in node.publishers]
     found = {one.topic_name: (type_name(one.msg_type), one.qos_profile) for one in publishers}
     assert {"/ground_truth/surface", "/markers", "/run_info"} < set(found)
     return found
@@ -102,11 +112,11 @@ def test_foxglove_panels_show_topics_of_ours_of_types_they_can_show(published):
     world = PANELS["3D!nbvWorld"]
     for topic in world["topics"]:
         assert published[topic][0] in SHOWS.values(), topic
-    assert PANELS["RawMessages!nbvStatus"]["topicPath"] in published
-    assert (
-        published[PANELS["DiagnosticSummary!nbvNodes"]["topicToRender"]][0]
-        == "diagnostic_msgs/msg/DiagnosticArray"
-    )
+    for panel, kind in (("nbvStatus", "diagnostic_msgs/msg/DiagnosticStatus"), ("nbvSurfaceInfo", "std_msgs/msg/String")):
+        topic, _, field = PANELS[f"RawMessages!{panel}"]["topicPath"].partition(".")
+        assert published[topic][0] == kind
+        assert not field or hasattr(type_named(kind), field)
+    assert published[PANELS["DiagnosticSummary!nbvNodes"]["topicToRender"]][0] == "diagnostic_msgs/msg/DiagnosticArray"
 
 
 @pytest.mark.parametrize("panel", [name for name in PANELS if name.startswith("Plot")])
@@ -128,3 +138,27 @@ def test_foxglove_plots_follow_values_that_the_planner_says(world, panel):
     for topic, key in plotted(PANELS[panel]):
         assert topic == "/nbv_planner/iteration"
         float(values[key])
+
+
+def rows(page: str, head: str) -> list[tuple[list[str], str, str]]:
+    """Of each row of the table under that head: the names in its first cell, its second cell, all of it."""
+    text = (REFERENCE / f"{page}.md").read_text(encoding="utf-8")
+    table = re.search(rf"^\| {head}[^\n]*\n\|[-|]+\n((?:\|[^\n]*\n)+)", text, re.MULTILINE)[1]
+    cells = [line.strip("| ").split(" | ") for line in table.splitlines()]
+    return [(re.findall(r"`([~\w/]+)`", first), second, " ".join(more)) for first, second, *more in cells]
+
+
+def test_the_page_of_a_node_has_what_it_publishes_and_its_services(nodes):
+    of_ros = {"/rosout", "/parameter_events"}
+    common = {f"/{name}" if name[0] != "/" else name: kind for (name,), kind, _ in rows("nodes", "topic")}
+    for page, node in nodes.items():
+        found = {one.topic_name: type_name(one.msg_type).replace("/msg/", "/") for one in node.publishers}
+        table = rows(page, "publishes")
+        shown = {"/" + name.lstrip("/"): kind.partition(",")[0] for names, kind, _ in table for name in names}
+        seldom = {"/" + name.lstrip("/") for names, _, more in table if "only w" in more for name in names}
+        own = {name: kind for name, kind in found.items() if name not in of_ros | set(common)}
+        assert {name: shown.get(name) for name in own} == own, page
+        assert set(shown) - set(own) <= seldom, page
+    for page, node in list(nodes.items())[1:]:
+        served = {one.srv_name for one in node.services if type_name(one.srv_type).startswith("std_srvs/")}
+        assert {name for names, *_ in rows(page, "service") for name in names} == served, page
