@@ -214,15 +214,26 @@ def test_files_of_tests_and_subcommands_that_a_page_names_are_there(page):
 
 
 def anchors(page: Path) -> set[str]:
-    """What links may lead to in a page: its headings, as GitHub and MyST write them, and marks of its own."""
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
-    heads = [re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head) for head in re.findall(r"^#+ (.*)$", text, re.MULTILINE)]
-    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads} | set(re.findall(r'id="([\w-]+)"', text))
+    """What links may lead to in a page: its headings, as GitHub and MyST write them, and marks of
+    its own.
+    """
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
+    heads = [
+        re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", head)
+        for head in re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    ]
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads} | set(
+        re.findall(r'id="([\w-]+)"', text)
+    )
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_links_of_a_page_lead_to_files_and_headings_that_are_there(page):
-    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(
+        r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+    )
     for link in re.findall(r"\]\(([^()\s]+)\)", text):
         name, _, anchor = link.partition("#")
         if not re.match("[a-z]+:", link):

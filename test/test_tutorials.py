@@ -75,5 +75,12 @@ def test_the_readme_shows_python_that_runs(capsys):
 
 
 def test_tutorials_have_commands():
-    assert {page.stem for page in PAGES} == {"demo", "own_object", "robot", "bag", "sweep", "applications"}
+    assert {page.stem for page in PAGES} == {
+        "demo",
+        "own_object",
+        "robot",
+        "bag",
+        "sweep",
+        "applications",
+    }
     assert sum(language == "sh" for page in PAGES for language, _ in blocks(page)) >= 7

@@ -20,7 +20,10 @@ from ros_world import header
 
 from nbv_planner.ros.core.graph import type_name, type_named
 
-DURABILITY = {"Transient Local": DurabilityPolicy.TRANSIENT_LOCAL, "Volatile": DurabilityPolicy.VOLATILE}
+DURABILITY = {
+    "Transient Local": DurabilityPolicy.TRANSIENT_LOCAL,
+    "Volatile": DurabilityPolicy.VOLATILE,
+}
 RELIABILITY = {"Reliable": ReliabilityPolicy.RELIABLE, "Best Effort": ReliabilityPolicy.BEST_EFFORT}
 
 
@@ -112,11 +115,17 @@ def test_foxglove_panels_show_topics_of_ours_of_types_they_can_show(published):
     world = PANELS["3D!nbvWorld"]
     for topic in world["topics"]:
         assert published[topic][0] in SHOWS.values(), topic
-    for panel, kind in (("nbvStatus", "diagnostic_msgs/msg/DiagnosticStatus"), ("nbvSurfaceInfo", "std_msgs/msg/String")):
+    for panel, kind in (
+        ("nbvStatus", "diagnostic_msgs/msg/DiagnosticStatus"),
+        ("nbvSurfaceInfo", "std_msgs/msg/String"),
+    ):
         topic, _, field = PANELS[f"RawMessages!{panel}"]["topicPath"].partition(".")
         assert published[topic][0] == kind
         assert not field or hasattr(type_named(kind), field)
-    assert published[PANELS["DiagnosticSummary!nbvNodes"]["topicToRender"]][0] == "diagnostic_msgs/msg/DiagnosticArray"
+    assert (
+        published[PANELS["DiagnosticSummary!nbvNodes"]["topicToRender"]][0]
+        == "diagnostic_msgs/msg/DiagnosticArray"
+    )
 
 
 @pytest.mark.parametrize("panel", [name for name in PANELS if name.startswith("Plot")])
@@ -141,24 +150,41 @@ def test_foxglove_plots_follow_values_that_the_planner_says(world, panel):
 
 
 def rows(page: str, head: str) -> list[tuple[list[str], str, str]]:
-    """Of each row of the table under that head: the names in its first cell, its second cell, all of it."""
+    """Of each row of the table under that head: the names in its first cell, its second cell, all
+    of it.
+    """
     text = (REFERENCE / f"{page}.md").read_text(encoding="utf-8")
     table = re.search(rf"^\| {head}[^\n]*\n\|[-|]+\n((?:\|[^\n]*\n)+)", text, re.MULTILINE)[1]
     cells = [line.strip("| ").split(" | ") for line in table.splitlines()]
-    return [(re.findall(r"`([~\w/]+)`", first), second, " ".join(more)) for first, second, *more in cells]
+    return [
+        (re.findall(r"`([~\w/]+)`", first), second, " ".join(more))
+        for first, second, *more in cells
+    ]
 
 
 def test_the_page_of_a_node_has_what_it_publishes_and_its_services(nodes):
     of_ros = {"/rosout", "/parameter_events"}
-    common = {f"/{name}" if name[0] != "/" else name: kind for (name,), kind, _ in rows("nodes", "topic")}
+    common = {
+        f"/{name}" if name[0] != "/" else name: kind for (name,), kind, _ in rows("nodes", "topic")
+    }
     for page, node in nodes.items():
-        found = {one.topic_name: type_name(one.msg_type).replace("/msg/", "/") for one in node.publishers}
+        found = {
+            one.topic_name: type_name(one.msg_type).replace("/msg/", "/") for one in node.publishers
+        }
         table = rows(page, "publishes")
-        shown = {"/" + name.lstrip("/"): kind.partition(",")[0] for names, kind, _ in table for name in names}
-        seldom = {"/" + name.lstrip("/") for names, _, more in table if "only w" in more for name in names}
+        shown = {
+            "/" + name.lstrip("/"): kind.partition(",")[0]
+            for names, kind, _ in table
+            for name in names
+        }
+        seldom = {
+            "/" + name.lstrip("/") for names, _, more in table if "only w" in more for name in names
+        }
         own = {name: kind for name, kind in found.items() if name not in of_ros | set(common)}
         assert {name: shown.get(name) for name in own} == own, page
         assert set(shown) - set(own) <= seldom, page
     for page, node in list(nodes.items())[1:]:
-        served = {one.srv_name for one in node.services if type_name(one.srv_type).startswith("std_srvs/")}
+        served = {
+            one.srv_name for one in node.services if type_name(one.srv_type).startswith("std_srvs/")
+        }
         assert {name for names, *_ in rows(page, "service") for name in names} == served, page

@@ -13,8 +13,13 @@ from nbv_planner.session import facts
 from nbv_planner.session.questions import TRANSITIONS, State
 
 PAGE = Path(nbv_planner.__file__).parent.parent / "docs" / "reference" / "planner.md"
-ROWS = [tuple(part.strip() for part in line.split("|")) for line in TRANSITIONS.strip().splitlines()]
-TABLE = {(State(state), event): (set(noted.split(", ")), set(then.split(", "))) for state, event, noted, then in ROWS}
+ROWS = [
+    tuple(part.strip() for part in line.split("|")) for line in TRANSITIONS.strip().splitlines()
+]
+TABLE = {
+    (State(state), event): (set(noted.split(", ")), set(then.split(", ")))
+    for state, event, noted, then in ROWS
+}
 ABOUT_INPUTS = {"Asked", "Barred", "Found", "Heard", "Listed", "Sourced"}
 
 
@@ -44,10 +49,19 @@ def test_all_facts_are_in_the_table_or_about_inputs():
 
 
 def test_the_reference_shows_each_state_and_what_it_may_become():
-    rows = dict(re.findall(r"^\| ([A-Z]+) \| .* \| ([A-Z, ]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
-    then = {state: set().union(*(after for (one, _), (_, after) in TABLE.items() if one is state)) for state in State}
+    rows = dict(
+        re.findall(
+            r"^\| ([A-Z]+) \| .* \| ([A-Z, ]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
+        )
+    )
+    then = {
+        state: set().union(*(after for (one, _), (_, after) in TABLE.items() if one is state))
+        for state in State
+    }
     expected = {
-        state.value: ", ".join(one.value for one in State if one is not state and one.value in after)
+        state.value: ", ".join(
+            one.value for one in State if one is not state and one.value in after
+        )
         for state, after in then.items()
     }
     assert rows == expected
