@@ -1,0 +1,287 @@
+"""Cells of a ball, unknown, free or hit, and the table of merged hits: what scans leave behind, in
+D = 2 or 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nbv_planner.errors import MeasurementError, SettingError
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray
+from nbv_planner.gp.posterior import saved_array
+from nbv_planner.surface.seam import Hits
+from nbv_planner.world.scan import FreeRays
+
+UNKNOWN, FREE, HIT = np.uint8(0), np.uint8(1), np.uint8(2)
+# Of the half side of the lattice: what lies beyond is free.
+_BALL = 0.94
+# Hits are sure of their cell up to this deviation, cells.
+_SURE = 0.5
+# Columns of the table of merged hits in a saved state.
+_OF_HITS = ("hit_cells", "hit_points", "hit_beams", "hit_weight", "hit_number")
+# Cells that a march along a beam goes at a time.
+STRIDE = 0.5
+
+
+@dataclass(frozen=True)
+class Lattice:
+    r"""Cells of equal side of the cube :math:`[-h, h]^D` about the origin.
+
+    Raises:
+        SettingError: the dimension is neither 2 nor 3, or there is no such cube.
+    """
+
+    dimension: int  #: D.
+    count: int  #: cells along a side.
+    half: float  #: h, metres.
+
+    def __post_init__(self) -> None:
+        if self.dimension not in (2, 3) or self.count < 4 or not 0.0 < self.half < np.inf:
+            raise SettingError(
+                f"lattice: {self.count} cells a side, {self.half} m, in {self.dimension}"
+                " dimensions: must be >= 4, > 0 m, in 2 or 3"
+            )
+
+    @classmethod
+    def around(cls, dimension: int, count: int, radius: float) -> Lattice:
+        """The lattice whose ball has this `radius`, metres."""
+        return cls(dimension, count, radius / _BALL)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of an array over the cells."""
+        return (self.count,) * self.dimension
+
+    @property
+    def cell(self) -> float:
+        """Side of a cell, metres."""
+        return 2.0 * self.half / self.count
+
+    @property
+    def radius(self) -> float:
+        """Radius of the ball in which the object lies, metres."""
+        return _BALL * self.half
+
+    @cached_property
+    def centres(self) -> FloatArray:
+        """Middles of the cells, shape (N, D), metres."""
+        axis = (np.arange(self.count) + 0.5) * self.cell - self.half
+        return np.stack(np.meshgrid(*[axis] * self.dimension, indexing="ij"), axis=-1).reshape(
+            -1, self.dimension
+        )
+
+    @cached_property
+    def outside(self) -> BoolArray:
+        """Which cells lie outside of the ball, shape (N,)."""
+        return np.asarray(np.linalg.norm(self.centres, axis=1) > self.radius)
+
+    def index(self, points: FloatArray) -> IntArray:
+        """Number of the cell that holds each point, shape (..., D): shape (...); -1 outside of the
+        cube.
+        """
+        place = np.floor((points + self.half) / self.cell).astype(np.intp)
+        inside = ((place >= 0) & (place < self.count)).all(axis=-1)
+        strides = self.count ** np.arange(self.dimension - 1, -1, -1)
+        return np.asarray(np.where(inside, place @ strides, -1))
+
+    def beside(self, cells: IntArray, steps: IntArray) -> IntArray:
+        """Numbers of the cells that are `steps`, shape (K, D), from others, (n,): shape (n, K); the
+        number of cells beyond the cube.
+        """
+        place = np.stack(np.unravel_index(cells, self.shape), axis=-1)
+        strides = self.count ** np.arange(self.dimension - 1, -1, -1)
+        found = cells[:, None] + steps @ strides
+        far = int(np.abs(steps).max(initial=0))
+        if place.min(initial=far) >= far and place.max(initial=0) < self.count - far:
+            return np.asarray(found)
+        place = place[:, None] + steps
+        inside = ((place >= 0) & (place < self.count)).all(axis=-1)
+        return np.asarray(np.where(inside, found, self.count**self.dimension))
+
+    def through(self, origin: FloatArray, direction: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """How far from one origin (D,) rays (B, D) enter the ball and leave it, (B,) each; the
+        second one is -1 where the ball is missed.
+        """
+        along = -(direction @ origin)
+        square = along**2 - origin @ origin + self.radius**2
+        half = np.sqrt(np.maximum(square, 0.0))
+        return np.maximum(along - half, 0.0), np.where(square > 0.0, along + half, -1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Merged:
+    """Hits of one cell whose beams come from the same side, as one: a bounded number of them,
+    whatever was added.
+    """
+
+    key: IntArray  #: cell and side of each, rising, shape (n,).
+    points: FloatArray  #: weighted sum of the points, shape (n, D).
+    beams: FloatArray  #: weighted sum of the directions of the beams, shape (n, D).
+    weight: FloatArray  #: sum of 1/σ², shape (n,).
+    number: FloatArray  #: of hits in each, shape (n,).
+
+    @classmethod
+    def none(cls, dimension: int) -> Merged:
+        """No hit."""
+        return cls(
+            np.empty(0, np.intp),
+            np.empty((0, dimension)),
+            np.empty((0, dimension)),
+            np.empty(0),
+            np.empty(0),
+        )
+
+    @classmethod
+    def of_state(cls, state: Mapping[str, NDArray[Any]], lattice: Lattice) -> Merged:
+        """That of a :attr:`state`.
+
+        Raises:
+            MeasurementError: it is no such state.
+        """
+        key, dimension = saved_array(state, "hit_cells", None, dtype=np.intp, least=0), lattice.dimension
+        points, beams = (saved_array(state, name, len(key), dimension) for name in _OF_HITS[1:3])
+        weight, number = (saved_array(state, name, len(key), least=0.0) for name in _OF_HITS[3:])
+        if len(key) and ((np.diff(key) <= 0).any() or key[-1] >> dimension >= lattice.count**dimension):
+            raise MeasurementError("hit_cells: must rise, and be cells of the lattice")
+        if not (weight > 0.0).all():
+            raise MeasurementError("hit_weight: must be > 0")
+        return cls(key, points, beams, weight, number)
+
+    @property
+    def state(self) -> dict[str, NDArray[Any]]:
+        """All of it, as arrays by name."""
+        columns = (self.key, self.points, self.beams, self.weight, self.number)
+        return dict(zip(_OF_HITS, columns, strict=True))
+
+    def by(self, key: IntArray) -> Merged:
+        """The same merged by other keys, shape (n,)."""
+        order = np.argsort(key, kind="stable")
+        start = np.flatnonzero(np.diff(key[order], prepend=np.intp(-1)))
+        if not len(key):
+            return self
+        summed = (
+            np.add.reduceat(one[order], start)
+            for one in (self.points, self.beams, self.weight, self.number)
+        )
+        return Merged(key[order][start], *summed)
+
+    def adding(self, hits: Hits, lattice: Lattice) -> Merged:
+        """The table with more hits."""
+        beam = hits.points - hits.origin
+        beam = beam / np.maximum(np.linalg.norm(beam, axis=1), np.finfo(float).tiny)[:, None]
+        weight = 1.0 / hits.sigma**2
+        cell = lattice.index(hits.points)
+        side = (beam > 0.0) @ (1 << np.arange(lattice.dimension))
+        rows = (weight[:, None] * hits.points, weight[:, None] * beam, weight, np.ones(len(hits)))
+        key, kept = (cell << lattice.dimension) + side, cell >= 0
+        before, key = (self.points, self.beams, self.weight, self.number), key[kept]
+        both = (np.concatenate([one, more[kept]]) for one, more in zip(before, rows, strict=True))
+        key = np.concatenate([self.key, key])
+        return Merged(key, *both).by(key)
+
+    @cached_property
+    def mean(self) -> FloatArray:
+        """Where they are, shape (n, D), metres."""
+        return np.asarray(self.points / self.weight[:, None])
+
+    @cached_property
+    def direction(self) -> FloatArray:
+        """Mean direction of the beams, shape (n, D)."""
+        return np.asarray(
+            self.beams
+            / np.maximum(np.linalg.norm(self.beams, axis=1), np.finfo(float).tiny)[:, None]
+        )
+
+    @property
+    def sigma(self) -> FloatArray:
+        """Standard deviation of each along the beam, shape (n,), metres."""
+        return np.asarray(1.0 / np.sqrt(self.weight))
+
+    def coarser(self, lattice: Lattice, side: float) -> Merged:
+        """Merged in cells of this `side`, metres, by the direction of the beams."""
+        place = np.floor((self.mean + lattice.half) / side).astype(np.intp)
+        most = int(2.0 * lattice.half / side) + 2
+        cell = place @ (most ** np.arange(lattice.dimension))
+        return self.by((cell << lattice.dimension) + self.key % (1 << lattice.dimension))
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What is known of each cell, and the merged hits. Immutable."""
+
+    lattice: Lattice
+    state: NDArray[np.uint8]  #: :data:`UNKNOWN`, :data:`FREE` or :data:`HIT`, shape (N,).
+    hits: Merged
+
+    @classmethod
+    def blank(cls, lattice: Lattice) -> Cells:
+        """Nothing is known but that the object lies in the ball."""
+        return cls(
+            lattice, np.where(lattice.outside, FREE, UNKNOWN), Merged.none(lattice.dimension)
+        )
+
+    @cached_property
+    def sure(self) -> IntArray:
+        """Cells in which something was hit with a deviation of half a cell at most: noise moves
+        others aside.
+        """
+        exact = np.sqrt(self.hits.number / self.hits.weight) <= _SURE * self.lattice.cell
+        return np.unique(self.hits.key[exact] >> self.lattice.dimension)
+
+    def adding(self, hits: Hits, free: Iterable[FreeRays] = ()) -> Cells:
+        """With more hits, and with rays on which there is no surface, those of the hits among them.
+
+        A cell that was hit stays so, whatever passes through it; a ray ends a cell before its hit.
+
+        Raises:
+            MeasurementError: a hit is of another dimension, not finite, or has no positive
+                deviation; or there are rays of other hits.
+        """
+        if hits.points.shape[1:] != (self.lattice.dimension,):
+            raise MeasurementError(
+                f"hits are of shape {hits.points.shape}, must be (n, {self.lattice.dimension})"
+            )
+        finite = np.isfinite(hits.points).all() and np.isfinite(hits.origin).all()
+        if not (finite and (hits.sigma > 0.0).all()):
+            raise MeasurementError("a hit is not finite, or its deviation is not positive")
+        state = self.state.copy()
+        for rays in _until_hits(hits, list(free), self.lattice.cell):
+            passed = crossed(self.lattice, rays)
+            state[passed[state[passed] == UNKNOWN]] = FREE
+        met = self.lattice.index(hits.points)
+        state[met[met >= 0]] = HIT
+        return replace(self, state=state, hits=self.hits.adding(hits, self.lattice))
+
+
+def _until_hits(hits: Hits, free: Sequence[FreeRays], margin: float) -> Iterator[FreeRays]:
+    """Rays, those of hits up to a `margin` (metres) before their hit at most."""
+    number = np.cumsum([int(rays.of_hit.sum()) for rays in free])
+    if len(free) and number[-1] != len(hits):
+        raise MeasurementError(f"there are rays of {number[-1]} hits, must be of {len(hits)}")
+    reach = np.linalg.norm(hits.points - hits.origin, axis=1) - margin
+    for rays, before in zip(free, np.split(reach, number), strict=False):
+        length = rays.length.copy()
+        length[rays.of_hit] = np.minimum(length[rays.of_hit], before)
+        yield replace(rays, length=length)
+
+
+def crossed(lattice: Lattice, rays: FreeRays) -> IntArray:
+    """Numbers of the cells that rays go through, each once."""
+    start, end = lattice.through(rays.origin, rays.direction)
+    end = np.minimum(end, rays.length)
+    live = np.flatnonzero(end > start)
+    found = np.zeros(len(lattice.centres), dtype=bool)
+    way = start[live]
+    while len(live):
+        cell = lattice.index(rays.origin + way[:, None] * rays.direction[live])
+        found[cell[cell >= 0]] = True
+        way = way + STRIDE * lattice.cell
+        going = way < end[live]
+        live, way = live[going], way[going]
+    return np.flatnonzero(found)

@@ -1,0 +1,258 @@
+r"""Samples of an implicit surface: φ(x) < 0 inside, a Gaussian process conditioned on hits and on
+free space.
+
+.. math:: φ(x) = s\,(|x|/R - r_0) + \mathrm{GP}(0, k), \qquad k = \sum_i k_i + c^2
+
+with Matérn terms :math:`k_i`, in units of the radius R of the ball. Samples are conditioned
+pathwise (Matheron's rule;
+Wilson et al. 2020): :math:`φ_s = f_s + k(·, X)(K + Σ)^{-1}(y - f_s(X) - ε_s)` with prior draws
+:math:`f_s` made by FFT on the torus of a coarse lattice, so that one Cholesky factor serves all
+samples.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+import numpy as np
+from scipy import ndimage
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csr_matrix
+from scipy.spatial.distance import cdist
+
+from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.volume.grid import FREE, HIT, Cells, Lattice
+
+# By what cells grow in which hits are merged, as long as there are too many of them.
+_WIDER = 1.2
+
+
+@dataclass(frozen=True)
+class MaternTerm:
+    r"""Matérn covariance with ν = 3/2 or 5/2 of points at a distance r, in radii."""
+
+    std: float  #: standard deviation, radii.
+    length: float  #: length scale, radii.
+    rough: bool = False  #: ν = 3/2, in place of 5/2.
+
+    def __call__(self, distance: FloatArray) -> FloatArray:
+        """Covariance, radii², at each `distance`, in its precision."""
+        scaled = distance * distance.dtype.type(math.sqrt(3.0 if self.rough else 5.0) / self.length)
+        bracket = 1.0 + scaled if self.rough else 1.0 + scaled * (1.0 + scaled / 3.0)
+        return np.asarray(np.exp(-scaled) * bracket * distance.dtype.type(self.std**2))
+
+
+@dataclass(frozen=True)
+class ImplicitPrior:
+    """What is believed of φ before any measurement, in units of the radius of the ball."""
+
+    terms: tuple[MaternTerm, ...] = (MaternTerm(0.3, 0.7), MaternTerm(0.06, 0.22, rough=True))
+    constant: float = 0.2  #: standard deviation of the constant c.
+    slope: float = 0.8  #: s.
+    middle: float = 0.45  #: r_0.
+
+    def mean(self, points: FloatArray) -> FloatArray:
+        """Of φ at points (n, D), in radii."""
+        return np.asarray(self.slope * (np.linalg.norm(points, axis=-1) - self.middle))
+
+    def stationary(self, distance: FloatArray) -> FloatArray:
+        """Covariance without the constant at each distance, in radii."""
+        total = self.terms[0](distance)
+        for term in self.terms[1:]:
+            total += term(distance)
+        return total
+
+    def covariance(self, one: FloatArray, other: FloatArray, kind: type = float) -> FloatArray:
+        """Between points (n, D) and (m, D), in radii: shape (n, m), in the precision of the
+        `kind`.
+        """
+        total = self.stationary(cdist(one, other).astype(kind))
+        total += total.dtype.type(self.constant**2)
+        return total
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How hits and free space become observations of φ, in units of the radius of the ball."""
+
+    #: hits are merged in cells of this side, or of a larger one while there are more than `most`.
+    side: float = 0.06
+    most: int = 700  #: of merged hits, and of free points.
+    hit_std: float = 0.015  #: of φ at a hit, beside the noise of the range.
+    behind: float = 0.06  #: how far behind a hit the object goes on.
+    inside: float = -0.04  #: φ there.
+    inside_std: float = 0.03
+    band: float = 0.3  #: free points count up to this distance from what is not known to be free.
+    apart: float = 0.09  #: distance of free points from each other.
+    widest: float = 0.4  #: greatest width of the interval that holds φ at a free point.
+    free_std: float = 0.02  #: added to the deviation of a free point.
+
+
+@dataclass(frozen=True, eq=False)
+class Observations:
+    """Noisy values of φ, in units of the radius of the ball."""
+
+    points: FloatArray  #: shape (n, D).
+    values: FloatArray  #: shape (n,).
+    std: FloatArray  #: shape (n,), positive.
+
+
+def observations(cells: Cells, reading: Reading) -> Observations:
+    r"""What hits and free space say of φ.
+
+    At a free point it lies between the distance to the nearest cell that is not known to be free
+    and that to the
+    nearest hit: the midpoint, with the width of the interval over :math:`\sqrt{12}` as deviation.
+    """
+    lattice, radius, side = cells.lattice, cells.lattice.radius, reading.side
+    hits = cells.hits.coarser(lattice, side * radius)
+    while len(hits.key) > reading.most:
+        side *= _WIDER
+        hits = cells.hits.coarser(lattice, side * radius)
+    place, noise = hits.mean / radius, hits.sigma / radius
+    behind = place + reading.behind * hits.direction
+    there = lattice.index(behind * radius)
+    kept = (there >= 0) & (cells.state[there] != FREE)
+    points, low, high = free_interval(cells, reading)
+    return Observations(
+        np.concatenate([place, behind[kept], points]),
+        np.concatenate(
+            [np.zeros(len(place)), np.full(kept.sum(), reading.inside), 0.5 * (low + high)]
+        ),
+        np.concatenate(
+            [
+                np.hypot(reading.hit_std, noise),
+                np.hypot(reading.inside_std, noise[kept]),
+                (high - low) / math.sqrt(12.0) + reading.free_std,
+            ]
+        ),
+    )
+
+
+def free_interval(cells: Cells, reading: Reading) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Free points (n, D) near what is not known to be free, and the bounds of φ there, shape (n,)
+    each, in radii.
+    """
+    lattice, state = cells.lattice, cells.state.reshape(cells.lattice.shape)
+    side = lattice.cell / lattice.radius
+    step = max(1, round(reading.apart / side))
+    chosen = (slice(step // 2, None, step),) * lattice.dimension
+    near = (
+        np.full(state.shape, np.inf)
+        if (state == FREE).all()
+        else ndimage.distance_transform_edt(state == FREE)
+    )
+    near = (near[chosen] - 0.5).reshape(-1) * side
+    hit = np.full(state.shape, np.inf)
+    if (state == HIT).any():
+        hit = ndimage.distance_transform_edt(state != HIT)
+    hit = hit[chosen].reshape(-1) * side
+    points = (
+        lattice.centres.reshape(*lattice.shape, -1)[chosen].reshape(-1, lattice.dimension)
+        / lattice.radius
+    )
+    kept = np.flatnonzero((near > 0.0) & (near < reading.band))
+    if len(kept) > reading.most:
+        kept = np.sort(np.random.default_rng(0).choice(kept, reading.most, replace=False))
+    low = near[kept]
+    return points[kept], low, np.minimum(np.maximum(hit[kept], low), low + reading.widest)
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """φ given observations, sampled on a coarse lattice."""
+
+    prior: ImplicitPrior
+    coarse: Lattice
+    given: Observations
+    _factor: list[tuple[FloatArray, bool]] = field(default_factory=list, init=False)
+
+    def samples(self, count: int, seed: int, where: BoolArray) -> FloatArray:
+        """Draw φ at the coarse cells `where`, shape (N,), it is needed: shape (count, N), in radii;
+        +inf elsewhere.
+        """
+        given, radius = self.given, self.coarse.radius
+        drawn, constant = prior_draws(self.prior, self.coarse, count, seed)
+        noise = (
+            np.random.default_rng([seed, 1]).standard_normal((count, len(given.points))) * given.std
+        )
+        at = (interpolation(self.coarse, given.points * radius) @ drawn.reshape(count, -1).T).T
+        rest = given.values - self.prior.mean(given.points) - at - constant[:, None] - noise
+        weight = self.solved(rest.T)
+        places = self.coarse.centres[where] / radius
+        found = np.full((count, len(where)), np.inf, dtype=np.float32)
+        kernel = self.prior.covariance(places, given.points, np.float32)
+        update = (kernel @ weight.astype(np.float32)).T
+        level = self.prior.mean(places) + constant[:, None]
+        found[:, where] = drawn.reshape(count, -1)[:, where] + level + update
+        return found
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        """Of the observations in the mean, shape (n,)."""
+        return self.solved(self.given.values - self.prior.mean(self.given.points))
+
+    def mean(self, points: FloatArray) -> FloatArray:
+        """Mean of φ at points (n, D), metres: shape (n,), in radii."""
+        places = points / self.coarse.radius
+        kernel = self.prior.covariance(places, self.given.points)
+        return np.asarray(self.prior.mean(places) + kernel @ self._weights)
+
+    def std(self, points: FloatArray) -> FloatArray:
+        """Standard deviation of φ at points (n, D), metres: shape (n,), in radii."""
+        kernel = self.prior.covariance(points / self.coarse.radius, self.given.points)
+        own = float(self.prior.stationary(np.zeros(1))[0]) + self.prior.constant**2
+        variance = own - (kernel * self.solved(kernel.T).T).sum(axis=1)
+        return np.sqrt(np.maximum(variance, 0.0))
+
+    def solved(self, right: FloatArray) -> FloatArray:
+        """Solve with the covariance of the observations, shape (n, n)."""
+        if not self._factor:
+            total = self.prior.covariance(self.given.points, self.given.points)
+            total[np.diag_indices_from(total)] += self.given.std**2
+            self._factor.append(cho_factor(total, lower=True, overwrite_a=True, check_finite=False))
+        return np.asarray(cho_solve(self._factor[0], right, check_finite=False))
+
+
+def interpolation(lattice: Lattice, points: FloatArray) -> csr_matrix:
+    """Multilinear interpolation of values over the N cells at points (n, D), metres: shape (n, N),
+    single precision.
+    """
+    place = np.clip((points + lattice.half) / lattice.cell - 0.5, 0.0, lattice.count - 1.0)
+    low = np.minimum(place.astype(np.intp), lattice.count - 2)
+    part = (place - low)[:, None]
+    ends = np.array(list(itertools.product((0, 1), repeat=lattice.dimension)))
+    weight = np.where(ends, part, 1.0 - part).prod(axis=2).astype(np.float32)
+    strides = lattice.count ** np.arange(lattice.dimension - 1, -1, -1)
+    cell = (low @ strides)[:, None] + ends @ strides
+    rows = np.arange(len(points) + 1) * len(ends)
+    shape = (len(points), lattice.count**lattice.dimension)
+    return csr_matrix((weight.reshape(-1), cell.reshape(-1), rows), shape=shape)
+
+
+@lru_cache(maxsize=4)
+def prior_draws(
+    prior: ImplicitPrior, coarse: Lattice, count: int, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """Draws of the stationary part on the coarse cells, shape (count, ...), and of the constant,
+    (count,); in radii.
+
+    By circulant embedding on a torus of twice the side: eigenvalues below 0, which are tiny, count
+    as 0.
+    """
+    size = 2 * coarse.count
+    away = np.minimum(np.arange(size), size - np.arange(size)) * coarse.cell / coarse.radius
+    axes: Sequence[FloatArray] = np.meshgrid(*[away] * coarse.dimension, indexing="ij")
+    distance = np.sqrt(sum((axis**2 for axis in axes), start=np.zeros((size,) * coarse.dimension)))
+    power = np.maximum(np.fft.rfftn(prior.stationary(distance)).real, 0.0)
+    rng, kept = np.random.default_rng([seed, 0]), (slice(coarse.count),) * coarse.dimension
+    axis = tuple(range(coarse.dimension))
+    drawn = np.empty((count, *coarse.shape), dtype=np.float32)
+    for one in drawn:
+        white = np.fft.rfftn(rng.standard_normal(distance.shape))
+        one[:] = np.fft.irfftn(np.sqrt(power) * white, s=distance.shape, axes=axis)[kept]
+    return drawn, prior.constant * rng.standard_normal(count)

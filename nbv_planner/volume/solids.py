@@ -1,0 +1,316 @@
+"""Solids on a lattice, S of them as the bits of words: their surface elements, and what of them
+poses see.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+from scipy.sparse import csr_matrix
+
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray
+from nbv_planner.surface.seam import Hypotheses
+from nbv_planner.volume.grid import FREE, HIT, STRIDE, Cells, Lattice
+from nbv_planner.volume.implicit import interpolation
+from nbv_planner.world.pose import Poses
+from nbv_planner.world.scene import Scene
+
+Words = NDArray[np.uint64]
+_WORD = 64
+# Beams are so many cells apart at most where they end.
+_APART = 0.5
+# Least cosine between a beam and the normal at which an element counts as seen; normals of cells
+# are rough.
+_GRAZING = 0.1
+# Width of the smoothing from which normals are taken, and how far it goes, cells.
+_SMOOTH, _STENCIL = 1.2, 3
+# Poses that are looked from at a time, and whose beams are kept.
+_AT_A_TIME, _KEPT = 128, 2048
+
+
+@dataclass(frozen=True, eq=False)
+class CellHypotheses(Hypotheses):
+    """Surface elements that are cells of solids; those that fill up the table have no size and
+    count as seen.
+    """
+
+    lattice: Lattice
+    cell: IntArray  #: number of the cell of each element, shape (S, M).
+    words: Words  #: which cells belong to each solid, as bits; shape (W, N).
+    _near: dict[float, list[csr_matrix]] = field(default_factory=dict, init=False)
+
+    def reached(self, visible: BoolArray, tau: float) -> BoolArray:
+        """See :class:`~nbv_planner.surface.seam.Hypotheses`; neighbours are looked for once."""
+        if tau not in self._near:
+            self._near[tau] = list(self._neighbours(tau))
+        found = [
+            (near @ seen.T.astype(np.float32)).T > 0.0
+            for near, seen in zip(self._near[tau], visible, strict=True)
+        ]
+        return np.stack(found)
+
+    def _neighbours(self, tau: float) -> Iterator[csr_matrix]:
+        """1 where an element lies within `tau` (metres) of another one, by shape (M, M)."""
+        lattice, most = self.lattice, self.cell.shape[1]
+        away = stencil(lattice.dimension, int(tau / lattice.cell))
+        away = away[np.linalg.norm(away, axis=1) * lattice.cell <= tau]
+        number = np.full(len(lattice.centres) + 1, most)
+        for cell, size in zip(self.cell, self.size, strict=True):
+            real = np.flatnonzero(size)
+            number[cell[real]] = real
+            near = number[lattice.beside(cell[real], away)]
+            number[cell[real]] = most
+            there = near < most
+            rows = np.zeros(most + 1, dtype=np.intp)
+            rows[real + 1] = there.sum(axis=1)
+            ones = np.ones(there.sum(), dtype=np.float32)
+            yield csr_matrix((ones, near[there], np.cumsum(rows)), shape=(most, most))
+
+
+def words_of(solids: BoolArray) -> Words:
+    """Solids, shape (S, N), as bits of words, shape (W, N)."""
+    words = np.zeros((-(-len(solids) // _WORD), solids.shape[1]), dtype=np.uint64)
+    for solid, inside in enumerate(solids):
+        words[solid // _WORD] |= inside.astype(np.uint64) << np.uint64(solid % _WORD)
+    return words
+
+
+@lru_cache(maxsize=16)
+def stencil(dimension: int, radius: int) -> IntArray:
+    """Steps from a cell to those up to `radius` cells away along each axis, shape (K, D)."""
+    axis = np.arange(-radius, radius + 1)
+    grid = np.meshgrid(*[axis] * dimension, indexing="ij")
+    return np.stack(grid, axis=-1).reshape(-1, dimension)
+
+
+def solids_of(cells: Cells, coarse: Lattice, fields: FloatArray) -> BoolArray:
+    """Solids of samples of φ at the coarse cells, shape (S, n): shape (S, N).
+
+    A cell belongs to one where φ < 0, and where it was hit for :attr:`~.Cells.sure`; never where it
+    is free. Parts without a hit are left out, and voids without a free cell are filled: nobody
+    could look into them.
+    """
+    lattice, hit, sure = cells.lattice, cells.state == HIT, cells.sure
+    free = cells.state == FREE
+    asked = np.flatnonzero(cells.state != FREE)
+    found = np.zeros((len(fields), len(hit)), dtype=bool)
+    negative = interpolation(coarse, lattice.centres[asked]) @ fields.T < 0.0
+    for solid, inside in zip(found, negative.T, strict=True):
+        solid[asked] = inside
+        solid[sure] = True
+        solid &= _with_any(solid, hit, lattice.shape)
+        solid |= ~_with_any(~solid, free, lattice.shape)
+    return found
+
+
+def _with_any(cells: BoolArray, wanted: BoolArray, shape: tuple[int, ...]) -> BoolArray:
+    """Those of the `cells` whose connected part holds one that is `wanted`, shape (N,)."""
+    part, number = ndimage.label(cells.reshape(shape))
+    kept = np.zeros(number + 1, dtype=bool)
+    kept[part.reshape(-1)[wanted & cells]] = True
+    return np.asarray(kept[part.reshape(-1)])
+
+
+def needed(cells: Cells, coarse: Lattice) -> BoolArray:
+    """At which coarse cells φ is needed to tell what is solid, shape (n,): those beside a cell that
+    is not free.
+    """
+    asked = np.zeros(coarse.shape, dtype=bool)
+    place = coarse.index(cells.lattice.centres[cells.state != FREE])
+    asked.reshape(-1)[place] = True
+    near = ndimage.binary_dilation(asked, np.ones((3,) * coarse.dimension))
+    return np.asarray(near).reshape(-1)
+
+
+def elements(lattice: Lattice, solids: BoolArray, most: int, seed: int) -> CellHypotheses:
+    """Surface elements of solids, shape (S, N): their cells with a neighbour across a side that is
+    not solid.
+
+    Of more than `most` some are drawn, which stand for all. Each counts for its part of the area:
+    for a plane of unit normal n, a cell does for :math:`a^{D-1} / max_i |n_i|` of its side a.
+    """
+    words = words_of(solids)
+    found = [
+        _boundary(lattice, solid, most, np.random.default_rng([seed, 2, n]))
+        for n, solid in enumerate(solids)
+    ]
+    number = max((len(cell) for cell, _, _ in found), default=0)
+    cell = np.zeros((len(found), number), dtype=np.intp)
+    normals, size = np.zeros((*cell.shape, lattice.dimension)), np.zeros(cell.shape)
+    normals[..., 0] = 1.0
+    for row, (one, normal, area) in enumerate(found):
+        cell[row, : len(one)], normals[row, : len(one)] = one, normal
+        size[row, : len(one)] = area
+        cell[row, len(one) :] = one[0] if len(one) else 0
+    points, seen = lattice.centres[cell], np.zeros(cell.shape)
+    return CellHypotheses(points, normals, size, seen, lattice, cell, words)
+
+
+def _boundary(
+    lattice: Lattice, solid: BoolArray, most: int, rng: np.random.Generator
+) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Cells at the boundary, their normals and areas."""
+    body, dimension = np.append(solid, False), lattice.dimension
+    inside = np.flatnonzero(solid)
+    across = np.concatenate([np.eye(dimension, dtype=int), -np.eye(dimension, dtype=int)])
+    cell = inside[~body[lattice.beside(inside, across)].all(axis=1)]
+    whole = len(cell)
+    if whole > most:
+        cell = np.sort(rng.choice(cell, most, replace=False))
+    steps = stencil(dimension, _STENCIL)
+    weight = np.exp(-0.5 * (steps**2).sum(axis=1) / _SMOOTH**2)[:, None] * steps
+    slope = -(body[lattice.beside(cell, steps)].astype(np.float32) @ weight.astype(np.float32))
+    length = np.linalg.norm(slope, axis=1, keepdims=True)
+    steep = length > 1e-6
+    normal = np.where(steep, slope / np.maximum(length, 1e-6), np.eye(dimension)[0])
+    part = np.maximum(np.abs(normal).max(axis=1, initial=0.0), 1e-6)
+    return cell, normal, lattice.cell ** (dimension - 1) / part * (whole / max(len(cell), 1))
+
+
+@dataclass(eq=False)
+class Sight:
+    """What poses see of solids; the cells that the beams of the newest poses go through are kept."""
+
+    lattice: Lattice
+    _known: dict[object, tuple[NDArray[np.int32], BoolArray]] = field(default_factory=dict)
+
+    def visible(self, drawn: CellHypotheses, poses: Poses, scene: Scene) -> BoolArray:
+        """Which elements, or cells beside them, are the first that some beam of each view meets, at
+        no grazing angle, shape (S, V, M).
+
+        A wall at a flat angle is a staircase of cells: those behind a step would be missed by
+        themselves.
+        """
+        number, most = drawn.cell.shape
+        found = np.zeros((number, len(poses), most), dtype=bool)
+        which, place = np.unique(drawn.cell, return_inverse=True)
+        place = place.reshape(drawn.cell.shape)
+        cross = np.eye(self.lattice.dimension, dtype=int)
+        around = self.lattice.beside(which, np.concatenate([cross, -cross]))
+        for begin in range(0, len(poses), _AT_A_TIME):
+            part = slice(begin, begin + _AT_A_TIME)
+            cells, beyond = self._looked(poses.chosen(part), scene)
+            beyond = beyond[:, which]
+            for index, word in enumerate(drawn.words):
+                first = _first_met(cells, np.append(word, np.uint64(0)))
+                seen = first[:, which]
+                for beside in around.T:
+                    seen |= first[:, beside]
+                seen[beyond] = 0
+                rows = slice(index * _WORD, (index + 1) * _WORD)
+                bits = np.arange(len(place[rows]), dtype=np.uint64)[:, None]
+                met = (seen[:, place[rows]] >> bits) & np.uint64(1)
+                found[rows, part] = met.astype(bool).swapaxes(0, 1)
+        return _facing(drawn, poses, found)
+
+    def _looked(self, poses: Poses, scene: Scene) -> tuple[NDArray[np.int32], BoolArray]:
+        """The cells that beams go through from the camera on, shape (T, V, B), the number of cells
+        for none; and which cells are out of the field or range, shape (V, N).
+        """
+        each = [
+            self._one(position, rotation, scene)
+            for position, rotation in zip(poses.position, poses.rotation, strict=True)
+        ]
+        long, wide = (max(cells.shape[axis] for cells, _ in each) for axis in (0, 1))
+        every = np.full((long, len(each), wide), len(self.lattice.centres), dtype=np.int32)
+        for view, (cells, _) in enumerate(each):
+            every[: cells.shape[0], view, : cells.shape[1]] = cells
+        return every, np.stack([beyond for _, beyond in each])
+
+    def _one(
+        self, position: FloatArray, rotation: FloatArray, scene: Scene
+    ) -> tuple[NDArray[np.int32], BoolArray]:
+        """Those of one pose, with beams at most half a cell apart where range or ball ends."""
+        key = (scene, position.tobytes(), rotation.tobytes())
+        if key not in self._known:
+            if len(self._known) >= _KEPT:
+                del self._known[next(iter(self._known))]
+            beyond = ~_in_field((self.lattice.centres - position) @ rotation, scene)
+            self._known[key] = self._through(position, rotation, scene), beyond
+        return self._known[key]
+
+    def _through(
+        self, position: FloatArray, rotation: FloatArray, scene: Scene
+    ) -> NDArray[np.int32]:
+        lattice, nowhere = self.lattice, len(self.lattice.centres)
+        reach = min(scene.sensor.range_max, lattice.radius + float(np.linalg.norm(position)))
+        local = _directions(lattice.dimension, scene, _APART * lattice.cell / reach)
+        direction = local @ rotation.T
+        start, end = lattice.through(position, direction)
+        end = np.minimum(end, scene.sensor.range_max)
+        steps = np.arange(start.min(), max(end.max(), 0.0), STRIDE * lattice.cell)[:, None]
+        cell = lattice.index(position + steps[..., None] * direction)
+        cell = np.where((steps >= start) & (steps <= end) & (cell >= 0), cell, nowhere)
+        new = cell != nowhere
+        new[1:] &= cell[1:] != cell[:-1]
+        order = np.argsort(~new, axis=0, kind="stable")[: int(new.sum(axis=0).max(initial=0))]
+        packed = np.take_along_axis(np.where(new, cell, nowhere), order, axis=0)
+        return packed.astype(np.int32)
+
+
+def _first_met(cells: NDArray[np.int32], words: Words) -> Words:
+    """Of which solids, `words` of shape (N + 1,), each cell is the first one that a beam of a view
+    meets, for cells of shape (T, V, B): shape (V, N + 1).
+    """
+    _, views, beams = cells.shape
+    before = np.zeros((views, beams), dtype=np.uint64)
+    row = np.repeat(np.arange(views) * len(words), beams)
+    place, bits = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.uint64)]
+    for step in cells:
+        met = words[step]
+        new = (met & ~before).reshape(-1)
+        before |= met
+        some = np.flatnonzero(new)
+        place.append(row[some] + step.reshape(-1)[some])
+        bits.append(new[some])
+    seen = np.zeros(views * len(words), dtype=np.uint64)
+    cell = np.concatenate(place)
+    if len(cell):
+        order = np.argsort(cell, kind="stable")
+        start = np.flatnonzero(np.diff(cell[order], prepend=-1))
+        seen[cell[order][start]] = np.bitwise_or.reduceat(np.concatenate(bits)[order], start)
+    return seen.reshape(views, -1)
+
+
+def _facing(drawn: Hypotheses, poses: Poses, found: BoolArray) -> BoolArray:
+    """Those of the elements `found`, shape (S, V, M), that each pose meets at no grazing angle."""
+    solid, view, element = np.nonzero(found)
+    beam = poses.position[view] - drawn.points[solid, element]
+    ahead = np.einsum("nd,nd->n", beam, drawn.normals[solid, element])
+    square = np.einsum("nd,nd->n", beam, beam)
+    facing = (ahead > 0.0) & (ahead**2 > _GRAZING**2 * square)
+    found[solid, view, element] = facing
+    return found
+
+
+def _directions(dimension: int, scene: Scene, step: float) -> FloatArray:
+    """Directions of beams in the frame of the camera, `step` (radians) apart at most, shape (B, D).
+
+    In space the field is the cone about the line of sight, in the plane that between the bearings
+    of the sensor.
+    """
+    low, high = scene.sensor.bearing_min, scene.sensor.bearing_max
+    if dimension == 2:
+        bearing = np.linspace(low, high, max(2, math.ceil((high - low) / step) + 1))
+        return np.stack([np.cos(bearing), np.sin(bearing)], axis=1)
+    half = scene.half_field
+    axis = np.linspace(-half, half, max(2, math.ceil(2.0 * half / step) + 1))
+    aside, up = (one.reshape(-1) for one in np.meshgrid(axis, axis, indexing="ij"))
+    off = np.hypot(aside, up)
+    aside, up, off = (one[off <= half] for one in (aside, up, off))
+    return np.stack([np.cos(off), np.sinc(off / np.pi) * aside, np.sinc(off / np.pi) * up], axis=1)
+
+
+def _in_field(local: FloatArray, scene: Scene) -> BoolArray:
+    """Whether points in the frame of the camera, shape (n, D), lie in its field of view and range."""
+    distance = np.linalg.norm(local, axis=1)
+    if local.shape[1] == 2:
+        return scene.in_cone(np.arctan2(local[:, 1], local[:, 0]), distance)
+    off = np.arctan2(np.linalg.norm(local[:, 1:], axis=1), local[:, 0])
+    return np.asarray((off <= scene.half_field) & (distance <= scene.sensor.range_max))

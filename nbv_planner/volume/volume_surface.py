@@ -1,0 +1,325 @@
+"""The implicit surface as a member behind the seam: see :mod:`nbv_planner.surface.seam`."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from nbv_planner.errors import MeasurementError, SettingError
+from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, cartesian_to_polar
+from nbv_planner.gp.posterior import saved_array
+from nbv_planner.surface.checks import Check
+from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget
+from nbv_planner.surface.seam import Hits, Hypotheses
+from nbv_planner.volume.grid import FREE, HIT, Cells, Lattice, Merged
+from nbv_planner.volume.implicit import ImplicitPrior, Posterior, Reading, observations
+from nbv_planner.volume.solids import CellHypotheses, Sight, elements, needed, solids_of
+from nbv_planner.world.ground.zones import Ground
+from nbv_planner.world.pose import Poses
+from nbv_planner.world.scan import FreeRays
+from nbv_planner.world.scene import Scene
+
+_CELLS, _COARSE = {2: 128, 3: 48}, {2: 64, 3: 32}
+# Sectors of the outline that a robot keeps off, and directions in which a cell counts.
+_SECTORS, _ASIDE = 180, 17
+# What is drawn to tell what the object may occupy.
+_OCCUPYING, _SEED = 32, 0
+
+
+@dataclass(frozen=True)
+class VolumeForm:
+    """What the implicit surface is made of, and how finely.
+
+    Raises:
+        SettingError: there is no such lattice.
+    """
+
+    dimension: int = 2  #: D, 2 or 3.
+    radius: float = 8.0  #: of the ball about the origin that holds the object, metres.
+    prior: ImplicitPrior = field(default_factory=ImplicitPrior)
+    reading: Reading = field(default_factory=Reading)
+    most: int = 1500  #: elements of a hypothesis.
+
+    @cached_property
+    def lattice(self) -> Lattice:
+        """Of the cells."""
+        return Lattice.around(self.dimension, _CELLS.get(self.dimension, 0), self.radius)
+
+    @cached_property
+    def coarse(self) -> Lattice:
+        """Of the samples of φ."""
+        return Lattice.around(self.dimension, _COARSE[self.dimension], self.radius)
+
+
+@dataclass(frozen=True, eq=False)
+class VolumeSurface:
+    """What was measured, and the objects that there may be; immutable, and all that a mapper
+    publishes.
+    """
+
+    form: VolumeForm
+    cells: Cells
+    sight: Sight
+    count: int = 0  #: number of measurements.
+    checks: Sequence[Check] = ()
+
+    @classmethod
+    def blank(cls, form: VolumeForm) -> VolumeSurface:
+        """Nothing has been measured."""
+        return cls(form, Cells.blank(form.lattice), Sight(form.lattice))
+
+    @property
+    def by_noise(self) -> VolumeSurface:
+        """The same: errors common to views are not modelled."""
+        return self
+
+    @property
+    def finite(self) -> bool:
+        """Whether its numbers are: none else is taken."""
+        return True
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """The origin of the object frame."""
+        return ORIGIN
+
+    @property
+    def drawable(self) -> bool:
+        """Whether anything was hit."""
+        return bool(len(self.cells.hits.key))
+
+    def adding(
+        self, hits: Hits, free: Iterable[FreeRays] = (), *, same_view: bool = False
+    ) -> VolumeSurface:
+        """The surface with more hits and with rays on which there is no surface.
+
+        Raises:
+            MeasurementError: see :meth:`.Cells.adding`.
+        """
+        cells = self.cells.adding(hits, free)
+        return dataclasses.replace(self, cells=cells, count=self.count + len(hits))
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """φ given all measurements."""
+        return Posterior(
+            self.form.prior, self.form.coarse, observations(self.cells, self.form.reading)
+        )
+
+    def _evidence(self) -> None:
+        if not self.drawable:
+            raise SettingError(
+                "volume: nothing was hit yet, so there is nothing to draw shapes from"
+            )
+
+    def solids(self, count: int, seed: int) -> BoolArray:
+        """Which cells belong to each of `count` objects that there may be, shape (S, N).
+
+        Raises:
+            SettingError: nothing was hit yet.
+        """
+        self._evidence()
+        coarse = self.form.coarse
+        fields = self.posterior.samples(count, seed, needed(self.cells, coarse))
+        return solids_of(self.cells, coarse, fields)
+
+    def hypotheses(self, aim: CoverageTarget, count: int, seed: int) -> CellHypotheses:
+        """Draw objects; their elements count for their length or area.
+
+        Raises:
+            SettingError: nothing was hit yet.
+        """
+        drawn = elements(self.form.lattice, self.solids(count, seed), self.form.most, seed)
+        return self.met(drawn, aim.tau)
+
+    def met(self, drawn: CellHypotheses, tau: float) -> CellHypotheses:
+        """The same with what of them lies within `tau` (metres) of a hit; 0 or less than a cell:
+        within a cell.
+        """
+        near = max(tau, self.form.lattice.cell)
+        which, place = np.unique(drawn.cell, return_inverse=True)
+        away, _ = cKDTree(self.cells.hits.mean).query(
+            self.form.lattice.centres[which], distance_upper_bound=near
+        )
+        seen = np.isfinite(away)[place.reshape(drawn.cell.shape)] | (drawn.size == 0.0)
+        return dataclasses.replace(drawn, seen=seen.astype(float))
+
+    @cached_property
+    def _likeliest(self) -> CellHypotheses:
+        """That of the mean of φ."""
+        self._evidence()
+        coarse, where = self.form.coarse, needed(self.cells, self.form.coarse)
+        fields = np.full((1, len(where)), np.inf)
+        fields[:, where] = self.posterior.mean(coarse.centres[where])
+        solid = solids_of(self.cells, coarse, fields)
+        return self.met(elements(self.form.lattice, solid, self.form.most, 0), POINTS.tau)
+
+    def outline(self) -> tuple[CellHypotheses, FloatArray]:
+        """The surface of the mean of φ, and the deviation of φ at each element, at hits that of a
+        range at most.
+        """
+        drawn, noise = self._likeliest, float(self.cells.hits.sigma.min())
+        wide = self.posterior.std(drawn.points[0]) * self.form.radius
+        return drawn, np.where(drawn.seen[0] > 0.0, np.minimum(wide, noise), wide)
+
+    def visible(
+        self, hypotheses: Hypotheses, poses: Poses, scene: Scene, ground: Ground | None = None
+    ) -> BoolArray:
+        """Which elements of its hypotheses each pose sees, past the obstacles of a `ground`, shape
+        (S, V, M).
+        """
+        assert isinstance(hypotheses, CellHypotheses)
+        found = self.sight.visible(hypotheses, poses, scene)
+        if ground is not None and ground.hides and len(poses):
+            x, y = poses.position[:, 0], poses.position[:, 1]
+            for seen, points in zip(found, hypotheses.points, strict=True):
+                angle, radius = cartesian_to_polar(points[:, 0], points[:, 1])
+                seen &= ~ground.hidden(x, y, angle, radius)
+        return found
+
+    def measured(self, tolerance: float) -> float:
+        """Part of the likeliest surface that lies within the `tolerance` of a hit, metres; 0 where
+        nothing was hit.
+        """
+        if not self.drawable:
+            return 0.0
+        drawn = self.met(self._likeliest, tolerance)
+        return float((drawn.size * drawn.seen).sum() / max(drawn.size.sum(), math.ulp(1.0)))
+
+    def keep_off(self, ground: Ground, most: float) -> Ground:
+        """The ground with all that one of 32 objects occupies, as a radius over the polar angle;
+        all before a hit.
+        """
+        angle = np.arange(_SECTORS) * (TWO_PI / _SECTORS)
+        if not self.drawable:
+            return ground.with_object(angle, np.full(_SECTORS, self.form.radius), most)
+        some = self.solids(_OCCUPYING, _SEED).any(axis=0) | (self.cells.state == HIT)
+        around, radius = cartesian_to_polar(*self.form.lattice.centres[some, :2].T)
+        cell, upper = self.form.lattice.cell, np.zeros(_SECTORS)
+        half = np.arcsin(np.minimum(cell / np.maximum(radius, cell), 1.0))
+        for aside in np.linspace(-1.0, 1.0, _ASIDE):
+            sector = ((around + aside * half) / TWO_PI * _SECTORS).astype(int) % _SECTORS
+            np.maximum.at(upper, sector, radius + cell)
+        return ground.with_object(angle, upper, most)
+
+
+def read(surface: VolumeSurface) -> VolumeSurface:
+    """Reads the surface from what the mapper has published, see
+    :data:`nbv_planner.surface.seam.Reader`: itself.
+    """
+    return surface
+
+
+class VolumeModel:
+    """Collects hits and free space, see :class:`~nbv_planner.surface.seam.SurfaceModel`."""
+
+    solver = "implicit"
+    refits_all = True
+
+    def __init__(self, form: VolumeForm) -> None:
+        """Start without a scan."""
+        self.surface = VolumeSurface.blank(form)  #: what is known.
+
+    @property
+    def count(self) -> int:
+        """Number of hits so far."""
+        return self.surface.count
+
+    @property
+    def points(self) -> FloatArray:
+        """Where the merged hits are, shape (n, D), metres."""
+        return self.surface.cells.hits.mean
+
+    def take(
+        self,
+        hits: Hits,
+        free: Iterable[FreeRays] = (),
+        *,
+        same_view: bool = False,
+        last: bool = True,
+    ) -> None:
+        """Add hits and free space, see :meth:`VolumeSurface.adding`."""
+        self.surface = self.surface.adding(hits, free, same_view=same_view)
+
+    def belief(self) -> VolumeSurface:
+        """What is published."""
+        return self.surface
+
+    def stays_fast(self, information: float) -> bool:
+        """Always: hits are merged by cells."""
+        return True
+
+    def copy(self) -> VolumeModel:
+        """An independent copy: surfaces are never changed."""
+        twin = VolumeModel(self.surface.form)
+        twin.surface = self.surface
+        return twin
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.surface = VolumeSurface.blank(self.surface.form)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that is held, as arrays by name."""
+        cells, count = self.surface.cells, np.array(self.surface.count)
+        return {"cells": cells.state, "count": count, **cells.hits.state}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the :meth:`state` of another model of the same form.
+
+        Raises:
+            MeasurementError: it is no such state; nothing is changed.
+        """
+        blank, lattice = VolumeSurface.blank(self.surface.form), self.surface.form.lattice
+        cells = saved_array(state, "cells", len(lattice.centres), dtype=np.uint8)
+        hits = Merged.of_state(state, lattice)
+        if (cells > HIT).any() or (cells[lattice.outside] != FREE).any():
+            raise MeasurementError("cells: holds a value that is none")
+        if (cells[hits.key >> lattice.dimension] != HIT).any():
+            raise MeasurementError("cells: one with a hit does not say so")
+        count = int(saved_array(state, "count", dtype=np.integer, least=0))
+        known = Cells(lattice, cells, hits)
+        self.surface = dataclasses.replace(blank, cells=known, count=count)
+
+
+@dataclass(frozen=True)
+class VolumeCertificate:
+    """Completeness of what can be seen, by hypotheses: what views taken should have met and did not
+    counts by half.
+
+    What none of the `views` sees of a hypothesis does not count.
+    """
+
+    scene: Scene
+    aim: CoverageTarget
+    views: Poses  #: candidates.
+    target: float = 0.95
+    count: int = 64  #: hypotheses.
+    seed: int = 1
+    calibrated: bool = False
+
+    def estimate(
+        self, believed: VolumeSurface, taken: Poses, delta: float, margin: float = 0.0
+    ) -> CoverageEstimate:
+        """See :class:`~nbv_planner.surface.seam.Certificate`.
+
+        Raises:
+            SettingError: nothing was hit yet.
+        """
+        drawn = believed.hypotheses(self.aim, self.count, self.seed)
+        ever, met = (believed.visible(drawn, poses, self.scene) for poses in (self.views, taken))
+        if self.aim.tau:
+            met = drawn.reached(met, self.aim.tau)
+        counts = drawn.size * (ever.any(axis=1) | (drawn.seen > 0.0))
+        covered = (counts * drawn.doubted(met)).sum(axis=1) / np.maximum(
+            counts.sum(axis=1), math.ulp(1.0)
+        )
+        return CoverageEstimate.by_hypotheses(covered, self.target + margin, delta, self.aim.tau)
