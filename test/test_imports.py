@@ -123,7 +123,7 @@ def test_planning_cannot_see_the_truth(path):
 @pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) == "planning"], ids=identity)
 def test_planning_knows_no_member_of_the_surface(path):
     """Neither star2d nor what of the mapping is polar; the thesis is a floor higher anyway."""
-    members = ("star2d", "thesis", "mapping.scans", "mapping.object_search")
+    members = ("star2d", "volume", "thesis", "mapping.scans", "mapping.object_search")
     assert not [
         name
         for name in imported(path)

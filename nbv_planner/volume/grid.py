@@ -144,10 +144,15 @@ class Merged:
         Raises:
             MeasurementError: it is no such state.
         """
-        key, dimension = saved_array(state, "hit_cells", None, dtype=np.intp, least=0), lattice.dimension
+        key, dimension = (
+            saved_array(state, "hit_cells", None, dtype=np.intp, least=0),
+            lattice.dimension,
+        )
         points, beams = (saved_array(state, name, len(key), dimension) for name in _OF_HITS[1:3])
         weight, number = (saved_array(state, name, len(key), least=0.0) for name in _OF_HITS[3:])
-        if len(key) and ((np.diff(key) <= 0).any() or key[-1] >> dimension >= lattice.count**dimension):
+        if len(key) and (
+            (np.diff(key) <= 0).any() or key[-1] >> dimension >= lattice.count**dimension
+        ):
             raise MeasurementError("hit_cells: must rise, and be cells of the lattice")
         if not (weight > 0.0).all():
             raise MeasurementError("hit_weight: must be > 0")

@@ -207,7 +207,7 @@ class Posterior:
         kernel = self.prior.covariance(points / self.coarse.radius, self.given.points)
         own = float(self.prior.stationary(np.zeros(1))[0]) + self.prior.constant**2
         variance = own - (kernel * self.solved(kernel.T).T).sum(axis=1)
-        return np.sqrt(np.maximum(variance, 0.0))
+        return np.asarray(np.sqrt(np.maximum(variance, 0.0)))
 
     def solved(self, right: FloatArray) -> FloatArray:
         """Solve with the covariance of the observations, shape (n, n)."""

@@ -175,7 +175,7 @@ def _boundary(
 
 @dataclass(eq=False)
 class Sight:
-    """What poses see of solids; the cells that the beams of the newest poses go through are kept."""
+    """What poses see of solids; the cells on the beams of the newest poses are kept."""
 
     lattice: Lattice
     _known: dict[object, tuple[NDArray[np.int32], BoolArray]] = field(default_factory=dict)
@@ -308,7 +308,7 @@ def _directions(dimension: int, scene: Scene, step: float) -> FloatArray:
 
 
 def _in_field(local: FloatArray, scene: Scene) -> BoolArray:
-    """Whether points in the frame of the camera, shape (n, D), lie in its field of view and range."""
+    """Whether points in the frame of the camera, shape (n, D), lie in its field and range."""
     distance = np.linalg.norm(local, axis=1)
     if local.shape[1] == 2:
         return scene.in_cone(np.arctan2(local[:, 1], local[:, 0]), distance)

@@ -50,6 +50,8 @@ from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget, PointSet
 from nbv_planner.surface.seam import Hits, Hypotheses
+from nbv_planner.volume.grid import FREE
+from nbv_planner.volume.volume_surface import VolumeForm, VolumeModel, VolumeSurface
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
@@ -204,17 +206,29 @@ def star(shift=(0.0, 0.0), turn: float = 0.0):
     return StarReader(SCENE)(replace(belief, centre=shift))
 
 
+def volume(shift=(0.0, 0.0), turn: float = 0.0):
+    """The member of any topology: hits from all around on the same outline, moved and turned."""
+    angle = np.arange(720) * np.pi / 360.0
+    around = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    outline = (5.0 + np.cos(3.0 * angle))[:, None] * around
+    cos, sin = math.cos(turn), math.sin(turn)
+    axes = np.array([[cos, sin], [-sin, cos]])
+    outline, origin = (one @ axes + np.array(shift) for one in (outline, 1.6 * outline))
+    hits = Hits(outline, np.full(720, 0.01), origin, np.zeros(720, dtype=int))
+    return VolumeSurface.blank(VolumeForm(radius=13.0)).adding(hits)
+
+
+def box(shift=(0.0, 0.0), turn: float = 0.0):
+    return Box(shift=shift, turn=turn)
+
+
 def drawn_by(surface):
     """The likeliest surface: the same object however it is moved."""
     return surface.outline()[0]
 
 
 VIEWS = Poses.from_polar(0.1 + np.arange(8) * 0.7, np.full(8, 10.0), np.linspace(-0.3, 0.3, 8))
-MEMBERS = pytest.mark.parametrize(
-    "member",
-    [star, lambda shift=(0.0, 0.0), turn=0.0: Box(shift=shift, turn=turn)],
-    ids=["star2d", "box"],
-)
+MEMBERS = pytest.mark.parametrize("member", [star, box, volume])
 
 
 def moved(views: Poses, shift, turn: float) -> Poses:
@@ -240,15 +254,28 @@ def test_what_is_visible_lies_in_field_and_range(member):
     ("shift", "turn"), [((3.0, -2.0), 0.0), ((0.0, 0.0), math.radians(40.0)), ((1.0, 5.0), 2.0)]
 )
 def test_a_rigid_motion_of_scene_and_poses_changes_nothing(member, shift, turn):
-    """Angles of star2d turn by whole steps of its grid."""
+    """Angles of star2d turn by whole steps of its grid. Cells of the volume stay: it is width."""
     turn = round(turn / math.radians(1.0)) * math.radians(1.0)
     plain, other = member(), member(shift, turn)
-    counts = [
-        one.visible(drawn_by(one), views, SCENE).sum(axis=2)
-        for one, views in ((plain, VIEWS), (other, moved(VIEWS, shift, turn)))
-    ]
-    # an element at an edge of the field or behind a tip
-    np.testing.assert_allclose(*counts, atol=2)
+    looks = ((plain, VIEWS), (other, moved(VIEWS, shift, turn)))
+    found = [one.visible(drawn_by(one), views, SCENE)[0] for one, views in looks]
+    if member is volume:
+        widths = [
+            across(drawn_by(one), views, seen)
+            for (one, views), seen in zip(looks, found, strict=True)
+        ]
+        np.testing.assert_allclose(*widths, atol=4.0 * plain.form.lattice.cell)
+    else:  # an element at an edge of the field or behind a tip
+        np.testing.assert_allclose(*(seen.sum(axis=1) for seen in found), atol=2)
+
+
+def across(drawn, views: Poses, seen: np.ndarray) -> np.ndarray:
+    """Length across the beams of what each view sees: a cell moves a silhouette by no more, however
+    flat the wall.
+    """
+    beams = views.position[:, None] - drawn.points
+    cosine = (beams * drawn.normals).sum(axis=2) / np.linalg.norm(beams, axis=2)
+    return (drawn.size * cosine * seen).sum(axis=1)
 
 
 @MEMBERS
@@ -293,7 +320,7 @@ def test_the_walk_equals_the_ray_caster_on_star_shapes():
 @MEMBERS
 def test_a_hit_more_never_lowers_what_is_seen(member):
     """The hypothesis is the same before and after; hits lie on it."""
-    surface = Box() if member is not star else star()
+    surface = member()
     before = surface.hypotheses(POINTS, 3, 0)
     place, normal = before.points[0, 10], before.normals[0, 10]
     hit = Hits(place[None], np.array([0.05]), (place + 5.0 * normal)[None], np.zeros(1, dtype=int))
@@ -301,6 +328,8 @@ def test_a_hit_more_never_lowers_what_is_seen(member):
     assert after.measured(1.0) >= surface.measured(1.0) - 1e-9
     if member is star:
         assert (after.met(before.shapes, POINTS).seen >= before.seen - 1e-9).all()
+    elif member is volume:
+        assert (after.met(before, POINTS.tau).seen >= before.seen).all()
     else:
         assert (after.hypotheses(POINTS, 3, 0).seen >= before.seen).all()
 
@@ -351,8 +380,9 @@ MODELS = pytest.mark.parametrize(
         lambda: SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=360)),
         lambda: RobustMapper(PeriodicMatern(), MapperSettings(grid_size=360), RobustSettings()),
         BoxModel,
+        lambda: VolumeModel(VolumeForm()),
     ],
-    ids=["star2d", "robust", "box"],
+    ids=["star2d", "robust", "box", "volume"],
 )
 
 
@@ -398,11 +428,16 @@ def test_a_model_of_turned_hits_and_rays_is_the_model_turned(model, steps):
     for one, turn in ((plain, 0.0), (turned, math.radians(steps))):
         hits, rays = hits_at(np.linspace(-0.4, 0.4, 20), turn=turn)
         one.take(hits, [rays])
+    cos, sin = math.cos(math.radians(steps)), math.sin(math.radians(steps))
+    axes = np.array([[cos, sin], [-sin, cos]])
     if isinstance(plain, BoxModel):
-        cos, sin = math.cos(math.radians(steps)), math.sin(math.radians(steps))
-        np.testing.assert_allclose(
-            turned.points, plain.points @ np.array([[cos, sin], [-sin, cos]]), atol=1e-9
-        )
+        np.testing.assert_allclose(turned.points, plain.points @ axes, atol=1e-9)
+        return
+    if isinstance(plain, VolumeModel):  # cells do not turn: what was merged of hits does as a whole
+        whole = [one.belief().cells.hits.points.sum(axis=0) for one in (plain, turned)]
+        np.testing.assert_allclose(whole[1], whole[0] @ axes, atol=1e-6)
+        free = [(one.belief().cells.state == FREE).sum() for one in (plain, turned)]
+        assert abs(free[1] - free[0]) < 0.1 * (free[0] - VolumeForm().lattice.outside.sum())
         return
     for of in (lambda b: b.mean, lambda b: b.std, lambda b: b.evidence.free):
         np.testing.assert_allclose(

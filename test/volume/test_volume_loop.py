@@ -123,7 +123,9 @@ def test_a_u_is_mapped_from_scans_by_the_core_of_the_mapper_and_restored_from_it
 
 
 def setup_matching(core: MapperCore) -> dict:
-    return MapperCore(core.setup, ScanMatcher(MatchingSettings(), ArrivalSettings())).matcher.state()
+    return MapperCore(
+        core.setup, ScanMatcher(MatchingSettings(), ArrivalSettings())
+    ).matcher.state()
 
 
 @dataclass
