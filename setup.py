@@ -89,7 +89,7 @@ def long_description():
 setup(
     name=NAME,
     # also in package.xml, versions.py, CITATION.cff and CHANGELOG.rst; a test compares them
-    version="1.0.0",
+    version="2.0.0",
     description=(
         "Near-optimal next-best-view planning: reconstruct an object with as few views as possible"
     ),

@@ -10,7 +10,7 @@ from importlib import metadata
 from nbv_planner.errors import BackEndError
 
 # not in __init__.py, which `python -m` beside a checkout called nbv_planner does not run
-VERSION = "1.0.0"
+VERSION = "2.0.0"
 
 
 def versions(**extra: str) -> dict[str, str]:

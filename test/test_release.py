@@ -35,7 +35,7 @@ BLOOM = {"ROS_VERSION": "2", "ROS_DISTRO": "jazzy", "ROS_PYTHON_VERSION": "3"}
 
 def test_changelog_begins_with_this_version_as_bloom_reads_it():
     changelog = get_changelog_from_path(str(ROOT / "CHANGELOG.rst"), "nbv_planner")
-    newest, date, content = next(iter(changelog.foreach_version()))
+    newest, date, content = next(iter(changelog.foreach_version(reverse=True)))
     assert (newest, date.date()) == (VERSION, CITATION["date-released"])
     assert "migrate.md" in str(content[0])
 

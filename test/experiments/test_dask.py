@@ -93,7 +93,7 @@ def test_records_are_those_of_one_process_though_a_worker_is_killed(
 @pytest.mark.parametrize(
     ("before", "words"),
     [
-        ("import nbv_planner.versions as v; v.VERSION = '0.9'", "nbv_planner 0.9, must be 1.0.0"),
+        ("import nbv_planner.versions as v; v.VERSION = '0.9'", "nbv_planner 0.9, must be 2.0.0"),
         ("import numpy; numpy.__version__ = '1.21.0'", r"numpy 1\.21\.0, must be "),
     ],
 )
