@@ -613,6 +613,7 @@ GROWTH_COLUMNS = (
 )
 _TARGETS = "targets"
 _TITLE = "# Performance\n"
+_ONLY = "<!-- bench:only these tables -->"
 
 
 def blocks(measured: Measured) -> dict[str, str]:
@@ -644,7 +645,7 @@ def _provenance(part: dict[str, Any]) -> str:
 
 def updated(text: str, measured: Measured) -> str:
     """Put the generated text between its markers in a document, an empty one for a new one; missing
-    are appended.
+    are appended, unless the document says that it shows some alone.
     """
     document = text or _TITLE
     for name, block in blocks(measured).items():
@@ -653,7 +654,7 @@ def updated(text: str, measured: Measured) -> str:
         if begin in document:
             pattern = f"{re.escape(begin)}.*?{re.escape(end)}"
             document = re.sub(pattern, lambda found, whole=whole: whole, document, flags=re.DOTALL)  # type: ignore[misc]
-        else:
+        elif _ONLY not in document:
             title = PARTS[name].title if name in PARTS else "Targets"
             document = f"{document.rstrip()}\n\n## {title}\n\n{whole}\n"
     return document

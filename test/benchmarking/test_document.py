@@ -88,6 +88,13 @@ def test_only_the_text_between_the_markers_changes():
     assert "old" not in renewed
 
 
+def test_a_document_that_shows_some_tables_alone_gets_no_others():
+    document = "# Mine\n<!-- bench:only these tables -->\n<!-- bench:camera:begin -->\n<!-- bench:camera:end -->\n"
+    renewed = updated(document, measured(camera=[CAMERA]))
+    assert "| 640 | 4000 | 0.5 | 20 | 40 |" in renewed
+    assert "Targets" not in renewed
+
+
 def test_results_are_read_back_with_growth_and_targets_beside_them(tmp_path):
     results = measured(camera=[CAMERA])
     prepare_folder(tmp_path / "new" / "folder")
