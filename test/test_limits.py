@@ -16,9 +16,7 @@ LINES, METHODS, ATTRIBUTES, FUNCTION_LINES = 400, 20, 12, 50
 # it.
 OVER = {
     "bags/analysis.py lines",
-    "bags/analysis.py:analyse lines",
     "bags/analysis.py:analysis_tables lines",
-    "bags/replayer.py:__init__ lines",
     "cli/init.py lines",
     "episode/log.py lines",
     "episode/log.py:EpisodeLog attributes",
@@ -31,10 +29,8 @@ OVER = {
     "episode/simulation.py:__post_init__ lines",
     "mapping/matching.py lines",
     "mapping/matching.py:ScanMatcher attributes",
-    "mapping/object_fit.py:most_probable_centre lines",
     "mapping/object_search.py lines",
     "mapping/scans.py lines",
-    "mapping/scans.py:scan_to_hits lines",
     "nbv_bench/cli/optimum.py:add_arguments lines",
     "nbv_bench/experiments/folder.py lines",
     "nbv_bench/experiments/folder.py:RunFolder attributes",
@@ -44,11 +40,8 @@ OVER = {
     "nbv_bench/experiments/summary/sweep_report.py lines",
     "nbv_bench/experiments/summary/sweep_tables.py lines",
     "nbv_bench/experiments/sweep_file.py:sweep_of lines",
-    "nbv_bench/experiments/theory.py:run_theory_case lines",
-    "nbv_bench/optimum/best_sets.py:optimum_for lines",
     "nbv_bench/optimum/least.py:least_tables lines",
     "nbv_bench/optimum/optimum_problem.py lines",
-    "nbv_bench/optimum/optimum_problem.py:least_time lines",
     "planning/planners/planner.py lines",
     "planning/planners/planner.py:decide lines",
     "planning/termination.py lines",
@@ -80,12 +73,10 @@ OVER = {
     "star2d/mapper.py lines",
     "star2d/model_checks.py lines",
     "star2d/robust_fit.py lines",
-    "star2d/shapes/certificate.py:evidence lines",
     "star2d/shapes/learned_prior.py lines",
     "thesis/area.py lines",
     "thesis/pixels.py lines",
     "view/environment.py lines",
-    "view/environment.py:__init__ lines",
     "view/server.py lines",
     "world/ground/grid_ground.py lines",
     "world/ground/zones.py lines",
@@ -123,6 +114,17 @@ def state_of(cls: ast.ClassDef) -> set[str]:
     }
 
 
+def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of a function without those of its docstring, which a limit must not make shorter."""
+    assert function.end_lineno is not None
+    lines = function.end_lineno - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function) is not None:
+        assert first.end_lineno is not None
+        lines -= first.end_lineno - first.lineno + 1
+    return lines
+
+
 def excesses(path: Path) -> set[str]:
     """What of a module is over a limit, as `module: name: number what`."""
     text = path.read_text(encoding="utf-8")
@@ -131,8 +133,7 @@ def excesses(path: Path) -> set[str]:
     for node in ast.walk(ast.parse(text)):
         named = f"{place}:{getattr(node, 'name', '')}"
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            assert node.end_lineno is not None
-            measured.append((named, node.end_lineno - node.lineno + 1, FUNCTION_LINES, "lines"))
+            measured.append((named, lines_of(node), FUNCTION_LINES, "lines"))
         if isinstance(node, ast.ClassDef):
             methods = [
                 one for one in node.body if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef))
