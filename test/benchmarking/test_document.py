@@ -89,7 +89,8 @@ def test_only_the_text_between_the_markers_changes():
 
 
 def test_a_document_that_shows_some_tables_alone_gets_no_others():
-    document = "# Mine\n<!-- bench:only these tables -->\n<!-- bench:camera:begin -->\n<!-- bench:camera:end -->\n"
+    camera = "<!-- bench:camera:begin -->\n<!-- bench:camera:end -->\n"
+    document = f"# Mine\n<!-- bench:only these tables -->\n{camera}"
     renewed = updated(document, measured(camera=[CAMERA]))
     assert "| 640 | 4000 | 0.5 | 20 | 40 |" in renewed
     assert "Targets" not in renewed
