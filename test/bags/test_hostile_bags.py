@@ -78,7 +78,7 @@ def test_numbers_that_are_none_leave_the_message_out(tmp_path, name, column, val
     assert len(analysis.views) == 4
 
 
-@pytest.mark.parametrize("value", [3e38, -3e38, 1e20, -1.0, 0.0])
+@pytest.mark.parametrize("value", [3e38, -3e38, -1.0, 0.0])
 def test_absurd_surfaces_are_judged_as_they_are(tmp_path, value):
     analysis = analysed(tmp_path, changed("surface", cloud_with(4, value)))
     assert len(analysis.views) == 4
