@@ -351,6 +351,7 @@ def test_a_module_that_skips_itself_takes_no_other_tests_with_it(tmp_path):
     assert "test_b.py::test_something" in run.stdout, run.stdout + run.stderr
 
 
+@pytest.mark.release
 def test_every_test_is_collected_where_a_library_of_one_module_is_missing(tmp_path):
     """As on a machine with ROS and without IR-SIM, under such a plugin."""
     (tmp_path / "irsim.py").write_text("raise ImportError\n")
