@@ -61,11 +61,17 @@ def part_of(path: Path) -> str:
 
 
 @cache
+def parsed(path: Path) -> ast.Module:
+    """Syntax tree of a file: many rules read it."""
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
 def imported(path: Path) -> set[str]:
     """Full dotted names of everything a module imports, relative imports resolved."""
     package = list(path.relative_to(ROOT.parent).parts[:-1])
     names: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -95,106 +101,111 @@ def identity(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+def modules_of(*parts: str) -> list[Path]:
+    return [path for path in MODULES if part_of(path) in parts]
+
+
+def against(rule, paths) -> dict[str, set[str]]:
+    """Name of each file with what in it breaks a rule; at least one file is read."""
+    assert paths
+    found = {str(path.relative_to(ROOT.parent)): set(rule(path)) for path in paths}
+    return {name: broken for name, broken in found.items() if broken}
+
+
+def imported_from(*places: str):
+    """Rule: nothing in these places of the package is imported."""
+    starts = tuple(f"{PACKAGE}.{place}" for place in places)
+    return lambda path: {name for name in imported(path) if name.startswith(starts)}
+
+
 def test_the_walk_finds_the_package():
     assert {"geometry", "planning", "world", "episode"} <= {part_of(path) for path in MODULES}
     assert own_parts(ROOT / "episode" / "simulation.py") >= {"planning", "world", "mapping"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=identity)
-def test_imports_point_downwards_only(path):
-    part = part_of(path)
-    assert part in LAYER, f"{part} has no layer yet: give it one in this test"
-    upwards = {
-        other for other in own_parts(path) - {part} if LAYER.get(other, 99) >= max(LAYER[part], 1)
-    }
-    assert not upwards, f"{identity(path)} imports {sorted(upwards)}"
+def test_imports_point_downwards_only():
+    missing = {part_of(path) for path in MODULES} - set(LAYER)
+    assert not missing, "no layer yet: give it one in this test"
+
+    def upwards(path):
+        part = part_of(path)
+        floor = max(LAYER[part], 1)
+        return {other for other in own_parts(path) - {part} if LAYER.get(other, 99) >= floor}
+
+    assert against(upwards, MODULES) == {}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) == "planning"], ids=identity)
-def test_planning_cannot_see_the_truth(path):
-    truth = ("world.objects", "world.simulated_camera", "world.ray_casting")
-    assert not [
-        name
-        for name in imported(path)
-        if name.startswith(tuple(f"{PACKAGE}.{module}" for module in truth))
-    ]
+def test_planning_cannot_see_the_truth():
+    truth = imported_from("world.objects", "world.simulated_camera", "world.ray_casting")
+    assert against(truth, modules_of("planning")) == {}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) == "planning"], ids=identity)
-def test_planning_knows_no_member_of_the_surface(path):
+def test_planning_knows_no_member_of_the_surface():
     """Neither star2d nor what of the mapping is polar; the thesis is a floor higher anyway."""
-    members = ("star2d", "volume", "thesis", "mapping.scans", "mapping.object_search")
-    assert not [
-        name
-        for name in imported(path)
-        if name.startswith(tuple(f"{PACKAGE}.{room}" for room in members))
-    ]
+    members = imported_from("star2d", "volume", "thesis", "mapping.scans", "mapping.object_search")
+    assert against(members, modules_of("planning")) == {}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) == "session"], ids=identity)
-def test_the_session_knows_no_member_of_the_surface(path):
-    members = ("star2d", "volume")
-    assert not [
-        name
-        for name in imported(path)
-        if name.startswith(tuple(f"{PACKAGE}.{room}" for room in members))
-    ]
+def test_the_session_knows_no_member_of_the_surface():
+    assert against(imported_from("star2d", "volume"), modules_of("session")) == {}
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in MODULES if LAYER[part_of(p)] > LAYER["star2d"]], ids=identity
-)
-def test_between_rooms_hits_are_the_table_of_measurements(path):
+def test_between_rooms_hits_are_the_table_of_measurements():
     """Polar measurements are named in star2d and in the thesis alone."""
-    tree = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
-    names = {node.id for node in tree if isinstance(node, ast.Name)}
-    names |= {node.attr for node in tree if isinstance(node, ast.Attribute)}
-    names |= {name.rpartition(".")[2] for name in imported(path)}
-    assert part_of(path) == "thesis" or "Measurements" not in names
+
+    def polar(path):
+        tree = list(ast.walk(parsed(path)))
+        names = {node.id for node in tree if isinstance(node, ast.Name)}
+        names |= {node.attr for node in tree if isinstance(node, ast.Attribute)}
+        names |= {name.rpartition(".")[2] for name in imported(path)}
+        return names & {"Measurements"}
+
+    above = [path for path in MODULES if LAYER[part_of(path)] > LAYER["star2d"]]
+    assert against(polar, [path for path in above if part_of(path) != "thesis"]) == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=identity)
-def test_ros_and_drawing_stay_in_their_folders(path):
-    others = foreign(path)
-    ros = {name for name in others if name in ROS or name.endswith(("_msgs", "_interfaces"))}
+def test_ros_and_drawing_stay_in_their_folders():
     # The demo talks to the nodes it has started; the import is inside the function that does.
-    allowed_ros = part_of(path) in {"ros", "bags"}
-    assert allowed_ros or not ros, f"{identity(path)} imports {sorted(ros)}"
-    assert part_of(path) in {"report", "view"} or not others & {"matplotlib", "mpl_toolkits"}
+    def ros(path):
+        names = foreign(path)
+        return {name for name in names if name in ROS or name.endswith(("_msgs", "_interfaces"))}
+
+    def drawing(path):
+        return foreign(path) & {"matplotlib", "mpl_toolkits"}
+
+    rooms = {part_of(path) for path in MODULES}
+    assert against(ros, modules_of(*rooms - {"ros", "bags"})) == {}
+    assert against(drawing, modules_of(*rooms - {"report", "view"})) == {}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) == "cli"], ids=identity)
-def test_command_line_imports_ros_only_where_it_is_used(path):
+def test_command_line_imports_ros_only_where_it_is_used():
     """`nbv-planner simulate` works without ROS: no ROS import when the module is loaded."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            names = (
-                {alias.name for alias in node.names}
-                if isinstance(node, ast.Import)
-                else {node.module or ""}
-            )
-            assert not {
-                name
-                for name in names
-                if name.split(".")[0] in ROS or name.startswith(f"{PACKAGE}.ros")
-            }
+
+    def ros_at_once(path):
+        names: set[str] = set()
+        for node in parsed(path).body:
+            if isinstance(node, ast.Import):
+                names |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                names.add(node.module or "")
+        own = f"{PACKAGE}.ros"
+        return {name for name in names if name.split(".")[0] in ROS or name.startswith(own)}
+
+    assert against(ros_at_once, modules_of("cli")) == {}
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if part_of(p) != "cli"], ids=identity)
-def test_only_the_command_line_prints(path):
-    calls = [
-        node
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call)
-    ]
-    names = [node.func.id for node in calls if isinstance(node.func, ast.Name)]
-    assert "print" not in names
-    assert "exit" not in names
+def test_only_the_command_line_prints():
+    def speaks(path):
+        calls = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Call)]
+        names = {node.func.id for node in calls if isinstance(node.func, ast.Name)}
+        return names & {"print", "exit"}
+
+    assert against(speaks, [path for path in MODULES if part_of(path) != "cli"]) == {}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=identity)
-def test_nothing_is_pickled(path):
-    assert not foreign(path) & {"pickle", "dill", "cloudpickle", "shelve", "marshal"}
+def test_nothing_is_pickled():
+    formats = {"pickle", "dill", "cloudpickle", "shelve", "marshal"}
+    assert against(lambda path: foreign(path) & formats, MODULES) == {}
 
 
 BENCH = ROOT.parent / "nbv_bench"
@@ -208,26 +219,26 @@ BENCH_LAYERS = {
 }
 
 
-@pytest.mark.parametrize("path", MODULES, ids=identity)
-def test_what_a_robot_runs_never_imports_what_a_paper_needs(path):
-    assert "nbv_bench" not in foreign(path)
+def test_what_a_robot_runs_never_imports_what_a_paper_needs():
+    assert against(lambda path: foreign(path) & {"nbv_bench"}, MODULES) == {}
 
 
-@pytest.mark.parametrize(
-    "path", sorted(BENCH.rglob("*.py")), ids=lambda path: str(path.relative_to(BENCH))
-)
-def test_what_a_paper_needs_points_downwards_and_needs_no_ros(path):
-    names = imported(path)
-    own = {name.split(".")[1] for name in names if name.startswith("nbv_bench.")}
-    room = path.relative_to(BENCH).parts[0].removesuffix(".py")
-    if room == "__init__":
-        room = "statistics"
-    assert all(BENCH_LAYERS[one] <= BENCH_LAYERS[room] for one in own)
-    assert not [
-        name for name in names if name.split(".")[0] in ROS or name.startswith("nbv_planner.ros")
-    ]
-    assert room == "figures" or not foreign(path) & {"matplotlib", "mpl_toolkits"}
-    assert room == "cli" or "print(" not in path.read_text(encoding="utf-8")
+def test_what_a_paper_needs_points_downwards_and_needs_no_ros():
+    def broken(path):
+        names = imported(path)
+        room = path.relative_to(BENCH).parts[0].removesuffix(".py")
+        room = "statistics" if room == "__init__" else room
+        own = {name.split(".")[1] for name in names if name.startswith("nbv_bench.")}
+        yield from {one for one in own if BENCH_LAYERS[one] > BENCH_LAYERS[room]}
+        for name in names:
+            if name.split(".")[0] in ROS or name.startswith("nbv_planner.ros"):
+                yield name
+        if room != "figures":
+            yield from foreign(path) & {"matplotlib", "mpl_toolkits"}
+        if room != "cli" and "print(" in path.read_text(encoding="utf-8"):
+            yield "print("
+
+    assert against(broken, sorted(BENCH.rglob("*.py"))) == {}
 
 
 def test_no_import_cycle_between_modules():
@@ -315,18 +326,21 @@ def private_names_used(tree: ast.AST) -> set[str]:
     return used
 
 
-OWN = {path: private_names_made(ast.parse(path.read_text(encoding="utf-8"))) for path in MODULES}
+@cache
+def own_private_names() -> dict[Path, set[str]]:
+    return {path: private_names_made(parsed(path)) for path in MODULES}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=identity)
-def test_no_private_name_of_a_dependency_is_used(path):
+def test_no_private_name_of_a_dependency_is_used():
     """Every private name is made in the module that uses it, or by a base class in this package."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    bases = {name for names in OWN.values() for name in names}
-    inherited = {
-        n.attr for n in ast.walk(tree) if isinstance(n, ast.Attribute) and is_own(n.value)
-    } & bases
-    assert private_names_used(tree) - OWN[path] - inherited == set()
+    bases = {name for names in own_private_names().values() for name in names}
+
+    def foreign_names(path):
+        attributes = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Attribute)]
+        inherited = {node.attr for node in attributes if is_own(node.value)} & bases
+        return private_names_used(parsed(path)) - own_private_names()[path] - inherited
+
+    assert against(foreign_names, MODULES) == {}
 
 
 @cache
@@ -339,16 +353,14 @@ def private_names_of_rclpy() -> set[str]:
     )
 
 
-@pytest.mark.parametrize(
-    "path", [p for p in MODULES if part_of(p) in {"ros", "bags"}], ids=identity
-)
-def test_no_private_name_of_rclpy_is_listed_as_text(path):
-    texts = {
-        node.value
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    assert texts & private_names_of_rclpy() == set()
+def test_no_private_name_of_rclpy_is_listed_as_text():
+    private = private_names_of_rclpy()
+
+    def texts(path):
+        constants = [node for node in ast.walk(parsed(path)) if isinstance(node, ast.Constant)]
+        return {node.value for node in constants if isinstance(node.value, str)} & private
+
+    assert against(texts, modules_of("ros", "bags")) == {}
 
 
 def test_nodes_make_no_name_that_rclpy_keeps_to_itself():
@@ -367,7 +379,7 @@ def test_nodes_make_no_name_that_rclpy_keeps_to_itself():
     made = {
         f"{identity(path)}: {name}"
         for path in nodes
-        for part in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for part in ast.walk(parsed(path))
         if isinstance(part, ast.ClassDef)
         for name in private_names_made(part) & kept
     }
