@@ -37,6 +37,8 @@ STAMP := $(VENV)/installed-$(KEY)
 # none of them. To use the package with an installed ROS 2, build it with colcon instead (README).
 unexport AMENT_PREFIX_PATH COLCON_PREFIX_PATH CMAKE_PREFIX_PATH PYTHONPATH PYTHONHOME LD_LIBRARY_PATH
 unexport ROS_DISTRO ROS_VERSION ROS_PYTHON_VERSION RMW_IMPLEMENTATION _ROS_WHEELS_BOOTSTRAP_COMPLETE
+# Without bytecode each process that a test starts compiles the package again, and each worker the tests.
+unexport PYTHONDONTWRITEBYTECODE
 export ROS_LOG_DIR := $(CURDIR)/build/ros_log
 export MPLBACKEND := Agg
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
