@@ -197,7 +197,7 @@ def test_the_site_builds_into_an_empty_folder_without_a_warning_and_takes_no_com
     assert "Type" not in fields
 
 
-PAGES = sorted([*(ROOT / "docs").rglob("*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md"), *ROOT.glob("examples/*/*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
