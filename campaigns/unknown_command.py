@@ -34,7 +34,7 @@ from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.world.objects import OBJECT_SETS, parse_object
-from nbv_planner.world.simulated_camera import WorldSettings
+from nbv_planner.world.objects.room import WorldSettings
 
 SETS = {"tuning": ("random_tuning",), "test": ("thesis", "random_test")}
 """Sets of objects by half: parameters may be chosen by the first one."""

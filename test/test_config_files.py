@@ -32,8 +32,8 @@ from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import settings_of
 from nbv_planner.star2d.robust_fit import RobustSettings
+from nbv_planner.world.camera_mount import TurntableSettings
 from nbv_planner.world.scene import check_proportions
-from nbv_planner.world.turntable_pose import TurntableSettings
 
 CONFIG = Path(__file__).parents[1] / "config"
 SHIPPED = sorted(CONFIG.glob("*.yaml"))

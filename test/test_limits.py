@@ -78,10 +78,6 @@ OVER = {
     "thesis/pixels.py lines",
     "view/environment.py lines",
     "view/server.py lines",
-    "world/ground/grid_ground.py lines",
-    "world/ground/zones.py lines",
-    "world/pose.py lines",
-    "world/simulated_camera.py lines",
 }
 
 

@@ -14,8 +14,8 @@ from nbv_planner.episode.parameters import BESIDE, config_from_parameters
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.settings import from_mapping
+from nbv_planner.world.camera_mount import TurntableSettings
 from nbv_planner.world.scale import scaled
-from nbv_planner.world.turntable_pose import TurntableSettings
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs" / "how_to" / "robots.md").read_text(encoding="utf-8")

@@ -42,8 +42,9 @@ from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
-from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import SENSOR_NAMES
 

@@ -27,11 +27,12 @@ from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground, GroundSettings
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 

@@ -38,13 +38,13 @@ from nbv_planner.star2d.shapes.sampler import Prior, ShapeSettings
 from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.surface.coverage import CoverageTarget
 from nbv_planner.thesis.regret import PROVED, near_optimal_by
+from nbv_planner.world.camera_mount import PoseSettings, TurntableSettings
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import OBJECT_PLUGINS
-from nbv_planner.world.pose import PoseSettings
+from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.scale import at_found, rescaled, scaled
 from nbv_planner.world.scene import FoundScene, Scene
-from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, WorldSettings
-from nbv_planner.world.turntable_pose import TurntableSettings
+from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings
 
 STATE_FILES = {
     "depth_camera": ("state_file", "camera.jsonl"),

@@ -58,7 +58,7 @@ from nbv_planner.thesis import (
     TwoPhasePlanner,
     Uncertainty,
 )
-from nbv_planner.world.ground.grid_ground import known_obstacles
+from nbv_planner.world.ground.obstacles import known_obstacles
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.scene import FoundScene, Scene

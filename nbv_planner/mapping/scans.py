@@ -20,7 +20,7 @@ from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.settings import Settings, setting
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.surface.seam import Hits, SurfaceModel
-from nbv_planner.world.ground.grid_ground import KnownObstacles
+from nbv_planner.world.ground.obstacles import KnownObstacles
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan, SensorModel
 from nbv_planner.world.scene import FoundScene, Scene

@@ -24,9 +24,10 @@ from nbv_planner.geometry import (
 )
 from nbv_planner.report import colors
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.world.ground.footprint import Footprint
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.occupancy_map import UNKNOWN
-from nbv_planner.world.ground.zones import Ground, Outline, Zone
+from nbv_planner.world.ground.zones import Ground, Zone
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
@@ -159,7 +160,7 @@ def barred_ground(
     """
     if not isinstance(ground, GridGround) or belief is None or any(belief.centre):
         return None
-    return ground.with_outline(Outline(belief.angle, belief.upper, scene.radius_max))
+    return ground.with_footprint(Footprint(belief.angle, belief.upper, scene.radius_max))
 
 
 # Colour and opacity of cells: what comes too near to the object, a polygon, or cells that are not

@@ -30,7 +30,8 @@ from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings, view_space_for
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping
-from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.camera_mount import PoseSettings
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 

@@ -29,9 +29,9 @@ from nbv_planner.star2d.rays import PolarRays, unseen_beyond
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import SurfacePoints
+from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.simulated_camera import WorldSettings
 from nbv_planner.world.visibility import observe
 
 PUBLISHED_FIRST_CANDIDATE = {

@@ -30,9 +30,9 @@ from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import SurfacePoints
+from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.simulated_camera import WorldSettings
 from nbv_planner.world.visibility import observe
 
 # Most measured points shown; beyond it every second one is left out. Most scans kept separate;

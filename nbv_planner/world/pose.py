@@ -1,4 +1,4 @@
-"""The pose of the camera: its covariance, how the camera is mounted, and where poses come from."""
+"""Poses of the camera in the plane, one or many, and their covariance."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import (
     ORIGIN,
     TWO_PI,
@@ -22,7 +22,6 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
     wrap_angle,
 )
-from nbv_planner.settings import Settings, setting
 
 # A covariance from another program may be negative in some direction by rounding, in parts of its
 # trace.
@@ -140,10 +139,8 @@ class CameraPose:
         The turn is that of the line of sight against the direction to the centre,
         counter-clockwise; 0 looks there.
         """
-        x, y = (
-            centre[0] + distance * math.cos(view_angle),
-            centre[1] + distance * math.sin(view_angle),
-        )
+        x = centre[0] + distance * math.cos(view_angle)
+        y = centre[1] + distance * math.sin(view_angle)
         pose = cls(x, y, float(wrap_angle(view_angle + math.pi + turn)), centre=centre)
         object.__setattr__(pose, "_polar", (float(view_angle), float(distance), float(turn)))
         return pose
@@ -203,8 +200,8 @@ class CameraPose:
         return f"{self.view_angle:.{digits}f} rad{free if self.off_circle(view_distance) else ''}"
 
     def then(self, relative: CameraPose) -> CameraPose:
-        """Pose in the object frame of a body at `relative`, known exactly, in this pose's own
-        frame.
+        """Pose in the object frame of a body that is at `relative` in the frame of this pose, known
+        exactly.
         """
         cos, sin = math.cos(self.yaw), math.sin(self.yaw)
         ahead, aside = cos * relative.x - sin * relative.y, sin * relative.x + cos * relative.y
@@ -221,7 +218,7 @@ class CameraPose:
         return moved
 
     def inverse(self) -> CameraPose:
-        """Pose of the frame in which this pose is given, in this pose's own frame."""
+        """Pose of the frame in which this pose is given, in the frame of this pose."""
         cos, sin = math.cos(self.yaw), math.sin(self.yaw)
         x, y = -cos * self.x - sin * self.y, sin * self.x - cos * self.y
         return CameraPose(x, y, -self.yaw, height=-self.height)
@@ -234,10 +231,8 @@ class CameraPose:
 
     def to_world(self, bearing: ArrayLike, distance: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """World coordinates of points at `bearing` and range `distance`."""
-        direction, reach = (
-            self.yaw + np.asarray(bearing, dtype=float),
-            np.asarray(distance, dtype=float),
-        )
+        direction = self.yaw + np.asarray(bearing, dtype=float)
+        reach = np.asarray(distance, dtype=float)
         return self.x + reach * np.cos(direction), self.y + reach * np.sin(direction)
 
 
@@ -274,9 +269,8 @@ class Poses:
     ) -> Poses:
         """Poses at `view_angles`, shape (V,), on a circle, that look at its centre."""
         angle = np.atleast_1d(np.asarray(view_angles, dtype=float))
-        return cls.from_polar(
-            angle, np.full(len(angle), view_distance), np.zeros(len(angle)), centre
-        )
+        distance, turn = np.full(len(angle), view_distance), np.zeros(len(angle))
+        return cls.from_polar(angle, distance, turn, centre)
 
     @classmethod
     def given(cls, views: ArrayLike | Poses, view_distance: float) -> Poses:
@@ -289,9 +283,8 @@ class Poses:
         centre = poses[0].centre if poses else ORIGIN
         polar = np.array([pose.about(centre).polar for pose in poses], dtype=float).reshape(-1, 3)
         position = np.array([(pose.x, pose.y) for pose in poses], dtype=float).reshape(-1, 2)
-        return cls(
-            position, _turned(np.array([pose.yaw for pose in poses], dtype=float)), polar, centre
-        )
+        yaw = np.array([pose.yaw for pose in poses], dtype=float)
+        return cls(position, _turned(yaw), polar, centre)
 
     def about(self, centre: tuple[float, float]) -> Poses:
         """The same poses, of which view angles, distances and turns are about another centre."""
@@ -303,9 +296,8 @@ class Poses:
         """
         if x == y == 0.0:
             return self.about(ORIGIN)
-        return Poses(
-            self.position - (x, y), self.rotation, self._polar if self.centre == (x, y) else None
-        )
+        polar = self._polar if self.centre == (x, y) else None
+        return Poses(self.position - (x, y), self.rotation, polar)
 
     def __len__(self) -> int:
         return len(self.position)
@@ -315,9 +307,8 @@ class Poses:
 
     def __getitem__(self, index: int) -> CameraPose:
         angle, distance, turn = self.polar[index].tolist()
-        return CameraPose.from_polar(angle, distance, turn, self.centre).placed(
-            *self.position[index].tolist()
-        )
+        pose = CameraPose.from_polar(angle, distance, turn, self.centre)
+        return pose.placed(*self.position[index].tolist())
 
     @cached_property
     def polar(self) -> FloatArray:
@@ -391,74 +382,3 @@ def _turned(yaw: FloatArray) -> FloatArray:
     """Rotations by `yaw`, shape (V,), radians: shape (V, 2, 2)."""
     cos, sin = np.cos(yaw), np.sin(yaw)
     return np.array([[cos, -sin], [sin, cos]]).transpose(2, 0, 1)
-
-
-@dataclass(frozen=True)
-class PoseSettings(Settings):
-    """Source of the camera's poses, and the camera's mount on the carrier whose poses and goals are
-    exchanged.
-
-    With the mount (0, 0, 0) the poses and goals are those of the camera itself. A robot whose
-    navigation knows the pose of its base has the mount that its base sees: x ahead, y to the left.
-
-    Raises:
-        SettingError: a value is out of range, or there is a `base_frame` without `pose_source: tf`.
-    """
-
-    pose_source: str = setting(
-        "topic",
-        "Where camera poses come from: the topic camera_pose, or transforms (tf2_ros).",
-        choices=("topic", "tf"),
-    )
-    pose_type: str = setting(
-        "pose",
-        "Message on camera_pose: pose (geometry_msgs/PoseStamped) or pose_with_covariance "
-        "(geometry_msgs/PoseWithCovarianceStamped), whose covariance widens the noise of each hit.",
-        choices=("pose", "pose_with_covariance"),
-    )
-    base_frame: str = setting(
-        "",
-        "pose_source tf: frame of the carrier; the camera's mount on it is looked up, whatever"
-        " mount_x, ... say.",
-    )
-    mount_x: float = setting(
-        0.0, "Position of the camera on its carrier, ahead.", unit="m", ge=-100.0, le=100.0
-    )
-    mount_y: float = setting(
-        0.0, "Position of the camera on its carrier, to the left.", unit="m", ge=-100.0, le=100.0
-    )
-    mount_yaw: float = setting(
-        0.0,
-        "Line of sight on the carrier, counter-clockwise from ahead.",
-        unit="rad",
-        ge=-math.pi,
-        le=math.pi,
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.base_frame and self.pose_source != "tf":
-            raise SettingError(
-                f"base_frame: {self.base_frame!r} is looked up with pose_source tf only"
-            )
-
-    @property
-    def mount(self) -> CameraPose:
-        """Pose of the camera in the frame of its carrier."""
-        return CameraPose(self.mount_x, self.mount_y, self.mount_yaw)
-
-    def mounted(self, x: float, y: float, yaw: float) -> PoseSettings:
-        """The same settings with this mount, metres and radians.
-
-        Raises:
-            SettingError: a value is out of range.
-        """
-        return replace(self, mount_x=x, mount_y=y, mount_yaw=yaw)
-
-    def camera(self, carrier: CameraPose) -> CameraPose:
-        """Pose of the camera on a carrier at `carrier`."""
-        return carrier.then(self.mount)
-
-    def carrier(self, camera: CameraPose) -> CameraPose:
-        """Pose of the carrier when the camera is at `camera`."""
-        return camera.then(self.mount.inverse())

@@ -91,10 +91,8 @@ class SensorHeader:
     @classmethod
     def of(cls, scan: Scan) -> SensorHeader:
         """What the header of one scan says: a range of 0 or `+inf` tells nothing."""
-        laid_out = scan.field_ahead == TWO_PI and (scan.range_min, scan.range_max) == (
-            0.0,
-            math.inf,
-        )
+        limits = (scan.range_min, scan.range_max)
+        laid_out = scan.field_ahead == TWO_PI and limits == (0.0, math.inf)
         far = 0.0 if scan.range_max == math.inf else scan.range_max
         return cls(
             0.0 if laid_out or scan.field_ahead < LEAST_FIELD else scan.field_ahead,

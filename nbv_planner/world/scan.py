@@ -152,12 +152,6 @@ class ConeSensor:
     range_max: float
     misses_are_free: ClassVar[bool] = True
 
-    @classmethod
-    def of_scan(cls, scan: Scan) -> ConeSensor:
-        """The sensor that a scan's header describes: from its first beam to its last."""
-        last = scan.angle_min + scan.angle_increment * (len(scan.ranges) - 1)
-        return cls(scan.angle_min, last, scan.range_min, scan.range_max)
-
     def in_field(self, bearing: ArrayLike) -> BoolArray:
         """Whether each bearing lies between the two."""
         bearing = np.asarray(bearing)

@@ -158,12 +158,9 @@ class FoundScene:
                 inside of the view circle.
         """
         numbers = astuple(self)
+        finite = all(abs(number) < 10.0 * _MOST for number in numbers)
         inside = _LEAST < self.radius_min < self.radius_max < self.view_distance
-        if (
-            not all(abs(number) < 10.0 * _MOST for number in numbers)
-            or not inside
-            or self.views < 0
-        ):
+        if not finite or not inside or self.views < 0:
             raise SettingError(f"no scene is found with the numbers {numbers}")
 
     @property
@@ -222,12 +219,11 @@ def check_proportions(scene: Scene, *settings: object) -> None:
                 continue
             least, most, of = _PROPORTIONS[name]
             for value in np.atleast_1d(getattr(holder, name)):
-                if value and not least * (1.0 - _SLACK) <= value / lengths[of] <= most * (
-                    1.0 + _SLACK
-                ):
+                ratio = value / lengths[of]
+                if value and not least * (1.0 - _SLACK) <= ratio <= most * (1.0 + _SLACK):
+                    follows = f"; not given, it follows from {meta.scale}" if meta.scale else ""
                     raise SettingError(
                         f"{name}: {value:g} m is out of proportion to radius_min {low:g} m and"
                         f" radius_max {high:g} m; must be {least * lengths[of]:g} to"
-                        f" {most * lengths[of]:g} m, {least:g} to {most:g} of the {of}"
-                        + (f"; not given, it follows from {meta.scale}" if meta.scale else "")
+                        f" {most * lengths[of]:g} m, {least:g} to {most:g} of the {of}{follows}"
                     )

@@ -1,4 +1,4 @@
-"""The simulated 2D depth camera: noisy beams on a true object in a room, and how it moves there."""
+"""The simulated 2D depth camera: noisy beams on a true object in a room, and how it moves."""
 
 from __future__ import annotations
 
@@ -7,13 +7,10 @@ import math
 from copy import copy
 from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nbv_planner.errors import ConfigFileError, shown
-from nbv_planner.files.located_yaml import Located, read_located
 from nbv_planner.geometry import (
     TWO_PI,
     FloatArray,
@@ -26,6 +23,7 @@ from nbv_planner.settings import Settings, setting
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings, along, path_length
 from nbv_planner.world.objects import PolarObject
+from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.objects.true_shapes import angles_around
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams
@@ -34,7 +32,6 @@ from nbv_planner.world.scene import Scene
 
 # A chord of the sampled contour then departs from a circle of radius 10 m by less than 3e-6 m.
 _CONTOUR_STEPS = 4096
-_OTHER_STEPS = 256
 # Lines across a beam that has a width.
 _LINES = 9
 # Poses of which the exact ranges are kept, 2 kB each: many episodes look from the same ones.
@@ -123,101 +120,6 @@ class MotionSettings(Settings):
         return CameraPose.from_polar(self.initial_view_angle, view_distance)
 
 
-@dataclass(frozen=True)
-class WorldSettings(Settings):
-    """Where the simulated object stands, and what else does."""
-
-    object_x: float = setting(
-        0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4
-    )
-    object_y: float = setting(
-        0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4
-    )
-    other_x: float = setting(
-        0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4
-    )
-    other_y: float = setting(
-        0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4
-    )
-    other_radius: float = setting(
-        0.0, "Radius of the other object; 0: there is none.", unit="m", ge=0.0, le=1e4
-    )
-    room_file: str = setting(
-        "",
-        "YAML file of the room in object_frame: walls and obstacles that end beams; empty: none.",
-        start_only=True,
-    )
-
-    @property
-    def placed(self) -> tuple[float, float]:
-        """Position of the simulated object, metres."""
-        return self.object_x, self.object_y
-
-    def others(self) -> list[Contour]:
-        """Outlines of all but the simulated object, as seen from it.
-
-        Raises:
-            ConfigFileError: the file of the room cannot be read, or holds something that is not
-                allowed.
-        """
-        found = load_room(self.room_file) if self.room_file else []
-        if self.other_radius > 0.0:
-            found.append(_disc(self.other_x, self.other_y, self.other_radius))
-        return [Contour(one.x - self.object_x, one.y - self.object_y) for one in found]
-
-
-def _disc(x: float, y: float, radius: float) -> Contour:
-    across, along = polar_to_cartesian(np.arange(_OTHER_STEPS) * (TWO_PI / _OTHER_STEPS), radius)
-    return Contour(across + x, along + y)
-
-
-_FORMS = {"wall": 2, "polygon": 3, "circle": 0}
-"""Points that a form has at least; a circle is x, y, radius."""
-
-
-def load_room(path: str | Path) -> list[Contour]:
-    """Read a room: under `room` a list of forms, each `wall` or `polygon` (a list of points x, y)
-    or `circle`; metres.
-
-    A wall is the line through its points, a polygon is closed.
-
-    Raises:
-        ConfigFileError: the file cannot be read or holds something that is not allowed; names the
-            file and the line.
-    """
-    content = read_located(path)[1].mapping()
-    if list(content) != ["room"]:
-        holds = shown(list(content))
-        raise ConfigFileError(
-            f"{path}: must hold 'room:' with a list of {', '.join(_FORMS)}; holds {holds}"
-        )
-    return [_form(part.named("")) for part in content["room"].items()]
-
-
-def _form(part: Located) -> Contour:
-    (name, form), *more = part.entries() or [("", part)]
-    if more or name not in _FORMS:
-        raise form.error(f"a form of a room must be one of {', '.join(_FORMS)}, and one per entry")
-    if name == "circle":
-        x, y, radius = form.numbers(3)
-        if radius <= 0.0:
-            raise form.error(f"radius {radius:g} must be > 0 m")
-        return _disc(x, y, radius)
-    try:
-        points = np.array(form.plain(), dtype=float)
-    except (TypeError, ValueError):
-        points = np.empty(0)
-    if (
-        points.ndim != 2
-        or points.shape[1] != 2
-        or len(points) < _FORMS[name]
-        or not np.isfinite(points).all()
-    ):
-        raise form.error(f"must be {_FORMS[name]} or more points [x, y] in metres")
-    # A wall is a closed line, too: there and back again.
-    return Contour(*(np.vstack([points, points[-2:0:-1]]) if name == "wall" else points).T.copy())
-
-
 def sampled_contour(shape: PolarObject) -> Contour:
     """Polyline through the object's corners and closely spaced angles."""
     angle = angles_around(shape, _CONTOUR_STEPS)
@@ -245,17 +147,15 @@ class SimulatedCamera:
         x, y = contour.x, contour.y
         self._vertex = wrap_angle(np.arctan2(y, x))
         self._normal = np.arctan2(x - np.roll(x, -1), np.roll(y, -1) - y)
-        self._sensor = sensor = scene.sensor
+        self._sensor = scene.sensor
         self._settings = settings
         # In single precision, as a LaserScan carries them: the same scan with and without ROS.
-        self._angle_min = float(np.float32(sensor.bearing_min))
-        self._increment = float(
-            np.float32((sensor.bearing_max - sensor.bearing_min) / (settings.num_beams - 1))
-        )
+        first, last = scene.sensor.bearing_min, scene.sensor.bearing_max
+        self._angle_min = float(np.float32(first))
+        self._increment = float(np.float32((last - first) / (settings.num_beams - 1)))
         self._known: dict[CameraPose, tuple[FloatArray, FloatArray]] = {}
-        self.bearings: FloatArray = self._angle_min + self._increment * np.arange(
-            settings.num_beams
-        )
+        beams = np.arange(settings.num_beams)
+        self.bearings: FloatArray = self._angle_min + self._increment * beams
 
     def scan(self, pose: CameraPose, view_number: int, scan_number: int = 0) -> Scan:
         """Take a scan at the reported `pose`; the number of the goal (`view_number`) and of the
@@ -265,18 +165,17 @@ class SimulatedCamera:
         rng = np.random.default_rng([self._settings.seed, view_number, scan_number])
         ranges = self._with_limits(self._with_noise(self._with_limits(exact), std, rng))
         # NaN is invalid (REP 117), no miss: that would mean that the beam met no surface.
-        ranges = np.where(
-            rng.random(len(ranges)) < self._settings.dropout_probability, np.nan, ranges
+        dropped = rng.random(len(ranges)) < self._settings.dropout_probability
+        ranges = np.where(dropped, np.nan, ranges)
+        limits = np.array([self._sensor.range_min, self._sensor.range_max], dtype=np.float32)
+        return Scan(
+            self._angle_min, self._increment, ranges.astype(np.float32), *map(float, limits)
         )
-        limits = (
-            float(np.float32(limit)) for limit in (self._sensor.range_min, self._sensor.range_max)
-        )
-        return Scan(self._angle_min, self._increment, ranges.astype(np.float32), *limits)
 
     def with_seed(self, seed: int) -> SimulatedCamera:
         """The same camera with other noise; both share what they know of the object."""
         twin = copy(self)
-        twin._settings, twin._known = dataclasses.replace(self._settings, seed=seed), self._known
+        twin._settings = dataclasses.replace(self._settings, seed=seed)
         return twin
 
     def __getstate__(self) -> dict[str, Any]:
@@ -300,9 +199,8 @@ class SimulatedCamera:
         distance = np.where(met, exact, 0.0)
         angle = cartesian_to_polar(*true.to_world(self.bearings, distance))[0]
         normal = self._normal[np.searchsorted(self._vertex, angle, side="right") - 1]
-        incidence = np.where(
-            met, np.abs(angle_difference(true.yaw + self.bearings + math.pi, normal)), 0.0
-        )
+        incidence = np.abs(angle_difference(true.yaw + self.bearings + math.pi, normal))
+        incidence = np.where(met, incidence, 0.0)
         return exact, self._sensor.range_std(self._settings.noise, distance, incidence)
 
     def exact_ranges(self, pose: CameraPose) -> FloatArray:
@@ -323,18 +221,17 @@ class SimulatedCamera:
         return rng.standard_normal(len(self.bearings))
 
     def collides(self, path: FloatArray, radius: float) -> bool:
-        """Whether a robot of this `radius` that drives along a `path`, shape (k, 2), meets
-        anything; metres.
+        """Whether a robot of this `radius` that moves along a `path`, shape (k, 2), hits anything;
+        metres.
 
-        By lines along its middle and both its sides.
+        It is judged by lines along its middle and both its sides.
         """
         x, y = self._world.placed
         for start, end in pairwise(path - (x, y)):
             heading, length = math.atan2(*(end - start)[::-1]), math.dist(start, end)
             for aside in {-radius, 0.0, radius}:
-                pose = CameraPose(float(start[0]), float(start[1]), heading).then(
-                    CameraPose(0.0, aside, 0.0)
-                )
+                middle = CameraPose(float(start[0]), float(start[1]), heading)
+                pose = middle.then(CameraPose(0.0, aside, 0.0))
                 ahead = [cast_beams(contour, pose, np.zeros(1))[0] for contour in self._contours]
                 if min(ahead) <= length + radius:
                     return True
@@ -373,10 +270,10 @@ class SimulatedCamera:
 
 
 class Drive:
-    """The way of a simulated robot from view to view: along paths on the ground, around the true
+    """Motion of a simulated robot from view to view: along paths on the ground, around the true
     object.
 
-    Where no path leads to a goal, it drives straight there.
+    Where no path leads to a goal, it moves straight there.
     """
 
     def __init__(
@@ -385,14 +282,11 @@ class Drive:
         """Take the ground of the settings, for goals up to `reach` from the object, metres."""
         angle = np.arange(_CONTOUR_STEPS) * (TWO_PI / _CONTOUR_STEPS)
         self._placed = world.placed
-        self._ground = (
-            ground_of(settings, reach)
-            .seen_from(*world.placed)
-            .with_object(angle, shape.radius(angle))
-        )
+        ground = ground_of(settings, reach).seen_from(*world.placed)
+        self._ground = ground.with_object(angle, shape.radius(angle))
 
     def set_out(self, start: CameraPose, goal: CameraPose) -> FloatArray:
-        """Begin a leg; returns its path, shape (k, 2), metres."""
+        """Start to move to a goal; returns the path, shape (k, 2), metres."""
         ends = np.array([[view.x, view.y] for view in (start, goal)])
         found = self._ground.path(*(ends - self._placed)) + self._placed
         self.path = found if len(found) else ends

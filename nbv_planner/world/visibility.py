@@ -1,11 +1,10 @@
 """The thesis's observation function: which points of a star-shaped contour a camera sees.
 
-Noise-free and purely geometric: on either side of the direction to the centre
-the contour is walked outwards from the camera's own angle; a point is seen if its bearing lies
-outside the range of bearings already swept on that walk, and inside the cone. Such a walk is exact
-at any distance and whatever the heading, also inside of a concavity. It ends where the surface is
-out of range, as in the thesis; where the scene has `beams` it passes what is out of range, as they
-do.
+Noise-free and purely geometric: on either side of the direction to the centre the contour is walked
+outwards from the polar angle of the camera; a point is seen if its bearing lies outside the range
+of bearings already swept on that walk, and inside the cone. Such a walk is exact at any distance
+and whatever the heading, also inside of a concavity. It ends where the surface is out of range, as
+in the thesis; where the scene has `beams` it passes what is out of range, as they do.
 """
 
 from __future__ import annotations
@@ -93,12 +92,7 @@ def sightings(
     if scene.beams or not (isinstance(sensor, ConeSensor) and sensor.in_field(-views.turn).all()):
         # A walk ends at an edge of the field of view, but may begin outside of it and pass gaps.
         inside = sensor.in_field(bearing - views.turn[view])
-        view, point, bearing, distance = (
-            view[inside],
-            point[inside],
-            bearing[inside],
-            distance[inside],
-        )
+        return Sightings(view[inside], point[inside], bearing[inside], distance[inside])
     return Sightings(view, point, bearing, distance)
 
 
@@ -110,10 +104,10 @@ def _walks(
     """
     x, y = (np.tile(values, 2) for values in polar_to_cartesian(angle, radius))
     start, count = np.searchsorted(angle, views.view_angle), len(angle)
-    nearest = float(views.distance.min())
-    most = _most_steps(
-        angle, views, widest_offset(radius, nearest, range_max) if radius.min() > 0.0 else TWO_PI
-    )
+    widest = TWO_PI
+    if radius.min() > 0.0:
+        widest = widest_offset(radius, float(views.distance.min()), range_max)
+    most = _most_steps(angle, views, widest)
     cos, sin = np.cos(views.view_angle), np.sin(views.view_angle)
     size, edges = max(1, _BLOCK_ENTRIES // most), edges_of(views, scene)
     for turn, first in ((1, start), (-1, start + count - 1)):
@@ -209,9 +203,8 @@ def sight(
         new |= rising[..., 1:, :] < np.minimum.accumulate(rising, axis=-2)[..., :-1, :]
     inside[..., 1:, :] &= new
     if near is not None and (near > 0.0).any():
-        inside &= rising >= (np.tan(np.clip(near, 0.0, 0.5 * np.pi)) if flat else near).astype(
-            rising.dtype
-        )
+        least = np.tan(np.clip(near, 0.0, 0.5 * np.pi)) if flat else near
+        inside &= rising >= least.astype(rising.dtype)
     return inside & in_range if beams else inside, rising, going
 
 

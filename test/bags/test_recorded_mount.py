@@ -13,8 +13,9 @@ from nbv_planner.episode.log import EpisodeLog
 from nbv_planner.episode.messages import RUN_INFO, RecordedDecision
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import InputRejectedError
+from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 

@@ -19,10 +19,11 @@ from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.planning.view_space import FoundViewSpace, ViewSpaceSettings, put_on_ground
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object
+from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import scaled
 from nbv_planner.world.scene import FoundScene, Scene
-from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings, WorldSettings
+from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings
 
 PLAIN = PlannerSettings(planner="greedy", objective="U", target="points")
 

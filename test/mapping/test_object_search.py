@@ -23,11 +23,12 @@ from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.report.take_home import OCCUPIED, MapGrid, Outline
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.objects import parse_object
+from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import at_found, rescaled
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import AROUND, FoundScene, Scene
-from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera, WorldSettings
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 SCENE = Scene()
 FIELDS = ("angle", "mean", "std", "lower", "upper", "hits")

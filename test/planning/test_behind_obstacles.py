@@ -24,9 +24,9 @@ from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground, GroundSettings
 from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.simulated_camera import WorldSettings
 
 HALL = Path(__file__).parents[2] / "examples" / "hall"
 SCENE, GRID = Scene(), np.arange(200) * 2 * np.pi / 200

@@ -27,9 +27,10 @@ from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object
+from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.simulated_camera import Drive, WorldSettings
+from nbv_planner.world.simulated_camera import Drive
 
 PRIOR = TimeSettings()
 SPEED = st.floats(0.02, 5.0)

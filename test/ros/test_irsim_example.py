@@ -33,8 +33,8 @@ from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 from nbv_planner.settings import from_mapping
+from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scene import Scene
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "irsim"

@@ -41,8 +41,8 @@ from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.view.live import LiveEpisode, taken_views, true_coverage
+from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.objects import parse_object, surface_points
-from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 

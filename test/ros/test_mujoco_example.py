@@ -32,7 +32,8 @@ from sensor_msgs.msg import CameraInfo, Image
 from nbv_planner.episode.parameter_files import values_for
 from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.settings import from_mapping
-from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.camera_mount import PoseSettings
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 
 EXAMPLE = WORLD.parent

@@ -13,8 +13,9 @@ from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
+from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 

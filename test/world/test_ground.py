@@ -15,9 +15,10 @@ from scipy.ndimage import label
 
 from campaigns.grounds import judged, random_case
 from nbv_planner.errors import ConfigFileError, InputRejectedError, SettingError
+from nbv_planner.world.ground.footprint import Footprint
 from nbv_planner.world.ground.grid_ground import GridGround, ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap, load_map
-from nbv_planner.world.ground.zones import Ground, GroundSettings, Outline, Zone, along, path_length
+from nbv_planner.world.ground.zones import Ground, GroundSettings, Zone, along, path_length
 from nbv_planner.world.pose import CameraPose
 
 TWO_PI = 2.0 * math.pi
@@ -169,7 +170,7 @@ def test_cells_and_closed_form_agree_about_an_object_alone():
     x, y = rng.uniform(-12.0, 12.0, (2, 400))
     # A cell is barred as a whole: by two diagonals at most.
     differ = plain.zones(x, y) != raster.zones(x, y)
-    away = Outline(ANGLE, upper).distance(x, y)
+    away = Footprint(ANGLE, upper).distance(x, y)
     assert (np.abs(away - plain.margin)[differ] < 0.3).all()
     far = np.hypot(x, y) > 6.5
     one, other = (ground.lengths((9.0, 0.0), x[far], y[far]) for ground in (plain, raster))
@@ -215,20 +216,20 @@ def test_a_place_cut_off_is_told_with_what_cuts_it_off():
         Zone.CUT_OFF,
     ]
     assert (
-        walled.blame((0.5, 0.5), np.array([1.5, 3.5, 4.5]), np.array([1.5, 3.5, 1.0]))
+        walled.zones_text((0.5, 0.5), np.array([1.5, 3.5, 4.5]), np.array([1.5, 3.5, 1.0]))
         == "1 not free in the map, or outside of it, 2 cut off by the map"
     )
     fenced = grid(
         drawn.replace("#", "."),
         no_go_polygons="; 1.2,-1 1.8,-1 1.8,9 1.2,9; 3.1,0.1 3.2,0.1 3.2,0.2",
     )
-    words = fenced.blame(
+    words = fenced.zones_text(
         (0.5, 0.5), np.array([1.5, 3.15, 4.5, 0.4]), np.array([1.5, 0.15, 4.0, 4.0])
     )
     assert words == "2 in polygons 2, 3, 1 cut off by polygon 2"
     both = grid(drawn, no_go_polygons="2.2,-1 2.8,-1 2.8,9 2.2,9")
     assert (
-        both.blame((0.5, 0.5), np.array([4.5]), np.array([0.5]))
+        both.zones_text((0.5, 0.5), np.array([4.5]), np.array([0.5]))
         == "1 cut off by several zones together"
     )
 
@@ -237,7 +238,7 @@ def test_a_robot_in_a_zone_is_told_so_and_gets_out_by_the_nearest_free_cell():
     ground = grid("##... ##... ##... ##... ##...")
     start = (0.5, 2.4)
     assert (
-        ground.standing(start)
+        ground.start_text(start)
         == "the robot stands at x 0.5 m, y 2.4 m, not free in the map, or outside of it; the way"
         " out leads to x 2.05 m, y 2.35 m, 1.55 m away"
     )
@@ -245,7 +246,7 @@ def test_a_robot_in_a_zone_is_told_so_and_gets_out_by_the_nearest_free_cell():
         math.dist(start, (2.05, 2.35)) + math.dist((2.05, 2.35), (4.5, 2.5))
     )
     np.testing.assert_allclose(ground.path(start, (4.5, 2.5)), [start, (2.05, 2.35), (4.5, 2.5)])
-    assert ground.standing((3.5, 3.5)) == ""
+    assert ground.start_text((3.5, 3.5)) == ""
     closed = grid("## ##")
     assert np.isinf(closed.lengths((0.5, 0.5), [1.5], [1.5])).all()
     assert closed.path((0.5, 0.5), (1.5, 1.5)).shape == (0, 2)
@@ -285,16 +286,16 @@ def test_obstacles_hide_what_is_behind_them_and_the_object_hides_itself_nothing(
     assert ground.hidden(x, y, *contour).tolist() == [[True, True], [False, False]]
 
 
-def test_an_outline_holds_the_radius_between_its_angles_and_is_not_much_wider():
+def test_a_footprint_holds_the_radius_between_its_angles_and_is_not_much_wider():
     rng = np.random.default_rng(0)
     for _ in range(20):
         radius = np.where(rng.random(200) < 0.5, 2.0, 6.0)
-        outline = Outline(ANGLE, radius)
+        footprint = Footprint(ANGLE, radius)
         angle = rng.uniform(0.0, TWO_PI, 500)
         first = np.floor(angle / (TWO_PI / 200)).astype(int)
         reach = np.maximum(radius[first], radius[(first + 1) % 200]) * (1.0 - 1e-9)
-        assert outline.holds(reach * np.cos(angle), reach * np.sin(angle)).all()
-    far = Outline(ANGLE, np.full(200, 3.0)).distance(np.array([10.0, 0.0]), np.array([0.0, 3.5]))
+        assert footprint.holds(reach * np.cos(angle), reach * np.sin(angle)).all()
+    far = Footprint(ANGLE, np.full(200, 3.0)).distance(np.array([10.0, 0.0]), np.array([0.0, 3.5]))
     assert far == pytest.approx([7.0, 0.5], abs=2e-3)
 
 

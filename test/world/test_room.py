@@ -20,16 +20,11 @@ from nbv_planner.star2d.mapper import polar
 from nbv_planner.star2d.rays import PolarRays
 from nbv_planner.world.ground.zones import GroundSettings, path_length
 from nbv_planner.world.objects import parse_object
+from nbv_planner.world.objects.room import WorldSettings, load_room
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.simulated_camera import (
-    Drive,
-    SensorSettings,
-    SimulatedCamera,
-    WorldSettings,
-    load_room,
-)
+from nbv_planner.world.simulated_camera import Drive, SensorSettings, SimulatedCamera
 
 SCENE = Scene(range_max=40.0, field_of_view=math.radians(70.0))
 ROUND = parse_object("ellipse:a=4,b=4", SCENE)

@@ -73,16 +73,11 @@ def test_noise_has_one_law_with_the_numbers_of_camera_and_mapper():
         )
 
 
-@pytest.mark.parametrize(
-    ("first", "step", "count"), [(-0.3, 0.01, 61), (-0.1, 0.02, 21), (0.2, 0.1, 1)]
-)
-def test_a_scan_names_the_sensor_that_took_it(first, step, count):
-    scan = Scan(first, step, np.full(count, 5.0), 0.4, 12.0)
-    sensor = ConeSensor.of_scan(scan)
-    assert (sensor.bearing_min, sensor.bearing_max) == pytest.approx((first, scan.bearings[-1]))
-    assert (sensor.range_min, sensor.range_max) == (0.4, 12.0)
-    assert sensor.in_field(scan.bearings[[0, -1]]).all()
-    assert not sensor.in_field([first - 1e-6, scan.bearings[-1] + 1e-6]).any()
+@pytest.mark.parametrize(("first", "last"), [(-0.3, 0.3), (-0.1, 0.3), (0.2, 0.2)])
+def test_the_field_of_view_reaches_from_the_first_bearing_to_the_last(first, last):
+    sensor = ConeSensor(first, last, 0.4, 12.0)
+    assert sensor.in_field([first, last]).all()
+    assert not sensor.in_field([first - 1e-6, last + 1e-6]).any()
 
 
 @pytest.mark.parametrize("field", [(-0.1, 0.3), (-0.3, 0.05), (0.05, 0.3)])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import SettingError
-from nbv_planner.world.turntable_pose import TurntableSettings, camera_seen_from_object, joint_for
+from nbv_planner.world.camera_mount import TurntableSettings, camera_seen_from_object, joint_for
 
 angles = st.floats(-50.0, 50.0)
 places = st.tuples(st.floats(0.2, 20.0), st.floats(-math.pi, math.pi), st.floats(-math.pi, math.pi))

@@ -17,7 +17,7 @@ from nbv_planner.geometry import BoolArray, FloatArray, angle_difference
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space.view_settings import ViewSpaceSettings, on_arcs
 from nbv_planner.surface.seam import Believed
-from nbv_planner.world.ground.zones import ZONE_WORDS, Ground, OpenGround
+from nbv_planner.world.ground.zones import ZONE_TEXTS, Ground, OpenGround
 from nbv_planner.world.pose import CameraPose, Poses
 
 ExclusionArray = NDArray[np.uint8]
@@ -44,7 +44,7 @@ _NAMES = {
     Exclusion.UNREACHABLE: ("excluded_unreachable", "near a view not reached, or skipped"),
     **{
         Exclusion(_ZONES * zone): (f"excluded_{zone.name.lower()}", words)  # type: ignore[union-attr]
-        for zone, words in ZONE_WORDS.items()
+        for zone, words in ZONE_TEXTS.items()
     },
 }
 
@@ -206,7 +206,9 @@ class ViewSpace(ABC):
         is known of that.
         """
         return (
-            "" if self.ground is None or self._start is None else self.ground.standing(self._start)
+            ""
+            if self.ground is None or self._start is None
+            else self.ground.start_text(self._start)
         )
 
     def blame(self) -> str:
@@ -217,7 +219,7 @@ class ViewSpace(ABC):
             return ""
         return (
             f"of {len(self.candidates)} candidates"
-            f" {self.ground.blame(self._start, *self.candidates.position.T)}"
+            f" {self.ground.zones_text(self._start, *self.candidates.position.T)}"
         )
 
     def allowed(self, views: Poses) -> BoolArray:

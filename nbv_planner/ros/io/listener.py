@@ -30,7 +30,7 @@ from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.io.conversions import POSE_TYPES
 from nbv_planner.settings import from_mapping
 from nbv_planner.view.live import LiveEpisode
-from nbv_planner.world.pose import PoseSettings
+from nbv_planner.world.camera_mount import PoseSettings
 
 
 class EpisodeListener(Node):

@@ -22,8 +22,9 @@ from nbv_planner.mapping.arrival import PoseTrack
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.io.conversions import pose_to_msg
+from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
-from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import adopted
 
 # Times of the newest transforms that are remembered: ten seconds, as many as tf2 keeps, at 100 Hz.

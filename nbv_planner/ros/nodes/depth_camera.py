@@ -26,6 +26,7 @@ from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import origin_words, parse_object, surface_points
+from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import (
@@ -33,7 +34,6 @@ from nbv_planner.world.simulated_camera import (
     MotionSettings,
     SensorSettings,
     SimulatedCamera,
-    WorldSettings,
 )
 
 _FILES = ("file", "spline")

@@ -39,8 +39,8 @@ from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import GoalReminder, SessionSettings
 from nbv_planner.session.state import Target
+from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.ground.grid_ground import GridGround
-from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scene import Scene
 
 # Seconds for which the last status stays available before the process ends.

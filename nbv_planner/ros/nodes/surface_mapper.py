@@ -47,8 +47,9 @@ from nbv_planner.session.mapper_core import MapJob, MapperCore, MapperSetup, Upd
 from nbv_planner.session.surface_map import KIND, SurfaceMap, map_from_records
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import told
+from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.ground.grid_ground import ground_of
-from nbv_planner.world.pose import CameraPose, PoseSettings
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene, check_proportions
 
 

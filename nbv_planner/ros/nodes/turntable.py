@@ -22,7 +22,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.io import conversions
-from nbv_planner.world.turntable_pose import TurntableSettings, camera_seen_from_object, joint_for
+from nbv_planner.world.camera_mount import TurntableSettings, camera_seen_from_object, joint_for
 
 
 class TurntableNode(BaseNode):

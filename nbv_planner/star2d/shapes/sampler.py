@@ -10,11 +10,7 @@ import numpy as np
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray, wrap_angle
-from nbv_planner.gp.kernels import (
-    Kernel,
-    KernelSettings,
-    PeriodicMatern,
-)
+from nbv_planner.gp.kernels import Kernel, KernelSettings, PeriodicMatern
 from nbv_planner.gp.posterior import Posterior, posterior_on, trusted
 from nbv_planner.settings import setting
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief, nearest_cell, uniform_grid
@@ -101,9 +97,6 @@ class Prior:
 
     kernel: Kernel = field(default_factory=PeriodicMatern)
     mean: float = MapperSettings().prior_mean
-
-
-_PRIOR_VERSION = 1.0
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,21 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.ndimage import binary_dilation, distance_transform_edt
+from scipy.ndimage import distance_transform_edt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
+from nbv_planner.world.ground.footprint import Footprint
+from nbv_planner.world.ground.obstacles import cells_around, distance_to
 from nbv_planner.world.ground.occupancy_map import UNKNOWN, OccupancyMap, load_map
 from nbv_planner.world.ground.zones import (
-    ZONE_WORDS,
+    ZONE_TEXTS,
     Ground,
     GroundSettings,
     OpenGround,
-    Outline,
     Zone,
     ZoneArray,
-    on_edges,
 )
 
 # Nodes between which paths are looked for, and cells of a ground without a map.
@@ -58,102 +58,21 @@ def ground_of(settings: GroundSettings, reach: float, map: OccupancyMap | None =
     return _on_map(settings, OccupancyMap(cells, 2.0 * half / _BLANK_SIDE, -half, -half), polygons)
 
 
-class KnownObstacles:
-    """What the map says to be occupied outside of the bound of the object: a beam that ends there
-    has met no object.
-    """
-
-    def __init__(self, map: OccupancyMap, settings: GroundSettings, radius_max: float) -> None:
-        """Take the cells that are `radius_max` metres away from the centre, or farther."""
-        rows, columns = np.indices(map.cells.shape)
-        away = np.hypot(*np.moveaxis(map.to_metres(columns + 0.5, rows + 0.5), -1, 0))
-        self._map = map
-        self._away = (
-            _apart((map.cells >= settings.occupied_threshold) & (away > radius_max))
-            * map.resolution
-        )
-
-    def hold(self, x: FloatArray, y: FloatArray, within: FloatArray) -> BoolArray:
-        """Whether places lie `within` a distance of an obstacle, all in metres; by cells."""
-        there, column, row = self._map.inside(*self._map.to_cells(x, y))
-        return there & (self._away[row, column] <= within)
-
-
-def known_obstacles(
-    settings: GroundSettings, radius_max: float, map: OccupancyMap | None = None
-) -> KnownObstacles | None:
-    """The obstacles in the map of the settings, whose content may be given as `map`; None without a
-    map.
-
-    Raises:
-        ConfigFileError: the file of the map cannot be read.
-    """
-    if not settings.ground_map:
-        return None
-    return KnownObstacles(map or load_map(settings.ground_map), settings, radius_max)
-
-
 def _on_map(
     settings: GroundSettings,
     map: OccupancyMap,
     polygons: Mapping[int, FloatArray],
-    outline: Outline | None = None,
+    footprint: Footprint | None = None,
 ) -> GridGround:
     """The ground of a map with polygons: their zones of each cell."""
     barred = map.cells >= settings.occupied_threshold
     if settings.unknown_is_blocked:
         barred |= map.cells == UNKNOWN
     cells = settings.robot_radius / map.resolution
-    zones = Zone.MAP * (barred | (_apart(barred) < cells))
+    zones = Zone.MAP * (barred | (distance_to(barred) < cells))
     for corners in polygons.values():
-        zones |= Zone.POLYGON * _around(map, corners, cells)
-    return GridGround(settings, map, zones.astype(np.uint8), polygons, outline=outline)
-
-
-def _apart(cells: BoolArray) -> FloatArray:
-    """Distance between each cell, as a square, and the nearest of some `cells`, in cells; inf if
-    there are none.
-    """
-    if not cells.any():
-        return np.full(cells.shape, np.inf)
-    return np.asarray(distance_transform_edt(~binary_dilation(cells, np.ones((3, 3), dtype=bool))))
-
-
-def _around(map: OccupancyMap, corners: FloatArray, cells: float) -> BoolArray:
-    """Cells at a distance of `cells` or less from those that a polygon touches, shape (H, W)."""
-    column, row = map.to_cells(*corners.T)
-    height, width = map.cells.shape
-    first, last = (
-        [
-            int(np.clip(side(value) + sign * (cells + 3.0), 0, size))
-            for value, size in ((column, width), (row, height))
-        ]
-        for side, sign in ((np.min, -1.0), (np.max, 1.0))
-    )
-    around = np.zeros(map.cells.shape, dtype=bool)
-    if first[0] >= last[0] or first[1] >= last[1]:
-        return around
-    margin = math.ceil(cells) + 2  # beside the map a part of the polygon may bar cells on it
-    begin, end = np.array(
-        [
-            (
-                max(low - margin, min(low, math.floor(at.min()) - 2)),
-                min(high + margin, max(high, math.ceil(at.max()) + 2)),
-            )
-            for at, low, high in zip((column, row), first, last, strict=True)
-        ]
-    ).T
-    x, y = (np.arange(low, high) + 0.5 for low, high in zip(begin, end, strict=True))
-    touched = _filled(x, y, column, row)
-    points, _ = on_edges(np.column_stack([column, row]), 0.25)
-    i, j = (np.floor(points) - [x[0] - 0.5, y[0] - 0.5]).astype(np.intp).T
-    on = (i >= 0) & (i < len(x)) & (j >= 0) & (j < len(y))
-    touched[j[on], i[on]] = True
-    near = _apart(touched) <= cells
-    around[first[1] : last[1], first[0] : last[0]] = near[
-        first[1] - begin[1] : last[1] - begin[1], first[0] - begin[0] : last[0] - begin[0]
-    ]
-    return around
+        zones |= Zone.POLYGON * cells_around(map, corners, cells)
+    return GridGround(settings, map, zones.astype(np.uint8), polygons, footprint=footprint)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,22 +89,10 @@ class _Lattice:
         return np.stack([nodes % self.columns, nodes // self.columns], axis=-1) * k + (k // 2 + 0.5)
 
 
-def _filled(x: FloatArray, y: FloatArray, column: FloatArray, row: FloatArray) -> BoolArray:
-    """Which points of the grid `x` × `y` are inside a polygon: a ray to the left crosses it an odd
-    number of times.
-    """
-    (a, b), (c, d) = (column, row), (np.roll(column, -1), np.roll(row, -1))
-    line, edge = np.nonzero((y[:, None] > b) != (y[:, None] > d))
-    at = a[edge] + (y[line] - b[edge]) * (c[edge] - a[edge]) / (d[edge] - b[edge])
-    crossings = np.zeros((len(y), len(x) + 1), dtype=np.intp)
-    np.add.at(crossings, (line, np.searchsorted(x, at, side="right")), 1)
-    return np.asarray(crossings.cumsum(axis=1)[:, :-1] % 2 == 1)
-
-
 @dataclass(frozen=True, eq=False)
 class GridGround(Ground):
-    """A ground in cells; one that a polygon or the object comes near to is barred as a whole, with
-    its neighbours.
+    """A ground in cells; a cell that a polygon or the object comes near to is barred as a whole,
+    with its neighbours.
     """
 
     map: OccupancyMap
@@ -198,7 +105,7 @@ class GridGround(Ground):
         """
         polygons = {number: corners - (x, y) for number, corners in self.polygons.items()}
         return dataclasses.replace(
-            self, map=self.map.seen_from(x, y), polygons=polygons, outline=None
+            self, map=self.map.seen_from(x, y), polygons=polygons, footprint=None
         )
 
     @cached_property
@@ -209,9 +116,9 @@ class GridGround(Ground):
     @cached_property
     def _object(self) -> BoolArray:
         """Cells within the margin of what the object may occupy."""
-        if self.outline is None:
+        if self.footprint is None:
             return np.zeros(self.fixed.shape, dtype=bool)
-        return _around(self.map, self.outline.corners, self.margin / self.map.resolution)
+        return cells_around(self.map, self.footprint.corners, self.margin / self.map.resolution)
 
     @cached_property
     def _blocked_below(self) -> NDArray[np.int32]:
@@ -236,10 +143,11 @@ class GridGround(Ground):
         )
         forward = (start[:, 0] <= ends[:, 0])[:, None]
         left, right = np.where(forward, start, ends), np.where(forward, ends, start)
-        columns = (
-            int(np.floor(right[ok, 0]).max(initial=0.0) - np.floor(left[ok, 0]).min(initial=0.0))
-            + 1
+        first, last = (
+            np.floor(left[ok, 0]).min(initial=0.0),
+            np.floor(right[ok, 0]).max(initial=0.0),
         )
+        columns = int(last - first) + 1
         chosen = np.flatnonzero(ok)
         for part in np.array_split(chosen, max(1, len(chosen) * columns // _AT_ONCE)):
             ok[part] = self._clear_rightwards(left[part], right[part])
@@ -300,12 +208,10 @@ class GridGround(Ground):
         ).reshape(-1, 2)
         there = ((around >= 0) & (around < [columns, rows])).all(axis=1)
         around = np.where(there[:, None], around, 0)
-        line = (
-            self._lattice.centres(around[:, 1] * columns + around[:, 0]),
-            np.repeat(places, 9, axis=0),
-        )
-        length = np.where(there & self.clear(*line), np.hypot(*(line[0] - line[1]).T), np.inf)
-        return (around[:, 1] * columns + around[:, 0]).reshape(-1, 9), length.reshape(-1, 9)
+        nodes = around[:, 1] * columns + around[:, 0]
+        centres, ends = self._lattice.centres(nodes), np.repeat(places, 9, axis=0)
+        length = np.where(there & self.clear(centres, ends), np.hypot(*(centres - ends).T), np.inf)
+        return nodes.reshape(-1, 9), length.reshape(-1, 9)
 
     @cached_property
     def _fields(self) -> dict[tuple[float, float], tuple[FloatArray, IntArray]]:
@@ -335,7 +241,7 @@ class GridGround(Ground):
         return self._fields[start]
 
     def _out(self, start: Sequence[float]) -> tuple[tuple[float, float], float]:
-        """A start in cells, or the way out of the zone that it is in, and the length of that way,
+        """A start in cells, or the nearest free cell if it is in a zone, and the distance to that,
         cells.
         """
         (column,), (row,) = self.map.to_cells(start[:1], start[1:2])
@@ -382,11 +288,8 @@ class GridGround(Ground):
         kept = [0]
         while kept[-1] < len(corners) - 1:
             following = corners[kept[-1] + 1 :]
-            kept.append(
-                kept[-1]
-                + 1
-                + int(np.flatnonzero(self.clear(corners[kept[-1]][None], following))[-1])
-            )
+            free = np.flatnonzero(self.clear(corners[kept[-1]][None], following))
+            kept.append(kept[-1] + 1 + int(free[-1]))
         path = self.map.to_metres(*corners[kept].T)
         path[-1] = end
         if out:
@@ -404,26 +307,26 @@ class GridGround(Ground):
 
     def without(self) -> Iterable[tuple[str, Ground]]:
         """The ground without the object, without each polygon, and without its map."""
-        if self.outline is not None:
-            yield "the object", self.with_outline(None)
+        if self.footprint is not None:
+            yield "the object", self.with_footprint(None)
         for number in self.polygons:
             others = {other: corners for other, corners in self.polygons.items() if other != number}
-            yield f"polygon {number}", _on_map(self.settings, self.map, others, self.outline)
+            yield f"polygon {number}", _on_map(self.settings, self.map, others, self.footprint)
         if self.map.cells.any():
             empty = dataclasses.replace(self.map, cells=np.zeros_like(self.map.cells))
-            yield "the map", _on_map(self.settings, empty, self.polygons, self.outline)
+            yield "the map", _on_map(self.settings, empty, self.polygons, self.footprint)
 
-    def polygon_words(self, x: FloatArray, y: FloatArray) -> str:
-        """Words for places in the no-go polygons, with the numbers of these."""
+    def polygon_text(self, x: FloatArray, y: FloatArray) -> str:
+        """Text for places in no-go polygons, with the numbers of these."""
         there, column, row = self.map.inside(*self.map.to_cells(x, y))
         cells = self.settings.robot_radius / self.map.resolution
         within = [
             str(number)
             for number, corners in self.polygons.items()
-            if (there & _around(self.map, corners, cells)[row, column]).any()
+            if (there & cells_around(self.map, corners, cells)[row, column]).any()
         ]
         several = "s" if len(within) > 1 else ""
-        return f"in polygon{several} {', '.join(within)}" if within else ZONE_WORDS[Zone.POLYGON]
+        return f"in polygon{several} {', '.join(within)}" if within else ZONE_TEXTS[Zone.POLYGON]
 
     @cached_property
     def hides(self) -> bool:
@@ -434,11 +337,9 @@ class GridGround(Ground):
     def _open_sight(self) -> FloatArray:
         """Distance of each cell to what hides the object, cells."""
         hides = (self.map.cells >= self.settings.occupied_threshold) & ~self._object
-        return (
-            np.asarray(distance_transform_edt(~hides))
-            if hides.any()
-            else np.full(hides.shape, np.inf)
-        )
+        if not hides.any():
+            return np.full(hides.shape, np.inf)
+        return np.asarray(distance_transform_edt(~hides))
 
     def sight(self, x: FloatArray, y: FloatArray, direction: FloatArray) -> FloatArray:
         """In steps as long as no obstacle can be nearer, at least half a cell."""

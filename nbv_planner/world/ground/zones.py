@@ -10,31 +10,27 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial import cKDTree
 
 from nbv_planner.errors import SettingError, shown
 from nbv_planner.geometry import (
     ORIGIN,
-    TWO_PI,
     BoolArray,
     FloatArray,
     angle_difference,
     cartesian_to_polar,
     polar_to_cartesian,
-    repeated,
 )
 from nbv_planner.settings import Settings, setting
+from nbv_planner.world.ground.footprint import Footprint
 
 ZoneArray = NDArray[np.uint8]
 """Sum of the zones that places lie in, 0 for one where the robot may be, shape (n,)."""
-# An outline has so many samples per greatest radius; arcs of paths have a vertex per so many
-# radians.
-_SAMPLES, _ARC_STEP = 100, math.radians(2.0)
+# Radians between the vertices of an arc of a path.
+_ARC_STEP = math.radians(2.0)
 
 
 class Zone(enum.IntFlag):
@@ -46,7 +42,7 @@ class Zone(enum.IntFlag):
     CUT_OFF = 8
 
 
-ZONE_WORDS = {
+ZONE_TEXTS = {
     Zone.MAP: "not free in the map, or outside of it",
     Zone.POLYGON: "in a no-go polygon",
     Zone.OBJECT: "where the object may be",
@@ -125,77 +121,6 @@ def _polygon(number: int, text: str) -> FloatArray:
     return np.array(corners)
 
 
-def on_edges(corners: FloatArray, spacing: float) -> tuple[FloatArray, float]:
-    """Points on the edges of a polygon, all corners among them, shape (n, 2), and the widest gap on
-    an edge.
-    """
-    edge = np.roll(corners, -1, axis=0) - corners
-    length = np.hypot(*edge.T)
-    number = np.maximum(np.ceil(length / spacing), 1.0).astype(np.intp)
-    which, nth = repeated(number)
-    return corners[which] + (nth / number[which])[:, None] * edge[which], float(
-        (length / number).max()
-    )
-
-
-class Outline:
-    """What the object may occupy, as far as a radius for each polar angle: a polygon that holds it.
-
-    The radius between two angles may be that of the larger one: each corner is at the largest
-    radius of its angle and its neighbours', divided by the cosine of half a step, so that no chord
-    cuts into it.
-    """
-
-    def __init__(
-        self,
-        angle: FloatArray,
-        radius: FloatArray,
-        most: float = math.inf,
-        centre: tuple[float, float] = ORIGIN,
-    ) -> None:
-        """Give the radii, metres, at rising polar angles, radians, shape (M,), and the greatest one
-        that is used.
-
-        They are about a `centre`, metres.
-        """
-        self.centre = centre  #: of the radii, metres.
-        once = angle - angle[0] < TWO_PI - 1e-9
-        self._angle = angle[once] - angle[0]
-        reach = np.clip(radius[once], 0.0, most)
-        steps = np.diff(self._angle, append=TWO_PI)
-        widest = np.maximum(reach, np.maximum(np.roll(reach, 1), np.roll(reach, -1)))
-        self._radius = widest / math.cos(0.5 * float(steps.max()))
-        self._turn = float(angle[0])
-        #: shape (n, 2), metres.
-        self.corners = np.column_stack(polar_to_cartesian(angle[once], self._radius)) + centre
-        self.greatest = float(self._radius.max())  #: greatest radius, metres.
-
-    @cached_property
-    def _samples(self) -> tuple[cKDTree, float]:
-        """Points on the edges, all corners among them, and half of the widest gap on an edge."""
-        points, gap = on_edges(self.corners, max(self.greatest, 1e-9) / _SAMPLES)
-        return cKDTree(points), 0.5 * gap
-
-    def holds(self, x: FloatArray, y: FloatArray) -> BoolArray:
-        """Whether points, metres, lie inside the polygon."""
-        place = np.mod(np.arctan2(y - self.centre[1], x - self.centre[0]) - self._turn, TWO_PI)
-        first = np.searchsorted(self._angle, place, side="right") - 1
-        start, end = self.corners[first], np.roll(self.corners, -1, axis=0)[first]
-        edge = end - start
-        return np.asarray(edge[:, 0] * (y - start[:, 1]) - edge[:, 1] * (x - start[:, 0]) > 0.0)
-
-    def distance(self, x: FloatArray, y: FloatArray) -> FloatArray:
-        r"""Distance of points to the polygon, 0 inside, metres; never more than it is.
-
-        The point of the edges next to one at the distance d is a corner, or the foot of a
-        perpendicular with a sample within half a gap g on the same edge:
-        :math:`d \ge \sqrt{d_s^2 - g^2}` with the distance d_s to the samples.
-        """
-        tree, gap = self._samples
-        found = tree.query(np.column_stack([x, y]))[0]
-        return np.where(self.holds(x, y), 0.0, np.sqrt(np.maximum(found**2 - gap**2, 0.0)))
-
-
 G = TypeVar("G", bound="Ground")
 
 
@@ -205,16 +130,16 @@ class Ground(ABC):
 
     settings: GroundSettings
     #: what the object may occupy; None if nothing is known of it.
-    outline: Outline | None = dataclasses.field(default=None, kw_only=True)
+    footprint: Footprint | None = dataclasses.field(default=None, kw_only=True)
 
     @property
     def margin(self) -> float:
         """Distance of the robot's centre to all that the object may occupy, metres."""
         return self.settings.clearance + self.settings.robot_radius
 
-    def with_outline(self: G, outline: Outline | None) -> G:
+    def with_footprint(self: G, footprint: Footprint | None) -> G:
         """The same ground with another object on it."""
-        return dataclasses.replace(self, outline=outline)
+        return dataclasses.replace(self, footprint=footprint)
 
     def with_object(
         self,
@@ -226,7 +151,7 @@ class Ground(ABC):
         """The same ground with an object that reaches up to `upper` (M,) of a `centre`, never
         beyond `most`, metres.
         """
-        return self.with_outline(Outline(angle, upper, most, centre))
+        return self.with_footprint(Footprint(angle, upper, most, centre))
 
     @abstractmethod
     def seen_from(self, x: float, y: float) -> Ground:
@@ -243,7 +168,7 @@ class Ground(ABC):
         """Lengths of paths from `start` (x, y) to places, shape (n,), metres; inf where there is
         none.
 
-        From a start in a zone, the path begins with the straight way out, see :meth:`standing`.
+        From a start in a zone, the path begins with the straight way out, see :meth:`start_text`.
         """
 
     @abstractmethod
@@ -284,21 +209,19 @@ class Ground(ABC):
         one, shape (n,).
         """
         zones = self.zones(x, y)
-        if start is not None and not zones.all():
-            free = zones == 0
-            zones[np.flatnonzero(free)[np.isinf(self.lengths(start, x[free], y[free]))]] = (
-                Zone.CUT_OFF
-            )
+        free = np.flatnonzero(zones == 0)
+        if start is not None and len(free):
+            zones[free[np.isinf(self.lengths(start, x[free], y[free]))]] = Zone.CUT_OFF
         return zones
 
-    def standing(self, start: Sequence[float]) -> str:
-        """Words for a start in a zone, with the way out; empty for any other."""
+    def start_text(self, start: Sequence[float]) -> str:
+        """Text about a start in a zone, with the way out; empty for any other."""
         (zone,) = self.zones(start[:1], start[1:2])
         if not zone:
             return ""
         x, y = self.way_out(start)
         away = math.hypot(x - start[0], y - start[1])
-        zones = " and ".join(words for one, words in ZONE_WORDS.items() if zone & one)
+        zones = " and ".join(text for one, text in ZONE_TEXTS.items() if zone & one)
         return (
             f"the robot stands at x {start[0]:.4g} m, y {start[1]:.4g} m, {zones}; the way out"
             f" leads to x {x:.4g} m, y {y:.4g} m, {away:.3g} m away"
@@ -308,51 +231,43 @@ class Ground(ABC):
         """Names of what may cut off places, each with the ground without it."""
         return ()
 
-    def blame(self, start: Sequence[float] | None, x: FloatArray, y: FloatArray) -> str:
-        """Which zones keep the robot from places, in words: the first zone of each, and what cuts
-        off the others.
+    def zones_text(self, start: Sequence[float] | None, x: FloatArray, y: FloatArray) -> str:
+        """Which zones keep the robot from places: the first zone of each, and what cuts off the
+        others.
         """
         zones = self.reachable(start, x, y)
-        words = [
-            f"{number} {said}"
-            for zone, said in ZONE_WORDS.items()
-            if zone != Zone.CUT_OFF
-            and (
-                number := int(
-                    np.count_nonzero(
-                        (zones & np.uint8(zone) != 0) & (zones & np.uint8(zone - 1) == 0)
-                    )
-                )
-            )
-        ]
-        words = [word.replace("in a no-go polygon", self.polygon_words(x, y)) for word in words]
+        parts = []
+        for zone in (Zone.MAP, Zone.POLYGON, Zone.OBJECT):
+            # No zone with a lower number holds for these places.
+            number = np.count_nonzero((zones & np.uint8(2 * zone - 1)) == zone)
+            if number:
+                text = self.polygon_text(x, y) if zone == Zone.POLYGON else ZONE_TEXTS[zone]
+                parts.append(f"{number} {text}")
         cut = zones == Zone.CUT_OFF
         if cut.any() and start is not None:
-            freed = [
-                name
-                for name, ground in self.without()
-                if np.isfinite(ground.lengths(start, x[cut], y[cut])).any()
-            ]
-            by = (
-                f" by {' or '.join(freed)}"
-                if freed
-                else " by several zones together"
-                if self.without()
-                else ""
+            parts.append(
+                f"{np.count_nonzero(cut)} cut off{self._cut_off_by(start, x[cut], y[cut])}"
             )
-            words.append(f"{int(cut.sum())} cut off{by}")
-        standing = "" if start is None else self.standing(start)
-        return ", ".join(words) + (f"; {standing}" if standing else "")
+        standing = "" if start is None else self.start_text(start)
+        return ", ".join(parts) + (f"; {standing}" if standing else "")
 
-    def polygon_words(self, x: FloatArray, y: FloatArray) -> str:
-        """Words for places in the no-go polygons."""
-        return ZONE_WORDS[Zone.POLYGON]
+    def _cut_off_by(self, start: Sequence[float], x: FloatArray, y: FloatArray) -> str:
+        """What cuts off places: all without which there is a path to one of them."""
+        grounds = list(self.without())
+        freed = [name for name, ground in grounds if np.isfinite(ground.lengths(start, x, y)).any()]
+        if freed:
+            return f" by {' or '.join(freed)}"
+        return " by several zones together" if grounds else ""
+
+    def polygon_text(self, x: FloatArray, y: FloatArray) -> str:
+        """Text for places in no-go polygons."""
+        return ZONE_TEXTS[Zone.POLYGON]
 
 
 @dataclass(frozen=True, eq=False)
 class OpenGround(Ground):
-    """Free ground on which there is nothing but the object: paths around a disc that holds it, in
-    closed form.
+    """Ground with nothing on it but the object: paths around a disc that holds it, in closed
+    form.
     """
 
     def seen_from(self, x: float, y: float) -> OpenGround:
@@ -362,20 +277,20 @@ class OpenGround(Ground):
     @property
     def _centre(self) -> FloatArray:
         """Of the disc."""
-        return np.array(ORIGIN if self.outline is None else self.outline.centre)
+        return np.array(ORIGIN if self.footprint is None else self.footprint.centre)
 
     @property
     def disc(self) -> float:
         """Radius of the disc that paths avoid, metres."""
-        return 0.0 if self.outline is None else self.outline.greatest + self.margin
+        return 0.0 if self.footprint is None else self.footprint.greatest + self.margin
 
     def zones(self, x: ArrayLike, y: ArrayLike) -> ZoneArray:
         """OBJECT within the margin of what the object may occupy."""
         x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         blocked = np.zeros(len(x), dtype=np.uint8)
         near = np.hypot(x - self._centre[0], y - self._centre[1]) < self.disc
-        if self.outline is not None and near.any():
-            blocked[near] = Zone.OBJECT * (self.outline.distance(x[near], y[near]) <= self.margin)
+        if self.footprint is not None and near.any():
+            blocked[near] = Zone.OBJECT * (self.footprint.distance(x[near], y[near]) <= self.margin)
         return blocked
 
     def lengths(self, start: Sequence[float], x: ArrayLike, y: ArrayLike) -> FloatArray:
@@ -384,9 +299,9 @@ class OpenGround(Ground):
         """
         x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
         angle, away = cartesian_to_polar(x - self._centre[0], y - self._centre[1])
-        (own,), (here,) = cartesian_to_polar(*(np.array(start) - self._centre)[:, None])
+        (start_angle,), (here,) = cartesian_to_polar(*(np.array(start) - self._centre)[:, None])
         disc = self.disc
-        apart = np.abs(angle_difference(angle, own))
+        apart = np.abs(angle_difference(angle, start_angle))
         first, second = max(float(here), disc), np.maximum(away, disc)
         length = around_disc(disc, first, second, apart) + (first - here + second - away)
         return np.where(self.zones(x, y) == 0, length, np.inf)
@@ -412,10 +327,8 @@ class OpenGround(Ground):
             polar += [(angles[0] + sign * along, around) for along in middle]
             polar += [(angles[0] + sign * (before + turn), disc)]
         polar += [(angles[1], outside[1])] if away[1] < disc else []
-        between = np.array([polar_to_cartesian(*place) for place in polar], dtype=float).reshape(
-            -1, 2
-        )
-        return np.vstack([[start], between + self._centre, [end]])
+        between = np.array([polar_to_cartesian(*place) for place in polar], dtype=float)
+        return np.vstack([[start], between.reshape(-1, 2) + self._centre, [end]])
 
     def way_out(self, start: Sequence[float]) -> tuple[float, float]:
         """The nearest free place on the ray from the centre through `start`."""
@@ -435,7 +348,7 @@ def around_disc(disc: float, first: float, second: FloatArray, apart: FloatArray
     outside of it.
 
     From a place at the distance d_1, `first`, to those at the distances d_2, `second`, and the
-    angles θ `apart` from it it is straight, or where the disc of radius B lies between, two
+    angles θ `apart` from it, a path is straight, or where the disc of radius B lies between, two
     tangents with an arc between them:
 
     .. math:: \sqrt{d_1^2 - B^2} + \sqrt{d_2^2 - B^2} + B (θ - \arccos(B/d_1) - \arccos(B/d_2))
@@ -450,20 +363,17 @@ def _tangent_angle(disc: float, away: FloatArray) -> FloatArray:
     """Angle at the centre from a place to the point where a tangent from there touches the disc,
     radians.
     """
-    return np.asarray(
-        np.arccos(
-            np.clip(np.divide(disc, away, out=np.ones_like(away), where=away > 0.0), 0.0, 1.0)
-        )
-    )
+    cos = np.divide(disc, away, out=np.ones_like(away), where=away > 0.0)
+    return np.asarray(np.arccos(np.clip(cos, 0.0, 1.0)))
 
 
 def along(path: FloatArray, distance: float) -> tuple[float, float]:
-    """Place on a path, shape (k, 2), at a `distance` from its start, metres; its ends lie before
-    and behind it.
+    """Place on a path, shape (k, 2), at a `distance` from its start along it, metres; beyond its
+    ends, these.
     """
-    legs = np.hypot(*np.diff(path, axis=0).T)
-    travelled = np.concatenate([[0.0], np.cumsum(legs)])
-    x, y = (float(np.interp(distance, travelled, column)) for column in path.T)
+    lengths = np.hypot(*np.diff(path, axis=0).T)
+    at = np.concatenate([[0.0], np.cumsum(lengths)])
+    x, y = (float(np.interp(distance, at, column)) for column in path.T)
     return x, y
 
 

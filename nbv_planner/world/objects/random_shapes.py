@@ -17,7 +17,7 @@ from nbv_planner.world.objects.true_shapes import PolarObject, Polygon, Spline, 
 from nbv_planner.world.scene import Scene
 
 
-class Dice:
+class RandomSource:
     """Random numbers from a family's name, a seed and the number of the attempt.
 
     numpy guarantees the raw stream of PCG64 and its uniform numbers, but may change its algorithms
@@ -57,50 +57,50 @@ class Dice:
 _ARC_STEP = 0.25
 
 
-def rectangle(dice: Dice, low: float, high: float) -> Polygon:
+def rectangle(rng: RandomSource, low: float, high: float) -> Polygon:
     """Rectangle, turned, its centre off the origin."""
-    a = dice.between(0.4 * high, high)
-    b = dice.between(1.05 * low, a)
-    x0, y0 = dice.between(-0.7, 0.7) * (a - low), dice.between(-0.7, 0.7) * (b - low)
+    a = rng.between(0.4 * high, high)
+    b = rng.between(1.05 * low, a)
+    x0, y0 = rng.between(-0.7, 0.7) * (a - low), rng.between(-0.7, 0.7) * (b - low)
     angle, radius = cartesian_to_polar(
         x0 + a * np.array([1, -1, -1, 1]), y0 + b * np.array([1, 1, -1, -1])
     )
-    return _polygon(angle + dice.angle(), radius)
+    return _polygon(angle + rng.angle(), radius)
 
 
-def regular(dice: Dice, low: float, high: float) -> Polygon:
+def regular(rng: RandomSource, low: float, high: float) -> Polygon:
     """Regular polygon with 3 to 10 vertices, turned."""
-    count = dice.whole(3, 10)
-    radius = dice.between(1.1 * low, high)
-    return _polygon(np.arange(count) * (TWO_PI / count) + dice.angle(), np.full(count, radius))
+    count = rng.whole(3, 10)
+    radius = rng.between(1.1 * low, high)
+    return _polygon(np.arange(count) * (TWO_PI / count) + rng.angle(), np.full(count, radius))
 
 
-def irregular(dice: Dice, low: float, high: float) -> Polygon:
+def irregular(rng: RandomSource, low: float, high: float) -> Polygon:
     """Polygon with 4 to 12 vertices anywhere between the bounds, one in each of as many equal
     sectors.
     """
-    count = dice.whole(4, 12)
-    angle = (np.arange(count) + dice.uniforms(count, 0.1, 0.9)) * (TWO_PI / count)
-    return _polygon(angle + dice.angle(), dice.uniforms(count, low, high))
+    count = rng.whole(4, 12)
+    angle = (np.arange(count) + rng.uniforms(count, 0.1, 0.9)) * (TWO_PI / count)
+    return _polygon(angle + rng.angle(), rng.uniforms(count, low, high))
 
 
-def notches(dice: Dice, low: float, high: float) -> Polygon:
+def notches(rng: RandomSource, low: float, high: float) -> Polygon:
     """Round body with 2 to 6 notches or teeth, all of one kind: a step in radius with steep flanks,
     one per sector.
     """
-    inner = dice.between(low, 0.6 * high)
-    outer = dice.between(inner + 0.15 * (high - low), high)
-    body, step = (outer, inner) if dice.between(0.0, 1.0) < 0.5 else (inner, outer)
-    count = dice.whole(2, 6)
+    inner = rng.between(low, 0.6 * high)
+    outer = rng.between(inner + 0.15 * (high - low), high)
+    body, step = (outer, inner) if rng.between(0.0, 1.0) < 0.5 else (inner, outer)
+    count = rng.whole(2, 6)
     sector = TWO_PI / count
-    middle = (np.arange(count) + dice.uniforms(count, 0.35, 0.65)) * sector
-    width = dice.uniforms(count, 0.075, 0.3) * sector
-    flank = np.minimum(dice.uniforms(count, 0.02, 0.08), 0.8 * width)
+    middle = (np.arange(count) + rng.uniforms(count, 0.35, 0.65)) * sector
+    width = rng.uniforms(count, 0.075, 0.3) * sector
+    flank = np.minimum(rng.uniforms(count, 0.02, 0.08), 0.8 * width)
     corners = np.column_stack(
         [middle - width, middle - width + flank, middle + width - flank, middle + width]
     )
     return _polygon(
-        *_with_arcs(corners.ravel() + dice.angle(), np.tile([body, step, step, body], count))
+        *_with_arcs(corners.ravel() + rng.angle(), np.tile([body, step, step, body], count))
     )
 
 
@@ -109,9 +109,8 @@ def _with_arcs(angle: FloatArray, radius: FloatArray) -> tuple[FloatArray, Float
     angles, radii = [angle], [radius]
     gap = np.append(angle[1:], angle[0] + TWO_PI) - angle
     for index in np.flatnonzero(radius == np.roll(radius, -1)):
-        inner = (
-            angle[index] + np.linspace(0.0, gap[index], 1 + math.ceil(gap[index] / _ARC_STEP))[1:-1]
-        )
+        number = 1 + math.ceil(gap[index] / _ARC_STEP)
+        inner = angle[index] + np.linspace(0.0, gap[index], number)[1:-1]
         angles.append(inner)
         radii.append(np.full(len(inner), radius[index]))
     return np.concatenate(angles), np.concatenate(radii)
@@ -129,68 +128,68 @@ ANGLES: FloatArray = np.arange(_SIZE) * (TWO_PI / _SIZE)
 """Angles of the samples, radians."""
 
 
-def ellipse(dice: Dice, low: float, high: float) -> Spline:
+def ellipse(rng: RandomSource, low: float, high: float) -> Spline:
     r"""Ellipse with axes turned and its centre c off the origin.
 
     With A scaling the axes to 1, the radius along the unit vector u solves :math:`|A(ru - c)| = 1`.
     """
-    a = dice.between(0.5 * high, high)
-    b = dice.between(1.1 * low, a)
-    turned = ANGLES - dice.angle()
-    x, y = 0.7 * dice.uniforms(2, -1.0, 1.0) * (1.0 - low / np.array([a, b]))
+    a = rng.between(0.5 * high, high)
+    b = rng.between(1.1 * low, a)
+    turned = ANGLES - rng.angle()
+    x, y = 0.7 * rng.uniforms(2, -1.0, 1.0) * (1.0 - low / np.array([a, b]))
     p, q = np.cos(turned) / a, np.sin(turned) / b
     along, square = p * x + q * y, p**2 + q**2
     return _spline((along + np.sqrt(along**2 + square * (1.0 - x**2 - y**2))) / square)
 
 
-def flower(dice: Dice, low: float, high: float) -> Spline:
+def flower(rng: RandomSource, low: float, high: float) -> Spline:
     r"""Flower with its petals turned, :math:`m + a\cos(n(φ - φ_0))`."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
-    petals = dice.whole(2, 9)
-    mean, amplitude = middle + dice.between(-0.3, 0.3) * half, dice.between(0.2, 0.9) * half
-    return _spline(mean + amplitude * np.cos(petals * (ANGLES - dice.angle())))
+    petals = rng.whole(2, 9)
+    mean, amplitude = middle + rng.between(-0.3, 0.3) * half, rng.between(0.2, 0.9) * half
+    return _spline(mean + amplitude * np.cos(petals * (ANGLES - rng.angle())))
 
 
-def superellipse(dice: Dice, low: float, high: float) -> Spline:
+def superellipse(rng: RandomSource, low: float, high: float) -> Spline:
     r"""Rectangle with round corners, turned: :math:`(|\cos φ/a|^p + |\sin φ/b|^p)^{-1/p}`."""
-    a = dice.between(0.4 * high, high)
-    b = dice.between(1.05 * low, a)
-    power, turned = dice.between(2.5, 6.0), ANGLES - dice.angle()
+    a = rng.between(0.4 * high, high)
+    b = rng.between(1.05 * low, a)
+    power, turned = rng.between(2.5, 6.0), ANGLES - rng.angle()
     total = np.abs(np.cos(turned) / a) ** power + np.abs(np.sin(turned) / b) ** power
     return _spline(total ** (-1.0 / power))
 
 
-def fourier(dice: Dice, low: float, high: float) -> Spline:
+def fourier(rng: RandomSource, low: float, high: float) -> Spline:
     r"""Series :math:`\sum_{k=1}^{10} k^{-s}(g_k\cos kφ + h_k\sin kφ)` with normal g, h, scaled to a
     depth.
     """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     k = np.arange(1, 11)
-    weight = dice.normals(2, 10) * k ** -dice.between(0.5, 1.5)
+    weight = rng.normals(2, 10) * k ** -rng.between(0.5, 1.5)
     series = weight[0] @ np.cos(np.outer(k, ANGLES)) + weight[1] @ np.sin(np.outer(k, ANGLES))
-    return _spline(middle + dice.between(0.3, 0.97) * half * series / np.abs(series).max())
+    return _spline(middle + rng.between(0.3, 0.97) * half * series / np.abs(series).max())
 
 
-def bumps(dice: Dice, low: float, high: float) -> Spline:
+def bumps(rng: RandomSource, low: float, high: float) -> Spline:
     r"""Circle with 2 to 8 round bumps and dents :math:`a\exp(κ(\cos(φ - φ_i) - 1))`, 0.1 to 0.5 rad
     wide.
     """
     half = 0.5 * (high - low)
-    radius = np.full(_SIZE, dice.between(low + 0.4 * half, high - 0.4 * half))
-    for _ in range(dice.whole(2, 8)):
-        height, width = dice.between(-1.0, 1.0) * half, dice.between(0.1, 0.5)
-        radius += height * np.exp((np.cos(ANGLES - dice.angle()) - 1.0) / width**2)
+    radius = np.full(_SIZE, rng.between(low + 0.4 * half, high - 0.4 * half))
+    for _ in range(rng.whole(2, 8)):
+        height, width = rng.between(-1.0, 1.0) * half, rng.between(0.1, 0.5)
+        radius += height * np.exp((np.cos(ANGLES - rng.angle()) - 1.0) / width**2)
     return _spline(radius)
 
 
-def gp(dice: Dice, low: float, high: float) -> Spline:
+def gp(rng: RandomSource, low: float, high: float) -> Spline:
     """Sample of a Gaussian process about the middle of the bounds, its hyper-parameters drawn as
     well.
     """
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
-    smoothness = ("3/2", "5/2", "7/2")[dice.whole(0, 2)]
-    kernel = PeriodicMatern(smoothness, dice.between(0.12, 0.6), dice.between(0.15, 0.5) * half)
-    return _spline(middle + prior_series(kernel, dice.normals(2, 1, _SIZE // 2))[0])
+    smoothness = ("3/2", "5/2", "7/2")[rng.whole(0, 2)]
+    kernel = PeriodicMatern(smoothness, rng.between(0.12, 0.6), rng.between(0.15, 0.5) * half)
+    return _spline(middle + prior_series(kernel, rng.normals(2, 1, _SIZE // 2))[0])
 
 
 def _spline(radius: FloatArray) -> Spline:
@@ -200,7 +199,7 @@ def _spline(radius: FloatArray) -> Spline:
     )
 
 
-FAMILIES: dict[str, Callable[[Dice, float, float], PolarObject]] = {
+FAMILIES: dict[str, Callable[[RandomSource, float, float], PolarObject]] = {
     "ellipse": ellipse,
     "flower": flower,
     "superellipse": superellipse,
@@ -252,7 +251,9 @@ def random_shape(family: str, seed: int, scene: Scene) -> PolarObject:
     """
 
     def drawn(attempt: int) -> PolarObject | None:
-        shape = FAMILIES[family](Dice(family, seed, attempt), scene.radius_min, scene.radius_max)
+        shape = FAMILIES[family](
+            RandomSource(family, seed, attempt), scene.radius_min, scene.radius_max
+        )
         outside = first_outside(shape, *_inner_bounds(scene))
         return shape if outside is None else None
 

@@ -107,11 +107,9 @@ class Polygon:
 
     def __post_init__(self) -> None:
         angles, radii = np.asarray(self.angles, dtype=float), np.asarray(self.radii, dtype=float)
-        closed = (
-            np.concatenate([[angles[-1] - TWO_PI], angles, [angles[0] + TWO_PI]]),
-            np.concatenate([radii[-1:], radii, radii[:1]]),
-        )
-        object.__setattr__(self, "_closed", closed)
+        closed_angles = np.concatenate([[angles[-1] - TWO_PI], angles, [angles[0] + TWO_PI]])
+        closed_radii = np.concatenate([radii[-1:], radii, radii[:1]])
+        object.__setattr__(self, "_closed", (closed_angles, closed_radii))
 
     @classmethod
     def equally_spaced(cls, radii: tuple[float, ...]) -> Polygon:
@@ -201,11 +199,8 @@ def _advice(shape: PolarObject, radius_min: float, radius_max: float, name: str)
     says = " and ".join(ways)
     if name.startswith(("file:", "spline:")):
         says += ", or give the unit of the file (unit=mm)"
-        says += (
-            ", or another origin (origin=auto)"
-            if low < radius_min and ",origin=" not in name
-            else ""
-        )
+        if low < radius_min and ",origin=" not in name:
+            says += ", or another origin (origin=auto)"
     return f"It reaches from {low:.4g} to {high:.4g} m" + (f": {says}" if says else "")
 
 

@@ -27,8 +27,8 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.surface.checks import Level
+from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.pose import PoseSettings
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 

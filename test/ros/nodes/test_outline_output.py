@@ -30,10 +30,11 @@ from nbv_planner.ros.io import conversions, outline_output
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.contour_files import load_contour
+from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera, WorldSettings
+from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 FILES = {"outline.csv", "outline.geojson", "outline.dxf", "map.yaml", "map.pgm"}
 

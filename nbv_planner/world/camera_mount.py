@@ -1,11 +1,9 @@
-"""The camera beside a turntable: its pose seen from the object that turns, and the angle that shows
-a view.
-"""
+"""How the camera is mounted: on a carrier whose poses are published, or beside a turntable."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
@@ -77,3 +75,74 @@ def joint_for(view: float, joint: float, settings: TurntableSettings) -> float |
     least = math.ceil((settings.joint_min - nearest) / TWO_PI)
     most = math.floor((settings.joint_max - nearest) / TWO_PI)
     return nearest + TWO_PI * min(max(0, least), most) if least <= most else None
+
+
+@dataclass(frozen=True)
+class PoseSettings(Settings):
+    """Source of the camera's poses, and the camera's mount on the carrier whose poses and goals are
+    exchanged.
+
+    With the mount (0, 0, 0) the poses and goals are those of the camera itself. A robot whose
+    navigation knows the pose of its base has the mount that its base sees: x ahead, y to the left.
+
+    Raises:
+        SettingError: a value is out of range, or there is a `base_frame` without `pose_source: tf`.
+    """
+
+    pose_source: str = setting(
+        "topic",
+        "Where camera poses come from: the topic camera_pose, or transforms (tf2_ros).",
+        choices=("topic", "tf"),
+    )
+    pose_type: str = setting(
+        "pose",
+        "Message on camera_pose: pose (geometry_msgs/PoseStamped) or pose_with_covariance "
+        "(geometry_msgs/PoseWithCovarianceStamped), whose covariance widens the noise of each hit.",
+        choices=("pose", "pose_with_covariance"),
+    )
+    base_frame: str = setting(
+        "",
+        "pose_source tf: frame of the carrier; the camera's mount on it is looked up, whatever"
+        " mount_x, ... say.",
+    )
+    mount_x: float = setting(
+        0.0, "Position of the camera on its carrier, ahead.", unit="m", ge=-100.0, le=100.0
+    )
+    mount_y: float = setting(
+        0.0, "Position of the camera on its carrier, to the left.", unit="m", ge=-100.0, le=100.0
+    )
+    mount_yaw: float = setting(
+        0.0,
+        "Line of sight on the carrier, counter-clockwise from ahead.",
+        unit="rad",
+        ge=-math.pi,
+        le=math.pi,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.base_frame and self.pose_source != "tf":
+            raise SettingError(
+                f"base_frame: {self.base_frame!r} is looked up with pose_source tf only"
+            )
+
+    @property
+    def mount(self) -> CameraPose:
+        """Pose of the camera in the frame of its carrier."""
+        return CameraPose(self.mount_x, self.mount_y, self.mount_yaw)
+
+    def mounted(self, x: float, y: float, yaw: float) -> PoseSettings:
+        """The same settings with this mount, metres and radians.
+
+        Raises:
+            SettingError: a value is out of range.
+        """
+        return replace(self, mount_x=x, mount_y=y, mount_yaw=yaw)
+
+    def camera(self, carrier: CameraPose) -> CameraPose:
+        """Pose of the camera on a carrier at `carrier`."""
+        return carrier.then(self.mount)
+
+    def carrier(self, camera: CameraPose) -> CameraPose:
+        """Pose of the carrier when the camera is at `camera`."""
+        return camera.then(self.mount.inverse())

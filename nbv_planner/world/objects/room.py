@@ -1,0 +1,113 @@
+"""The room of the simulated camera: what stands there besides the object, from its YAML file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from nbv_planner.errors import ConfigFileError, shown
+from nbv_planner.files.located_yaml import Located, read_located
+from nbv_planner.geometry import TWO_PI, polar_to_cartesian
+from nbv_planner.settings import Settings, setting
+from nbv_planner.world.ray_casting import Contour
+
+_OTHER_STEPS = 256
+
+
+@dataclass(frozen=True)
+class WorldSettings(Settings):
+    """Where the simulated object stands, and what else does."""
+
+    object_x: float = setting(
+        0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4
+    )
+    object_y: float = setting(
+        0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4
+    )
+    other_x: float = setting(
+        0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4
+    )
+    other_y: float = setting(
+        0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4
+    )
+    other_radius: float = setting(
+        0.0, "Radius of the other object; 0: there is none.", unit="m", ge=0.0, le=1e4
+    )
+    room_file: str = setting(
+        "",
+        "YAML file of the room in object_frame: walls and obstacles that end beams; empty: none.",
+        start_only=True,
+    )
+
+    @property
+    def placed(self) -> tuple[float, float]:
+        """Position of the simulated object, metres."""
+        return self.object_x, self.object_y
+
+    def others(self) -> list[Contour]:
+        """Contours of all but the simulated object, in a frame whose origin it is.
+
+        Raises:
+            ConfigFileError: the file of the room cannot be read, or holds something that is not
+                allowed.
+        """
+        found = load_room(self.room_file) if self.room_file else []
+        if self.other_radius > 0.0:
+            found.append(_disc(self.other_x, self.other_y, self.other_radius))
+        return [Contour(one.x - self.object_x, one.y - self.object_y) for one in found]
+
+
+def _disc(x: float, y: float, radius: float) -> Contour:
+    angle = np.arange(_OTHER_STEPS) * (TWO_PI / _OTHER_STEPS)
+    across, along = polar_to_cartesian(angle, radius)
+    return Contour(across + x, along + y)
+
+
+_FORMS = {"wall": 2, "polygon": 3, "circle": 0}
+"""Points that a form has at least; a circle is x, y, radius."""
+
+
+def load_room(path: str | Path) -> list[Contour]:
+    """Read a room: under `room` a list of forms, each `wall` or `polygon` (a list of points x, y)
+    or `circle`; metres.
+
+    A wall is the line through its points, a polygon is closed.
+
+    Raises:
+        ConfigFileError: the file cannot be read or holds something that is not allowed; names the
+            file and the line.
+    """
+    content = read_located(path)[1].mapping()
+    if list(content) != ["room"]:
+        holds = shown(list(content))
+        raise ConfigFileError(
+            f"{path}: must hold 'room:' with a list of {', '.join(_FORMS)}; holds {holds}"
+        )
+    return [_form(part.named("")) for part in content["room"].items()]
+
+
+def _form(part: Located) -> Contour:
+    (name, form), *more = part.entries() or [("", part)]
+    if more or name not in _FORMS:
+        raise form.error(f"a form of a room must be one of {', '.join(_FORMS)}, and one per entry")
+    if name == "circle":
+        x, y, radius = form.numbers(3)
+        if radius <= 0.0:
+            raise form.error(f"radius {radius:g} must be > 0 m")
+        return _disc(x, y, radius)
+    try:
+        points = np.array(form.plain(), dtype=float)
+    except (TypeError, ValueError):
+        points = np.empty(0)
+    if (
+        points.ndim != 2
+        or points.shape[1] != 2
+        or len(points) < _FORMS[name]
+        or not np.isfinite(points).all()
+    ):
+        raise form.error(f"must be {_FORMS[name]} or more points [x, y] in metres")
+    if name == "wall":  # a closed line, too: there and back again
+        points = np.vstack([points, points[-2:0:-1]])
+    return Contour(*points.T.copy())
