@@ -42,7 +42,7 @@ from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
 from nbv_planner.gp.dense import dense_log_likelihood, dense_posterior
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import ScanMapping
+from nbv_planner.mapping.scan_mapping import ScanMapping
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES, Situation
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationSettings

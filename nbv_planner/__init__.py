@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
     from nbv_planner.episode.wiring import mapper_and_planner
     from nbv_planner.errors import NbvPlannerError, SettingError
-    from nbv_planner.mapping.scans import ScanMapping
+    from nbv_planner.mapping.scan_mapping import ScanMapping
     from nbv_planner.planning.planners import Planner, planner_names
     from nbv_planner.planning.termination import Termination
     from nbv_planner.report.notebook import Episode, register, simulate
@@ -58,7 +58,7 @@ else:  # types see the names above and no others
         "episode.wiring": ("mapper_and_planner",),
         "errors": ("NbvPlannerError", "SettingError"),
         "star2d.belief": ("SurfaceBelief",),
-        "mapping.scans": ("ScanMapping",),
+        "mapping.scan_mapping": ("ScanMapping",),
         "planning.planners": ("Planner", "planner_names"),
         "planning.termination": ("Termination",),
         "report.notebook": ("Episode", "register", "simulate"),

@@ -152,17 +152,13 @@ def _axis(grid: bytes) -> tuple[IntArray, FloatArray]:
     return order, axis
 
 
-def two_turns(values: FloatArray) -> FloatArray:
-    """Grid values, shape (M,), followed by themselves."""
-    return np.concatenate([values, values])
+def windows_of(values: FloatArray, first: IntArray, width: int) -> FloatArray:
+    """Copy `width` grid values in a row, around the circle, for each index `first`, shape (v,
+    width).
 
-
-def windows_of(turns: FloatArray, first: IntArray, width: int) -> FloatArray:
-    """Copy `width` values in a row for each index `first` (v,), shape (v, width).
-
-    The `turns` are contiguous values, for example :func:`two_turns`, shape (n,); `first` is at most
-    n − `width`.
+    The `values` have shape (M,), `first` (v,); `width` and each of `first` are at most M.
     """
+    turns = np.tile(values, 2)
     step = turns.itemsize
     # A view of all windows at once; numpy's own sliding_window_view takes longer than the copy.
     every = np.ndarray((len(turns) - width + 1, width), turns.dtype, turns, strides=(step, step))

@@ -10,7 +10,8 @@ import pytest
 
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
+from nbv_planner.mapping.scan_mapping import ScanMapping
+from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.star2d.common_errors import AccuracySettings
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.star2d.model_checks import ModelChecks

@@ -142,7 +142,8 @@ def test_planning_cannot_see_the_truth():
 
 def test_planning_knows_no_member_of_the_surface():
     """Neither star2d nor what of the mapping is polar; the thesis is a floor higher anyway."""
-    members = imported_from("star2d", "volume", "thesis", "mapping.scans", "mapping.object_search")
+    polar = ("mapping.scans", "mapping.scan_mapping", "mapping.object_search", "mapping.searching")
+    members = imported_from("star2d", "volume", "thesis", *polar)
     assert against(members, modules_of("planning")) == {}
 
 

@@ -10,7 +10,7 @@ from nbv_planner.episode.parameter_files import load_parameters, set_parameters,
 from nbv_planner.episode.parameters import config_from_parameters
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import polar_to_cartesian
-from nbv_planner.mapping.object_search import SearchingMapping
+from nbv_planner.mapping.searching_mapping import SearchingMapping
 from nbv_planner.report import colors
 from nbv_planner.report.figures.style import png_bytes
 from nbv_planner.report.outlines import camera_outline

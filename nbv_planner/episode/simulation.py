@@ -15,7 +15,7 @@ from nbv_planner.episode.wiring import deciders, planner_core, scan_mapping, vie
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import cartesian_to_polar
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.object_search import SearchingMapping
+from nbv_planner.mapping.searching_mapping import SearchingMapping
 from nbv_planner.planning.motion import with_looks
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import Termination, TerminationReason

@@ -11,10 +11,11 @@ from functools import partial
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
-from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.mapping.matching import MatchingSettings, PoseSource, ScanMatcher
-from nbv_planner.mapping.object_search import Search, SearchingMapping, SearchSettings, ViewMapping
-from nbv_planner.mapping.scans import ScanMapping
+from nbv_planner.mapping.arrival import ArrivalSettings, PoseSource
+from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
+from nbv_planner.mapping.object_search import Search, SearchSettings
+from nbv_planner.mapping.scan_mapping import ScanMapping
+from nbv_planner.mapping.searching_mapping import SearchingMapping, ViewMapping
 from nbv_planner.planning.objectives import (
     EXPECTED,
     OBJECTIVE_PLUGINS,

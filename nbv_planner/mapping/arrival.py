@@ -1,6 +1,4 @@
-"""Where a camera stands, as its poses tell: the track of its poses, and when it has arrived at a
-goal.
-"""
+"""Poses of a camera over time, and when it has arrived at a goal."""
 
 from __future__ import annotations
 
@@ -8,6 +6,7 @@ import math
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import angle_difference
@@ -74,10 +73,9 @@ class PoseTrack:
             raise InputRejectedError(
                 "pose_too_far", f"the first pose is {in_ms(later - stamp)} later than the scan"
             )
+        apart, most = in_ms(later - earlier), in_ms(self._gap)
         raise InputRejectedError(
-            "pose_gap",
-            f"the poses around the scan are {in_ms(later - earlier)} apart, pose_gap is"
-            f" {in_ms(self._gap)}",
+            "pose_gap", f"the poses around the scan are {apart} apart, pose_gap is {most}"
         )
 
     def latest(self, frame: str = "") -> tuple[int, CameraPose] | None:
@@ -103,11 +101,9 @@ class PoseTrack:
             return first
         part = (stamp - earlier) / (later - earlier)
         turn = float(angle_difference(second.yaw, first.yaw))
-        covariance = first.covariance
-        if covariance is not None:
-            covariance = (
-                None if second.covariance is None else covariance.between(second.covariance, part)
-            )
+        covariance = None
+        if first.covariance is not None and second.covariance is not None:
+            covariance = first.covariance.between(second.covariance, part)
         return CameraPose(
             x=first.x + part * (second.x - first.x),
             y=first.y + part * (second.y - first.y),
@@ -118,7 +114,7 @@ class PoseTrack:
 
 
 def in_ms(nanoseconds: int) -> str:
-    """Words for a time."""
+    """Text for a time."""
     return f"{nanoseconds / 1e6:.0f} ms"
 
 
@@ -178,8 +174,8 @@ class ArrivalSettings(Settings):
         """Whether the camera moves and turns no faster than allowed, from the first of `poses` to
         the last.
 
-        Each has its stamp, nanoseconds. They are those of the last :data:`SPEED_TIME`; fewer than
-        two tell nothing.
+        Each has its stamp, nanoseconds. They are those of the last :data:`SPEED_TIME`; from fewer
+        than two nothing is known.
         """
         if len(poses) < 2:
             return not self.must_stand
@@ -199,6 +195,29 @@ def offset(pose: CameraPose, goal: CameraPose) -> tuple[float, float]:
     """Distance, metres, and difference of the headings, radians in [0, π], between a pose and its
     goal.
     """
-    return math.hypot(pose.x - goal.x, pose.y - goal.y), abs(
-        float(angle_difference(pose.yaw, goal.yaw))
-    )
+    turn = abs(float(angle_difference(pose.yaw, goal.yaw)))
+    return math.hypot(pose.x - goal.x, pose.y - goal.y), turn
+
+
+class PoseSource(Protocol):
+    """Source of the camera's latest poses."""
+
+    def at(self, stamp: int, frame: str) -> CameraPose | None:
+        """Pose of the camera frame `frame` at `stamp` (nanoseconds), or None while it is not
+        available yet.
+
+        Raises:
+            InputRejectedError: it will never be available.
+        """
+
+    def latest(self, frame: str) -> tuple[int, CameraPose] | None:
+        """Stamp (nanoseconds) and pose of the newest one of `frame`, or None.
+
+        Raises:
+            InputRejectedError: it cannot be used.
+        """
+
+    def during(self, first: int, last: int, frame: str) -> list[tuple[int, CameraPose]]:
+        """Stamps and poses of `frame` from the last one at `first` or before to the last one at
+        `last` or before.
+        """

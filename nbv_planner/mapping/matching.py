@@ -10,11 +10,18 @@ from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard
+from typing import Any, TypeGuard
 
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError, shown
 from nbv_planner.geometry import BoolArray, angle_difference
-from nbv_planner.mapping.arrival import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack, in_ms
+from nbv_planner.mapping.arrival import (
+    REMEMBERED,
+    SPEED_TIME,
+    ArrivalSettings,
+    PoseSource,
+    PoseTrack,
+    in_ms,
+)
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
@@ -72,8 +79,13 @@ class MatchingSettings(DwellSettings):
                 f"scans_per_view: {self.scans_per_view} must be <= {self.queue_size} (queue_size)"
             )
 
+    @property
+    def timeout(self) -> int:
+        """Time for which a scan waits for its pose, nanoseconds."""
+        return round(self.pose_timeout * 1e9)
+
     def track(self, size: int) -> PoseTrack:
-        """Keeps so many poses, and gives scans theirs."""
+        """A track of so many poses, which gives scans theirs."""
         return PoseTrack(size, round(self.pose_tolerance * 1e9), round(self.pose_gap * 1e9))
 
 
@@ -97,32 +109,8 @@ class MatchedScan:
     background: BoolArray | None = None
 
 
-class PoseSource(Protocol):
-    """Source of the camera's latest poses."""
-
-    def at(self, stamp: int, frame: str) -> CameraPose | None:
-        """Pose of the camera frame `frame` at `stamp` (nanoseconds), or None while it is not
-        available yet.
-
-        Raises:
-            InputRejectedError: it will never be available.
-        """
-
-    def latest(self, frame: str) -> tuple[int, CameraPose] | None:
-        """Stamp (nanoseconds) and pose of the newest one of `frame`, or None.
-
-        Raises:
-            InputRejectedError: it cannot be used.
-        """
-
-    def during(self, first: int, last: int, frame: str) -> list[tuple[int, CameraPose]]:
-        """Stamps and poses of `frame` from the last one at `first` or before to the last one at
-        `last` or before.
-        """
-
-
 # Number of the newest scans by which it is judged whether scans find their poses, and the fewest
-# that tell.
+# by which it can be.
 _JUDGED, _FEWEST = 20, 5
 
 
@@ -136,6 +124,76 @@ class DroppedScan:
     detail: str
     stamp: int
     pose_stamp: int | None
+
+
+class ScanDrops:
+    """Scans that were dropped for their poses, and how many of the newest scans were."""
+
+    def __init__(self, timeout: int) -> None:
+        """Start without any; stamps that are more than the `timeout` apart (nanoseconds) are of
+        different clocks.
+        """
+        self._timeout = timeout
+        #: number of scans dropped by reason; for the caller to clear.
+        self.numbers: Counter[str] = Counter()
+        self.details: dict[str, str] = {}  #: text of the newest of each reason.
+        # of the newest scans; None with a pose
+        self._outcomes: deque[DroppedScan | None] = deque(maxlen=_JUDGED)
+
+    def add(self, dropped: DroppedScan | None) -> None:
+        """Count a dropped scan, and remember why; None stands for one that has found its pose."""
+        self._outcomes.append(dropped)
+        if dropped is not None:
+            self.numbers[f"scan.{dropped.reason}"] += 1
+            self.details[f"scan.{dropped.reason}"] = dropped.detail
+
+    def trouble(self, now: int) -> str:
+        """Why the newest scans were dropped, with their stamps; empty while at least half of them
+        find a pose.
+
+        The time `now` (nanoseconds) is that of the caller's clock, which shows whether stamps are
+        of another one.
+        """
+        dropped = [outcome for outcome in self._outcomes if outcome is not None]
+        judged = len(self._outcomes)
+        if judged < _FEWEST or 2 * len(dropped) <= judged:
+            return ""
+        (reason, _), *_ = Counter(one.reason for one in dropped).most_common(1)
+        return (
+            f"{len(dropped)} of the last {judged} scans dropped (scan.{reason}):"
+            f" {self._cause(dropped, now)}"
+        )
+
+    def _cause(self, dropped: Sequence[DroppedScan], now: int) -> str:
+        """What the stamps of `dropped` scans and of the poses say."""
+        last = dropped[-1]
+        if last.pose_stamp is None:
+            return f"no pose is known, {last.detail}"
+        if abs(last.stamp - last.pose_stamp) <= self._timeout:
+            return last.detail
+        stamps = {"scans": last.stamp, "poses": last.pose_stamp}
+        text = ", ".join(f"the {kind} are stamped {_seconds(at)}" for kind, at in stamps.items())
+        text += f", {_seconds(abs(last.stamp - last.pose_stamp))} apart"
+        if len({one.pose_stamp for one in dropped}) == 1:
+            return f"{text}; no newer pose comes"
+        far = [kind for kind, stamp in stamps.items() if abs(now - stamp) > self._timeout]
+        which = " and ".join(far) or "scans or poses"
+        return f"{text}, here it is {_seconds(now)}: the {which} have another clock"
+
+
+def _seconds(nanoseconds: int) -> str:
+    return f"{nanoseconds * 1e-9:.3f} s"
+
+
+@dataclass
+class _AtGoal:
+    """Which goal scans are to be taken at, and which of them have been."""
+
+    stamp: int = 0  #: of the goal, nanoseconds.
+    pose: CameraPose | None = None  #: the goal; None before the first.
+    taken: int = 0  #: number of scans that have counted.
+    since: int = 0  #: stamp from which on scans count, nanoseconds.
+    frame: str = ""  #: of the newest scan that has counted.
 
 
 class ScanMatcher:
@@ -155,17 +213,11 @@ class ScanMatcher:
         self._arrival = arrival
         self._track = matching.track(max(matching.queue_size, REMEMBERED))
         self._poses: PoseSource = self._track if poses is None else poses
-        self._timeout = round(matching.pose_timeout * 1e9)
         self._scans: deque[tuple[int, Scan, str]] = deque()  # stamp, scan, frame
         self._matched: deque[MatchedScan] = deque(maxlen=matching.queue_size)
         # those of the matched that count
         self._here: deque[MatchedScan] = deque(maxlen=matching.queue_size)
-        self._from, self._frame = 0, ""
-        #: number of scans dropped by reason; for the caller to clear.
-        self.drops: Counter[str] = Counter()
-        self.details: dict[str, str] = {}  #: the newest of each reason in words.
-        # of the newest scans; None with a pose
-        self._outcomes: deque[DroppedScan | None] = deque(maxlen=_JUDGED)
+        self.drops = ScanDrops(matching.timeout)  #: scans dropped for their poses.
         self.reset()
 
     def reset(self) -> None:
@@ -174,16 +226,18 @@ class ScanMatcher:
         self._track.clear()
         self._matched.clear()
         self._here.clear()
-        self._goal: tuple[int, CameraPose] | None = None
-        self._goals = self._taken = self.matches = 0
-        self.first_frame = ""  # of the scans with a known pose
+        self._goal = _AtGoal()
+        self._goals = 0
+        self.matches = 0  #: number of scans that have found their poses.
+        self.first_frame = ""  #: of the first of these.
 
     def state(self) -> dict[str, Any]:
         """The goal, and how many goals and scans there were, as plain values; what waits is not in
         it.
         """
-        goal = self._goal and [self._goal[0], self._goal[1].x, self._goal[1].y, self._goal[1].yaw]
-        return {"goal": goal, "goals": self._goals, "taken": self._taken}
+        pose = self._goal.pose
+        goal = None if pose is None else [self._goal.stamp, pose.x, pose.y, pose.yaw]
+        return {"goal": goal, "goals": self._goals, "taken": self._goal.taken}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Restore the :meth:`state` of another matcher: scans of its goal do not count twice.
@@ -194,9 +248,11 @@ class ScanMatcher:
         check_state(state)
         goal, goals, taken = (state.get(name) for name in ("goal", "goals", "taken"))
         self.reset()
-        self._goal = None if goal is None else (goal[0], CameraPose(*goal[1:]))
-        self._goals, self._taken = int(goals), int(taken)  # type: ignore[arg-type]
-        self._from = 0 if goal is None else goal[0]
+        self._goals = int(goals)  # type: ignore[arg-type]
+        if goal is not None:
+            stamp, *pose = goal
+            self._goal = _AtGoal(stamp, CameraPose(*pose), since=stamp)
+        self._goal.taken = int(taken)  # type: ignore[arg-type]
 
     def add_scan(self, stamp: int, scan: Scan, frame: str = "") -> list[MatchedScan]:
         """Add a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those that can
@@ -205,12 +261,8 @@ class ScanMatcher:
         self._scans.append((stamp, scan, frame))
         if len(self._scans) > self._matching.queue_size:
             *_, its_frame = self._scans.popleft()
-            self._drop(
-                "no_pose",
-                f"{self._matching.queue_size} newer ones wait for their poses",
-                stamp,
-                its_frame,
-            )
+            detail = f"{self._matching.queue_size} newer ones wait for their poses"
+            self._drop("no_pose", detail, stamp, its_frame)
         found = self.match()
         self._give_up(stamp)
         return found
@@ -222,8 +274,8 @@ class ScanMatcher:
 
     def set_goal(self, stamp: int, goal: CameraPose) -> None:
         """Set the goal; the same one again (same stamp) changes nothing."""
-        if self._goal is None or self._goal[0] != stamp:
-            self._goal, self._taken, self._from = (stamp, goal), 0, stamp
+        if self._goal.pose is None or self._goal.stamp != stamp:
+            self._goal = _AtGoal(stamp, goal, since=stamp, frame=self._goal.frame)
             self._goals += 1
             self._here.clear()
             self._here.extend(filter(self._counts, self._matched))
@@ -234,25 +286,27 @@ class ScanMatcher:
         """
         if self._matching.integrate == "always":
             return self._hand_out(list(self._matched))
-        if self._goal is None or (self._taken and not self._left(self._goal[1])):
+        goal = self._goal
+        if goal.pose is None or (goal.taken and not self._left(goal.pose)):
             return []
         if len(self._here) < self._matching.scans_per_view:
             return []
         here = list(self._here)[: self._matching.scans_per_view]
-        self._taken, self._from, self._frame = len(here), here[-1].stamp, here[-1].frame
-        # There the camera stands: what it drove before is no rate of these poses.
+        goal.taken, goal.since, goal.frame = len(here), here[-1].stamp, here[-1].frame
+        # There the camera stands: how it moved before is no rate of these poses.
         return self._hand_out([dataclasses.replace(match, rate=_NO_RATE) for match in here])
 
     def _counts(self, match: MatchedScan) -> bool:
         """Whether the camera had been at its goal for `settle_time` when the scan was taken."""
-        if self._goal is None or match.stamp < self._from:
+        goal = self._goal.pose
+        if goal is None or match.stamp < self._goal.since:
             return False
         arrival, here = self._arrival, (match.stamp, match.pose)
         poses, settle = [here], round(arrival.settle_time * 1e9)
         if settle:
             before = self._poses.during(match.stamp - settle, match.stamp, match.frame)
             poses = before and [*before, here]
-        if not poses or not all(arrival.reached(pose, self._goal[1]) for _, pose in poses):
+        if not poses or not all(arrival.reached(pose, goal) for _, pose in poses):
             return False
         return not arrival.must_stand or arrival.stands(
             [*self._poses.during(match.stamp - SPEED_TIME, match.stamp, match.frame), here]
@@ -263,15 +317,13 @@ class ScanMatcher:
         again.
         """
         with suppress(InputRejectedError):
-            newest = self._poses.latest(self._frame)
-            if (
-                newest is not None
-                and newest[0] > self._from
-                and not self._arrival.reached(newest[1], goal)
-            ):
-                self._taken, self._from = 0, newest[0]
-                self._here.clear()
-        return self._taken == 0
+            newest = self._poses.latest(self._goal.frame)
+            if newest is not None and newest[0] > self._goal.since:
+                stamp, pose = newest
+                if not self._arrival.reached(pose, goal):
+                    self._goal.taken, self._goal.since = 0, stamp
+                    self._here.clear()
+        return self._goal.taken == 0
 
     def _hand_out(self, scans: list[MatchedScan]) -> list[MatchedScan]:
         self._matched.clear()
@@ -298,7 +350,7 @@ class ScanMatcher:
         if pose is None:
             self._scans.append((stamp, scan, frame))
             return None
-        self._outcomes.append(None)
+        self.drops.add(None)
         return MatchedScan(stamp, scan, pose, frame=frame, rate=self._rate(stamp, pose, frame))
 
     def _rate(self, stamp: int, pose: CameraPose, frame: str) -> tuple[float, float, float]:
@@ -315,72 +367,20 @@ class ScanMatcher:
         """Drop the scans that have waited too long for a pose, and those of a clock that has jumped
         back since.
         """
-        kept: deque[tuple[int, Scan, str]] = deque()
-        for scan in self._scans:
-            if abs(newest - scan[0]) <= self._timeout:
-                kept.append(scan)
+        waiting, self._scans = self._scans, deque()
+        for stamp, scan, frame in waiting:
+            if abs(newest - stamp) <= self._matching.timeout:
+                self._scans.append((stamp, scan, frame))
             else:
-                self._drop(
-                    "no_pose",
-                    f"no pose as new as it came within {in_ms(self._timeout)}",
-                    newest,
-                    scan[2],
-                )
-        self._scans = kept
+                detail = f"no pose as new as it came within {in_ms(self._matching.timeout)}"
+                self._drop("no_pose", detail, newest, frame)
 
     def _drop(self, reason: str, detail: str, stamp: int, frame: str) -> None:
         """Count a dropped scan, and remember why."""
         newest = None
         with suppress(InputRejectedError):
             newest = self._poses.latest(frame)
-        self.drops[f"scan.{reason}"] += 1
-        self.details[f"scan.{reason}"] = detail
-        self._outcomes.append(
-            DroppedScan(reason, detail, stamp, None if newest is None else newest[0])
-        )
-
-    def trouble(self, now: int) -> str:
-        """Why the newest scans were dropped, with their stamps; empty while at least half of them
-        find a pose.
-
-        The time `now` (nanoseconds) is that of the caller's clock, which tells stamps of another
-        one.
-        """
-        dropped = [outcome for outcome in self._outcomes if outcome is not None]
-        judged = len(self._outcomes)
-        if judged < _FEWEST or 2 * len(dropped) <= judged:
-            return ""
-        (reason, _), *_ = Counter(one.reason for one in dropped).most_common(1)
-        return (
-            f"{len(dropped)} of the last {judged} scans dropped (scan.{reason}):"
-            f" {self._cause(dropped, now)}"
-        )
-
-    def _cause(self, dropped: Sequence[DroppedScan], now: int) -> str:
-        """What the stamps of `dropped` scans and of the poses say."""
-        last = dropped[-1]
-        if last.pose_stamp is None:
-            return f"no pose is known, {last.detail}"
-        if abs(last.stamp - last.pose_stamp) <= self._timeout:
-            return last.detail
-        stamps = {"scans": last.stamp, "poses": last.pose_stamp}
-        said = ", ".join(
-            f"the {kind} are stamped {_seconds(stamp)}" for kind, stamp in stamps.items()
-        )
-        said += f", {_seconds(abs(last.stamp - last.pose_stamp))} apart"
-        if len({one.pose_stamp for one in dropped}) == 1:
-            return f"{said}; no newer pose comes"
-        other = " and ".join(
-            kind for kind, stamp in stamps.items() if abs(now - stamp) > self._timeout
-        )
-        return (
-            f"{said}, here it is {_seconds(now)}: the {other or 'scans or poses'} have another"
-            " clock"
-        )
-
-
-def _seconds(nanoseconds: int) -> str:
-    return f"{nanoseconds * 1e-9:.3f} s"
+        self.drops.add(DroppedScan(reason, detail, stamp, newest and newest[0]))
 
 
 # The last time that ROS can express, nanoseconds.

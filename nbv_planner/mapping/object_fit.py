@@ -50,10 +50,7 @@ class Returns:
             distance = np.asarray(match.scan.ranges[beam], dtype=float)
             x, y = match.pose.to_world(match.scan.bearings[beam], distance)
             parts.append((x, y, np.full(len(beam), number), beam, distance))
-        x, y, scan, beam, distance = (
-            np.concatenate(columns) for columns in zip(*parts, strict=True)
-        )
-        return cls(x, y, scan, beam, distance)
+        return cls(*map(np.concatenate, zip(*parts, strict=True)))
 
     def patches(self, outer: float, side: float) -> IntArray:
         """Number of the connected patch of each return, from 1, shape (n,); 0 beyond `outer`,
@@ -85,12 +82,11 @@ class FreeCells:
         free = np.zeros((number, number), dtype=bool)
         for match in scans:
             most = min(match.scan.range_max, scene.sensor.range_max)
-            length = np.nan_to_num(
-                np.asarray(match.scan.ranges, dtype=float), nan=0.0, posinf=most, neginf=0.0
-            )
-            way = np.arange(0.0, most, 0.5 * side)[:, None]
-            x, y = match.pose.to_world(match.scan.bearings, way)
-            passed = (way < length - 2.0 * side) & (np.maximum(np.abs(x), np.abs(y)) < outer)
+            ranges = np.asarray(match.scan.ranges, dtype=float)
+            length = np.nan_to_num(ranges, nan=0.0, posinf=most, neginf=0.0)
+            along = np.arange(0.0, most, 0.5 * side)[:, None]
+            x, y = match.pose.to_world(match.scan.bearings, along)
+            passed = (along < length - 2.0 * side) & (np.maximum(np.abs(x), np.abs(y)) < outer)
             free[tuple(np.floor((v[passed] + outer) / side).astype(int) for v in (x, y))] = True
         return cls(outer, side, free)
 
@@ -98,13 +94,13 @@ class FreeCells:
         """Whether the lines from the `centre` to (x, y), shape (n,), cross free cells before they
         end there.
         """
-        way = np.linspace(0.0, 1.0, _STEPS)[:, None]
+        part = np.linspace(0.0, 1.0, _STEPS)[:, None]
         dx, dy = x - centre[0], y - centre[1]
-        inside = way * np.hypot(dx, dy) < np.hypot(dx, dy) - 3.0 * self.side
+        inside = part * np.hypot(dx, dy) < np.hypot(dx, dy) - 3.0 * self.side
         last = len(self.free) - 1
         column, row = (
             np.clip(np.floor((v + self.outer) / self.side).astype(int), 0, last)
-            for v in (centre[0] + way * dx, centre[1] + way * dy)
+            for v in (centre[0] + part * dx, centre[1] + part * dy)
         )
         return np.asarray((self.free[column, row] & inside).sum(axis=0) >= _CROSSED)
 
@@ -171,7 +167,6 @@ def most_probable_centre(
         prior_mean_std=_MEAN_STD * mean,
     )
     prior = ModelAverage(settings, mean, order=_ORDER)
-
     std = np.maximum(_FACTOR * std, _LEAST_STD * mean)
 
     def cost(centre: FloatArray) -> float:
@@ -186,10 +181,8 @@ def most_probable_centre(
         )
         within = 0.5 * float(np.sum(((radius - mean_radius[sector]) / std) ** 2))
         value, noise = to_inverse(mean_radius[full], weight[full] ** -0.5, mean)
-        fit = (
-            0.5 * float(np.sum(((value - mean) / noise) ** 2))
-            - prior.given(middle[full], value, noise).log_evidence
-        )
+        fit = 0.5 * float(np.sum(((value - mean) / noise) ** 2))
+        fit -= prior.given(middle[full], value, noise).log_evidence
         return within + fit + 0.5 * float(centre @ centre) / (_CENTRE_STD * mean) ** 2
 
     best = min(np.array(circle[:2]), np.array(before), key=cost)

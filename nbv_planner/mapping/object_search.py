@@ -1,18 +1,13 @@
-"""An object of unknown place and size: found from the first scans, and the mapping about what was
-found.
-"""
+"""An object of unknown place and size, found from the scans so far."""
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
@@ -25,11 +20,7 @@ from nbv_planner.mapping.object_fit import (
     fitted_circle,
     most_probable_centre,
 )
-from nbv_planner.mapping.scans import MappedScans, ScanMapping
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.model_checks import ModelChecks
-from nbv_planner.surface.seam import SurfaceModel
-from nbv_planner.world.scale import at_found
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import AROUND, FoundScene, Scene
 
@@ -74,7 +65,7 @@ _OUTER = 2.0 + _OFF
 # The camera stays this part beyond what may be the object, and this part on this side of anything
 # else.
 _ASIDE = 1.05
-# Without a map the circle is at most this many radii wide: nothing tells that more is free.
+# Without a map the circle is at most this many radii wide: nothing shows that more is free.
 _BLIND = 2.5
 # The circle may be this part of the nearest radius farther out than the sensor measures.
 _FARTHER = 0.4
@@ -172,19 +163,14 @@ class Search:
         clear = math.inf if self.mapped else _clear(returns, ~mine, fresh)
         if fresh.view_distance > clear:
             fresh = dataclasses.replace(fresh, view_distance=clear)
-        moved = math.hypot(fresh.x - found.x, fresh.y - found.y) + abs(
-            fresh.radius_max - found.radius_max
-        )
-        if (
-            found.views
-            and moved <= _CHANGE * fresh.radius_max
-            and found.view_distance <= _ASIDE * clear
-        ):
+        moved = math.hypot(fresh.x - found.x, fresh.y - found.y)
+        moved += abs(fresh.radius_max - found.radius_max)
+        same = moved <= _CHANGE * fresh.radius_max and found.view_distance <= _ASIDE * clear
+        if found.views and same:
             fresh = found
-        places = np.array(
-            [(scans[int(number)].pose.x, scans[int(number)].pose.y) for number in hit]
-        )
-        seen_from = np.arctan2(places[:, 1] - fresh.y, places[:, 0] - fresh.x)
+        poses = [scans[int(number)].pose for number in hit]
+        x, y = np.array([(pose.x - fresh.x, pose.y - fresh.y) for pose in poses]).T
+        seen_from = np.arctan2(y, x)
         return dataclasses.replace(fresh, **_allowed_arc(seen_from), views=len(hit)), background
 
     def _of_object(
@@ -203,20 +189,16 @@ class Search:
         whole = (part > 0) & (np.bincount(part, minlength=1)[part] >= _LEAST_HITS)
         if not whole.any():
             return whole
-        mine = np.asarray(
-            part == part[np.argmin(np.where(whole, np.hypot(returns.x, returns.y), np.inf))]
-        )
+        away = np.where(whole, np.hypot(returns.x, returns.y), np.inf)
+        mine = np.asarray(part == part[np.argmin(away)])
         if (part > 0).sum() == mine.sum():
             return mine
-        centre = (
-            (found.x, found.y)
-            if found.views
-            else fitted_circle(returns.x[mine], returns.y[mine], stated)[:2]
-        )
+        centre = (found.x, found.y)
+        if not found.views:
+            centre = fitted_circle(returns.x[mine], returns.y[mine], stated)[:2]
         free = FreeCells.of(scans, self.scene, _OUTER * stated, _FREE_CELL * size)
-        apart = np.bincount(part, free.between(centre, returns.x, returns.y)) / np.maximum(
-            np.bincount(part), 1
-        )
+        behind = np.bincount(part, free.between(centre, returns.x, returns.y))
+        apart = behind / np.maximum(np.bincount(part), 1)
         return mine | ((part > 0) & (apart[part] < _APART))
 
     def _around(
@@ -239,26 +221,24 @@ class Search:
                 break
             centre_x, centre_y = 0.95 * centre_x, 0.95 * centre_y
         seen = len(np.unique(np.floor(np.arctan2(y - centre_y, x - centre_x) / SHAPE_ANGLE)))
-        high = (
-            max(_BEYOND_HITS * float(far), _BEYOND_MEAN * mean)
-            if seen < _AROUND_SEEN
-            else _BEYOND * float(far)
-        )
+        high = _BEYOND * float(far)
+        if seen < _AROUND_SEEN:
+            high = max(_BEYOND_HITS * float(far), _BEYOND_MEAN * mean)
         part = min(_INSIDE, self.scene.radius_min / self.scene.radius_max)
         low = min(part * high, max(_INSIDE_HITS * float(near), 0.02 * high))
-        clear = min(
-            _farthest(scans, centre_x, centre_y), math.inf if self.mapped else _BLIND * high
-        )
+        clear = _farthest(scans, centre_x, centre_y)
+        if not self.mapped:
+            clear = min(clear, _BLIND * high)
         distance = view_distance(high, float(near), self.scene, clear)
         return FoundScene(centre_x, centre_y, low, high, distance)
 
     def _closer(self, found: FoundScene, scans: Sequence[MatchedScan]) -> FoundScene:
-        """Nothing was hit yet: closer on the ray of the last scan, by a part of what it shows to be
-        free.
+        """The next scene to look at where nothing was hit yet: closer on the ray of the last scan,
+        by a part of what it shows to be free.
 
-        Before that it turns on the spot as long as the centre may lie beside the cone. A scan of
-        which no beam tells anything, or one that something is too close, shows nothing to be free.
-        The next side is looked at from no farther than the camera has stood.
+        Before that the camera turns on the spot as long as the centre may lie beside the cone. A
+        scan without a valid beam, or with something too close, shows nothing to be free. The next
+        side is looked at from no farther than the camera has stood.
         """
         last, stated, sensor = scans[-1], self.settings.stated(self.scene), self.scene.sensor
         x, y = last.pose.x, last.pose.y
@@ -271,11 +251,9 @@ class Search:
         reach = min(sensor.range_max, ahead.scan.range_max)
         free = min(float(np.min(ranges, where=ranges > 0.0, initial=np.inf)), reach)
         angle, away = float(wrap_angle(math.atan2(y, x))), math.hypot(x, y)
-        turn = (
-            0.0
-            if blind or reach < away
-            else self._turn([one.pose.turn for one in here], _OFF * stated / away)
-        )
+        turn = 0.0
+        if not blind and reach >= away:
+            turn = self._turn([one.pose.turn for one in here], _OFF * stated / away)
         distance = away - (0.0 if turn else _CLOSER * free)
         # past the given point: from another side
         if blind or (distance < _NEAREST * stated and not turn):
@@ -285,19 +263,18 @@ class Search:
         return FoundScene(0.0, 0.0, _INSIDE * high, high, distance, angle, angle, turn=turn)
 
     def _turn(self, looked: Sequence[float], sine: float) -> float:
-        """Where to look next from a place, against the given point; 0 if nothing is left. `looked`:
-        where it has been.
+        """Where to look next from a place, against the given point, radians; 0 if nothing is left.
 
-        The centre is at most an angle of this `sine` beside the given point, and the object hides
-        it: a beam towards it hits.
+        The directions `looked` at so far are against that point, too. The centre is at most an
+        angle of this `sine` beside the given point, and the object hides it: a beam towards it
+        hits.
         """
         half = min(self.scene.sensor.bearing_max, -self.scene.sensor.bearing_min)
         step = 2.0 * _OVERLAP * half
         number = 0 if sine >= 1.0 else max(0, math.ceil((math.asin(sine) - half) / step))
         turns = (sign * count * step for count in range(1, number + 1) for sign in (1.0, -1.0))
-        return next(
-            (turn for turn in turns if min(abs(turn - one) for one in looked) > 0.5 * step), 0.0
-        )
+        new = (turn for turn in turns if min(abs(turn - one) for one in looked) > 0.5 * step)
+        return next(new, 0.0)
 
 
 def _farthest(scans: Sequence[MatchedScan], x: float, y: float) -> float:
@@ -313,17 +290,11 @@ def _clear(returns: Returns, beside: BoolArray, found: FoundScene) -> float:
 
     What is nearer than the least circle does not count: it cannot be avoided.
     """
-    part = returns.patches(
-        math.hypot(found.x, found.y) + _ASIDE * found.view_distance, _CELL * found.radius_max
-    )
+    outer = math.hypot(found.x, found.y) + _ASIDE * found.view_distance
+    part = returns.patches(outer, _CELL * found.radius_max)
     away = np.hypot(returns.x - found.x, returns.y - found.y)
-    least = AROUND * found.radius_max
-    whole = (
-        (part > 0)
-        & beside
-        & (np.bincount(part, beside)[part] >= _LEAST_HITS)
-        & (away > _ASIDE * least)
-    )
+    whole = (part > 0) & beside & (np.bincount(part, beside)[part] >= _LEAST_HITS)
+    whole &= away > _ASIDE * (AROUND * found.radius_max)
     return float(np.min(away / _ASIDE, where=whole, initial=np.inf))
 
 
@@ -338,156 +309,3 @@ def _allowed_arc(seen_from: FloatArray) -> dict[str, float]:
         return {"arc_start": 0.0, "arc_end": TWO_PI}
     start = float(angle[(widest + 1) % len(angle)]) - _REACH
     return {"arc_start": start, "arc_end": start + TWO_PI - float(gap[widest]) + 2.0 * _REACH}
-
-
-# The scene that gives the sensor, scans about the centre, and the newest view before them.
-_Call = tuple[Scene, list[MatchedScan], int]
-
-
-class SearchingMapping:
-    """Maps scans about a centre that they tell themselves, in a mapping that is replaced whenever
-    that moves.
-
-    Every scan is kept with its pose in the object frame. When the scene that they show changes, all
-    of them are mapped again about its centre, so that the belief is the same as if that had been
-    known from the start.
-    """
-
-    def __init__(self, search: Search, build: Callable[[FoundScene], ScanMapping]) -> None:
-        """Start without a scan; `build` gives an empty mapping for a scene, about its centre."""
-        self._search, self._build = search, build
-        self.reset()
-
-    @property
-    def model(self) -> SurfaceModel:
-        """The surface model about the present centre."""
-        return self._mapping.model
-
-    @property
-    def checks(self) -> ModelChecks:
-        """The checks of the mapping about the present centre."""
-        return self._mapping.checks
-
-    def reset(self) -> None:
-        """Forget all scans."""
-        self._scans = list[MatchedScan]()
-        self._calls = list[_Call]()
-        #: which beams of each scan so far have met something else than the object, shape (B,) each.
-        self.background = list[BoolArray]()
-        self._settle(first_guess(self._search.settings, self._search.scene))
-
-    def use(self, scene: Scene) -> None:
-        """Take the sensor of this scene from now on; place and size of the object stay those found,
-        if it was.
-        """
-        self._search = dataclasses.replace(self._search, scene=scene)
-        if not self._scans:  # from how far it looks depends on the sensor
-            self._settle(first_guess(self._search.settings, scene))
-        self._mapping.use(at_found(scene, self.found))
-
-    def copy(self) -> SearchingMapping:
-        """An independent copy."""
-        twin = copy(self)  # the lists are never changed, only replaced
-        twin._mapping = self._mapping.copy()
-        return twin
-
-    def _settle(self, found: FoundScene) -> None:
-        """Start an empty mapping for a scene, with the sensor that is known now."""
-        self.found = found  #: the scene.
-        self._calls = []
-        self._mapping = self._build(found)
-        self._mapping.use(at_found(self._search.scene, found))
-
-    def add(
-        self,
-        scans: Sequence[MatchedScan],
-        newest_view: int,
-        *,
-        last: bool = True,
-        known: FoundScene | None = None,
-    ) -> MappedScans:
-        """Find the scene with these scans, and map them; all others, too, if the scene has changed.
-
-        Mapping may be left to the `last` of several calls; the scene may be `known` from a search
-        before.
-        """
-        if not scans:
-            return self._mapping.add(scans, newest_view)
-        before, number = self.found, len(self._scans)
-        self._scans = [*self._scans, *scans]
-        found, background = self._search.after(before, self._scans, known)
-        kept = all(
-            np.array_equal(old, new) for old, new in zip(self.background, background, strict=False)
-        )
-        self.background = background
-        if not found.views:  # nothing to map yet: without hits they tell nothing within the bounds
-            self._settle(found)
-            return MappedScans.none()
-        new = len({match.view for match in scans if match.view > newest_view})
-        if before.views and kept and found.same_as(before):
-            self.found = found
-        else:
-            self._settle(found)
-            met = (
-                np.isfinite(match.scan.ranges) & ~mask
-                for match, mask in zip(self._scans, background, strict=True)
-            )
-            number, newest_view = next(number for number, hits in enumerate(met) if hits.any()), -1
-        call = (
-            self._search.scene,
-            self._referred(self._scans[number:], background[number:]),
-            newest_view,
-        )
-        self._calls = [*self._calls, call]
-        return dataclasses.replace(self._mapped(), views=new) if last else MappedScans.none(new)
-
-    def _mapped(self) -> MappedScans:
-        """Map all that is waiting; returns what is new in the last call."""
-        calls, self._calls = self._calls, []
-        for number, (scene, scans, newest_view) in enumerate(calls, start=1):
-            self._mapping.use(at_found(scene, self.found))
-            mapped = self._mapping.add(scans, newest_view, last=number == len(calls))
-        return mapped
-
-    def _referred(
-        self, scans: Sequence[MatchedScan], background: Sequence[BoolArray]
-    ) -> list[MatchedScan]:
-        """The scans about the centre, their beams on the background marked."""
-        x, y = self.found.x, self.found.y
-        return [
-            dataclasses.replace(
-                match, pose=match.pose.relative_to(x, y), background=mask if mask.any() else None
-            )
-            for match, mask in zip(scans, background, strict=True)
-        ]
-
-    def belief(self) -> Any:
-        """The model's belief, about the centre that was found."""
-        return dataclasses.replace(self._mapping.belief(), centre=(self.found.x, self.found.y))
-
-    @property
-    def scans(self) -> tuple[MatchedScan, ...]:
-        """All scans so far, in the object frame."""
-        return tuple(self._scans)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """What is held about the present centre, besides the :attr:`scans`, as arrays by name."""
-        return self._mapping.state()
-
-    def restore(
-        self, state: Mapping[str, NDArray[Any]], found: FoundScene, scans: Sequence[MatchedScan]
-    ) -> None:
-        """Restore the :meth:`state` of another one of the same settings, with what it had `found`
-        in its `scans`.
-
-        Raises:
-            MeasurementError: it is no such state.
-        """
-        self._scans = list(scans)
-        self._settle(found)
-        self._mapping.restore(state)
-        self.background = self._search.after(found, self._scans, found)[1] if scans else []
-
-
-ViewMapping = ScanMapping | SearchingMapping
-"""Maps scans view by view, of a known scene or of one that is found."""

@@ -26,8 +26,7 @@ from nbv_planner.world.scan import Scan
 # of a depth camera.
 _ONE_SURFACE = 0.03
 # Step from column to column beyond which, as a part of the depth, it is one of a slanting surface
-# only if a step beside
-# it is half as high: else it leads from one surface to another.
+# only if a step beside it is half as high: else it leads from one surface to another.
 _EDGE = 0.01
 SCAN_SOURCES = ("laser_scan", "multi_echo", "depth_image", "point_cloud")
 

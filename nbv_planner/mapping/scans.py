@@ -4,29 +4,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from copy import copy
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby, pairwise
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray, angle_difference
 from nbv_planner.mapping.arrival import offset
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.settings import Settings, setting
-from nbv_planner.star2d.model_checks import ModelChecks
-from nbv_planner.surface.seam import Hits, SurfaceModel
-from nbv_planner.world.ground.obstacles import KnownObstacles
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan, SensorModel
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import Scene
 
-# A beam counts as free up to this many standard deviations short of what it met.
-_NOISE_MARGIN = 3.0
+NOISE_MARGIN = 3.0
+"""Standard deviations short of what a beam met up to which it counts as free."""
 # Ranges of a beam that are further from their median than so many standard deviations are not
 # averaged with it.
 _OUTLYING = 4.0
@@ -97,11 +92,8 @@ def scan_to_hits(
     up to there if it is one of three neighbours that have: one alone is an outlier. One that ends
     before the object tells nothing.
     """
-    ranges, at, margin = (
-        np.asarray(scan.ranges, dtype=float),
-        np.array([pose.x, pose.y]),
-        settings.radius_margin,
-    )
+    ranges, at = np.asarray(scan.ranges, dtype=float), np.array([pose.x, pose.y])
+    margin = settings.radius_margin
     reasons, kept, miss, high = _left_out(scan, scene, background)
     points = np.stack(pose.to_world(scan.bearings[kept], ranges[kept]), axis=1)
     radius, beam = np.hypot(*points.T), points - at
@@ -113,31 +105,28 @@ def scan_to_hits(
     inside = ~(reasons["outside_bounds"] | reasons["inside_bounds"])
     hit, incidence = np.zeros(len(ranges), dtype=bool), np.zeros(len(ranges))
     hit[kept[inside]] = True
-    incidence[kept] = np.arctan2(
-        np.abs(beam[:, 0] * points[:, 1] - beam[:, 1] * points[:, 0]), -outward
-    )
+    across = np.abs(beam[:, 0] * points[:, 1] - beam[:, 1] * points[:, 0])
+    incidence[kept] = np.arctan2(across, -outward)
     free = hit | miss | reasons["background"] | _in_threes(passed)
     of_hit, length = hit[free], np.where(miss, high, ranges)[free]
     factor = np.broadcast_to(np.asarray(noise_factor, dtype=float), ranges.shape)[free]
     std = factor * scene.sensor.range_std(settings.noise, length, incidence[free])
-    points, number = points[inside], int(hit.sum())
-    spread = (
-        np.zeros((number, 2, 2))
-        if pose.covariance is None
-        else pose.covariance.hit_spread(beam[inside])
-    )
-    hits = Hits(points, std[of_hit], np.tile(at, (number, 1)), np.full(number, view), spread)
-    heading, clear = pose.yaw + scan.bearings[free], np.maximum(length - _NOISE_MARGIN * std, 0.0)
+    number = int(hit.sum())
+    spread: FloatArray = np.zeros((number, 2, 2))
+    if pose.covariance is not None:
+        spread = pose.covariance.hit_spread(beam[inside])
+    origin, views = np.tile(at, (number, 1)), np.full(number, view)
+    hits = Hits(points[inside], std[of_hit], origin, views, spread)
+    heading, clear = pose.yaw + scan.bearings[free], np.maximum(length - NOISE_MARGIN * std, 0.0)
     rays = FreeRays(at, np.stack([np.cos(heading), np.sin(heading)], axis=1), clear, of_hit)
-    return ScanHits(
-        hits, rays, {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
-    )
+    dropped = {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
+    return ScanHits(hits, rays, dropped)
 
 
 def _left_out(
     scan: Scan, scene: Scene, background: BoolArray | None
 ) -> tuple[dict[str, BoolArray], IntArray, BoolArray, float]:
-    """Which beams are left out wherever they end, by reason; the others, the misses, and how far
+    """Which beams are left out whatever the bounds, by reason; the others, the misses, and how far
     these went, metres.
     """
     ranges, sensor = np.asarray(scan.ranges, dtype=float), scene.sensor
@@ -182,8 +171,8 @@ def averaged(
 
     Scans that follow one another are from one place as long as their poses differ from the first
     one's by no more than the `noise` moves a hit, and of the same beams as long as first and last
-    beam are about where the first scan has them: drivers send a beam more or less, and some state
-    as `range_max` the largest range in that scan. They count for the nearest beams of the first
+    beam are about where the first scan has them: drivers send a beam more or less, and some give
+    the largest range in a scan as its `range_max`. They count for the nearest beams of the first
     one. For each beam its most frequent outcome counts, a hit, the background or a miss; n ranges
     that are within some σ of their median are averaged, which leaves :math:`σ / \sqrt n`. Mapped
     one by one, hits that noise moves along a beam would fill the gaps between the surfaces before
@@ -191,11 +180,8 @@ def averaged(
     """
     groups: list[list[MatchedScan]] = []
     for match in scans:
-        if (
-            groups
-            and _from_one_place(groups[-1][0], match, noise)
-            and _same_beams(groups[-1][0].scan, match.scan)
-        ):
+        first = groups[-1][0] if groups else None
+        if first and _from_one_place(first, match, noise) and _same_beams(first.scan, match.scan):
             groups[-1].append(match)
         else:
             groups.append([match])
@@ -229,11 +215,10 @@ def _same_beams(first: Scan, other: Scan) -> bool:
     """Whether the first and the last beams of two scans, and their numbers, are at most some beams
     apart.
     """
-    one, two = first.bearings[[0, -1]], other.bearings[[0, -1]]
-    number = abs(len(first.ranges) - len(other.ranges))
-    return number <= _BEAMS_APART and bool(
-        np.abs(one - two).max() <= _BEAMS_APART * first.angle_increment
-    )
+    if abs(len(first.ranges) - len(other.ranges)) > _BEAMS_APART:
+        return False
+    apart = np.abs(first.bearings[[0, -1]] - other.bearings[[0, -1]]).max()
+    return bool(apart <= _BEAMS_APART * first.angle_increment)
 
 
 def unlike(scans: Sequence[MatchedScan], noise: RangeNoise) -> int:
@@ -250,28 +235,25 @@ def _on_beams_of_first(scans: Sequence[MatchedScan], noise: RangeNoise) -> Seque
     """The scans on the beams of the first one, and with its header but the widest limits of the
     range.
 
-    Where a scan has no beam or a range beyond its own limits it is NaN, and where it is a miss of
-    one that sees clearly less far than another: it tells nothing of what is farther.
+    A range is NaN where a scan has no beam, where it is beyond the limits of that scan, and where
+    it is a miss of a scan that sees clearly less far than another: nothing is known of what is
+    farther.
     """
-    first = scans[0].scan
-    if len({_header(match.scan) for match in scans}) == 1:
+    headers = {
+        (one.angle_min, one.angle_increment, len(one.ranges), one.range_min, one.range_max)
+        for one in (match.scan for match in scans)
+    }
+    if len(headers) == 1:
         return scans
+    near = min(match.scan.range_min for match in scans)
     far = max(match.scan.range_max for match in scans)
-    first = dataclasses.replace(
-        first, range_min=min(match.scan.range_min for match in scans), range_max=far
-    )
+    first = dataclasses.replace(scans[0].scan, range_min=near, range_max=far)
     sure = far if far == math.inf else far - _OUTLYING * float(noise.std(np.array(far)))
     return [_on_beams(first, match, sure) for match in scans]
 
 
-def _header(scan: Scan) -> tuple[float, ...]:
-    return scan.angle_min, scan.angle_increment, len(scan.ranges), scan.range_min, scan.range_max
-
-
 def _on_beams(first: Scan, match: MatchedScan, sure: float) -> MatchedScan:
-    """The scan on the beams of `first`; its misses tell something if it sees as far as `sure`,
-    metres.
-    """
+    """The scan on the beams of `first`; its misses count if it sees as far as `sure`, metres."""
     scan, number = match.scan, len(first.ranges)
     ranges = np.asarray(scan.ranges, dtype=float)
     ranges = np.where((ranges > 0.0) & (ranges < scan.range_min), -np.inf, ranges)
@@ -284,9 +266,8 @@ def _on_beams(first: Scan, match: MatchedScan, sure: float) -> MatchedScan:
     if match.background is not None:
         background = np.zeros(number, dtype=bool)
         background[place[there]] = match.background[there]
-    return dataclasses.replace(
-        match, scan=dataclasses.replace(first, ranges=placed), background=background
-    )
+    placed_scan = dataclasses.replace(first, ranges=placed)
+    return dataclasses.replace(match, scan=placed_scan, background=background)
 
 
 def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedScan, FloatArray]:
@@ -297,9 +278,8 @@ def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedSc
     first, beam = scans[0], np.arange(len(scans[0].scan.ranges))
     ranges = np.array([match.scan.ranges for match in scans], dtype=float)  # (n, B)
     met, nothing = np.isfinite(ranges), np.zeros(len(beam), dtype=bool)
-    behind = np.array(
-        [nothing if match.background is None else match.background for match in scans]
-    )
+    backgrounds = (match.background for match in scans)
+    behind = np.array([nothing if mask is None else mask for mask in backgrounds])
     outcomes = np.array([met & ~behind, met & behind, np.isposinf(ranges)])
     most = outcomes.sum(axis=1).argmax(axis=0)
     alike = met & outcomes[most, :, beam].T
@@ -311,12 +291,12 @@ def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedSc
     # A beam that is never valid stays what it is.
     rest = np.where(outcomes.any(axis=(0, 1)), np.inf, ranges[0])
     mean = np.divide(np.where(near, ranges, 0.0).sum(axis=0), number, out=rest, where=number > 0)
+    turn = np.mean([angle_difference(match.pose.yaw, first.pose.yaw) for match in scans])
     pose = dataclasses.replace(
         first.pose,
         x=float(np.mean([match.pose.x for match in scans])),
         y=float(np.mean([match.pose.y for match in scans])),
-        yaw=first.pose.yaw
-        + float(np.mean([angle_difference(match.pose.yaw, first.pose.yaw) for match in scans])),
+        yaw=first.pose.yaw + float(turn),
     )
     whole = dataclasses.replace(
         first,
@@ -325,154 +305,3 @@ def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedSc
         background=most == 1 if behind.any() else None,
     )
     return whole, 1.0 / np.sqrt(np.maximum(number, 1))
-
-
-def _before_background(match: MatchedScan) -> Scan:
-    """The scan as if there were no background."""
-    if match.background is None:
-        return match.scan
-    return dataclasses.replace(
-        match.scan, ranges=np.where(match.background, np.inf, match.scan.ranges)
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class MappedScans:
-    """What was mapped."""
-
-    views: int  #: number of views that are new.
-    hits: Hits  #: the returns that count.
-    dropped: Counter[str]  #: number of beams left out, by reason.
-    #: number of scans that were not averaged with others from their place for their other beams.
-    unlike: int = 0
-
-    @classmethod
-    def none(cls, views: int = 0) -> MappedScans:
-        """Nothing that would have been measured in so many new views."""
-        return cls(views, Hits.none(), Counter())
-
-
-class ScanMapping:
-    """Maps scans: the surface model, and the checks of what it assumes."""
-
-    #: the scene that was found, and which beams of each scan have met something else; None where
-    #: the scene is known.
-    found: FoundScene | None = None
-    background: Sequence[BoolArray] | None = None
-
-    def __init__(
-        self,
-        model: SurfaceModel,
-        scene: Scene,
-        settings: MeasurementSettings,
-        checks: ModelChecks,
-        obstacles: KnownObstacles | None = None,
-    ) -> None:
-        """Put the parts together.
-
-        Beams may also meet `obstacles`: they are free as far as these, and tell nothing of what is
-        behind.
-        """
-        self.model = model  #: the surface model, which changes.
-        #: collect what the scans say of its assumptions, and give the noise; they change, too.
-        self.checks = checks
-        self._scene, self._settings, self._obstacles = scene, settings, obstacles
-
-    def add(
-        self, scans: Sequence[MatchedScan], newest_view: int, *, last: bool = True
-    ) -> MappedScans:
-        """Condition the model on scans in the order in which they were taken, those of a view at
-        once.
-
-        The model holds scans of the views up to number `newest_view`. What depends on all scans
-        together may be left to the `last` of several calls.
-        """
-        views, dropped, hits, apart = 0, Counter[str](), list[Hits](), 0
-        groups = [list(of_view) for _, of_view in groupby(scans, key=lambda match: match.view)]
-        for number, together in enumerate(groups, start=1):
-            view = together[0].view
-            found = self._measured(together, new_view=view > newest_view)
-            apart += unlike(together, self._settings.noise)
-            new = Hits.together([one.hits for one in found])
-            free, final = [one.free for one in found], last and number == len(groups)
-            self.model.take(new, free, same_view=view <= newest_view, last=final)
-            hits.append(new)
-            views += view > newest_view
-            for one in found:
-                dropped.update(one.dropped)
-        return MappedScans(views, Hits.together(hits), dropped, apart)
-
-    def add_view(self, scan: Scan, pose: CameraPose) -> MappedScans:
-        """Condition the model on the scan of a new view of a known scene, taken at `pose` in the
-        object frame.
-        """
-        return self.add([MatchedScan(0, scan, pose)], -1)
-
-    def _measured(self, scans: Sequence[MatchedScan], *, new_view: bool) -> list[ScanHits]:
-        """What the scans of a view measure, with the noise that they show; the first one stands for
-        a new view.
-        """
-        scans = [self._before_obstacles(match) for match in scans]
-        for number, match in enumerate(scans):
-            self.checks.scanned(
-                _before_background(match), match.pose, new_view=new_view and number == 0
-            )
-        found = measured(scans, self._scene, self._settings, self.checks.noise_factor)
-        if new_view:
-            self.checks.mapped(scans[0].pose, found[0].hits, found[0].free, scans[0].rate)
-        return found
-
-    def _before_obstacles(self, match: MatchedScan) -> MatchedScan:
-        """The scan with its beams that end on known obstacles, within some standard deviations, as
-        background.
-        """
-        if self._obstacles is None:
-            return match
-        ranges = np.asarray(match.scan.ranges, dtype=float)
-        met = np.isfinite(ranges)
-        distance = ranges[met]
-        std = self._scene.sensor.range_std(self._settings.noise, distance, np.zeros(len(distance)))
-        background = (
-            np.zeros(len(ranges), dtype=bool)
-            if match.background is None
-            else match.background.copy()
-        )
-        places = match.pose.to_world(match.scan.bearings[met], distance)
-        background[met] |= self._obstacles.hold(*places, _NOISE_MARGIN * std)
-        return dataclasses.replace(match, background=background)
-
-    def belief(self) -> Any:
-        """The model's belief with what errors common to views leave open, and whether what it
-        assumes holds.
-        """
-        return self.checks.judged(self.model.belief())
-
-    def use(self, scene: Scene) -> None:
-        """Take the sensor of this scene from now on."""
-        self._scene = self.checks.scene = scene
-
-    def copy(self) -> ScanMapping:
-        """An independent copy."""
-        twin = copy(self)
-        twin.model, twin.checks = self.model.copy(), self.checks.copy()
-        return twin
-
-    def reset(self) -> None:
-        """Forget all scans."""
-        self.model.reset()
-        self.checks.reset()
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Everything that is held, as arrays by name."""
-        return {**self.model.state(), **self.checks.state()}
-
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Restore the :meth:`state` of another one of the same settings.
-
-        Raises:
-            MeasurementError: it is no such state; nothing is changed.
-        """
-        checks = self.checks.copy()
-        checks.restore(state)
-        self.model.restore(state)
-        self.checks = checks

@@ -49,7 +49,7 @@ class SurfaceInfo:
 
     @classmethod
     def about(cls, belief: Any, **known: Any) -> SurfaceInfo:
-        """What is said with a belief: what is found in it, and what is known besides."""
+        """The information about a belief: what it shows, and what is `known` besides."""
         return cls(checks=belief.checks, common=belief.common, **known)
 
     @classmethod
@@ -58,9 +58,7 @@ class SurfaceInfo:
         return {name: float(getattr(scene, name)) for name in SENSOR_NAMES}
 
     def applied(self, belief: SurfaceBelief) -> SurfaceBelief:
-        """The belief of a `surface` message with what is said here of it: checks, centre and common
-        errors.
-        """
+        """The belief of a `surface` message with its checks, centre and common errors from here."""
         common = self.common or belief.common
         return dataclasses.replace(
             belief, checks=self.checks, centre=centre_of(self.scene), common=common
@@ -73,7 +71,7 @@ class SurfaceInfo:
 
     @property
     def text(self) -> str:
-        """The YAML text, each check with its words; :func:`info_from_text` reads it."""
+        """The YAML text, each check with its message; :func:`info_from_text` reads it."""
         checks = [
             {
                 "name": check.name,
@@ -151,7 +149,16 @@ def _info(content: dict[str, Any]) -> SurfaceInfo:
             else FoundScene(views=int(scene["views"]), **{n: float(scene[n]) for n in _FOUND})
         ),
         tuple(_number(mount[name], name, -_MOST) for name in _MOUNT),
-        tuple(_check(row) for row in content["checks"]),
+        tuple(
+            Check(
+                row["name"],
+                float(row["score"]),
+                float(row["limit"]),
+                Level[row["level"]],
+                str(row["detail"]),
+            )
+            for row in content["checks"]
+        ),
         common and _common(common),
     )
 
@@ -170,13 +177,3 @@ def _number(value: Any, name: str, least: float = 0.0) -> float:
     if not least <= float(value) < math.inf:
         raise ValueError(f"{name} is {value!r}, must be finite and >= {least:g}")
     return float(value)
-
-
-def _check(row: dict[str, Any]) -> Check:
-    return Check(
-        row["name"],
-        float(row["score"]),
-        float(row["limit"]),
-        Level[row["level"]],
-        str(row["detail"]),
-    )

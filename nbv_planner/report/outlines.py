@@ -4,6 +4,7 @@ cameras.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -160,7 +161,8 @@ def barred_ground(
     """
     if not isinstance(ground, GridGround) or belief is None or any(belief.centre):
         return None
-    return ground.with_footprint(Footprint(belief.angle, belief.upper, scene.radius_max))
+    footprint = Footprint(belief.angle, belief.upper, scene.radius_max)
+    return dataclasses.replace(ground, footprint=footprint)
 
 
 # Colour and opacity of cells: what comes too near to the object, a polygon, or cells that are not

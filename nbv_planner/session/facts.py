@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from typing import Any, Protocol
 
 from nbv_planner.errors import NbvPlannerError, StateFileError, reason, shown
@@ -396,34 +396,9 @@ class ClockWentBack:
 
 
 FACTS: Mapping[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        Begun,
-        Listed,
-        Started,
-        StartWithdrawn,
-        Paused,
-        Asked,
-        Decided,
-        SentHome,
-        SentAgain,
-        Kept,
-        Stood,
-        Missed,
-        Skipped,
-        Barred,
-        Withdrawn,
-        Approached,
-        Counted,
-        Judged,
-        Lost,
-        Returning,
-        Ended,
-        Found,
-        Sourced,
-        Heard,
-        ClockWentBack,
-    )
+    name: kind
+    for name, kind in list(vars().items())
+    if isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "change")
 }
 """All facts by name."""
 

@@ -331,9 +331,12 @@ def from_plain(kind: Any, value: Any, name: str = "fact") -> Any:
 
 
 @cache
+def _types_of(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls, localns={"np": np, "Any": Any})  # for aliases of arrays
+
+
 def _instance(cls: Any, value: Any, name: str) -> Any:
-    hints = typing.get_type_hints(cls, localns={"np": np, "Any": Any})  # for aliases of arrays
-    fields = dataclasses.fields(cls)
+    hints, fields = _types_of(cls), dataclasses.fields(cls)
     if not isinstance(value, dict) or value.keys() != {field.name for field in fields}:
         wanted = ", ".join(field.name for field in fields)
         raise StateFileError("content", f"{name}: {shown(value)} must have the fields {wanted}")

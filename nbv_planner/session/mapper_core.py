@@ -13,8 +13,10 @@ from typing import Any
 
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import MatchedScan, ScanMatcher
-from nbv_planner.mapping.object_search import SearchSettings, ViewMapping, first_guess
-from nbv_planner.mapping.scans import MappedScans, MeasurementSettings
+from nbv_planner.mapping.object_search import SearchSettings, first_guess
+from nbv_planner.mapping.scan_mapping import MappedScans
+from nbv_planner.mapping.scans import MeasurementSettings
+from nbv_planner.mapping.searching_mapping import ViewMapping
 from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.session.surface_map import (
     Batch,

@@ -30,7 +30,6 @@ from nbv_planner.geometry import (
     FloatArray,
     IntArray,
     angle_difference,
-    two_turns,
     windows_of,
     wrap_angle,
 )
@@ -153,9 +152,8 @@ def windows_among(scene: Scene, angle: FloatArray, views: FloatArray) -> Windows
     turns = np.concatenate([angle, angle + TWO_PI])
     start = wrap_angle(views - scene.simple_half_width)
     end = start + 2.0 * scene.simple_half_width
-    return Windows(
-        np.searchsorted(turns, start, side="left"), np.searchsorted(turns, end, side="right")
-    )
+    first, last = np.searchsorted(turns, start), np.searchsorted(turns, end, side="right")
+    return Windows(first, last)
 
 
 @lru_cache(maxsize=8)
@@ -167,7 +165,7 @@ def simple_windows(scene: Scene, grid: bytes, views: bytes) -> Windows:
 def prefix_sums(values: FloatArray) -> FloatArray:
     """Running sums over two turns of the grid: entry k sums the first k values, shape (2M + 1,)."""
     sums = np.zeros(2 * len(values) + 1)
-    np.cumsum(two_turns(values), out=sums[1:])
+    np.cumsum(np.tile(values, 2), out=sums[1:])
     return sums
 
 
@@ -192,7 +190,7 @@ class BoundaryBlock:
 
     def rows(self, values: FloatArray) -> FloatArray:
         """Copy grid `values`, shape (M,), side by side with `boundary`, shape (v, W)."""
-        return windows_of(two_turns(values), self.first, self.boundary.shape[1])
+        return windows_of(values, self.first, self.boundary.shape[1])
 
 
 def boundary_blocks(
@@ -265,9 +263,8 @@ class ConfidenceSimple(BandObjective):
     @staticmethod
     def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
-        return simple_windows(scene, belief.angle.tobytes(), views.tobytes()).sums(
-            _area(belief, scene)
-        )
+        windows = simple_windows(scene, belief.angle.tobytes(), views.tobytes())
+        return windows.sums(_area(belief, scene))
 
 
 class ConfidenceSimplePolar(BandObjective):
@@ -433,11 +430,8 @@ def _between_edges(scene: Scene, views: Poses) -> tuple[FloatArray, FloatArray]:
     ends = []
     for edge in (sensor.bearing_min, sensor.bearing_max):
         bearing = views.turn + edge
-        ahead, aside = (
-            views.distance - sensor.range_max * np.cos(bearing),
-            sensor.range_max * np.sin(bearing),
-        )
-        ends.append(-np.arctan2(aside, ahead))
+        ahead = views.distance - sensor.range_max * np.cos(bearing)
+        ends.append(-np.arctan2(sensor.range_max * np.sin(bearing), ahead))
     late, early = ends
     return views.view_angle + 0.5 * (late + early), wrap_angle(late - early)
 

@@ -83,38 +83,27 @@ class HybridPlanner(RolloutPlanner):
 
     refinable = False
 
-    def __init__(
-        self,
-        objective: Objective,
-        scene: Scene,
-        views: ViewSpace,
-        settings: DecisionSettings,
-        reader: Reader,
-    ) -> None:
-        super().__init__(objective, scene, views, settings, reader)
-        self._shapes = star_reader(reader, "planner hybrid").settings
-        views.check_circle("planner hybrid", scene.view_distance)
+    def _set_up(self) -> None:
+        self._shapes = star_reader(self._reader, "planner hybrid").settings
+        self.views.check_circle("planner hybrid", self.circle)
         self.ledger = self._ledger = RegretLedger()
 
     def _entered(self, visited: Sequence[CameraPose], decision: Decision) -> Decision:
         """Enter the round, and record which rule chose."""
-        taken = self._bounds[
-            np.flatnonzero(decision.candidates.view_angle == decision.view_angle)[0]
-        ]
+        at_view = decision.candidates.view_angle == decision.view_angle
+        taken = self._bounds[np.flatnonzero(at_view)[0]]
         self._ledger.enter(visited, decision.view, Round(float(self._bounds.max()), float(taken)))
         forced = decision.decided_by != self.settings.label
         return decision if forced else dataclasses.replace(decision, decided_by=self._decided_by)
 
     def _rank(self, options: Options) -> FloatArray:
         belief = star2d(options.situation.surface, "planner hybrid").belief
-        self._bounds = Uncertainty.values(
-            belief, options.situation.scene, self.views.candidates.view_angle
-        )
+        angles = self.views.candidates.view_angle
+        self._bounds = Uncertainty.values(belief, options.situation.scene, angles)
         ranks = super()._rank(options)
         proposed = self._first_best(np.where(options.feasible, ranks, -np.inf))
-        follows = self._affords(
-            options, Round(float(self._bounds.max()), float(self._bounds[proposed]))
-        )
+        best, taken = self._bounds.max(), self._bounds[proposed]
+        follows = self._affords(options, Round(float(best), float(taken)))
         self._decided_by = "rollout" if follows else Uncertainty.info.id
         return ranks if follows else self._bounds - options.costs
 

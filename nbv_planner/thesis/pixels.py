@@ -21,6 +21,7 @@ from nbv_planner.geometry import (
     IntArray,
     cartesian_to_polar,
     polar_to_cartesian,
+    repeated,
     world_to_camera,
 )
 from nbv_planner.planning.objectives import OBJECTIVE_INFO
@@ -66,11 +67,8 @@ def pixels_in_band(belief: SurfaceBelief, reach: float, pixel_size: float) -> In
     """
     grid = belief.angle.tobytes()
     near = _by_radius(reach, pixel_size, grid).between(belief.lower, belief.upper)
-    pixels, at_pixels = (
-        world_pixels(reach, pixel_size),
-        _interpolation(reach, pixel_size, grid).chosen(near),
-    )
-    radius = pixels.radius.take(near)
+    at_pixels = _interpolation(reach, pixel_size, grid).chosen(near)
+    radius = world_pixels(reach, pixel_size).radius.take(near)
     inside = (at_pixels(belief.lower) <= radius) & (radius <= at_pixels(belief.upper))
     return np.sort(near[inside])
 
@@ -116,10 +114,8 @@ class _ByRadius:
 @lru_cache(maxsize=2)
 def _by_radius(reach: float, pixel_size: float, grid: bytes) -> _ByRadius:
     """Order the pixels; the bytes of the grid are part of the cache key."""
-    at_pixels, radius = (
-        _interpolation(reach, pixel_size, grid),
-        world_pixels(reach, pixel_size).radius,
-    )
+    at_pixels = _interpolation(reach, pixel_size, grid)
+    radius = world_pixels(reach, pixel_size).radius
     begins = np.diff(at_pixels.before, prepend=-1) != 0
     stretch, span = np.cumsum(begins) - 1, reach + 3.0
     key = radius + span * stretch
@@ -131,8 +127,8 @@ def ranges(first: IntArray, number: IntArray) -> IntArray:
     """Indices `first`, `first` + 1, ... of each of some ranges, `number` of each, one range behind
     the other.
     """
-    start = np.cumsum(number) - number
-    return np.asarray(np.arange(number.sum()) + np.repeat(first - start, number))
+    which, nth = repeated(number)
+    return first[which] + nth
 
 
 def cone_reach(scene: Scene) -> float:
@@ -245,12 +241,9 @@ def _all_in_cones(scene: Scene, views: bytes, rows: int) -> _AllInCones:
         _in_cones(scene, angles[start : start + rows], world)
         for start in range(0, len(angles), rows)
     ]
-    key, distance, pixel = (
-        np.concatenate(column)
-        for column in zip(
-            *((found.key, found.distance, index) for found, index in parts), strict=True
-        )
-    )
+    key = np.concatenate([found.key for found, _ in parts])
+    distance = np.concatenate([found.distance for found, _ in parts])
+    pixel = np.concatenate([index for _, index in parts])
     counts = np.concatenate([np.diff(found.edges) for found, _ in parts])
     place = np.argsort(pixel, kind="stable")
     first = np.searchsorted(pixel[place], np.arange(len(world.angle) + 1))
@@ -405,9 +398,8 @@ class ConfidenceSimpleNumber(BandObjective):
         """Value per candidate view, in pixels."""
         band = pixels_in_band(belief, scene.view_distance, scene.pixel_size)
         # Two turns on one axis, so that an interval across 0 is one stretch.
-        band = np.append(
-            band, band + len(world_pixels(scene.view_distance, scene.pixel_size).angle)
-        )
+        number = len(world_pixels(scene.view_distance, scene.pixel_size).angle)
+        band = np.append(band, band + number)
         windows = _pixels_on_intervals(scene, views.tobytes())
         return np.asarray(
             np.searchsorted(band, windows.last) - np.searchsorted(band, windows.first), dtype=float

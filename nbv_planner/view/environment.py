@@ -29,7 +29,7 @@ from nbv_planner.errors import (
 )
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.object_search import ViewMapping
+from nbv_planner.mapping.searching_mapping import ViewMapping
 from nbv_planner.planning.motion import leg_time
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.termination import TerminationMonitor

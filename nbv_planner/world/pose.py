@@ -86,8 +86,8 @@ class PoseCovariance:
 
     @classmethod
     def _of(cls, matrix: FloatArray) -> PoseCovariance:
-        xx, xy, xyaw, yy, yyaw, yawyaw = (float(value) for value in matrix[np.triu_indices(3)])
-        return cls(xx=xx, xy=xy, yy=yy, xyaw=xyaw, yyaw=yyaw, yawyaw=yawyaw)
+        (xx, xy, xyaw), (_, yy, yyaw), (_, _, yawyaw) = matrix.tolist()
+        return cls(xx, xy, yy, xyaw, yyaw, yawyaw)
 
     def hit_spread(self, beam: FloatArray) -> FloatArray:
         r"""Covariance of the displacement of hits, shape (n, 2, 2), metres²: to first order

@@ -12,13 +12,8 @@ from hypothesis import strategies as st
 
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import (
-    MeasurementSettings,
-    ScanMapping,
-    averaged,
-    scan_to_hits,
-    unlike,
-)
+from nbv_planner.mapping.scan_mapping import ScanMapping
+from nbv_planner.mapping.scans import MeasurementSettings, averaged, scan_to_hits, unlike
 from nbv_planner.star2d.common_errors import AccuracySettings
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
 from nbv_planner.star2d.model_checks import ModelChecks

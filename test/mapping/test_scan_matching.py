@@ -150,16 +150,16 @@ def test_scan_between_poses_too_far_apart_is_dropped_and_counted():
     match.add_scan(200 * MS, scan_number(1))
     match.add_pose(501 * MS, GOAL)
     assert match.take() == []
-    assert match.drops == {"scan.pose_gap": 1}
+    assert match.drops.numbers == {"scan.pose_gap": 1}
 
 
 def test_scan_whose_pose_never_comes_is_dropped_when_later_scans_say_so():
     match = matcher(pose_timeout=1.0)
     for stamp in (100, 600, 1101):
         match.add_scan(stamp * MS, scan_number(stamp))
-    assert match.drops == {"scan.no_pose": 1}
+    assert match.drops.numbers == {"scan.no_pose": 1}
     match.add_pose(1101 * MS, GOAL)
-    assert match.drops == {"scan.no_pose": 1, "scan.pose_too_far": 1}
+    assert match.drops.numbers == {"scan.no_pose": 1, "scan.pose_too_far": 1}
     assert match.matches == 1
 
 
@@ -189,7 +189,7 @@ def test_after_a_jump_back_of_the_clock_scans_are_matched_again():
         match.add_scan(stamp * MS, scan_number(stamp))
         match.add_pose(stamp * MS, ELSEWHERE)
     assert numbers(match.take()) == [20, 30]  # the first came before any pose of its time
-    assert match.drops == {"scan.no_pose": 1, "scan.pose_too_far": 1}
+    assert match.drops.numbers == {"scan.no_pose": 1, "scan.pose_too_far": 1}
 
 
 def test_scan_without_a_pose_near_in_time_is_dropped_and_counted():
@@ -198,7 +198,7 @@ def test_scan_without_a_pose_near_in_time_is_dropped_and_counted():
     match.add_scan(100 * MS, scan_number(1))
     match.add_pose(151 * MS, GOAL)
     assert match.take() == []
-    assert match.drops == {"scan.pose_too_far": 1}
+    assert match.drops.numbers == {"scan.pose_too_far": 1}
 
 
 def test_pose_exactly_at_the_tolerance_matches():
@@ -214,7 +214,7 @@ def test_scans_that_wait_too_long_for_a_pose_are_dropped_oldest_first():
     match.set_goal(0, GOAL)
     for k in range(1, 6):
         match.add_scan(k * MS, scan_number(k))
-    assert match.drops == {"scan.no_pose": 2}
+    assert match.drops.numbers == {"scan.no_pose": 2}
     match.add_pose(5 * MS, GOAL)
     assert numbers(match.take()) == [3]
 
@@ -466,7 +466,7 @@ def streamed(
             match.add_pose(round((now + off * poses) * 1000) * MS, GOAL)
         if tick % 10 == 5:
             match.add_scan(round((now + off * scans) * 1000) * MS, scan_number(tick))
-    return match.trouble(round(now * 1000) * MS)
+    return match.drops.trouble(round(now * 1000) * MS)
 
 
 @pytest.mark.parametrize("begin", [0.0, 5.0])  # from the start, or in the middle
@@ -485,8 +485,8 @@ def test_stamps_of_another_clock_are_named_with_both_and_their_difference(kind, 
     scan, pose, apart = map(float, found.groups())
     right = {"scans": 5010.0, "poses": 5010.0, kind: 5010.0 + off}
     assert (scan, pose, apart) == pytest.approx((right["scans"], right["poses"], abs(off)), abs=0.2)
-    assert match.drops.total() > 25
-    assert match.drops.keys() == match.details.keys()
+    assert match.drops.numbers.total() > 25
+    assert match.drops.numbers.keys() == match.drops.details.keys()
 
 
 def test_poses_that_come_too_rarely_to_interpolate_are_named():
@@ -505,8 +505,8 @@ def test_scans_that_find_their_poses_are_no_trouble_nor_are_a_few_that_do_not():
     few = matcher()
     for number in range(4):
         few.add_scan(number * 3000 * MS, scan_number(number))
-    assert few.drops.total() == 3
-    assert few.trouble(0) == ""
+    assert few.drops.numbers.total() == 3
+    assert few.drops.trouble(0) == ""
 
 
 def test_trouble_ends_with_the_clock_that_is_set_right():
@@ -520,7 +520,7 @@ def test_poses_that_have_stopped_are_not_taken_for_another_clock():
     match.add_pose(0, GOAL)
     for number in range(60):
         match.add_scan(number * 500 * MS, scan_number(number))
-    assert match.trouble(30_000 * MS).endswith("apart; no newer pose comes")
+    assert match.drops.trouble(30_000 * MS).endswith("apart; no newer pose comes")
 
 
 class Source:
@@ -548,4 +548,4 @@ def test_transforms_that_are_missing_or_lean_are_named(error, words):
     match = ScanMatcher(MatchingSettings(), ArrivalSettings(), Source(error))
     for number in range(60):
         match.add_scan(number * 500 * MS, scan_number(number), "laser")
-    assert words in match.trouble(0)
+    assert words in match.drops.trouble(0)

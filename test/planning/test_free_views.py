@@ -20,7 +20,8 @@ from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
-from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
+from nbv_planner.mapping.scan_mapping import ScanMapping
+from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.objectives import ObjectiveInfo
 from nbv_planner.planning.planners import GreedyPlanner, RandomPlanner, UniformPlanner
 from nbv_planner.planning.termination import (

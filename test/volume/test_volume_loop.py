@@ -13,7 +13,8 @@ from nbv_planner.episode.records import Step
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.mapping.object_search import SearchSettings
-from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
+from nbv_planner.mapping.scan_mapping import ScanMapping
+from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.objectives import EXPECTED, ExpectedMarginalCoverage
 from nbv_planner.planning.planners import DecisionSettings, RolloutPlanner
 from nbv_planner.planning.termination import (

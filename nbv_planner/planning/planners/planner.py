@@ -211,6 +211,8 @@ information: if points are unseen nevertheless, the shapes are smoother than the
 differences between views are chance."""
 OVERLAP = "overlap"
 """Rule of a view that is to tell whether what was seen is right."""
+ValuedView = tuple[CameraPose, float, float]
+"""A view, its utility, and its score."""
 # Views that are this part as far from those taken as the farthest tell about as much.
 _NEXT_TO_FARTHEST = 0.9
 # Stands for the length of a path that does not exist, metres: costs stay finite.
@@ -331,6 +333,14 @@ class Planner(ABC):
         self.takes_scans = False
         #: scans that counted, and the poses they were taken at.
         self.heard: tuple[tuple[Scan, CameraPose], ...] = ()
+        self._set_up()
+
+    def _set_up(self) -> None:  # noqa: B027 (a hook)
+        """Set up what a kind of planner needs besides.
+
+        Raises:
+            SettingError: something does not go with it.
+        """
 
     @property
     def circle(self) -> float:
@@ -517,9 +527,7 @@ class Planner(ABC):
         best = ranks.max()
         return int(np.argmax(ranks >= best - self.settings.tie_tolerance * abs(best)))
 
-    def _refined(
-        self, options: Options, views: Poses, coarse: tuple[CameraPose, float, float]
-    ) -> tuple[CameraPose, float, float]:
+    def _refined(self, options: Options, views: Poses, coarse: ValuedView) -> ValuedView:
         """View, utility and score of the best of `views`, if better than those of the best
         candidate, `coarse`.
         """

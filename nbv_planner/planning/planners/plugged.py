@@ -12,18 +12,15 @@ import numpy as np
 
 from nbv_planner.errors import PluginError, SettingError
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.objectives import Objective, Situation
+from nbv_planner.planning.objectives import Situation
 from nbv_planner.planning.planners.planner import (
     PLANNER_PLUGINS,
     DecisionSettings,
     Options,
     Planner,
 )
-from nbv_planner.planning.view_space import ViewSpace
-from nbv_planner.surface.seam import Reader
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import Scene
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -55,31 +52,24 @@ class PluggedPlanner(Planner):
     refinable = False
     heeds_objective = False
 
-    def __init__(
-        self,
-        objective: Objective,
-        scene: Scene,
-        views: ViewSpace,
-        settings: DecisionSettings,
-        reader: Reader,
-    ) -> None:
-        super().__init__(objective, scene, views, settings, reader)
-        self._plugin = PLANNER_PLUGINS.named(settings.planner)
-        self._chosen_with, self._own = settings, self._plugin.build(settings)
-        self.takes_scans = getattr(self._own, "takes_scans", False)
-        if self.takes_scans and views.follows_object:
+    def _set_up(self) -> None:
+        name = self.settings.planner
+        self._plugin = PLANNER_PLUGINS.named(name)
+        self._chosen_with, self._plugged = self.settings, self._plugin.build(self.settings)
+        self.takes_scans = getattr(self._plugged, "takes_scans", False)
+        if self.takes_scans and self.views.follows_object:
             raise SettingError(
-                f"planner {settings.planner}: takes scans itself, for which the scene must be known"
+                f"planner {name}: takes scans itself, for which the scene must be known"
             )
 
     def _rank(self, options: Options) -> FloatArray:
         if self._chosen_with is not self.settings:  # a parameter has changed at run time
-            self._chosen_with, self._own = self.settings, self._plugin.build(self.settings)
+            self._chosen_with, self._plugged = self.settings, self._plugin.build(self.settings)
         may = np.flatnonzero(options.feasible)
         memory = self._memory(self.views.candidates.chosen(may), options.situation)
         ranks = np.full(len(options.feasible), -np.inf)
         try:
-            answer = self._own.decide(memory)
+            answer = self._plugged.decide(memory)
         except Exception as error:
             said = f"{type(error).__name__}: {' '.join(str(error).split())}"
             raise self._error(said) from error

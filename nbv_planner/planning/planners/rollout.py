@@ -12,9 +12,9 @@ import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
-from nbv_planner.planning.planners.planner import Options, Planner
+from nbv_planner.planning.planners.planner import Options, Planner, ValuedView
 from nbv_planner.surface.coverage import ShapeCoverage
-from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.pose import Poses
 
 # Points below this count as none: they are rounding errors.
 _ROUNDING = 1e-6
@@ -112,9 +112,7 @@ class RolloutPlanner(Planner):
         )
         return mean_in_time(parts, until)
 
-    def _refined(
-        self, options: Options, views: Poses, coarse: tuple[CameraPose, float, float]
-    ) -> tuple[CameraPose, float, float]:
+    def _refined(self, options: Options, views: Poses, coarse: ValuedView) -> ValuedView:
         """View, utility and score of the first of the best candidate, `coarse`, and `views` with
         the fewest to go.
         """

@@ -351,13 +351,14 @@ class BaseNode(LifecycleNode):
         """Count the scans that a matcher has dropped, and warn; before the first pose a few are
         normal.
         """
-        known = matcher.matches or matcher.trouble(self.now_ns())
-        for reason, number in matcher.drops.items():
+        drops = matcher.drops
+        known = matcher.matches or drops.trouble(self.now_ns())
+        for reason, number in drops.numbers.items():
             if known:
-                self.drop(reason, matcher.details[reason], number)
+                self.drop(reason, drops.details[reason], number)
             else:
                 self.drops[reason] += number
-        matcher.drops.clear()
+        drops.numbers.clear()
 
     def warn_now_and_then(self, reason: str, message: str) -> None:
         """Log a warning, unless there was one for the same reason a short while ago."""

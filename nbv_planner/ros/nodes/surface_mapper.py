@@ -411,5 +411,5 @@ class SurfaceMapperNode(BaseNode):
         late = time.monotonic() - self._configured_at > self.parameters.input_timeout
         # Without scans, or poses on a topic, nothing is new about those that were dropped before.
         judged = not missing or (self._transforms is not None and not self.inputs.missing("scan"))
-        dropped = self.core.matcher.trouble(self.now_ns()) if judged else ""
+        dropped = self.core.matcher.drops.trouble(self.now_ns()) if judged else ""
         return waiting, "; ".join(filter(None, [waiting if late else "", dropped]))

@@ -22,7 +22,7 @@ from nbv_planner.star2d.shapes.sampler import (
     ShapeSampler,
     ShapeSettings,
     evidence_of,
-    within_bounds,
+    shapes_within_bounds,
 )
 from nbv_planner.star2d.shapes.shape_coverage import seen_stretches
 from nbv_planner.star2d.shapes.straight_edges import EdgeDraws, with_edges_going_on
@@ -65,9 +65,7 @@ class LearnedShapes:
                 self.settings.edge_length,
                 (scene.radius_min, scene.radius_max),
             )
-        return Shapes(
-            self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space)
-        )
+        return shapes_within_bounds(radius, belief, scene, self.settings)
 
     @cached_property
     def _grid(self) -> FloatArray:

@@ -134,22 +134,18 @@ class PosteriorShapes:
 
     def draw(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
         """Draw the shapes, see :class:`ShapeSampler`."""
-        posterior = trusted(self._unconditioned.adding(*evidence_of(belief).measured), self._grid)
+        grid = uniform_grid(self.settings.shape_grid)
+        posterior = trusted(self._unconditioned.adding(*evidence_of(belief).measured), grid)
         normals = np.random.default_rng(self.seed).standard_normal(
             (self.settings.shapes, posterior.normals_per_sample)
         )
         radius = posterior.sample(normals)
-        return Shapes(
-            self._grid, within_bounds(radius, self._grid, belief, scene, self.settings.free_space)
-        )
-
-    @cached_property
-    def _grid(self) -> FloatArray:
-        return uniform_grid(self.settings.shape_grid)
+        return shapes_within_bounds(radius, belief, scene, self.settings)
 
     @cached_property
     def _unconditioned(self) -> Posterior:
-        return posterior_on(self._grid, self.prior.kernel, self.prior.mean)
+        grid = uniform_grid(self.settings.shape_grid)
+        return posterior_on(grid, self.prior.kernel, self.prior.mean)
 
 
 def evidence_of(belief: SurfaceBelief) -> Evidence:
@@ -165,18 +161,19 @@ def evidence_of(belief: SurfaceBelief) -> Evidence:
     return belief.evidence
 
 
-def within_bounds(
-    radius: FloatArray, angle: FloatArray, belief: SurfaceBelief, scene: Scene, free_space: bool
-) -> FloatArray:
-    """Cut draws (S, M), metres, on a grid `angle` (M,), radians, off at the scene's bounds and at
+def shapes_within_bounds(
+    radius: FloatArray, belief: SurfaceBelief, scene: Scene, settings: ShapeSettings
+) -> Shapes:
+    """Cut draws on the grid of the settings, shape (S, M), metres, off at the scene's bounds and at
     what was found free.
 
     Where the surface itself was measured, that is more informative than what is free. Cutting off
     is a heuristic in place of drawing again until nothing contradicts. Without `free_space`, only
     the bounds count.
     """
-    if free_space:
+    angle = uniform_grid(settings.shape_grid)
+    if settings.free_space:
         evidence = evidence_of(belief)
         free = np.where(np.isfinite(evidence.std), np.inf, evidence.free)
         radius = np.minimum(radius, free[nearest_cell(belief.angle, wrap_angle(angle))])
-    return np.clip(radius, scene.radius_min, scene.radius_max)
+    return Shapes(angle, np.clip(radius, scene.radius_min, scene.radius_max))

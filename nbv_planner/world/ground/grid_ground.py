@@ -308,7 +308,7 @@ class GridGround(Ground):
     def without(self) -> Iterable[tuple[str, Ground]]:
         """The ground without the object, without each polygon, and without its map."""
         if self.footprint is not None:
-            yield "the object", self.with_footprint(None)
+            yield "the object", dataclasses.replace(self, footprint=None)
         for number in self.polygons:
             others = {other: corners for other, corners in self.polygons.items() if other != number}
             yield f"polygon {number}", _on_map(self.settings, self.map, others, self.footprint)

@@ -10,7 +10,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -121,9 +120,6 @@ def _polygon(number: int, text: str) -> FloatArray:
     return np.array(corners)
 
 
-G = TypeVar("G", bound="Ground")
-
-
 @dataclass(frozen=True, eq=False)
 class Ground(ABC):
     """Where the robot may be and how it gets there, in metres in the object frame. Immutable."""
@@ -137,10 +133,6 @@ class Ground(ABC):
         """Distance of the robot's centre to all that the object may occupy, metres."""
         return self.settings.clearance + self.settings.robot_radius
 
-    def with_footprint(self: G, footprint: Footprint | None) -> G:
-        """The same ground with another object on it."""
-        return dataclasses.replace(self, footprint=footprint)
-
     def with_object(
         self,
         angle: FloatArray,
@@ -151,7 +143,7 @@ class Ground(ABC):
         """The same ground with an object that reaches up to `upper` (M,) of a `centre`, never
         beyond `most`, metres.
         """
-        return self.with_footprint(Footprint(angle, upper, most, centre))
+        return dataclasses.replace(self, footprint=Footprint(angle, upper, most, centre))
 
     @abstractmethod
     def seen_from(self, x: float, y: float) -> Ground:

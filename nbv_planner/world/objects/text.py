@@ -29,6 +29,7 @@ from nbv_planner.world.objects.true_shapes import (
 from nbv_planner.world.scale import scaled
 from nbv_planner.world.scene import Scene
 
+# Greatest radius of a shipped outline, as a part of radius_max.
 _FILLED = 0.97
 _SETS = ("real", "slices_tuning", "slices_test", "silhouettes_tuning", "silhouettes_test")
 _FILES = {
@@ -42,18 +43,6 @@ OUTLINES: dict[str, dict[str, Path]] = {
 """Files of the shipped outlines by family and name; where each comes from is in
 `contours/sources.csv`.
 """
-
-
-def shipped_outline(family: str, name: str, scene: Scene) -> Polygon:
-    """Load a shipped outline, its greatest radius 97 % of `radius_max`.
-
-    Raises:
-        UnknownNameError: there is none of this name.
-    """
-    if name not in OUTLINES[family]:
-        raise UnknownNameError(f"outline of {family}", name, OUTLINES[family])
-    angle, radius = load_contour(OUTLINES[family][name])
-    return Polygon(tuple(angle.tolist()), tuple((_FILLED * scene.radius_max * radius).tolist()))
 
 
 NAMED_POLYGONS: dict[str, Polygon] = {
@@ -138,7 +127,11 @@ def _build(text: str, scene: Scene) -> PolarObject:
             raise UnknownNameError("polygon", rest, NAMED_POLYGONS)
         return NAMED_POLYGONS[rest]
     if family in OUTLINES:
-        return shipped_outline(family, rest, scene)
+        if rest not in OUTLINES[family]:
+            raise UnknownNameError(f"outline of {family}", rest, OUTLINES[family])
+        angles, radii = load_contour(OUTLINES[family][rest])
+        radii *= _FILLED * scene.radius_max
+        return Polygon(tuple(angles.tolist()), tuple(radii.tolist()))
     if family == "random":
         return parse_random(rest, scene)
     if family == "prior":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -101,15 +101,13 @@ class Polygon:
 
     angles: tuple[float, ...]
     radii: tuple[float, ...]
-    _closed: tuple[FloatArray, FloatArray] = dataclasses.field(
-        init=False, repr=False, compare=False
-    )
 
-    def __post_init__(self) -> None:
-        angles, radii = np.asarray(self.angles, dtype=float), np.asarray(self.radii, dtype=float)
-        closed_angles = np.concatenate([[angles[-1] - TWO_PI], angles, [angles[0] + TWO_PI]])
-        closed_radii = np.concatenate([radii[-1:], radii, radii[:1]])
-        object.__setattr__(self, "_closed", (closed_angles, closed_radii))
+    @cached_property
+    def _closed(self) -> tuple[FloatArray, FloatArray]:
+        """Angles and radii of the vertices, with the last one before them and the first behind."""
+        angles, radii = self.angles, self.radii
+        closed = (angles[-1] - TWO_PI, *angles, angles[0] + TWO_PI)
+        return np.array(closed), np.array((radii[-1], *radii, radii[0]))
 
     @classmethod
     def equally_spaced(cls, radii: tuple[float, ...]) -> Polygon:
@@ -142,15 +140,11 @@ class Spline(_Smooth):
 
     angles: tuple[float, ...]
     radii: tuple[float, ...]
-    _curve: CubicSpline = dataclasses.field(init=False, repr=False, compare=False)
 
-    def __post_init__(self) -> None:
-        angles, radii = np.asarray(self.angles, dtype=float), np.asarray(self.radii, dtype=float)
-        closed_angles = np.concatenate([angles, [angles[0] + TWO_PI]])
-        closed_radii = np.concatenate([radii, radii[:1]])
-        object.__setattr__(
-            self, "_curve", CubicSpline(closed_angles, closed_radii, bc_type="periodic")
-        )
+    @cached_property
+    def _curve(self) -> CubicSpline:
+        closed = (*self.angles, self.angles[0] + TWO_PI)
+        return CubicSpline(closed, (*self.radii, self.radii[0]), bc_type="periodic")
 
     def radius(self, angle: ArrayLike) -> FloatArray:
         """Radius in metres at polar `angle`."""

@@ -33,7 +33,8 @@ from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.scans import MeasurementSettings, ScanMapping
+from nbv_planner.mapping.scan_mapping import ScanMapping
+from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
