@@ -1,9 +1,10 @@
-"""Poses of a camera over time, and when it has arrived at a goal."""
+"""Poses of a camera over time: when it has arrived at a goal, and which scans found no pose."""
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right, insort
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -221,3 +222,79 @@ class PoseSource(Protocol):
         """Stamps and poses of `frame` from the last one at `first` or before to the last one at
         `last` or before.
         """
+
+
+# Number of the newest scans by which it is judged whether scans find their poses, and the fewest
+# by which it can be.
+_JUDGED, _FEWEST = 20, 5
+
+
+@dataclass(frozen=True)
+class DroppedScan:
+    """A scan that was dropped for its pose, and why; the stamps of the newest scan and pose then,
+    if any; ns.
+    """
+
+    reason: str
+    detail: str
+    stamp: int
+    pose_stamp: int | None
+
+
+class ScanDrops:
+    """Scans that were dropped for their poses, and how many of the newest scans were."""
+
+    def __init__(self, timeout: int) -> None:
+        """Start without any; stamps that are more than the `timeout` apart (nanoseconds) are of
+        different clocks.
+        """
+        self._timeout = timeout
+        #: number of scans dropped by reason; for the caller to clear.
+        self.numbers: Counter[str] = Counter()
+        self.details: dict[str, str] = {}  #: text of the newest of each reason.
+        # of the newest scans; None with a pose
+        self._outcomes: deque[DroppedScan | None] = deque(maxlen=_JUDGED)
+
+    def add(self, dropped: DroppedScan | None) -> None:
+        """Count a dropped scan, and remember why; None stands for one that has found its pose."""
+        self._outcomes.append(dropped)
+        if dropped is not None:
+            self.numbers[f"scan.{dropped.reason}"] += 1
+            self.details[f"scan.{dropped.reason}"] = dropped.detail
+
+    def trouble(self, now: int) -> str:
+        """Why the newest scans were dropped, with their stamps; empty while at least half of them
+        find a pose.
+
+        The time `now` (nanoseconds) is that of the caller's clock, which shows whether stamps are
+        of another one.
+        """
+        dropped = [outcome for outcome in self._outcomes if outcome is not None]
+        judged = len(self._outcomes)
+        if judged < _FEWEST or 2 * len(dropped) <= judged:
+            return ""
+        (reason, _), *_ = Counter(one.reason for one in dropped).most_common(1)
+        return (
+            f"{len(dropped)} of the last {judged} scans dropped (scan.{reason}):"
+            f" {self._cause(dropped, now)}"
+        )
+
+    def _cause(self, dropped: Sequence[DroppedScan], now: int) -> str:
+        """What the stamps of `dropped` scans and of the poses say."""
+        last = dropped[-1]
+        if last.pose_stamp is None:
+            return f"no pose is known, {last.detail}"
+        if abs(last.stamp - last.pose_stamp) <= self._timeout:
+            return last.detail
+        stamps = {"scans": last.stamp, "poses": last.pose_stamp}
+        text = ", ".join(f"the {kind} are stamped {_seconds(at)}" for kind, at in stamps.items())
+        text += f", {_seconds(abs(last.stamp - last.pose_stamp))} apart"
+        if len({one.pose_stamp for one in dropped}) == 1:
+            return f"{text}; no newer pose comes"
+        far = [kind for kind, stamp in stamps.items() if abs(now - stamp) > self._timeout]
+        which = " and ".join(far) or "scans or poses"
+        return f"{text}, here it is {_seconds(now)}: the {which} have another clock"
+
+
+def _seconds(nanoseconds: int) -> str:
+    return f"{nanoseconds * 1e-9:.3f} s"
