@@ -232,8 +232,8 @@ PARTS = {
         lambda effort: episode_rows(effort.quick),
     ),
     "environment": Part(
-        "Gymnasium environment: steps per second of processor time, beside an empty environment of"
-        " the same spaces",
+        "Gymnasium environment: steps per second of processor time, compared with an empty"
+        " environment of the same spaces",
         _columns(case="settings", steps="steps/s", empty="empty steps/s", ratio="ratio"),
         lambda effort: environment_rows(effort.quick),
         import_environment,

@@ -162,7 +162,7 @@ class LoopProbe(Node):
         super().__init__("loop_probe")
         #: pairs of stamp (of the newest scan in it) and time of reception.
         self.surfaces: list[tuple[int, int]] = []
-        self.heard: dict[int, int] = {}  #: time of reception of the scans by stamp.
+        self.received_at: dict[int, int] = {}  #: time of reception of the scans by stamp.
         self.goals: dict[int, int] = {}  #: time of reception by stamp.
         self.operator = CallProbe(self)  #: calls the nodes meanwhile.
         self.forget()
@@ -184,13 +184,13 @@ class LoopProbe(Node):
         self.decisions: list[dict[str, str]] = []  #: values of every decision.
         #: stamps and values of `/diagnostics` of the mapper, once a second.
         self.updates: list[tuple[int, dict[str, str]]] = []
-        self.heard.clear()
+        self.received_at.clear()
         self.surfaces.clear()
         self.goals.clear()
         self.operator.forget()
 
     def _on_scan(self, msg: LaserScan, info: dict[str, int]) -> None:
-        self.heard[_stamp(msg)] = info["received_timestamp"]
+        self.received_at[_stamp(msg)] = info["received_timestamp"]
 
     def _on_surface(self, msg: PointCloud2, info: dict[str, int]) -> None:
         self.surfaces.append((_stamp(msg), info["received_timestamp"]))
@@ -348,7 +348,11 @@ def _loop_figures(probe: LoopProbe) -> dict[str, Any]:
         "scan_to_surface_ms": _summary(to_surface * 1e-6),
         "scan_to_goal_ms": _summary([(came - stamp) * 1e-6 for stamp, came in goals]),
         "scan_in_to_goal_ms": _summary(
-            [(came - probe.heard[stamp]) * 1e-6 for stamp, came in goals if stamp in probe.heard]
+            [
+                (came - probe.received_at[stamp]) * 1e-6
+                for stamp, came in goals
+                if stamp in probe.received_at
+            ]
         ),
         "update_ms": _summary(
             [float(values["update_milliseconds"]) for _, values in probe.updates]

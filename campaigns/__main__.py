@@ -16,7 +16,7 @@ SUBCOMMANDS = {
         ("lies", "run episodes in worlds other than declared"),
         ("honest", "count false alarms in worlds as declared"),
         ("calibrate", "record how good the estimated coverage is, and calibrate it"),
-        ("bounds", "tell the rollout part of the truth: what limits its number of views"),
+        ("bounds", "give the rollout part of the truth: what limits its number of views"),
         ("ground", "look for goals and paths in no-go areas of random grounds"),
         ("unknown", "compare unknown place and size with the known scene"),
     )

@@ -1,5 +1,5 @@
-"""Tell the rollout a part of the truth, and see how many views it then needs: what limits its
-number of views.
+"""Give the rollout a part of the truth, and count the views that it then needs: what limits their
+number.
 
 Views to 95 % of the surface points through noisy beams, relative to the greedy planner that knows
 the object. The rollout counts, for each drawn shape, the surface points of each angle that are
@@ -48,7 +48,7 @@ STEPS: dict[str, tuple[str, ...]] = {
     "what each view sees of each angle": ("sight",),
     "all three": ("seen", "points", "sight"),
 }
-"""What the rollout is told, by the words for it."""
+"""What the rollout knows of the truth, by its description."""
 _KNOWS = "knows the object"
 _NOISE = 0.2
 _MOST = 40
@@ -57,24 +57,24 @@ _PART = 2.0**-6
 
 
 @dataclass(frozen=True, eq=False)
-class ToldHypotheses(StarHypotheses):
-    """Hypotheses of which the seen part is `told`, shape (S, M), if it is."""
+class InformedHypotheses(StarHypotheses):
+    """Hypotheses whose seen part, shape (S, M), is `known` unless it is None."""
 
-    told: FloatArray | None = None
+    known: FloatArray | None = None
 
     def doubted(self, met: BoolArray) -> FloatArray:
         """Part of each element that has been seen."""
-        return super().doubted(met) if self.told is None else self.told
+        return super().doubted(met) if self.known is None else self.known
 
 
 @dataclass(frozen=True, eq=False)
-class ToldSurface(StarSurface):
+class InformedSurface(StarSurface):
     """Counts surface points, with the truth of a running `simulation` in place of the estimates
-    that are `told`.
+    that are `known`.
     """
 
     simulation: Simulation
-    told: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
 
     def _part(self, chosen: FloatArray, size: int) -> FloatArray:
         """Part of the points of each of M angles, shape (M,); between angles with points where
@@ -96,22 +96,22 @@ class ToldSurface(StarSurface):
     def met(self, shapes: Shapes, aim: CoverageTarget) -> StarHypotheses:
         """Shapes with what of them the evidence has met, or the truth of that."""
         drawn, size = super().met(shapes, aim), len(shapes.angle)
-        points, told = drawn.size, None
-        if "points" in self.told:
+        points, seen = drawn.size, None
+        if "points" in self.known:
             points = np.broadcast_to(self._number(size).astype(float), points.shape)
-        if "seen" in self.told:
-            told = np.broadcast_to(
+        if "seen" in self.known:
+            seen = np.broadcast_to(
                 self._part(self.simulation.judge.seen.astype(float), size), points.shape
             )
         parts = {one.name: getattr(drawn, one.name) for one in fields(drawn)}
-        return ToldHypotheses(**{**parts, "size": points}, told=told)
+        return InformedHypotheses(**{**parts, "size": points}, known=seen)
 
     def visible(
         self, hypotheses: Any, poses: Poses, scene: Scene, ground: Ground | None = None
     ) -> Any:
         """Which grid angles each pose sees, or the part of the true points of each."""
         visible = super().visible(hypotheses, poses, scene, ground)
-        if "sight" not in self.told:
+        if "sight" not in self.known:
             return visible
         judge = self.simulation.judge
         observed = observe(judge.truth.points.angle, judge.truth.points.radius, poses, scene)
@@ -121,7 +121,7 @@ class ToldSurface(StarSurface):
 
 @dataclass(frozen=True)
 class Case:
-    """An episode: object, seed of noise and shapes, and what the planner is told (:data:`STEPS`, or
+    """An episode: object, seed of noise and shapes, and what the planner knows (:data:`STEPS`, or
     all before it).
     """
 
@@ -133,10 +133,10 @@ class Case:
         """Views until 95 % of the surface points have been seen; one more than the most allowed if
         they never are.
         """
-        told = self.step != _KNOWS
+        informed = self.step != _KNOWS
         chosen = (
             {"planner": "rollout", "deadline": 60.0}
-            if told
+            if informed
             else {"planner": "greedy", "objective": "OSM"}
         )
         planner = PlannerSettings(target="points", planner_seed=self.seed, refine=False, **chosen)
@@ -158,16 +158,16 @@ class Case:
                 stop_at_coverage=FULL_ENOUGH,
             )
         )
-        if told:
+        if informed:
             settings, scene = simulation.config.planner, simulation.config.scene
-            reader, told = StarReader(scene, Prior(), settings), STEPS[self.step]
+            reader, known = StarReader(scene, Prior(), settings), STEPS[self.step]
             objective = ExpectedMarginalCoverage(POINTS, settings.shapes, settings.planner_seed)
             simulation.planner = RolloutPlanner(
                 objective,
                 scene,
                 simulation.planner.views,
                 settings,
-                lambda belief: ToldSurface(belief, reader, simulation, told),
+                lambda belief: InformedSurface(belief, reader, simulation, known),
             )
         simulation.finish()
         return len(simulation.judge.views) + (simulation.judge.coverage < FULL_ENOUGH)
@@ -210,7 +210,7 @@ def run(arguments: argparse.Namespace) -> int:
         " not reached)"
     )
     for step in STEPS:
-        print(f"told {step}: {_relative(views, step)}")
+        print(f"knows {step}: {_relative(views, step)}")
     return 0
 
 

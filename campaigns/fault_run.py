@@ -154,7 +154,7 @@ def tampered_topics(run: Run) -> list[str]:
 
 
 def remappings_of(run: Run) -> dict[str, dict[str, str]]:
-    """Names of topics that nodes use in a run instead of their own, by node."""
+    """New names of topics in a run, by node."""
     found: dict[str, dict[str, str]] = {}
     for topic in tampered_topics(run):
         if topic == "goal_pose":
@@ -171,7 +171,7 @@ class FaultRelay(Node):
         """Open the topics."""
         super().__init__("fault_relay")
         #: state, message and number of views of the newest status.
-        self.state, self.words, self.views = "", "", 0
+        self.state, self.message, self.views = "", "", 0
         self.goals: dict[int, float] = {}  #: distinct goals so far, by stamp.
         self.belief: SurfaceBelief | None = None  #: newest surface.
         self.digest = ""  #: of the newest surface, for comparison bit for bit.
@@ -235,19 +235,18 @@ class FaultRelay(Node):
         return None if self.began is None else time.monotonic() - self.began
 
     def start_when_ready(self) -> None:
-        """Start the episode as soon as planner and mapper are connected, and again if the planner
-        waits for it.
+        """Start the episode once planner and mapper are connected, and again if the planner waits
+        for it.
         """
-        waits = self.state == "WAITING" and "~/start" in self.words and self.belief is not None
+        waits = self.state == "WAITING" and "~/start" in self.message and self.belief is not None
         if waits and self._start.service_is_ready() and time.monotonic() - self._asked_at > 1.0:
             self._asked_at, self.starts = time.monotonic(), self.starts + 1
             self._start.call_async(Trigger.Request())
 
     def check_alone(self, killed: Mapping[str, int]) -> None:
-        """Check for other nodes on the same domain: their messages would be taken for a fault.
+        """Check for other nodes on the same domain: their messages would look like faults.
 
-        It is said how often each node was `killed`, for its endpoints stay in the graph for a
-        while.
+        `killed` says how often each node was, since its endpoints stay in the graph for a while.
 
         Raises:
             DomainTakenError: there are some; names them.
@@ -327,7 +326,11 @@ class FaultRelay(Node):
 
     def _on_status(self, message: DiagnosticStatus) -> None:
         values = status_values(message)
-        self.state, self.words, self.views = values["state"], message.message, int(values["views"])
+        self.state, self.message, self.views = (
+            values["state"],
+            message.message,
+            int(values["views"]),
+        )
         if self.began is None and self.state not in ("WAITING", ""):
             self.began = time.monotonic()
 
@@ -517,14 +520,14 @@ def _outcome(
     visited = tuple(view.view_angle for view in episode.visited)
     coverage, rmse = _judged(config, visited, relay)
     reason = (
-        relay.words.partition(":")[0] if relay.state == "DONE" else NODE_DIED if died else NO_END
+        relay.message.partition(":")[0] if relay.state == "DONE" else NODE_DIED if died else NO_END
     )
     return Outcome(
         case=run.case.name,
         number=run.number,
         seed=run.seed,
         reason=reason,
-        detail=died or relay.words,
+        detail=died or relay.message,
         seconds=relay.ended,
         visited=visited,
         map_views=int(surface["views"]) if surface else 0,

@@ -38,7 +38,7 @@ _FOR_EVER = 1e6
 
 
 class DomainTakenError(NbvPlannerError, RuntimeError):
-    """The chosen ROS domain holds nodes of other users."""
+    """There are other nodes on the chosen ROS domain."""
 
 
 @dataclass(frozen=True)
@@ -110,9 +110,7 @@ class Corrupt(StreamFault):
 
 @dataclass(frozen=True)
 class Freeze(StreamFault):
-    """The sensor hangs: the scan has the ranges of the first one in that time, and its own
-    stamp.
-    """
+    """The sensor hangs: scans have the ranges of the first one in that time, with new stamps."""
 
     kind = "freeze"
 
@@ -221,7 +219,7 @@ class Case:
     name: str
     faults: tuple[Fault, ...] = ()
     repeats: int = 1  #: how often it is run.
-    #: parameters of the nodes, added to those of the campaign.
+    #: parameters of the nodes in addition to those of the campaign.
     parameters: Parameters = field(default_factory=dict)
     #: whether every run must end with the views and the surface of the reference, bit for bit.
     expect_reference: bool = False
@@ -339,9 +337,9 @@ def _standstills(fault: Stall, time_limit: float) -> list[Moment]:
 
 
 NO_END = "NO_END"
-"""Reason in place of the episode's own, if it did not end in time."""
+"""Reason given for an episode that did not end in time."""
 NODE_DIED = "NODE_DIED"
-"""The same, if a node ended that was not killed."""
+"""Reason given if a node ended that was not killed."""
 
 
 @dataclass(frozen=True)
@@ -404,7 +402,7 @@ class Outcome:
         return max(0, more - given_up - self.lost_views)
 
     def problems(self, case: Case, reference: Outcome | None) -> list[str]:
-        """All violations, in words; none for a good run."""
+        """Describe all violations; none for a good run."""
         found = []
         if self.reason in (NO_END, NODE_DIED):
             found.append(f"{self.reason}: {self.detail}")
@@ -470,9 +468,7 @@ class FaultyStream(Generic[M]):
         return self._in_order([Delivery(due, message)] * copies, hold=hold)
 
     def _happening(self, elapsed: float) -> list[StreamFault]:
-        """Faults of a message at this time; the count of random numbers drawn is always the
-        same.
-        """
+        """Faults of a message at this time; always draws as many random numbers."""
         draws = self._rng.random(len(self._faults))
         return [
             fault
@@ -494,21 +490,19 @@ class FaultyStream(Generic[M]):
 _HEAD = (
     "case",
     "runs",
-    "as they must",
+    "without violations",
     "ended",
     "views",
     "true coverage",
     "recovered in s (median, longest)",
-    "lost / twice unreported",
-    "reported lost",
-    "left out, counted by reason",
+    "lost / taken twice, not reported",
+    "reported as lost",
+    "drops by reason",
 )
 
 
 def account(campaign: Campaign, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-    """Everything of a campaign as plain values: its settings, a row for each case that was run, and
-    each run.
-    """
+    """A campaign as plain values: its settings, a row for each case that was run, and all runs."""
     rows = []
     for case in campaign.cases:
         found = [outcome for outcome in outcomes if outcome.case == case.name]
@@ -570,26 +564,22 @@ def markdown(content: Mapping[str, Any]) -> str:
         f"# Fault campaign {content['campaign']['name']}",
         "",
         (
-            "A run is as it must be if it ended for a reason of its own, if every view that counts"
-            " is in the map once or"
+            "A run has no violation if the episode ended by itself, every view that counts is in"
+            " the map once or was reported as lost or taken twice, and, where the case says so,"
+            " views and surface are those of the run without faults, bit for bit."
         ),
-        (
-            "has been reported, and, where the case says so, if views and surface are those of the"
-            " run without faults, bit"
-        ),
-        "for bit.",
         "",
         f"| {' | '.join(_HEAD)} |",
         "|" + "---|" * len(_HEAD),
         *(f"| {' | '.join(_cells(row))} |" for row in rows),
     ]
-    problems = [(name, words) for row in rows for name, words in row["problems"].items()]
+    problems = [(name, found) for row in rows for name, found in row["problems"].items()]
     if problems:
         lines += [
             "",
-            "What must not be:",
+            "Violations:",
             "",
-            *(f"* `{name}`: {'; '.join(words)}" for name, words in problems),
+            *(f"* `{name}`: {'; '.join(found)}" for name, found in problems),
         ]
     return "\n".join(lines) + "\n"
 
@@ -719,7 +709,8 @@ def _cases(entry: Located) -> list[Case]:
 def _case(name: str, entry: Located) -> Case:
     if not re.fullmatch(r"[a-z0-9_]+", name) or name == REFERENCE:
         raise entry.error(
-            f"{name!r} is no name of a case: small letters, digits and _, and not {REFERENCE}"
+            f"{name!r} is not a name of a case; must be small letters, digits and _, and not"
+            f" {REFERENCE}"
         )
     entries = entry.known_mapping("key", CASE_KEYS)
     if "faults" not in entries:

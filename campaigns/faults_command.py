@@ -24,7 +24,7 @@ from campaigns.faults import (
 from nbv_planner.cli.options import require_ros
 from nbv_planner.cli.output import ProgressLine
 
-# Duration of an episode before the reference, which does not need it, has been run.
+# Duration of an episode until the reference has been run, which does not need it.
 _UNKNOWN = 0.0
 _ATTEMPTS = 4
 RunOne = Callable[[Run, Campaign, float, Path], Outcome]
@@ -73,7 +73,7 @@ def _run_all(folder: FaultFolder, campaign: Campaign, run_one: RunOne) -> None:
             outcome = _on_its_own(run_one, one, campaign, seconds, folder)
             folder.keep(one, outcome)
             bad += bool(outcome.problems(one.case, reference))
-            progress.show(number, f", {bad} not as they must be; {one.slug}: {outcome.reason}")
+            progress.show(number, f", {bad} with violations; {one.slug}: {outcome.reason}")
             if one.case.name == REFERENCE:
                 folder.write_tables()
 
@@ -81,14 +81,12 @@ def _run_all(folder: FaultFolder, campaign: Campaign, run_one: RunOne) -> None:
 def _on_its_own(
     run_one: RunOne, one: Run, campaign: Campaign, seconds: float, folder: FaultFolder
 ) -> Outcome:
-    """Run on a ROS domain without other nodes: on a busy machine two runs may choose the same
-    one.
-    """
+    """Run on a ROS domain without other nodes; retried if another run has chosen the same one."""
     for _ in range(_ATTEMPTS - 1):
         try:
             return run_one(one, campaign, seconds, folder.fresh_folder(one))
         except DomainTakenError as error:
-            print(f"\n{one.slug} is run again: {error}", file=sys.stderr)
+            print(f"\nretrying {one.slug}: {error}", file=sys.stderr)
     return run_one(one, campaign, seconds, folder.fresh_folder(one))
 
 
@@ -102,7 +100,7 @@ def _summary(path: Path, campaign: Campaign, outcomes: list[Outcome]) -> int:
         for problem in problems:
             print(f"{outcome.case}-{outcome.number:03d}: {problem}")
     print(
-        f"{len(outcomes) - bad} of {len(outcomes)} runs as they must be: {path / TABLE_FILE},"
+        f"{len(outcomes) - bad} of {len(outcomes)} runs without violations: {path / TABLE_FILE},"
         f" {path / ACCOUNT_FILE}"
     )
     return 1 if bad else 0

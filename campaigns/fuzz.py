@@ -298,8 +298,8 @@ def views(number: int) -> Iterator[list[Message]]:
             (view + 1) * _STEP,
         )
         scan = conversions.scan_to_msg(camera.scan(pose, view), header("camera", stamp))
-        told = conversions.pose_to_msg(pose, header("object", stamp))
-        yield [("goal_pose", told), ("camera_pose", told), ("scan", scan)]
+        message = conversions.pose_to_msg(pose, header("object", stamp))
+        yield [("goal_pose", message), ("camera_pose", message), ("scan", scan)]
 
 
 _GRID = 60
@@ -326,7 +326,7 @@ class Tally:
     #: number of valid ones accepted by both nodes, by node and topic.
     taken: Counter[str] = field(default_factory=Counter)
     beams: Counter[str] = field(default_factory=Counter)  #: beams skipped by mapping, by reason.
-    faults: list[str] = field(default_factory=list)  #: violations, in words.
+    faults: list[str] = field(default_factory=list)  #: descriptions of violations.
 
 
 class Pair:
@@ -502,9 +502,7 @@ def run_campaign(
 
 
 def _give(pairs: dict[str, Pair], good: list[tuple[str, Any]]) -> tuple[Any, String]:
-    """Send the messages of a view to all subscribers, and return the resulting surface and what is
-    said of it.
-    """
+    """Send the messages of a view to all subscribers; returns the surface and its info."""
     for topic, msg in good:
         for node, pair in pairs.items():
             if topic in _TOPICS[node]:

@@ -251,7 +251,7 @@ def _bad_path(
     if len(path) < 2 or not (np.allclose(path[0], case.start) and np.allclose(path[-1], goal)):
         return [f"no path to {goal}, which is reachable"]
     out = ground.way_out(case.start)
-    inside = path[1:] if out != case.start else path  # the way out of a zone is in it
+    inside = path[1:] if out != case.start else path  # the path out of a zone begins in it
     side = ground.map.resolution if isinstance(ground, GridGround) else 0.3
     places = [
         a + (b - a) * part

@@ -60,8 +60,8 @@ from nbv_planner.world.pose import CameraPose
 SUCCESSES = ("COVERED", "BAND_NARROW", "NO_GAIN")
 """Reasons that say the object has been reconstructed."""
 REFUSED, NO_SCAN, ERROR = "REFUSED", "NO_SCAN", "ERROR"
-"""Ends of a run that are none of an episode: the package refuses the settings, or the pose of a
-view, or fails.
+"""Ends of a run before that of its episode: the package refuses the settings or the pose of a view,
+or fails.
 """
 ENOUGH_SEEN, ENOUGH_IN_BAND, SOON = 0.9, 0.8, 3
 _PIXELS = 80.0
@@ -74,7 +74,7 @@ class FalseSimulation(Simulation):
     """An episode in a true world that is not the declared one."""
 
     def __init__(self, scenario: Scenario, config: EpisodeConfig) -> None:
-        """Set up as declared, and the true world beside it.
+        """Set up the episode as declared, and the true world.
 
         Raises:
             NbvPlannerError: the package refuses the settings.
@@ -94,8 +94,9 @@ class FalseSimulation(Simulation):
         self.refusals: tuple[str, ...] = ()
 
     def look(self, goal: CameraPose, scan_number: int = 0) -> MatchedScan:
-        """Take the scan that the world gives, matched as in the mapper; none has a number, as none
-        is on the way.
+        """Take the scan that the world gives, matched as in the mapper.
+
+        Scans have no number: none is taken between the views.
 
         Raises:
             InputRejectedError: the pose is dropped, or the scan does not count.
@@ -111,9 +112,9 @@ class FalseSimulation(Simulation):
         return taken[0]
 
     def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
-        """Let the surface of a second mapper come instead at every other view, if there is one.
+        """Map scans; if there is a second mapper, its surface is used at every other view.
 
-        As in the planner's node, one of another origin is refused.
+        As in the planner's node, a surface of another origin is refused.
         """
         belief = super().map(scans)
         if self._other is not None and len(self.judge.steps) % 2 == 1:
@@ -334,7 +335,7 @@ class Row:
     planner: str
     seed: int
     reason: str  #: why it ended: a termination, :data:`REFUSED`, :data:`NO_SCAN` or :data:`ERROR`.
-    said: tuple[str, ...]  #: doubts of the outcome, warnings, and the words of a failure.
+    said: tuple[str, ...]  #: messages of doubts, warnings, and a failure.
     views: int
     #: view after which the first doubt was raised, 0 before the first; None if there was none.
     doubted: int | None
@@ -437,16 +438,16 @@ def _row(
 
 
 def _to_the_end(simulation: FalseSimulation) -> tuple[str, tuple[str, ...], int | None]:
-    """Why the episode ended, what was said, and the view of the first doubt."""
+    """Why the episode ended, its messages of alarm, and the view of the first doubt."""
     doubted = None
     try:
         for view in simulation.run():
-            if doubted is None and words(simulation):
+            if doubted is None and alarms_of(simulation):
                 doubted = view.number
     except InputRejectedError as error:
         return NO_SCAN, (str(error),), len(simulation.views) if doubted is None else doubted
     termination = simulation.result.termination
-    said = words(simulation, termination)
+    said = alarms_of(simulation, termination)
     return (
         termination.reason.value,
         said,
@@ -454,8 +455,8 @@ def _to_the_end(simulation: FalseSimulation) -> tuple[str, tuple[str, ...], int 
     )
 
 
-def words(simulation: Simulation, termination: Termination | None = None) -> tuple[str, ...]:
-    """Doubts, warnings and failures so far."""
+def alarms_of(simulation: Simulation, termination: Termination | None = None) -> tuple[str, ...]:
+    """Messages of doubts, warnings and failures so far."""
     said = [*getattr(simulation, "refusals", ())]
     for step in simulation.judge.steps[-1:]:
         said += [check.words for check in step.belief.checks if check.level.speaks]

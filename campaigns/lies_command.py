@@ -79,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     what = Counter(part for row in rows for part in row.what_is_wrong)
     print(
         f"{sum(row.wrong for row in rows)} of {len(rows)} runs are wrong successes ({what['seen']}"
-        f" seen too little, {what['band']} outside the band); {what['RMSE']} are further off than"
+        f" seen too little, {what['band']} outside the band); {what['RMSE']} are farther off than"
         " half the width of the band"
     )
     return exit_code(rows)

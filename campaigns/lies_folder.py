@@ -62,7 +62,7 @@ _HEAD = (
     "scenario",
     "runs",
     "ended",
-    "said something",
+    "warned",
     "views",
     "could be known",
     "first doubt",
@@ -85,9 +85,9 @@ def as_markdown(rows: Sequence[Row]) -> str:
     lines += [
         "",
         (
-            f"{len(rows)} runs, {wrong} wrong successes, {said} with something said. What was"
-            f" untrue could be known in {len(known)} of them, and was doubted within {SOON} views"
-            f" from then on in {soon}."
+            f"{len(rows)} runs, {wrong} wrong successes, {said} with a warning. The untruth"
+            f" could be known in {len(known)} of them, and was doubted within {SOON} views from"
+            f" then on in {soon}."
         ),
         "",
     ]

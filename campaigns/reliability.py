@@ -74,7 +74,7 @@ class Summary:
     late: float  #: views taken after the first at which it was, mean over those that held.
 
     @property
-    def words(self) -> str:
+    def text(self) -> str:
         """One line."""
         if not self.claimed:
             return f"{self._interval}  nothing claimed in {self.episodes} episodes"
@@ -119,8 +119,8 @@ def _first(true: BoolArray) -> int | None:
 
 
 def summaries(rows: Rows, found: Estimates) -> Iterator[str]:
-    """The summaries in words, one line each."""
-    return (summary.words for summary in summarised(rows, found))
+    """The summaries, one line each."""
+    return (summary.text for summary in summarised(rows, found))
 
 
 def compared(name: str, rows: Rows, found: Estimates) -> str:
@@ -134,7 +134,7 @@ def compared(name: str, rows: Rows, found: Estimates) -> str:
     )
     claim = "" if worst is None else f", claims of {worst.kind} held {worst.held}/{worst.claimed}"
     return (
-        f"{name}: {everything.words}; least: inside of {least.kind}"
+        f"{name}: {everything.text}; least: inside of {least.kind}"
         f" {least.inside / least.lines:.1%}{claim}"
     )
 

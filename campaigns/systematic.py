@@ -61,15 +61,15 @@ class Walk(Lie):
 
 @dataclass(frozen=True)
 class Behind(Lie):
-    """A scan is taken before the camera is where it is reported: by an angle about the centre, and
-    part of its way.
+    """A scan is taken before the camera is at its reported pose: an angle about the centre earlier,
+    and a part of its motion.
     """
 
     angle: float = 0.0  #: radians.
     part: float = 0.0  #: of the angle between the last goal and this one.
 
     def pose(self, pose: CameraPose, view: int, before: CameraPose | None) -> CameraPose:
-        """Turned back about the centre, against the direction of travel; where there was none, as
+        """Turned back about the centre, against the direction of motion; without motion, as
         reported.
         """
         if before is None:

@@ -1,8 +1,8 @@
 """True worlds that differ from the declared one: outlines of any kind, and lies of the sensor, the
 pose and the scene.
 
-A world answers the goals of an episode as the world outside does: with a scan and the pose it was
-reported for. It keeps what each beam truly met, from which the truth of the outcome is computed.
+A world answers the goals of an episode with a scan and the reported pose. It keeps what each beam
+truly met, from which the outcome is judged.
 """
 
 from __future__ import annotations

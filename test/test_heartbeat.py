@@ -24,7 +24,7 @@ def beating(*times: float, timeout: float = math.inf) -> Heartbeat:
 
 def test_what_never_came_is_not_lost():
     heartbeat = Heartbeat(1.0)
-    assert (heartbeat.heard, heartbeat.lost(1e9), heartbeat.rate(1e9)) == (False, False, 0.0)
+    assert (heartbeat.received, heartbeat.lost(1e9), heartbeat.rate(1e9)) == (False, False, 0.0)
     assert heartbeat.age(5.0) == math.inf
 
 

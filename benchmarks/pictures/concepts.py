@@ -32,7 +32,7 @@ def label(axes: Axes, text: str, at: tuple[float, float], to: tuple[float, float
 
 
 def draw_concepts() -> None:
-    """One view of an ellipse, with the words of docs/explanation/concepts.md."""
+    """One view of an ellipse, with the terms of docs/explanation/concepts.md."""
     scene, shape = Scene(), parse_object("ellipse:a=6,b=4", Scene())
     mapper = SurfaceMapper(PeriodicMatern(), MapperSettings())
     pose = CameraPose.from_polar(VIEW_ANGLE, scene.view_distance)

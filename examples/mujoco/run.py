@@ -156,7 +156,7 @@ def follow(
     while not monitor.complete and not came:
         executor.spin_once(timeout_sec=0.2)
         monitor.start_when_ready()
-        monitor.tell(printer, monitor.views)
+        monitor.pass_on(printer, monitor.views)
         for name, process in running.items():
             if process.poll() is not None:
                 return Termination(
@@ -173,7 +173,7 @@ def follow(
                 {},
                 f"silent for {PATIENCE:.0f} s; last: {monitor.state[1]}",
             )
-    monitor.tell(printer, len(monitor.steps))
+    monitor.pass_on(printer, len(monitor.steps))
     return monitor.termination or stopped(printer.judge, came)
 
 

@@ -109,8 +109,8 @@ class _Printer:
         if not self._came:  # the reader of the output may have ended by the same signal
             print_view(self._judge, self._config, estimate)
 
-    def waits(self, words: str) -> None:
-        say(words)
+    def waits(self, message: str) -> None:
+        say(message)
 
 
 def _run_nodes(

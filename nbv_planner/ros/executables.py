@@ -21,7 +21,7 @@ _CLASSES = {
 _HELP = """\
 {name} is a ROS 2 node of the package nbv_planner; it runs until Ctrl-C:
   ros2 run nbv_planner {name} --ros-args --params-file FILE -p NAME:=VALUE
-  (-p behind FILE; against a section of the node in FILE it has to be -p {name}:NAME:=VALUE)
+  (-p comes after FILE; where FILE has a section of the node, write -p {name}:NAME:=VALUE)
   ros2 launch nbv_planner planner.launch.py --show-args
 Parameters: docs/reference/parameters.md, or nbv-planner show parameters
 The command is nbv-planner, with a hyphen: nbv-planner --help
@@ -29,20 +29,20 @@ The command is nbv-planner, with a hyphen: nbv-planner --help
 
 
 def _run(name: str) -> None:
-    words = sys.argv[1:]
-    while "--ros-args" in words:  # ROS's own end with --
-        begin = words.index("--ros-args")
-        end = words.index("--", begin) if "--" in words[begin:] else len(words)
-        del words[begin : end + 1]
-    if {"-h", "--help"} & set(words):
+    arguments = sys.argv[1:]
+    while "--ros-args" in arguments:  # those of ROS end with --
+        begin = arguments.index("--ros-args")
+        end = arguments.index("--", begin) if "--" in arguments[begin:] else len(arguments)
+        del arguments[begin : end + 1]
+    if {"-h", "--help"} & set(arguments):
         sys.stdout.write(_HELP.format(name=name))
         sys.exit(0)
-    if words:
+    if arguments:
         hint = (
             f"{name} is a node and takes only --ros-args ... (see {name} --help); the command is"
             " nbv-planner"
         )
-        sys.stderr.write(f"{name}: error: unexpected argument {words[0]!r}; {hint}\n")
+        sys.stderr.write(f"{name}: error: unexpected argument {arguments[0]!r}; {hint}\n")
         sys.exit(2)
     _start(name)
 

@@ -62,7 +62,7 @@ _REFUSED = 2
 
 
 def free_domain_id() -> int:
-    """Return a ROS domain id of which no participant is on this machine, as the ports tell.
+    """Return a ROS domain id that no participant on this machine uses, as the bound ports show.
 
     Tried in random order, so that two simultaneous runs rarely choose the same. It stays reserved
     for this process during its next few calls: starting nodes do not hold the ports yet.
@@ -71,8 +71,8 @@ def free_domain_id() -> int:
         NbvPlannerError: all are taken.
     """
     for domain in random.SystemRandom().sample(_DOMAINS, len(_DOMAINS)):
-        # Reserved before its ports are tried: nodes of whoever has reserved it may be about to bind
-        # them.
+        # Reserved before its ports are tried: another process that has reserved it may be about to
+        # bind them.
         if not _reserve(domain):
             continue
         if all(_is_free(7400 + 250 * domain + offset) for offset in _PARTICIPANT_PORTS):
@@ -84,8 +84,8 @@ def free_domain_id() -> int:
 
 
 def _reserve(domain: int) -> bool:
-    """Reserve a name that only one process of this machine can hold, released with the process
-    (Linux only).
+    """Reserve the domain among the processes of this machine, until this process ends (Linux
+    only).
     """
     holder = socket.socket(
         socket.AF_UNIX if sys.platform == "linux" else socket.AF_INET, socket.SOCK_DGRAM
@@ -110,8 +110,7 @@ def _is_free(port: int) -> bool:
 def isolated_environment(domain: int) -> dict[str, str]:
     """Return the whole environment with this machine's domain `domain` and discovery kept on it.
 
-    The wheels mark in the environment that the library path has been set up, so all of it is passed
-    on.
+    All of it is passed on: the wheels mark in it that the library path has been set up.
     """
     return {
         **os.environ,
@@ -124,7 +123,7 @@ def isolated_environment(domain: int) -> dict[str, str]:
 
 
 def foreign_rclpy() -> str | None:
-    """Message if a sourced ROS installation takes precedence over the wheels of this environment;
+    """A message if a sourced ROS installation takes precedence over the wheels of this environment,
     else None.
     """
     import rclpy
@@ -151,11 +150,11 @@ class NodeProcesses:
         respawn: bool = False,
         remappings: Mapping[str, Mapping[str, str]] | None = None,
     ) -> None:
-        """Store what to start: with one parameter file for all, and output in one file per node of
-        the log folder.
+        """Store what to start: all nodes have the same parameter file, and each has a file for its
+        output in the log folder.
 
         With `respawn`, :meth:`check` restarts a node that has failed or was killed. The remappings
-        are topic names that a node uses instead of its own, by node.
+        are, by node, new names for its topics.
         """
         self._respawn, self._remappings = respawn, remappings or {}
         self._parameter_file = parameter_file
@@ -218,8 +217,8 @@ class NodeProcesses:
             if self._respawn and process.returncode not in (0, _REFUSED):
                 self.start(name)
             else:
-                words = self._log_path(name).read_text(errors="replace").strip().splitlines()
-                last = words[-1] if words else "it printed nothing"
+                output = self._log_path(name).read_text(errors="replace").strip().splitlines()
+                last = output[-1] if output else "it printed no output"
                 raise NbvPlannerError(
                     f"node {name} ended with exit code {process.returncode}: {last}"
                 )
@@ -255,7 +254,7 @@ def _end_with_parent() -> None:
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
-class Audience(Protocol):
+class ProgressListener(Protocol):
     """Receives the progress of an episode."""
 
     def started(self, domain: int, pids: dict[str, int]) -> None:
@@ -266,8 +265,8 @@ class Audience(Protocol):
         enabled.
         """
 
-    def waits(self, words: str) -> None:
-        """There has been silence for a while; `words` say after what."""
+    def waits(self, message: str) -> None:
+        """Nothing has been received for a while; the `message` says what came last."""
 
 
 class EpisodeMonitor(EpisodeListener):
@@ -300,8 +299,8 @@ class EpisodeMonitor(EpisodeListener):
 
     def start_when_ready(self) -> None:
         """Start the episode once, as soon as every node is connected."""
-        heard = {SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, STATUS} <= self.log.heard
-        if heard and not self._asked_to_start and self._start.service_is_ready():
+        connected = {SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, STATUS} <= self.log.heard
+        if connected and not self._asked_to_start and self._start.service_is_ready():
             self._asked_to_start = True
             self._start.call_async(Trigger.Request())
 
@@ -326,21 +325,20 @@ class EpisodeMonitor(EpisodeListener):
         """Whether the episode has ended and all its views are complete."""
         return self.termination is not None and len(self.steps) >= self.views
 
-    def tell(self, audience: Audience, views: int) -> None:
-        """Pass on each of the first `views` views that are complete once, with the estimate after
+    def pass_on(self, listener: ProgressListener, views: int) -> None:
+        """Pass on each of the first `views` views once it is complete, with the estimate after
         it.
         """
         for step in self.steps[self._passed_on : views]:
             self._passed_on += 1
-            audience.took(step, self.estimates.get(self._passed_on))
+            listener.took(step, self.estimates.get(self._passed_on))
 
     def _on_message(self, topic: str, msg: Any) -> None:
         super()._on_message(topic, msg)
         if topic == STATUS and self.log.status is not None:
             self.estimates[self.views] = self.log.status.estimate
         # The surface of a restarted mapper may have been replaced by the next one before discovery
-        # and is then never
-        # received: the next one is used instead.
+        # and is then never received: the next one is used instead.
         views = self.log.views
         for number, view in enumerate(views):
             if view.decision.goal_stamp in self._done:
@@ -358,9 +356,9 @@ class EpisodeMonitor(EpisodeListener):
             self.steps.append(step)
 
 
-# Silence of the planner after which its last status is shown, and after which the run is aborted,
-# seconds.
-_TELL_AFTER = 3.0
+# Seconds without a change of the planner's status after which it is shown, and after which the run
+# is aborted.
+_REPORT_AFTER = 3.0
 _GIVE_UP_AFTER = 120.0
 # The same once the planner is done: its messages stay available, but discovery may take seconds.
 _DONE_AFTER = 10.0
@@ -372,7 +370,7 @@ def run_episode(
     config: EpisodeConfig,
     parameter_file: Path,
     log_folder: Path,
-    audience: Audience,
+    listener: ProgressListener,
     bag: BagWriter | None,
     *,
     domain: int,
@@ -396,13 +394,13 @@ def run_episode(
         ros_of_its_own(domain) as executor,
         NodeProcesses(parameter_file, log_folder, environment, respawn=respawn) as nodes,
     ):
-        audience.started(domain, nodes.pids)
+        listener.started(domain, nodes.pids)
         # Before the monitor: a planner that has found the monitor has found the recorder.
         if bag is not None:
             executor.add_node(BagRecorder(bag, RECORDED_TOPICS))
         monitor = EpisodeMonitor(config.scene, config.measurement, config.world.placed)
         executor.add_node(monitor)
-        termination = _follow(monitor, executor, nodes, audience, ended)
+        termination = _follow(monitor, executor, nodes, listener, ended)
         if bag is not None:
             _spin(executor, _LAST_WORDS)
         return termination
@@ -418,29 +416,33 @@ def _follow(
     monitor: EpisodeMonitor,
     executor: SingleThreadedExecutor,
     nodes: NodeProcesses,
-    audience: Audience,
+    listener: ProgressListener,
     ended: Callable[[], bool],
 ) -> Termination | None:
     """Pass on the views until the planner is done, a node ends, or messages stop."""
-    heard, heard_at, told = ("", ""), time.monotonic(), False
+    status = ("", "")
+    changed_at = time.monotonic()
+    reported = False
     try:
         while not monitor.complete:
             if ended():
                 return None
             executor.spin_once(timeout_sec=0.2)
             monitor.start_when_ready()
-            monitor.tell(audience, monitor.views)
-            if monitor.state != heard:
-                heard, heard_at, told = monitor.state, time.monotonic(), False
-            silence = time.monotonic() - heard_at
-            if silence > _TELL_AFTER and not told:
-                told = True
-                audience.waits(f"planner: {heard[1] or 'no status yet'}")
+            monitor.pass_on(listener, monitor.views)
+            if monitor.state != status:
+                status = monitor.state
+                changed_at = time.monotonic()
+                reported = False
+            silence = time.monotonic() - changed_at
+            if silence > _REPORT_AFTER and not reported:
+                reported = True
+                listener.waits(f"planner: {status[1] or 'no status yet'}")
             if silence > (_GIVE_UP_AFTER if monitor.termination is None else _DONE_AFTER):
                 for missing in incomplete(monitor.log.views):
-                    audience.waits(f"the record ends early: {missing}")
-                words = f"no sign of progress for {silence:.0f} s; last status: {heard[1]}"
-                return monitor.termination or Termination(TerminationReason.FAILED, {}, words)
+                    listener.waits(f"the record ends early: {missing}")
+                detail = f"no sign of progress for {silence:.0f} s; last status: {status[1]}"
+                return monitor.termination or Termination(TerminationReason.FAILED, {}, detail)
             try:
                 nodes.check()
             except NbvPlannerError as error:
@@ -448,4 +450,4 @@ def _follow(
         return monitor.termination
     finally:
         # including those that the planner has not reported
-        monitor.tell(audience, len(monitor.steps))
+        monitor.pass_on(listener, len(monitor.steps))

@@ -183,7 +183,7 @@ class Inputs:
     pose_stamp: int = 0
     mapped: bool = True  #: whether the map of the ground is known, if one is awaited.
     subscribers: int = 0  #: number of subscribers of the goals.
-    hearers: str = "mapper and robot"  #: the expected subscribers, in words.
+    expected_subscribers: str = "mapper and robot"  #: who must subscribe to the goals.
     #: full names of the topics to which the awaited recorder has not subscribed yet.
     unrecorded: tuple[str, ...] = ()
     #: newest surface of another origin, with its stamp, its origin and why it was refused; None if

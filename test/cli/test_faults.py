@@ -34,7 +34,7 @@ def test_three_kills_in_one_episode_change_neither_its_views_nor_its_surface(tmp
     process = start(["faults", "small.yaml", "--out", "out"], tmp_path, module="campaigns.__main__")
     said, _ = process.communicate(timeout=400)
     assert process.returncode == 0, said
-    assert "2 of 2 runs as they must be" in said
+    assert "2 of 2 runs without violations" in said
     account = json.loads((tmp_path / "out" / "faults.json").read_text(encoding="utf-8"))
     reference, kills = account["runs"]
     assert reference["reason"] == kills["reason"] == "MAX_VIEWS"

@@ -131,7 +131,7 @@ def test_lines_count_up_to_the_claim():
         2,
     )
     assert (everything.held, everything.late) == (1, 0.0)
-    assert "held 1 (50.0%" in everything.words
+    assert "held 1 (50.0%" in everything.text
 
 
 def test_the_diagram_is_drawn(tmp_path):

@@ -91,7 +91,7 @@ def test_an_object_out_of_a_file_cannot_be_set_by_a_message(world, text, opened)
     assert not answer.successful
     assert (
         answer.reason
-        == "object: an object out of a file can be given at start only, not by a message"
+        == "object: an object from a file can only be given at start, not by a message"
     )
     assert world.set_parameters(camera, object="ellipse:a=6,b=4")[0].successful
     assert opened.paths == []

@@ -101,14 +101,14 @@ def test_a_goal_that_the_robot_gives_up_has_failed(world, robot, sender):
     sender.send(7, 1.5)
     assert begun(world, robot, 1) == pytest.approx(1.5)
     robot.end("abort")
-    assert sender.hears() == ("failed", 7, "navigate_to_pose has given up the goal")
+    assert sender.hears() == ("failed", 7, "navigate_to_pose aborted the goal")
 
 
 @needs_an_action
 def test_a_goal_that_the_robot_refuses_has_failed(world, robot, sender):
     robot.accepts = False
     sender.send(7, 1.5)
-    assert sender.hears() == ("failed", 7, "navigate_to_pose has refused the goal")
+    assert sender.hears() == ("failed", 7, "navigate_to_pose rejected the goal")
 
 
 @needs_an_action

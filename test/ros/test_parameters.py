@@ -555,8 +555,8 @@ def test_transforms_of_a_camera_without_a_name_are_refused_and_not_waited_for(wo
     done = run_process(world, "nbv_planner", "-p", "pose_source:=tf")
     assert done.returncode == 2
     assert done.stderr.endswith(
-        "\nerror: nbv_planner: camera_frame: '' is no frame; with pose_source tf it must be that of"
-        " the scans\n"
+        "\nerror: nbv_planner: camera_frame: '' is not a frame; with pose_source: tf it must be"
+        " that of the scans\n"
     )
 
 

@@ -120,7 +120,7 @@ def test_views_without_a_path_are_left_out_with_their_number_and_the_next_best_i
 def test_where_nobody_plans_the_goal_is_sent_with_a_warning(world, capfd, given):
     planning = Planning(world, without=0, **given)
     assert planning.asked == []
-    assert "sent without a path" in capfd.readouterr().err
+    assert "the goal is sent without a path" in capfd.readouterr().err
     planning.close()
 
 

@@ -23,7 +23,7 @@ from simulated_bags import info_of
 from std_msgs.msg import String
 
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.graph import qos_words, type_name, unmet
+from nbv_planner.ros.core.graph import qos_text, type_name, unmet
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
@@ -60,7 +60,7 @@ def test_policies_are_named_with_both_sides():
         "RELIABILITY (offered best effort, requested reliable)",
         "DURABILITY (offered volatile, requested transient local)",
     ]
-    assert qos_words(qos.latched()) == "reliable, transient local"
+    assert qos_text(qos.latched()) == "reliable, transient local"
     assert type_name(LaserScan) == "sensor_msgs/msg/LaserScan"
 
 
@@ -104,7 +104,7 @@ def test_a_quality_of_service_that_does_not_fit_is_named_in_status_and_log(world
     world.peer.destroy_publisher(publisher)
     world.spin_until(lambda: problem not in statuses[-1].message, "the problem to be gone")
     world.spin_until(
-        lambda: [log.msg for log in logged if log.msg == f"no longer: {problem}"],
+        lambda: [log.msg for log in logged if log.msg == f"resolved: {problem}"],
         "the log to say so",
     )
     assert [log.msg for log in logged].count(problem) == 1
@@ -260,7 +260,7 @@ def test_a_second_node_of_the_same_full_name_is_told(world, robot, cls):
     parameters = {"namespace": "arm", "parameter_overrides": parameter_list({"autostart": False})}
     first = world._add(cls(context=world.context, **parameters))
     robot._add(cls(context=robot.context, **parameters))
-    words = f"another node is called {first.get_fully_qualified_name()} too"
+    words = f"another node is also called {first.get_fully_qualified_name()}"
     # not at once: one that has ended is listed for a moment
     assert words not in world.diagnosis(first).message
     world.spin_until(lambda: words in world.diagnosis(first).message, "the second one to be told")
@@ -361,7 +361,7 @@ def test_a_robot_that_no_longer_listens_is_told(world):
 @pytest.mark.parametrize("cls", [DepthCamera, SurfaceMapperNode, NbvPlannerNode])
 def test_a_simulation_without_time_is_told_and_recovers(world, cls):
     node = world.start(cls, use_sim_time=True)
-    words = "/clock (rosgraph_msgs/msg/Clock): use_sim_time is set and no time has come"
+    words = "/clock (rosgraph_msgs/msg/Clock): use_sim_time is set, but no time has been received"
     diagnoses = world._diagnoses
 
     def said() -> bool:

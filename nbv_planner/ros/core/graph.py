@@ -1,4 +1,4 @@
-"""What the ROS graph tells of a topic: its publishers, and why endpoints are not connected."""
+"""What the ROS graph shows of a topic: its publishers, and why endpoints are not connected."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _POLICIES = {
 # Name of a discovered node whose name is not known yet.
 _UNKNOWN = "_NODE_NAMESPACE_UNKNOWN_/_NODE_NAME_UNKNOWN_"
 _NAMESAKE = (
-    "another node is called {} too: that of a second launch, which must end or get another"
+    "another node is also called {}: either one of a second launch, which must end or get another"
     " namespace, or one that was killed a moment ago and is still listed"
 )
 
@@ -43,15 +43,15 @@ def importable(topics: Iterable[RecordedTopic]) -> list[RecordedTopic]:
     return [topic for topic in topics if importlib.util.find_spec(topic.type.partition("/")[0])]
 
 
-def qos_words(profile: QoSProfile) -> str:
+def qos_text(profile: QoSProfile) -> str:
     """Describe a quality of service, for example: reliable, transient local."""
-    return f"{_words(profile.reliability)}, {_words(profile.durability)}"
+    return f"{_policy_text(profile.reliability)}, {_policy_text(profile.durability)}"
 
 
 def unmet(offered: QoSProfile, requested: QoSProfile) -> list[str]:
-    """Policies in which a subscription requests more than a publisher offers, in words."""
+    """Describe the policies in which a subscription requests more than a publisher offers."""
     return [
-        f"{policy} (offered {_words(less)}, requested {_words(more)})"
+        f"{policy} (offered {_policy_text(less)}, requested {_policy_text(more)})"
         for policy, (name, less, more) in _POLICIES.items()
         if getattr(offered, name) == less and getattr(requested, name) == more
     ]
@@ -60,11 +60,12 @@ def unmet(offered: QoSProfile, requested: QoSProfile) -> list[str]:
 class Sources:
     """Publishers of an input that must come from one source only.
 
-    Different names show in the graph. Two launches have the same names; so has a restarted node,
-    whose old publisher stays in the graph for the lease of the middleware. The sequence numbers of
-    the messages distinguish these: those of one publisher only rise, so they fall once for each new
-    one, and repeatedly where two send. CycloneDDS has none; there rclpy 10 tells who has sent a
-    message, and only where two send does one return after another.
+    Publishers of different names are seen in the graph. The nodes of two launches have the same
+    names; so has a restarted node, whose old publisher stays in the graph for the lease of the
+    middleware. The sequence numbers of the messages distinguish these cases: those of one publisher
+    only rise, so they fall once for each new publisher, and repeatedly where two send. CycloneDDS
+    has no such numbers; there rclpy 10 names the publisher of each message, and one that has been
+    followed by another returns only where two send.
     """
 
     def __init__(self) -> None:
@@ -75,7 +76,7 @@ class Sources:
         self._senders: list[bytes] = []
 
     def look(self, node: Node, subscription: Any) -> str:
-        """Check the graph; name the publishers if there are several sources, else nothing."""
+        """Check the graph; returns :meth:`problem`."""
         self.matched = subscription.get_publisher_count()
         publishers = [
             info
@@ -88,9 +89,7 @@ class Sources:
         return self.problem(subscription.topic_name)
 
     def take(self, info: Mapping[str, Any]) -> None:
-        """Store what rclpy tells about a message: its sequence number or its publisher, where it
-        has them.
-        """
+        """Store what rclpy knows about a message: its sequence number or its publisher, if any."""
         number, publisher = info["publication_sequence_number"], info.get("publisher_gid")
         if number is not None:
             self._falls += number <= self._number
@@ -101,20 +100,20 @@ class Sources:
             self._senders = [*(one for one in self._senders if one != sender), sender]
 
     def problem(self, topic: str) -> str:
-        """Name the publishers of `topic`, if there are several sources."""
+        """Message that names the publishers of `topic` if there are several sources, else empty."""
         if len(self._ids) < 2 or (len(self._names) < 2 and self._falls < 2):
             return ""
         alike = f"{len(self._ids)} nodes that are all called {''.join(self._names)}"
         who = " and ".join(self._names) if len(self._names) > 1 else alike
         return (
-            f"{topic} is published by {who}: dropped until one of them is left; end the others, or"
-            " give them another namespace (allow_several_publishers: true merges them)"
+            f"{topic} is published by {who}: its messages are dropped until only one is left; end"
+            " the others, or give them another namespace (allow_several_publishers: true merges"
+            " them)"
         )
 
 
 def mismatches(node: Node) -> dict[str, list[str]]:
-    """What is wrong on each topic of `node`, in words, by full topic name, and with its own name by
-    that.
+    """Problems of the topics of `node` by full topic name, and that of its name by its full name.
 
     Topics without a problem are omitted.
     """
@@ -137,7 +136,8 @@ def mismatches(node: Node) -> dict[str, list[str]]:
 
 def _wrong(mine: Any, others: Iterable[Any], *, publishing: bool) -> Iterator[str]:
     """Describe why the endpoints `others` of a topic of this node are not connected."""
-    does, expected = "publishes" if publishing else "subscribes to", type_name(mine.msg_type)
+    does = "publishes" if publishing else "subscribes to"
+    expected = type_name(mine.msg_type)
     for other in others:
         who = full_name(other)
         if other.topic_type != expected:
@@ -153,5 +153,5 @@ def full_name(info: Any) -> str:
     return f"{info.node_namespace.rstrip('/')}/{info.node_name}"
 
 
-def _words(policy: Any) -> str:
+def _policy_text(policy: Any) -> str:
     return str(policy.name).lower().replace("_", " ")

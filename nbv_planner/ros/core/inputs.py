@@ -15,7 +15,7 @@ from rclpy.node import Node
 from nbv_planner.episode.messages import INPUT_TROUBLE
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.graph import Sources, full_name, mismatches, qos_words, type_name
+from nbv_planner.ros.core.graph import Sources, full_name, mismatches, qos_text, type_name
 
 # Beats for the rate: enough to be steady, few enough to follow a change.
 _REMEMBERED = 50
@@ -34,7 +34,7 @@ class Heartbeat:
         self._beats.append(now)
 
     @property
-    def heard(self) -> bool:
+    def received(self) -> bool:
         """Whether the input has ever been received."""
         return bool(self._beats)
 
@@ -44,7 +44,7 @@ class Heartbeat:
 
     def lost(self, now: float) -> bool:
         """Whether the input has been received, but not within its timeout."""
-        return self.heard and self.age(now) > self.timeout
+        return self.received and self.age(now) > self.timeout
 
     def rate(self, now: float) -> float:
         """Recent inputs per second: (n - 1) / (t_n - t_1); 0 for one that is lost or was received
@@ -65,33 +65,36 @@ class Partners:
     def __init__(self, topic: str = "", name: str = "") -> None:
         """Watch the publishers of a `topic` as an input `name`; none without it."""
         self.topic, self.name = topic, name
-        #: what is wrong with their inputs, in words, by their names.
-        self.words: dict[str, str] = {}
+        #: what is wrong with the inputs of each, by its name; empty if nothing is.
+        self.trouble_of: dict[str, str] = {}
 
-    def hear(self, msg: DiagnosticArray) -> bool:
-        """Receive diagnostics; whether any are of these nodes."""
-        own = [status for status in msg.status if status.name in self.words]
-        for status in own:
+    def receive(self, msg: DiagnosticArray) -> bool:
+        """Receive diagnostics; returns whether any are of these nodes."""
+        theirs = [status for status in msg.status if status.name in self.trouble_of]
+        for status in theirs:
             values = {one.key: one.value for one in status.values}
             resting = "" if values.get("stage", _ACTIVE) == _ACTIVE else status.message
-            self.words[status.name] = resting or values.get(INPUT_TROUBLE, "")
-        return bool(own)
+            self.trouble_of[status.name] = resting or values.get(INPUT_TROUBLE, "")
+        return bool(theirs)
 
     def are(self, names: set[str]) -> bool:
-        """Note who they are now; whether they were others before."""
-        before, self.words = self.words, {one: self.words.get(one, "") for one in names}
+        """Set the names of the nodes; returns whether they have changed."""
+        before = self.trouble_of
+        self.trouble_of = {one: before.get(one, "") for one in names}
         return names != before.keys()
 
     @property
     def troubles(self) -> list[str]:
-        """What they say of their inputs, unless all is well with them."""
-        return [f"{name}: {words}" for name, words in sorted(self.words.items()) if words]
+        """What these nodes report to be wrong with their inputs."""
+        return [
+            f"{name}: {trouble}" for name, trouble in sorted(self.trouble_of.items()) if trouble
+        ]
 
 
-# Seconds of a real clock for which the time on /clock may stand still.
+# Seconds of real time for which the time on /clock may stand still.
 _CLOCK_TIMEOUT = 5.0
-# Seconds for which another node of the same name must be listed: one that has ended is for a
-# moment.
+# Seconds for which another node of the same name must be listed to count: one that has ended still
+# is for a moment.
 _NAMESAKE_SECONDS = 3.0
 # The stage of a node at work, as in its diagnostics.
 _ACTIVE = "active"
@@ -99,7 +102,7 @@ _ACTIVE = "active"
 _OF_ONE_SOURCE = ("scan", "camera_pose", "goal_pose", "surface", "surface_info", "map")
 
 
-class Inputs:
+class InputMonitor:
     """A heartbeat for each input of a node, by its relative topic name, and the state of its topics
     in the graph.
 
@@ -111,7 +114,7 @@ class Inputs:
         #: the node's full name, under which :meth:`problems` reports a node of the same name.
         self.name = node.get_fully_qualified_name()
         self._beats: dict[str, Heartbeat] = {}
-        self._words: dict[str, str] = {}
+        self._instead: dict[str, str] = {}
         self._refused: dict[str, str] = {}  # why the newest message of an input could not be used
         self._problems: dict[str, list[str]] = {}
         self._sources: dict[str, Sources] = {}
@@ -121,22 +124,20 @@ class Inputs:
         # Remapping rules are fixed at start, and names are resolved for every message.
         self._resolved = lru_cache(maxsize=256)(node.resolve_topic_name)
 
-    def add(self, topic: str, words: str = "") -> None:
-        """Monitor an input, from the beginning; it never counts as lost until :meth:`expect` sets a
-        timeout.
+    def add(self, topic: str, instead: str = "") -> None:
+        """Monitor an input, as if it had not been received; :meth:`expect` sets its timeout.
 
-        The topic has its relative name; `words` say what replaces it, if anything.
+        The topic has its relative name; `instead` names what replaces it, if anything.
         """
         self._beats[topic] = Heartbeat()
-        self._words[topic] = words
+        self._instead[topic] = instead
         self._sources.pop(topic, None)
         allowed = self._node.get_parameter("allow_several_publishers").value
-        if topic in _OF_ONE_SOURCE and not words and not allowed:
+        if topic in _OF_ONE_SOURCE and not instead and not allowed:
             self._sources[topic] = Sources()
 
     def check_source(self, topic: str, info: Mapping[str, Any]) -> None:
-        """Refuse a message of an input that several sources publish; `info` is what rclpy tells
-        about it.
+        """Refuse a message of an input that several sources publish; `info` is that of rclpy.
 
         Raises:
             InputRejectedError: reason `several_publishers`.
@@ -154,15 +155,15 @@ class Inputs:
     def watch_publishers(self, topic: str, name: str) -> None:
         """Monitor the nodes that publish `topic` as an input `name`, see :class:`Partners`."""
 
-        def hear(msg: DiagnosticArray) -> None:
-            if self.partners.hear(msg):
+        def receive(msg: DiagnosticArray) -> None:
+            if self.partners.receive(msg):
                 self.beat(name)
 
         self.partners = Partners(topic, name)
         self.add(name, "/diagnostics of ")
-        self._node.subscribe(DiagnosticArray, "/diagnostics", hear, qos.sensor_data(100))
+        self._node.subscribe(DiagnosticArray, "/diagnostics", receive, qos.sensor_data(100))
 
-    def unheard_by(self, node_name: str, *topics: str) -> tuple[str, ...]:
+    def not_received_by(self, node_name: str, *topics: str) -> tuple[str, ...]:
         """Full names of those `topics` to which no node of that name is subscribed."""
         return tuple(
             name
@@ -186,8 +187,8 @@ class Inputs:
             self._beats[topic].timeout = timeout
 
     def look(self) -> bool:
-        """Check the graph and the clock again; log new problems, and return whether anything has
-        changed.
+        """Check the graph and the clock; logs new and resolved problems, and returns whether there
+        were such.
         """
         now = self._node.now_ns()
         if now != self._last_time:
@@ -205,7 +206,7 @@ class Inputs:
         for problem in _lines(self._problems, without=before):
             self._node.get_logger().warning(problem)
         for problem in _lines(before, without=self._problems):
-            self._node.get_logger().info(f"no longer: {problem}")
+            self._node.get_logger().info(f"resolved: {problem}")
         return before != self._problems
 
     def _find_partners(self) -> None:
@@ -216,11 +217,11 @@ class Inputs:
         found = self._node.get_publishers_info_by_topic(self._resolved(partners.topic))
         if partners.are({full_name(info).lstrip("/") for info in found}):
             timeout = self._beats[partners.name].timeout
-            self.add(partners.name, f"/diagnostics of {', '.join(sorted(partners.words))}")
+            self.add(partners.name, f"/diagnostics of {', '.join(sorted(partners.trouble_of))}")
             self.expect(timeout, partners.name)
 
     def _confirm_namesake(self, now: float) -> None:
-        """Drop the problem of a node of the same name until it has lasted."""
+        """Ignore a node of the same name until it has been listed for a while."""
         self._namesake_since = (
             min(self._namesake_since, now) if self.name in self._problems else math.inf
         )
@@ -228,9 +229,7 @@ class Inputs:
             self._problems.pop(self.name, None)
 
     def missing(self, *topics: str) -> list[str]:
-        """Inputs never received or lost: name, type and quality of service expected, and what is
-        known.
-        """
+        """Describe the inputs that were never received or are lost, with the reason."""
         return [
             f"{self.described(topic)}: {why}"
             for topic in topics
@@ -238,21 +237,17 @@ class Inputs:
         ]
 
     def lost(self, *topics: str) -> list[str]:
-        """Inputs received and then lost, in the words of :meth:`missing`; one that the node does
-        not have is not.
-        """
+        """As :meth:`missing`, but only inputs that were received before."""
         return self.missing(
-            *(topic for topic in topics if topic in self._beats and self._beats[topic].heard)
+            *(topic for topic in topics if topic in self._beats and self._beats[topic].received)
         )
 
     def described(self, topic: str) -> str:
-        """Full name of a topic of the node, with the type and quality of service that the node has
-        for it.
-        """
-        if self._words.get(topic):
-            return self._words[topic]
+        """Full name of a topic of the node, with its type and quality of service there."""
+        if self._instead.get(topic):
+            return self._instead[topic]
         mine = self._endpoint(topic)
-        return f"{mine.topic_name} ({type_name(mine.msg_type)}; {qos_words(mine.qos_profile)})"
+        return f"{mine.topic_name} ({type_name(mine.msg_type)}; {qos_text(mine.qos_profile)})"
 
     def _endpoint(self, topic: str) -> Any:
         name = self._resolved(topic)
@@ -261,33 +256,33 @@ class Inputs:
 
     def _why_missing(self, topic: str) -> str:
         beat, now = self._beats[topic], time.monotonic()
-        if beat.heard and not beat.lost(now):
+        if beat.received and not beat.lost(now):
             return ""
         problems = self.problems(topic)
         if problems:
             return "; ".join(problems)
         what = (
             f"nothing usable for more than {beat.timeout:g} s"
-            if beat.heard
+            if beat.received
             else "nothing usable received yet"
         )
         if topic in self._refused:
             what += f", the last one: {self._refused[topic]}"
-        if self._words[topic]:
+        if self._instead[topic]:
             return what
         number = self._endpoint(topic).get_publisher_count()
         return f"{number or 'nobody'} publish{'es' if number < 2 else ''} it, {what}"
 
     def gone(self, *topics: str) -> list[str]:
-        """Inputs received before whose publisher is gone."""
+        """Describe the inputs received before whose publisher is gone."""
         return [
             f"{self.described(topic)}: its publisher is gone"
             for topic in topics
-            if self._beats[topic].heard and self._endpoint(topic).get_publisher_count() == 0
+            if self._beats[topic].received and self._endpoint(topic).get_publisher_count() == 0
         ]
 
     def problems(self, *topics: str) -> list[str]:
-        """Mismatches on these topics (or nodes), or all."""
+        """Problems of these topics (or node names), or all."""
         names = [self._resolved(topic) for topic in topics] or list(self._problems)
         return [problem for name in names for problem in self._problems.get(name, [])]
 
@@ -296,7 +291,10 @@ class Inputs:
         if not self._node.get_parameter("use_sim_time").value:
             return []
         if self._last_time <= 0:
-            return ["/clock (rosgraph_msgs/msg/Clock): use_sim_time is set and no time has come"]
+            return [
+                "/clock (rosgraph_msgs/msg/Clock): use_sim_time is set, but no time has been"
+                " received"
+            ]
         if self._clock.lost(time.monotonic()):
             return [f"/clock: its time has stood still for more than {_CLOCK_TIMEOUT:g} s"]
         return []

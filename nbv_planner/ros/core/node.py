@@ -37,7 +37,7 @@ from nbv_planner.episode.parameter_files import check_sections
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
 from nbv_planner.mapping.matching import ScanMatcher
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.inputs import Inputs
+from nbv_planner.ros.core.inputs import InputMonitor
 from nbv_planner.ros.core.node_parameters import check_changes, declare_settings, warn_of_overruled
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.io.conversions import status_message, to_stamp
@@ -48,7 +48,7 @@ REFUSALS = (
     InvalidParameterValueException,
     InvalidTopicNameException,
 )
-"""What is wrong with parameters or names; anything else is an error of the program."""
+"""Errors of parameters or names; anything else is an error of the program."""
 
 # History, depth and reliability, by `qos_overrides.` parameters.
 _OVERRIDABLE = QoSOverridingOptions.with_default_policies()
@@ -64,7 +64,7 @@ class Stage(str, enum.Enum):
     FINALIZED = "finalized"
 
 
-# Seconds between two log lines about the same: a reason to drop messages, a status that is not OK.
+# Seconds between two log lines of one kind: a reason to drop messages, a status that is not OK.
 _WARNING_PERIOD, _STATUS_PERIOD = 5.0, 30.0
 
 
@@ -107,16 +107,14 @@ class BaseNode(LifecycleNode):
         self._warned: dict[str, float] = {}
         self._complaint: tuple[bytes, str] | None = None
         self._complained = 0.0
-        self.inputs = Inputs(self)
+        self.inputs = InputMonitor(self)
         self._diagnostics = self.advertise(DiagnosticArray, "/diagnostics", qos.reliable())
         # By the machine's clock: a simulation time that stands still can be reported.
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self.look_around, clock=self.steady_clock)
 
     def _refusing(self, change_state: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Wrap the service: in rclpy 7 a transition that does not fit the state ends the whole
-        node.
-        """
+        """Wrap the service: in rclpy 7 a transition that does not fit the state ends the node."""
 
         def answer(request: Any, response: Any) -> Any:
             try:
@@ -124,7 +122,7 @@ class BaseNode(LifecycleNode):
             # rclpy's RCLError; an error of a transition itself is caught before
             except RuntimeError:
                 self.get_logger().warning(
-                    f"transition {request.transition.id} does not start at {self.stage.value}"
+                    f"transition {request.transition.id} is not possible when {self.stage.value}"
                 )
                 response.success = False
                 return response
@@ -241,7 +239,7 @@ class BaseNode(LifecycleNode):
         return {name: value for name, value in found.items() if name not in self._given}
 
     def look_around(self) -> None:
-        """Check types and qualities of service, and publish diagnostics."""
+        """Check the inputs, and publish diagnostics."""
         self.inputs.look()
         self.publish_diagnostics()
 
@@ -312,8 +310,8 @@ class BaseNode(LifecycleNode):
         raise error
 
     def advertise(self, kind: type, topic: str, profile: QoSProfile) -> Any:
-        """Create a publisher; parameters can override its quality of service, the graph shows who
-        asks for more.
+        """Create a publisher whose quality of service parameters can override; a subscriber that
+        requests more is reported.
         """
         events = PublisherEventCallbacks(incompatible_qos=lambda _: self.look_around())
         return self.create_publisher(
@@ -323,8 +321,8 @@ class BaseNode(LifecycleNode):
     def subscribe(
         self, kind: type, topic: str, callback: Callable[..., None], profile: QoSProfile
     ) -> Any:
-        """Create a subscription; parameters can override its quality of service, the graph shows
-        who offers less.
+        """Create a subscription whose quality of service parameters can override; a publisher that
+        offers less is reported.
         """
         events = SubscriptionEventCallbacks(incompatible_qos=lambda _: self.look_around())
         return self.create_subscription(
@@ -339,7 +337,7 @@ class BaseNode(LifecycleNode):
     def listen(
         self, kind: type, topic: str, callback: Callable[[Any], None], profile: QoSProfile
     ) -> None:
-        """Subscribe as :meth:`guarded`."""
+        """Subscribe with a callback as :meth:`guarded` wraps it."""
         self.subscribe(kind, topic, self.guarded(topic, callback), profile)
 
     def drop(self, reason: str, detail: str, number: int = 1) -> None:
@@ -431,9 +429,7 @@ class BaseNode(LifecycleNode):
         )
 
     def _log_status(self, level: bytes, message: str) -> None:
-        """Log a status that is not OK when it appears or changes, at intervals, and when it
-        ends.
-        """
+        """Log a status that is not OK when it appears, changes or ends, and at intervals."""
         doing, _, wrong = re.sub(r"\d", "", message).partition("; ")
         now, complaint = (
             time.monotonic(),
@@ -453,5 +449,5 @@ class BaseNode(LifecycleNode):
 
 
 def error_words(error: Exception) -> str:
-    """Kind of an error, and what it says, in one line."""
+    """Type and message of an error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -270,7 +270,7 @@ class EpisodeJournal(JournalKeeper):
         begun = [number for number, fact in enumerate(noted) if isinstance(fact, facts.Begun)]
         self.note(
             [facts.to_record(fact, now) for fact in noted[begun[-1] if begun else 0 :]],
-            anew=bool(begun),
+            rewrite=bool(begun),
         )
         return bool(noted)
 
@@ -402,7 +402,7 @@ class Operator:
         return "episode reset"
 
     async def on_save(self) -> str:
-        """Write the journal anew, in a worker thread."""
+        """Rewrite the journal, in a worker thread."""
         self._node.journal.note_facts()
         views, error = len(self._node.core.episode.visited), await self._node.journal.save()
         if error is not None:

@@ -18,17 +18,17 @@ from nbv_planner.errors import RosUnavailableError
 from nbv_planner.ros.core.node import REFUSALS, BaseNode
 from nbv_planner.system import held_signals, ignored_after
 
-# Seconds between two looks for signals.
+# Seconds between two checks for signals.
 _SIGNAL_PERIOD = 0.1
 
 
 def _init(args: list[str] | None, domain: int | None = None) -> None:
-    """Initialise ROS, with its handling of signals left out.
+    """Initialise ROS without its handling of signals.
 
     Raises:
         RosUnavailableError: it refuses the arguments or the environment; says why.
     """
-    # of which rcl would write many lines
+    # rcl would write many lines about it
     if not any(map(os.environ.get, ("ROS_LOG_DIR", "ROS_HOME", "HOME"))):
         raise RosUnavailableError("ROS has no folder for its logs; set HOME or ROS_LOG_DIR")
     try:
@@ -42,8 +42,8 @@ def _init(args: list[str] | None, domain: int | None = None) -> None:
 
 @contextmanager
 def ros_of_its_own(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
-    """ROS in this process and its executor, leaving Ctrl-C to the caller; without `domain` as the
-    environment says.
+    """ROS in this process, with its executor; Ctrl-C is left to the caller. Without `domain`, the
+    environment gives the domain.
 
     Raises:
         RosUnavailableError: ROS refuses the environment; says why.
@@ -64,9 +64,9 @@ def run_node(create: Callable[[], Node], args: list[str] | None = None) -> int:
 
     rclpy's own handling of signals shuts ROS down in a second thread while the node's thread uses
     it, and Python's KeyboardInterrupt is raised between any two instructions, such as acquiring an
-    entity and recording that. Of 114 nodes ended so while they received messages, one corrupted its
-    heap and one hung. Here the loop itself looks for signals. All but the first have no effect: a
-    launcher and the terminal may both send SIGINT.
+    entity and recording that. Of 114 nodes ended like this while they received messages, one
+    corrupted its heap and one hung. Here the loop itself checks for signals. Only the first one has
+    an effect: a launcher and the terminal may both send SIGINT.
 
     Returns:
         Exit code: 0, or 2 if the parameters or the topic names are not usable (one line on stderr

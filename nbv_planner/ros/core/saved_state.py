@@ -30,7 +30,7 @@ _REFUSED = ".refused"
 
 class JournalKeeper:
     """The journal of one node, to which records are added in another thread; each is on the disk
-    before what follows.
+    before what follows from it is published.
 
     A file that cannot be resumed is renamed (`<file>.refused`) and counted
     (`dropped.state.<reason>`), and the node starts without it: a restarted robot has to continue,
@@ -42,8 +42,8 @@ class JournalKeeper:
     ) -> None:
         """Read the parameters, without reading the file.
 
-        The kind is the content of the file in words, `file` declares the parameter with its path
-        (empty to save nothing), and the state depends on the `settings`.
+        The `kind` is the name of the content in the file, `file` declares the parameter with its
+        path (empty to save nothing), and the state depends on the `settings`.
         """
         self._node, self._saving = node, read_settings(node, SavingSettings)
         ((self._parameter, path),) = dataclasses.asdict(read_settings(node, file)).items()
@@ -56,13 +56,13 @@ class JournalKeeper:
             self.path, kind, fixed_settings(*settings), self._saving.episode
         )
         self._records: list[Any] = []
-        self._written, self._anew = 0, True
+        self._written, self._rewrite = 0, True
         self._files = Worker(node)
-        self.pending = 0  #: number of writings that the node has not been told of yet.
+        self.pending = 0  #: number of writes whose end the node has not received yet.
 
     def restore(self, apply: Callable[[list[Any]], None]) -> None:
-        """At start, `apply` the records of the file, if it exists and is to be resumed; the next
-        ones go behind.
+        """At start, `apply` the records of the file, if it exists and is to be resumed; further
+        records are appended.
         """
         if self.path is None or not self._saving.restore:
             return
@@ -80,7 +80,7 @@ class JournalKeeper:
         self._node.get_logger().info(f"resumed from {self.path}")
 
     def _timed(self, write: Callable[[], object]) -> StateFileError | None:
-        """Write; returns the error, if any, for :meth:`took` in the node's thread."""
+        """Call `write`; returns its error, if any, for :meth:`took` in the node's thread."""
         started = time.monotonic()
         try:
             write()
@@ -90,7 +90,7 @@ class JournalKeeper:
         return None
 
     def took(self, error: StateFileError | None) -> None:
-        """Count and log an error of writing, if any."""
+        """Count and log the error of a write, if any."""
         if error is not None:
             self._node.drop(f"state.{error.reason}", str(error))
 
@@ -113,9 +113,9 @@ class JournalKeeper:
 
     def _load(self, apply: Callable[[list[Any]], None], *, any_episode: bool = False) -> None:
         records = self._read(any_episode=any_episode)
-        with self._blamed():
+        with self._as_file_errors():
             apply(records)
-        self._adopt(records, anew=any_episode)
+        self._adopt(records, rewrite=any_episode)
 
     def _read(self, *, any_episode: bool) -> list[Any]:
         self._named_path()
@@ -123,28 +123,29 @@ class JournalKeeper:
         return self._journal.read(any_episode=any_episode)
 
     @contextlib.contextmanager
-    def _blamed(self) -> Iterator[None]:
-        """Whatever the records lead to is an error of the file."""
+    def _as_file_errors(self) -> Iterator[None]:
+        """Raise any error that the records cause as one of the file: it must not end the node,
+        which would meet it again at every restart.
+        """
         try:
             yield
         except StateFileError as error:
             raise StateFileError(error.reason, f"{self.path}: {error}") from error
         except NbvPlannerError as error:
             raise StateFileError("content", f"{self.path}: {error}") from error
-        # a file must not end the node, or it would end it again at every restart
         except Exception as error:
             raise StateFileError(
                 "content", f"{self.path}: {type(error).__name__}: {reason(error)}"
             ) from error
 
-    def _adopt(self, records: Sequence[Any], *, anew: bool) -> None:
-        """Go on behind the records of a file, or write them anew."""
+    def _adopt(self, records: Sequence[Any], *, rewrite: bool) -> None:
+        """Append to the records of a file from now on, or rewrite it."""
         with self._lock:
-            self._records, self._written, self._anew = list(records), len(records), anew
+            self._records, self._written, self._rewrite = list(records), len(records), rewrite
 
     async def replace(self, read: Callable[[list[Any]], T], apply: Callable[[T], None]) -> None:
-        """`read` the records of the file in another thread, whatever episode it is of, and `apply`
-        what they say here.
+        """`read` the records of the file, of whatever episode, in another thread, and `apply` the
+        result in this one.
 
         The file becomes one of this episode.
 
@@ -152,38 +153,33 @@ class JournalKeeper:
             StateFileError: it does not exist or cannot be used; names the file. Nothing is changed.
         """
         records = await self._files.run(partial(self._read, any_episode=True))
-        with self._blamed():
+        with self._as_file_errors():
             apply(await self._files.run(partial(read, records)))
-        self._adopt(records, anew=True)
+        self._adopt(records, rewrite=True)
         self._count_torn()
 
     def _count_torn(self) -> None:
-        """Count a torn line of the file that has been read."""
+        """Count and log an incomplete last line of the file that has been read."""
         if self._journal and self._journal.torn:
             self._node.drop(
                 "state.torn",
-                f"{self.path}: {self._journal.torn} bytes of a torn last line are left out",
+                f"{self.path}: {self._journal.torn} bytes of an incomplete last line are left out",
             )
 
-    def note(self, records: Sequence[Any], *, anew: bool = False) -> None:
-        """Let :meth:`write` write `records` behind the others, or `anew` in place of them; in any
+    def note(self, records: Sequence[Any], *, rewrite: bool = False) -> None:
+        """Let :meth:`write` append `records`, or `rewrite` the file with them alone; from any
         thread.
         """
         if self._journal is None:
             return
         with self._lock:
-            self._records, self._anew = (
-                [
-                    *([] if anew else self._records),
-                    *records,
-                ],
-                self._anew or anew,
-            )
+            self._records = [*([] if rewrite else self._records), *records]
+            self._rewrite |= rewrite
 
     def write(self) -> StateFileError | None:
         """Write what has been noted, in any thread; returns the error, if any, for :meth:`took`.
 
-        After an error the next attempt writes a file anew.
+        After an error the next attempt rewrites the file.
         """
         with self._lock:
             try:
@@ -191,16 +187,18 @@ class JournalKeeper:
             except StateFileError as error:
                 return error
             assert self._journal
-            if self._anew:
+            if self._rewrite:
                 error = self._timed(partial(self._journal.begin, self._records))
             else:
                 error = self._timed(partial(self._journal.append, self._records[self._written :]))
-            self._anew = error is not None
+            self._rewrite = error is not None
             self._written = len(self._records)
             return error
 
     def submit(self, done: Callable[[], None]) -> None:
-        """Write what has been noted in the thread of the files, then call `done` in the node's."""
+        """Write what has been noted in the writer's thread, then call `done` in the node's
+        thread.
+        """
         self.pending += 1
         self._files.submit(self.write, partial(self._finish, done))
 
@@ -210,16 +208,20 @@ class JournalKeeper:
         done()
 
     def flushed(self) -> Future:
-        """Done once all that has been submitted is written."""
+        """Future that is done once all that has been submitted is written."""
         return self._files.run(lambda: None)
 
     def save(self) -> Future:
-        """Write a file anew with all records; the result is the error, if any."""
-        self._anew = True
+        """Rewrite the file with all records; the result is the error, if any."""
+        self._rewrite = True
         return self._files.run(self.write)
 
     def close(self) -> None:
         """End the thread; what has been noted is written, if it is to be saved."""
         self._files.stop()
-        if self.autosave and (self._anew or self._written < len(self._records)) and self._records:
+        if (
+            self.autosave
+            and (self._rewrite or self._written < len(self._records))
+            and self._records
+        ):
             self.write()

@@ -37,10 +37,10 @@ class Worker:
     object that it owns until its result is passed on. So no lock is needed, and no partial update
     is visible.
 
-    A job like the last three, any of which took less than 10 ms, is computed in the node's own
-    thread, as a task of its executor after the callback that submits it: the delay is short, and it
-    avoids two thread switches and contention for Python's global lock. Any of three, since one may
-    have taken longer only because of other programs.
+    A job is computed in the node's own thread, as a task of its executor after the callback that
+    submits it, if any of the last three jobs like it took less than 10 ms: the delay is short, and
+    this avoids two thread switches and contention for Python's global lock. One of three is enough,
+    since others may have taken longer only because of other programs.
 
     A separate thread, not a MultiThreadedExecutor: that of rclpy 7.1 and 9.1 hands out a callback
     that waits for a thread over and over, and would need locks around everything.
@@ -52,9 +52,9 @@ class Worker:
     def __init__(self, node: Node) -> None:
         self.pending = 0  #: number of jobs whose result the node has not received yet.
         self._node = node
-        self._here = 0  # those of them that are computed in the node's thread
+        self._here = 0  # of these, the ones that are computed in the node's thread
         self._turns: deque[Callable[[], None]] = deque()
-        # in the order of their turns
+        # in the order in which they were submitted
         self._beside: deque[tuple[futures.Future[Any], Callable[[Any], None]]] = deque()
         self._last: tuple[object, tuple[float, ...]] = (None, ())
         self._stopped = False
@@ -76,7 +76,7 @@ class Worker:
         # order.
         here = brief and self._here == self.pending and isinstance(executor, SingleThreadedExecutor)
         turn = partial(
-            self._compute_here if here else self._compute_beside,
+            self._compute_here if here else self._compute_in_thread,
             partial(self._timed, work, like),
             done,
         )
@@ -110,7 +110,7 @@ class Worker:
         if not self._stopped:
             done(result)
 
-    def _compute_beside(self, job: Callable[[], T], done: Callable[[T], None]) -> None:
+    def _compute_in_thread(self, job: Callable[[], T], done: Callable[[T], None]) -> None:
         if not self._stopped:
             computed = self._pool.submit(job)
             self._beside.append((computed, done))

@@ -74,7 +74,7 @@ class EpisodeListener(Node):
 
 @contextlib.contextmanager
 def listening(live: LiveEpisode, namespace: str, domain: int | None) -> Iterator[None]:
-    """Pass the messages of the nodes in `namespace` on in a separate thread, leaving Ctrl-C to the
+    """Pass on the messages of the nodes in `namespace` in a separate thread; Ctrl-C is left to the
     caller.
 
     `domain` is the ROS domain id, None for that of the environment.
@@ -110,7 +110,7 @@ class SystemListener(Node):
         )
 
     def _on_run_info(self, msg: String) -> None:
-        # judged by other parameters then, which the check says
+        # The check says that it judges by the parameters of run_info from here on.
         with contextlib.suppress(InputRejectedError):
             self.system.parameters = parameters_from_msg(msg)
         if "use_sim_time: true" in msg.data:
@@ -124,7 +124,7 @@ class SystemListener(Node):
                 self.system.nodes[name] = status.level == status.OK, status.message
 
     def open_topics(self) -> None:
-        """Listen to scans and poses, under the names and types that the parameters say."""
+        """Subscribe to scans and poses, by the names and types that the parameters give."""
         known = self.system.parameters or self._given or RunParameters({})
         self._names = {
             name: known.topics.get(name, self.resolve_topic_name(name))
@@ -182,8 +182,7 @@ def observed(
 def called(
     service: str, namespace: str, domain: int | None, seconds: float, *, switch: bool = False
 ) -> tuple[bool, str]:
-    """Call a service of a running node: whether it was done, and what the node said; a `switch` is
-    set to true.
+    """Call a service of a running node, with true for a `switch`; returns its success and message.
 
     Raises:
         NbvPlannerError: nobody offers the service, or answers, within so many `seconds`.
@@ -219,7 +218,7 @@ def called(
 def _spun_until(
     executor: SingleThreadedExecutor, condition: Callable[[], bool], seconds: float
 ) -> bool:
-    """Spin until `condition` holds, at most for so many seconds; whether it does."""
+    """Spin until `condition` holds, at most for so many `seconds`; returns whether it does."""
     end = time.monotonic() + seconds
     while not (holds := condition()) and time.monotonic() < end:
         executor.spin_once(timeout_sec=0.05)

@@ -51,8 +51,8 @@ PARTS = {
     "path": 0.01,
     "barred": -0.03,
 }
-"""Namespaces of the markers, one marker with id 0 each, and the heights in metres that keep the
-flat parts from fighting for the same pixels."""
+"""Namespaces of the markers, with one marker of id 0 each, and their heights in metres: flat parts
+at one height would flicker."""
 # Enough for a smooth picture at any grid size; bounds the size of the message.
 _CONTOUR_POINTS = 501
 # Cells that are shown at most.
@@ -69,7 +69,7 @@ class SceneContent:
     pose: CameraPose | None = None
     goal: CameraPose | None = None
     candidates: Candidates | None = None
-    ground: Ground | None = None  #: where the robot may drive, without the object.
+    ground: Ground | None = None  #: free ground, without the object.
 
 
 def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
@@ -84,7 +84,7 @@ def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
         (_cone, content.pose),
         (_goal, content.goal),
         (_candidates, content.candidates),
-        (_path, _way(content, barred)),
+        (_path, _path_to_goal(content, barred)),
         (_barred, barred),
     )
     markers = [
@@ -143,9 +143,9 @@ def _goal(goal: CameraPose, scene: Scene) -> Marker:
     return _marker(Marker.ARROW, size, _color(colors.LAST), np.vstack([[[goal.x, goal.y]], ahead]))
 
 
-def _way(content: SceneContent, barred: GridGround | None) -> FloatArray | None:
-    """Corners of the way to the goal: on the ground, or where the camera is free around the bound
-    of the object.
+def _path_to_goal(content: SceneContent, barred: GridGround | None) -> FloatArray | None:
+    """Corners of the path to the goal: on the ground, or, with free views, around the bound of the
+    object.
     """
     free = content.candidates is not None and are_free(
         content.candidates.views(content.scene.view_distance)
@@ -158,13 +158,13 @@ def _way(content: SceneContent, barred: GridGround | None) -> FloatArray | None:
     )
 
 
-def _path(way: FloatArray, scene: Scene) -> Marker:
+def _path(corners: FloatArray, scene: Scene) -> Marker:
     width = 0.005 * scene.view_distance
-    return _marker(Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.CAMERA), way)
+    return _marker(Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.CAMERA), corners)
 
 
 def _barred(ground: GridGround, scene: Scene) -> Marker:
-    """Cells at the edge of where the robot must not be, around map, polygons and object."""
+    """Cells at the edge of the ground that is barred by map, polygons and object."""
     cells = ground.cells != 0
     row, column = np.nonzero(cells & ~binary_erosion(cells, np.ones((3, 3)), border_value=1))
     kept = slice(None, None, 1 + len(row) // _MOST_CELLS)
@@ -174,8 +174,8 @@ def _barred(ground: GridGround, scene: Scene) -> Marker:
 
 
 def _candidates(candidates: Candidates, scene: Scene) -> Marker:
-    """A sphere at each candidate, by its utility; of free ones at each position, by the best
-    there.
+    """A sphere at each candidate, coloured by its utility; of free views one at each position,
+    coloured by the best there.
     """
     size, known = 0.022 * scene.view_distance, candidates.views(scene.view_distance)
     places, utility, feasible = field_of(known, candidates.utility, candidates.feasible)
@@ -210,9 +210,7 @@ def _color(color: str, alpha: float = 1.0) -> ColorRGBA:
 
 
 def thinned(hits: FloatArray, most: int) -> FloatArray:
-    """At most `most` hits, shape (n, 2), all over: every second one is left out until they are few
-    enough.
-    """
+    """At most `most` of the hits, shape (n, 2): every second one is left out until that holds."""
     step = 1
     while -(-len(hits) // step) > most:
         step *= 2

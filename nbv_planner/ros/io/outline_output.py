@@ -1,6 +1,4 @@
-"""What the mapper gives away: the outline as polygon, the map as occupancy grid, and both as
-files.
-"""
+"""Results of the mapper: the outline as polygon, the map as occupancy grid, and both as files."""
 
 from __future__ import annotations
 
@@ -60,18 +58,18 @@ def map_to_msg(cells: NDArray[np.int8], grid: MapGrid, header: Header) -> Occupa
 
 
 # Seconds between two looks for something new to publish, and scans whose free space is added at
-# each; more where those of before may have to be added anew.
-_PERIOD, _SCANS, _SCANS_ANEW = 1.0, 20, 100
+# each; more where those of before may have to be added again.
+_PERIOD, _SCANS, _SCANS_AGAIN = 1.0, 20, 100
 
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """Scans whose free space is to be added to a map, and what the map is of: it may be done in
-    another thread.
+    """Scans whose free space is to be added to a map, with all that this depends on, so that it
+    may be done in another thread.
     """
 
     episode: object  #: identifies the map.
-    turn: int  #: how many works of it were taken before.
+    turn: int  #: number of results that have gone into it before.
     belief: SurfaceBelief
     stamp: int
     frame: str
@@ -79,10 +77,10 @@ class _Work:
     swept: BoolArray  #: cells that are known to be free.
     scans: tuple[MatchedScan, ...]
     measurement: MeasurementSettings
-    most: int  #: scans that are added; of more every second one, ...
+    most: int  #: greatest number of scans to add; of more only every second, third, ... one.
 
     def done(self, names: Sequence[str] = (), folder: Path | None = None) -> _Done:
-        """The messages of the topics `names`, with the free space of the scans, and the files in a
+        """Add the free space; make the messages of the topics `names`, or write files to
         `folder`.
         """
         swept, grid = self.swept.copy(), self.grid
@@ -108,21 +106,21 @@ class _Work:
             files = [*outline.write(folder), *grid.write(folder, cells)]
         except OSError as error:
             return _Done(
-                self, swept, error=f"the outline is not written to {folder}: {reason(error)}"
+                self, swept, error=f"cannot write the outline to {folder}: {reason(error)}"
             )
         return _Done(
-            self, swept, words=f"the outline is in {', '.join(map(str, files))}: {outline.words}"
+            self, swept, paths=f"the outline is in {', '.join(map(str, files))}: {outline.words}"
         )
 
 
 @dataclass(frozen=True, eq=False)
 class _Done:
-    """Result of a work: its map, the messages, and what to log."""
+    """The map, the messages, and what to log: where the files are, or why not."""
 
     work: _Work
     swept: BoolArray
     messages: Mapping[str, PolygonStamped | OccupancyGrid] = field(default_factory=dict)
-    words: str = ""
+    paths: str = ""
     error: str = ""
 
 
@@ -130,9 +128,10 @@ class OutlineOutput:
     """Publishes outline and map while there are subscribers, and writes the files.
 
     The files are written when the planner says that the episode is done, on request, and when the
-    node ends with a surface that is not in them. What is free is collected from the scans since the
-    node was started or reset: it is not in the saved map. The map is about the centre of the
-    belief; when that, the scene, or what is background changes, what is free is collected anew.
+    node ends with a surface that is not in them. Free space is collected from the scans since the
+    node was started or reset; it is not saved with the map of the surface. The grid has the centre
+    of the belief in its middle; when that, the scene, or what is background changes, the free space
+    is collected again from all scans.
     """
 
     def __init__(
@@ -143,19 +142,19 @@ class OutlineOutput:
         frame: str,
         folder: str,
     ) -> None:
-        """Open the topics of `node`; outline and map are given in `frame`, files written to
-        `folder` unless empty.
+        """Open the topics of `node`.
 
-        The lengths of `measurement` are in proportion to the object of `scene`.
+        Outline and map are given in `frame`; files are written to `folder`, unless it is empty. The
+        lengths of `measurement` are in proportion to the object of `scene`.
         """
         self._node, self._scene, self._measurement, self._frame = node, scene, measurement, frame
-        #: where files are written, None for nowhere.
+        #: where files are written; None if they are not.
         self.folder = at_home(folder) if folder else None
         self._grid = MapGrid(scene)
         self._publishers = {"outline": node.advertise(PolygonStamped, "~/outline", qos.latched())}
         if OccupancyGrid is None:
             node.get_logger().warning(
-                "nav_msgs is not installed: no map on ~/map; the file map.yaml needs none"
+                "nav_msgs is not installed: ~/map is not published; map.yaml is still written"
             )
         else:
             self._publishers["map"] = node.advertise(OccupancyGrid, "~/map", qos.latched())
@@ -167,7 +166,7 @@ class OutlineOutput:
         node.create_timer(_PERIOD, self.publish)
 
     def reset(self) -> None:
-        """Forget surface and free space."""
+        """Discard surface and free space."""
         self._belief: SurfaceBelief | None = None
         self._written: SurfaceBelief | None = None
         self._stamp = 0
@@ -177,9 +176,7 @@ class OutlineOutput:
         self._sent: dict[str, tuple[object, int]] = {}
 
     def _begin(self, grid: MapGrid) -> None:
-        """Start a map of which no cell has been swept; what is being added to another one is
-        discarded.
-        """
+        """Start an empty map; a result for the map before it will be discarded."""
         self._grid, self._next, self._episode, self._turn = grid, 0, object(), 0
         self._swept = np.zeros((grid.size, grid.size), dtype=bool)
 
@@ -191,7 +188,7 @@ class OutlineOutput:
         scene: Scene,
         background: Sequence[BoolArray] | None = None,
     ) -> None:
-        """Take over the newest belief.
+        """Set the newest belief.
 
         Args:
             belief: about its centre.
@@ -243,7 +240,7 @@ class OutlineOutput:
                 self._publishers[name].publish(message)
 
     def _work(self) -> _Work:
-        """What is new since the last time, with what the map is of."""
+        """The scans that have not been added yet, with all that their addition depends on."""
         assert self._belief is not None
         measurement = rescaled(self._measurement, self._scene, self._grid.scene)
         return _Work(
@@ -256,12 +253,12 @@ class OutlineOutput:
             self._swept,
             tuple(self._scans[self._next :]),
             measurement,
-            _SCANS_ANEW if self._again else _SCANS,
+            _SCANS_AGAIN if self._again else _SCANS,
         )
 
     def _take(self, done: _Done) -> bool:
-        """Take the free space that has been added, if it is that of this map and new; whether it is
-        of this map.
+        """Use the free space of a result if it belongs to this map and is new; returns whether it
+        belongs to this map.
         """
         work = done.work
         if work.episode is not self._episode or work.turn != self._turn:
@@ -280,7 +277,7 @@ class OutlineOutput:
 
     @property
     def _unwritten(self) -> bool:
-        """Whether there is a measured surface that the files do not hold."""
+        """Whether there is a measured surface that has not been written."""
         belief = self._belief
         return (
             self.folder is not None
@@ -296,16 +293,16 @@ class OutlineOutput:
             self._node.get_logger().info(self._note(done))
 
     def _note(self, done: _Done) -> str:
-        """Note what has been written; returns the words for it.
+        """Remember what the files hold; returns their paths, and how good the outline is.
 
         Raises:
-            ValueError: it has not.
+            ValueError: they could not be written.
         """
         self._take(done)
         if done.error:
             raise ValueError(done.error)
         self._written = done.work.belief
-        return done.words
+        return done.paths
 
     def end(self) -> None:
         """Write the files if they do not hold the surface, and log which; the thread ends."""

@@ -1,4 +1,4 @@
-"""What the planner's node hears, and the decisions that its worker makes."""
+"""The messages that the planner's node receives, and the decisions that its worker makes."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class PlannerInputs:
     def __init__(
         self, node: BaseNode, transforms: TransformPoses | None, arrival: ArrivalSettings
     ) -> None:
-        """Take the node, and where poses come from, if not from their topic."""
+        """Take the node, and the transforms from which poses come, if not from their topic."""
         self._node, self._transforms = node, transforms
         self.map: MapTopic | None = None  #: the map of the ground, if one is awaited.
         # For a planner that takes scans, each of them by itself.
@@ -67,13 +67,13 @@ class PlannerInputs:
         self._node.count_drops(self._matcher)
 
     def set_goal(self, target: Target) -> None:
-        """Let scans count at a target, for a planner that takes them."""
+        """Let scans count at a target, for a planner that takes scans."""
         if self._node.core.planner.takes_scans:
             self._matcher.set_goal(target.stamp, target.pose)
-            self.hear()
+            self.pass_on_scans()
 
     def on_surface(self, msg: PointCloud2) -> None:
-        """Receive a surface belief; it is used with what the mapper says of it, which may come
+        """Receive a surface belief; it is used together with its surface_info, which may come
         before or after it.
         """
         check_frame(msg.header, self._node.parameters.object_frame)
@@ -88,7 +88,7 @@ class PlannerInputs:
         self._pair()
 
     def on_info(self, msg: String) -> None:
-        """Receive what the mapper has learned with a surface."""
+        """Receive the surface_info of a surface."""
         self._info = info_from_text(msg.data)
         try:
             self._pair()
@@ -115,7 +115,7 @@ class PlannerInputs:
         if found != core.episode.found:
             if found is None and core.episode.visited:
                 raise InputRejectedError(
-                    "scene", "the surface is of a mapper that takes the scene for known"
+                    "scene", "the surface comes from a mapper that assumes the scene is known"
                 )
             if core.episode.origin is not None:  # the prior is in proportion to what was found
                 core.note(
@@ -131,27 +131,27 @@ class PlannerInputs:
         self._node.deciders.use_sensor(info.sensor)
         if lost:
             self._node.drop(
-                "view.lost", f"{lost} views that had counted are not in the surface any more", lost
+                "view.lost", f"the surface no longer contains {lost} of the counted views", lost
             )
         self._node.advance()
 
     def on_scan(self, msg: LaserScan) -> None:
-        """Receive a scan for a planner with a map of its own; those that count are the ones that a
-        mapper takes.
+        """Receive a scan for a planner that maps the scans itself; those count that the mapper
+        would take, too.
         """
         check_frame(msg.header, self._node.parameters.camera_frame or self._matcher.first_frame)
         self._scan_stamp = to_nanoseconds(msg.header.stamp)
         self._matcher.add_scan(self._scan_stamp, scan_from_msg(msg), msg.header.frame_id)
-        self.hear()
+        self.pass_on_scans()
 
-    def hear(self) -> None:
-        """Let the core know the scans that count."""
+    def pass_on_scans(self) -> None:
+        """Pass the scans that count on to the core."""
         self._matcher.match()
         if heard := tuple((match.scan, match.pose) for match in self._matcher.take()):
             self._node.core.note(facts.Heard(heard))
 
     def on_map(self, map: OccupancyMap) -> None:
-        """Keep off what another map of the ground bars."""
+        """Use another map of the ground."""
         self._node.deciders.map = map
         self._node.deciders.put_on_ground(self._node.core.planner.views)
         self._node.ground.publish(map)
@@ -171,7 +171,7 @@ class PlannerInputs:
         core.inputs.pose, core.inputs.pose_stamp = pose, stamp
         if core.planner.takes_scans:
             self._matcher.add_pose(stamp, pose)
-            self.hear()
+            self.pass_on_scans()
         if not core.episode.visited and core.episode.goal is None:
             self._node.operator.before.hear(
                 time.monotonic(), (self._node.now_ns() - stamp) * 1e-9, pose
@@ -196,15 +196,15 @@ class PlannerInputs:
             self._take_pose(found[1], stamp)
 
     def look(self) -> None:
-        """Who listens to the goals, where the camera is, what is known of the ground, what a
-        surface lacks.
+        """Update what no message reports: subscribers of the goals, poses from transforms, the age
+        of the map, a surface without its info.
         """
         inputs, recorder = self._node.core.inputs, self._node.core.settings.recorder
         inputs.subscribers = self._node.goals.subscribers()
         inputs.unrecorded = (
             ()
             if self._node.core.episode.visited or not recorder
-            else self._node.inputs.unheard_by(
+            else self._node.inputs.not_received_by(
                 recorder, "scan", "camera_pose", "surface", "goal_pose"
             )
         )
@@ -221,7 +221,7 @@ class PlannerInputs:
 
     @property
     def scan_to_come(self) -> bool:
-        """Whether a planner that takes scans still waits for the newest one in the surface."""
+        """Whether a planner that takes scans still waits for the newest scan of the surface."""
         lacking = (
             self._node.core.planner.takes_scans
             and self._scan_stamp < self._node.core.inputs.belief_stamp
@@ -230,16 +230,18 @@ class PlannerInputs:
 
 
 class Decisions:
-    """Has the questions of the core decided in the worker thread, one at a time."""
+    """Answers the questions of the core in the worker thread, one at a time."""
 
     def __init__(self, node: BaseNode, paths: PathAction | None) -> None:
-        """Take the planner's node, and whom to ask for a path before a goal is sent, if anybody."""
+        """Take the planner's node, and the action that is asked for a path before a goal is
+        sent.
+        """
         self._node, self._paths = node, paths
         #: whether a decision is being made, or a path to its view asked for.
         self.under_way = False
 
     def ask(self, now: int) -> None:
-        """Have the question decided that is due, if one is and none is under way."""
+        """Start the decision that is due, unless there is none or one is under way."""
         if self.under_way:
             return
         question = events.question(self._node.core, now)
@@ -253,9 +255,7 @@ class Decisions:
             self.decide(question, partial(self._on_answer, question))
 
     def decide(self, question: Question | EndQuestion, done: Callable[[Any], None]) -> None:
-        """Start a decision; its time depends on the planner and, when it samples shapes, on
-        those.
-        """
+        """Start a decision; its time depends on the planner and on the shapes that it samples."""
         planner = self._node.core.planner
         alike = isinstance(question, Question) and not planner.settings.draws_shapes
         like = (planner, planner.settings) if alike else None
@@ -286,7 +286,7 @@ class Decisions:
         self._node.advance()
 
     def _on_path(self, question: Question, answer: Answer, found: bool) -> None:
-        """Send the goal of a decision to which there is a path; else decide again without it."""
+        """Send the goal of a decision if there is a path to it; else decide again without it."""
         self.under_way = False
         if not self._node.active:
             return

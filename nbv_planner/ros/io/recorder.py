@@ -23,7 +23,7 @@ from nbv_planner.ros.core.running import ros_of_its_own
 
 
 def offered_of(asked: QoSProfile, publishers: Sequence[Any]) -> QoSProfile:
-    """What is `asked`, as far as all publishers of a topic offer it."""
+    """The requested quality of service, lowered to what all publishers of a topic offer."""
     offers = [asked, *(info.qos_profile for info in publishers)]
     reliable = all(offer.reliability == ReliabilityPolicy.RELIABLE for offer in offers)
     profile = qos.reliable(asked.depth) if reliable else qos.sensor_data(asked.depth)
@@ -34,12 +34,12 @@ def offered_of(asked: QoSProfile, publishers: Sequence[Any]) -> QoSProfile:
 
 NAME = "bag_recorder"
 """Name of the recorder's node."""
-# Seconds: a killed recorder loses no more than the first, a machine without power no more than the
-# second.
+# Seconds between two flushes, and between two syncs: a killed recorder loses no more than the
+# first, a power failure no more than the second.
 _FLUSH_PERIOD, _SYNC_PERIOD = 0.1, 2.0
 _LOOK_PERIOD = 0.2
-# Without these an episode cannot be put together; seconds after which goals are recorded without
-# them.
+# Topics without which an episode cannot be analysed; seconds after which goals are recorded even if
+# they are missing.
 _EPISODE = (
     messages.SCAN,
     messages.CAMERA_POSE,
@@ -100,8 +100,8 @@ class BagRecorder(Node):
         return sorted({*self._subscriptions_of, *self._unknown} - set(self.counts))
 
     def look(self) -> None:
-        """Find the types of topics that have appeared, and fall back where publishers offer less
-        than is asked.
+        """Subscribe to topics that have appeared, and lower the quality of service where publishers
+        offer less.
         """
         if self._held_back and self._found_enough():
             self._subscribe_known(self._held_back.pop())
@@ -193,5 +193,5 @@ def record_until(
             executor.spin_once(timeout_sec=0.2)
             if not recorder.counts and time.monotonic() - told > _TELL_PERIOD:
                 told = time.monotonic()
-                tell(f"nothing yet; waiting for {', '.join(recorder.silent)}")
+                tell(f"no message yet; waiting for {', '.join(recorder.silent)}")
         return dict(recorder.counts), recorder.silent

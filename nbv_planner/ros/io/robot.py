@@ -24,7 +24,7 @@ PATH_ACTION = "compute_path_to_pose"
 """Names of the actions, relative to the namespace of the node."""
 # Seconds after which a goal whose path is not known is sent without.
 _PATH_AFTER = 10.0
-# Seconds between an abort and the decision why: the server's list of goals is received by then.
+# Seconds from an abort until its cause is judged: the server's list of goals is received by then.
 _ABORTED_AFTER = 0.2
 # Seconds after the action succeeds, within which the pose must confirm the arrival.
 _ARRIVED_AFTER = 1.0
@@ -32,8 +32,8 @@ _ACTIVE = {GoalStatus.STATUS_ACCEPTED, GoalStatus.STATUS_EXECUTING}
 
 
 def nav2_actions(node: Node, parameter: str, action: str, other: str) -> Any:
-    """Nav2's types of actions, of which the `parameter` asks for an `action`; the `other` value
-    needs none.
+    """The actions of Nav2. The `parameter` asks for an `action` of them; its `other` value needs
+    none.
 
     Raises:
         RosUnavailableError: nav2_msgs cannot be imported.
@@ -50,20 +50,20 @@ class PathAction:
 
     def __init__(self, node: BaseNode, action_type: Any) -> None:
         """Create the client for an action whose goals have a `goal` and `use_start`, and which
-        fails without a path.
+        fails if there is no path.
         """
         self._node, self._type, self._number = node, action_type, 0
         self._client = ActionClient(node, action_type, PATH_ACTION)
 
     def close(self) -> None:
-        """Destroy the client; nothing asked before is answered any more."""
+        """Destroy the client; earlier requests are not answered."""
         self._number += 1
         self._client.destroy()
 
     def ask(self, pose: PoseStamped, answered: Callable[[bool], None]) -> None:
-        """Ask for a path; `answered` is called once with whether the robot may be sent there.
+        """Ask for a path; `answered` is called once with whether the goal may be sent.
 
-        It may where nobody answers for ten seconds, with a warning.
+        It may, with a warning, if there is no answer for ten seconds.
         """
         self._number += 1
         number = self._number
@@ -74,7 +74,7 @@ class PathAction:
                 self._node.destroy_timer(timer)
                 if problem:
                     self._node.warn_now_and_then(
-                        PATH_ACTION, f"{PATH_ACTION} {problem}: sent without a path"
+                        PATH_ACTION, f"{PATH_ACTION} {problem}: the goal is sent without a path"
                     )
                 answered(may)
 
@@ -115,8 +115,8 @@ class GoalAction:
     ) -> None:
         """Create the client for an action whose goals have a `pose`.
 
-        `on_failed` is called with the stamp (nanoseconds) of a goal that the robot has given up, or
-        reported as reached a moment ago, and a message; to be ignored if the pose has arrived.
+        `on_failed` is called with a message and the stamp (nanoseconds) of a goal that the robot
+        has aborted, or has reported as reached a moment ago; to be ignored if the pose has arrived.
         `on_interrupted` is called likewise after another client has cancelled or replaced a goal.
         The camera must stand at its goal for `settle_time` seconds.
         """
@@ -162,7 +162,7 @@ class GoalAction:
             if handle.accepted and self._handle is None:
                 handle.cancel_goal_async()  # cancelled before the server accepted it
         elif not handle.accepted:
-            self._on_failed(stamp, f"{ACTION} has refused the goal")
+            self._on_failed(stamp, f"{ACTION} rejected the goal")
         else:
             self._handle = handle
             handle.get_result_async().add_done_callback(
@@ -178,20 +178,20 @@ class GoalAction:
             return
 
         def judge() -> None:
-            """Unless the goal has been replaced or cancelled by then."""
+            """Report the end, unless the goal has been replaced or cancelled by then."""
             self._node.destroy_timer(timer)
             if number != self._number:
                 return
             if status != GoalStatus.STATUS_ABORTED:
-                tolerances = "position_tolerance, heading_tolerance"
                 self._on_failed(
                     stamp,
-                    f"{ACTION} says it has arrived, the camera's pose does not ({tolerances})",
+                    f"{ACTION} reports the goal as reached, but the camera is not there"
+                    " (position_tolerance, heading_tolerance)",
                 )
             elif self._active - {mine}:
                 self._on_interrupted(stamp, f"{ACTION} has accepted a goal of another client")
             else:
-                self._on_failed(stamp, f"{ACTION} has given up the goal")
+                self._on_failed(stamp, f"{ACTION} aborted the goal")
 
         delay = _ABORTED_AFTER if status == GoalStatus.STATUS_ABORTED else self._arrived_after
         timer = self._node.create_timer(delay, judge, clock=self._node.steady_clock)
@@ -223,22 +223,22 @@ class GoalOutput:
         self._goal, self._candidates, self._iteration = goal, candidates, iteration
 
     def subscribers(self) -> int:
-        """Number of those who listen to the goals; the action server is one."""
+        """Number of subscribers of the goals; the action server counts as one."""
         return self._goal.get_subscription_count() + (
             self._robot is not None and self._robot.ready()
         )
 
     def message(self, target: Target) -> PoseStamped:
-        """The pose of the camera's carrier at a target."""
+        """The pose of the camera's carrier at a target, as a message."""
         carrier = self._node.poses.carrier(target.pose)
         return conversions.pose_to_msg(carrier, self._node.header(self._frame, target.stamp))
 
     def repeat(self, target: Target) -> None:
-        """Publish a target once more, for those who have not heard it."""
+        """Publish a target once more, for subscribers that have not received it."""
         self._goal.publish(self.message(target))
 
     def send(self, target: Target, core: PlannerCore, more: dict[str, object]) -> None:
-        """Publish a target, and of a view the reasons, with `more` values; send it to the robot."""
+        """Publish a target, and for a view its reasons with `more` values; send it to the robot."""
         message = self.message(target)
         self._goal.publish(message)
         if self._robot is not None:

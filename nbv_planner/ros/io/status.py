@@ -22,7 +22,7 @@ from nbv_planner.files.located_yaml import dumped
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.planning.view_space import excluded_numbers, excluded_words
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.inputs import Inputs
+from nbv_planner.ros.core.inputs import InputMonitor
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import plain_value
 from nbv_planner.ros.core.saved_state import JournalKeeper
@@ -51,25 +51,23 @@ _LATE = 1.0
 _LINE_PERIOD = 0.5
 
 
-def status_words(core: PlannerCore, inputs: Inputs, now: int) -> tuple[bytes, str]:
-    """Level and message of the status; a WARN names what is missing, lost or incompatible, and
-    failed checks.
+def status_text(core: PlannerCore, inputs: InputMonitor, now: int) -> tuple[bytes, str]:
+    """Level and message of the status; at WARN the message names what is missing, lost or
+    incompatible, and the checks that failed.
     """
     ended = core.episode.termination
     if ended is not None:
-        level, words = (
-            _END_LEVELS.get(ended.reason, DiagnosticStatus.OK),
-            f"{ended.reason.value}: {ended.detail}",
-        )
+        level = _END_LEVELS.get(ended.reason, DiagnosticStatus.OK)
+        message = f"{ended.reason.value}: {ended.detail}"
         troubles = _doubts(core) if level == DiagnosticStatus.OK else []
     else:
-        level, words = _waiting_words(core, inputs, now)
+        level, message = _waiting_text(core, inputs, now)
         troubles = [*_troubles(core, inputs), *_doubts(core)]
-    more = [text for text in troubles if text not in words]
-    return (DiagnosticStatus.WARN if troubles else level), "; ".join([words, *more])
+    more = [text for text in troubles if text not in message]
+    return (DiagnosticStatus.WARN if troubles else level), "; ".join([message, *more])
 
 
-def _waiting_words(core: PlannerCore, inputs: Inputs, now: int) -> tuple[bytes, str]:
+def _waiting_text(core: PlannerCore, inputs: InputMonitor, now: int) -> tuple[bytes, str]:
     if core.overdue(now) is not None and core.episode.started:
         limit = core.settings.input_timeout
         return DiagnosticStatus.WARN, f"{_awaited(core, inputs)}; nothing for more than {limit:g} s"
@@ -83,7 +81,7 @@ def _waiting_words(core: PlannerCore, inputs: Inputs, now: int) -> tuple[bytes, 
     return DiagnosticStatus.OK, messages.get(core.state) or _awaited(core, inputs)
 
 
-def _awaited(core: PlannerCore, inputs: Inputs) -> str:
+def _awaited(core: PlannerCore, inputs: InputMonitor) -> str:
     if core.state is State.MEASURING:
         number = len(core.episode.visited) + 1
         return (
@@ -91,14 +89,16 @@ def _awaited(core: PlannerCore, inputs: Inputs) -> str:
         )
     if not core.episode.started:
         return "waiting for the service ~/start"
-    words = [
+    awaited = [
         _too_few(core, inputs) if topic == "goal_pose" else _not_received(inputs, topic)
         for topic in core.missing()
     ]
-    return "waiting for " + ("; ".join(words) or "poses enough to check before the first goal")
+    return "waiting for " + (
+        "; ".join(awaited) or "enough camera poses for the checks before the first goal"
+    )
 
 
-def _not_received(inputs: Inputs, topic: str) -> str:
+def _not_received(inputs: InputMonitor, topic: str) -> str:
     """What is missing of an input of the planner; a surface takes two topics."""
     if topic != "surface":
         return "; ".join(inputs.missing(topic))
@@ -108,22 +108,19 @@ def _not_received(inputs: Inputs, topic: str) -> str:
     return f"{'; '.join(missing)} (surface_mapper publishes both once its own inputs are alive)"
 
 
-def _too_few(core: PlannerCore, inputs: Inputs) -> str:
+def _too_few(core: PlannerCore, inputs: InputMonitor) -> str:
     """Name missing subscribers of the goals, and a missing recorder."""
-    found, wanted, recorder = (
-        core.inputs.subscribers,
-        core.settings.goal_subscribers,
-        core.settings.recorder,
-    )
+    recorder = core.settings.recorder
     if core.inputs.unrecorded:
         return (
-            f"the recorder {recorder}: it does not listen to"
+            f"the recorder {recorder}, which has not subscribed to"
             f" {', '.join(core.inputs.unrecorded)} yet"
         )
-    hearers = core.inputs.hearers + (", and the recorder" if recorder else "")
+    expected = core.inputs.expected_subscribers + (", and the recorder" if recorder else "")
+    number = f"{core.inputs.subscribers} of {core.settings.goal_subscribers} subscribers"
     return "; ".join(
         [
-            f"{inputs.described('goal_pose')}: {found} of {wanted} subscribers ({hearers})",
+            f"{inputs.described('goal_pose')}: {number} ({expected})",
             *inputs.problems("goal_pose"),
         ]
     )
@@ -136,7 +133,7 @@ def _doubts(core: PlannerCore) -> list[str]:
     return [told(check, core.planner.settings.noise) for check in (*failed(checks), *noise)]
 
 
-def _troubles(core: PlannerCore, inputs: Inputs) -> list[str]:
+def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
     found = [*inputs.clock(), *inputs.problems(inputs.name, *_PARTNERS)]
     arrival, views = core.arrival, core.planner.views
     found += filter(
@@ -150,7 +147,7 @@ def _troubles(core: PlannerCore, inputs: Inputs) -> list[str]:
         ],
     )
     if core.inputs.refused is not None:
-        found.append(f"{core.inputs.refused[-1]}; ~/reset starts again with it")
+        found.append(f"{core.inputs.refused[-1]}; ~/reset begins a new episode with it")
     if core.state is not State.MOVING and (standing := views.standing()):
         found.append(standing)
     found += inputs.lost("camera_pose", "map")
@@ -195,16 +192,20 @@ def status_values(core: PlannerCore, now: int) -> dict[str, object]:
 def summary(core: PlannerCore, keeper: JournalKeeper, now: int) -> str:
     """Summary of the episode so far, and where it is saved, in one line."""
     found = core.episode.estimate
-    said = f"{_coverage(core, core.inputs.belief):.1%} by the width of the band"
+    coverage = f"{_coverage(core, core.inputs.belief):.1%} by the width of the band"
     if found is not None:
-        said = f"{found.words} of {found.target.words} by the posterior shapes"
-    kept = "its state is not saved: ~/save needs state_file, that of the mapper map_file"
+        coverage = f"{found.words} of {found.target.words} by the posterior shapes"
+    saved = "not saved: ~/save needs the parameter state_file, that of the mapper map_file"
     if keeper.path is not None:
-        kept = f"saved to {keeper.path}" if keeper.autosave else f"~/save saves it to {keeper.path}"
+        saved = (
+            f"saved to {keeper.path}" if keeper.autosave else f"~/save saves it to {keeper.path}"
+        )
     recorder = core.settings.recorder and f"; recorded by {core.settings.recorder}"
     return (
-        f"{len(core.episode.visited)} views, coverage {said}, {core.episode.elapsed(now):.1f} s, "
-        f"{core.planner.views.way(core.episode.visited):.1f} m between the views; {kept}{recorder}"
+        f"{len(core.episode.visited)} views, coverage {coverage},"
+        f" {core.episode.elapsed(now):.1f} s,"
+        f" {core.planner.views.way(core.episode.visited):.1f} m between the views;"
+        f" {saved}{recorder}"
     )
 
 
@@ -253,9 +254,7 @@ def iteration_values(core: PlannerCore, goal: Goal, view_distance: float) -> dic
 
 
 def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]:
-    """Numbers for `/diagnostics`, from which plotting tools read them, besides those of every
-    status.
-    """
+    """Numbers on `/diagnostics` for plotting tools, in addition to those of every status."""
     belief, goal = core.inputs.belief, core.episode.goal
     values: dict[str, object] = {"travelled": core.planner.views.way(core.episode.visited)}
     if core.episode.legs:
@@ -272,7 +271,7 @@ def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]
     return values
 
 
-def ranking_words(name: str, objective: str, found: Ranking | Exception) -> DiagnosticStatus:
+def ranking_status(name: str, objective: str, found: Ranking | Exception) -> DiagnosticStatus:
     """Build the answer to a request for a ranking: the views in their order, or why there is
     none.
     """
@@ -289,9 +288,10 @@ def ranking_words(name: str, objective: str, found: Ranking | Exception) -> Diag
             f"{index + 1}.{key}": value for key, value in {"view_angle": angle, **row}.items()
         }
     best = f"best: {values['1.view_angle']:.4f} rad, {objective} {values['1.utility']:.6g}"
-    words = f"none may be chosen: {excluded_words(found.excluded)}" if found.excluded[0] else best
+    if found.excluded[0]:
+        best = f"none may be chosen: {excluded_words(found.excluded)}"
     return status_message(
-        name, DiagnosticStatus.OK, f"{words}; {len(found.views)} views ranked", values
+        name, DiagnosticStatus.OK, f"{best}; {len(found.views)} views ranked", values
     )
 
 
@@ -306,11 +306,11 @@ class StatusReport:
         self._unreached = self._withdrawn = 0
         self._remedy = ""
 
-    def words(self) -> tuple[bytes, str]:
+    def text(self) -> tuple[bytes, str]:
         """Level and message."""
         node = self._node
         if node.active:
-            return status_words(node.core, node.inputs, node.now_ns())
+            return status_text(node.core, node.inputs, node.now_ns())
         return (
             DiagnosticStatus.WARN if node.failure is None else DiagnosticStatus.ERROR
         ), node.resting()
@@ -331,7 +331,7 @@ class StatusReport:
         """Publish what has changed; `on_done` is called at the end of the episode, and returns its
         summary.
         """
-        node, state, (level, message) = self._node, self._state(), self.words()
+        node, state, (level, message) = self._node, self._state(), self.text()
         self._log_missed_view()
         if (state, message) == self._last:
             return
@@ -361,11 +361,10 @@ class StatusReport:
         core = self._node.core
         before, self._unreached = self._unreached, core.episode.unreached_views if core else 0
         if self._unreached > before and core.episode.last_miss is not None:
-            left_out = (
-                f"left out for {core.settings.unreachable_duration:g} s, with those beside it"
+            self._node.get_logger().warning(
+                f"view {len(core.episode.visited) + 1} {core.episode.last_miss}; left out, with its"
+                f" neighbours, for {core.settings.unreachable_duration:g} s"
             )
-            number = len(core.episode.visited) + 1
-            self._node.get_logger().warning(f"view {number} {core.episode.last_miss}; {left_out}")
         before, self._remedy = self._remedy, core.episode.remedy if core else ""
         if self._remedy and not before and core.episode.termination is None:
             self._node.get_logger().warning(self._remedy)

@@ -33,8 +33,8 @@ _REMEMBERED = 1000
 
 @contextmanager
 def needed(node: Node, by: str, remedy: str) -> Iterator[None]:
-    """Refuse, with the `remedy`, what is needed `by` a parameter and comes with ROS but not from
-    PyPI.
+    """Name the `remedy` if an import fails that is needed `by` a parameter: it comes with ROS, but
+    not from PyPI.
     """
     try:
         yield
@@ -128,8 +128,8 @@ class TransformPoses:
         return newest
 
     def mounted(self, node: BaseNode, poses: PoseSettings, frame: str) -> PoseSettings | None:
-        """The settings of `node` with the mount of the camera `frame` on `base_frame`, if any; None
-        until it is known.
+        """`poses` with the mount of the camera `frame` on `base_frame`, if any; None until it is
+        known.
 
         It is looked up once: a camera that moves on its carrier has no mount.
 
@@ -152,9 +152,7 @@ class TransformPoses:
         return poses
 
     def during(self, first: int, last: int, frame: str) -> list[tuple[int, CameraPose]]:
-        """Stamps and poses of `frame` as :class:`.PoseTrack` gives them; that of one that never
-        moves.
-        """
+        """Stamps and poses of `frame` as :class:`.PoseTrack` gives them; one if it never moves."""
         track = self._tracks.get(frame)
         if track is not None:
             return track.during(first, last)
@@ -162,7 +160,7 @@ class TransformPoses:
         return [] if newest is None else [newest]
 
     def _changed(self) -> None:
-        """Store when the chain of each camera frame was last known, then notify."""
+        """Store when the chain to each camera frame was last known, then call `on_change`."""
         for frame in self._tracks:
             with suppress(InputRejectedError):  # raised when the pose is requested
                 self.latest(frame)
@@ -202,14 +200,12 @@ def occupancy_grid(node: Node) -> Any:
 
 
 class GroundOutput:
-    """Publishes the map that the planner goes by, placed in its frame, for pictures, bags and their
+    """Publishes the map that the planner uses, in its frame, for pictures, bags and their
     replay.
     """
 
     def __init__(self, node: BaseNode, frame: str) -> None:
-        """Open the topic; without nav_msgs there is none, and a map from a file works all the
-        same.
-        """
+        """Open the topic; there is none without nav_msgs, which a map from a file does not need."""
         self._node, self._frame, self._publisher = node, frame, None
         with suppress(RosUnavailableError):
             self._type = occupancy_grid(node)
@@ -239,9 +235,8 @@ class MapTopic:
     ) -> None:
         """Subscribe; `on_map` is called with each map that differs from the one before.
 
-        A map in another frame than `frame` is placed by the `transforms`, where there are any, and
-        one older than the
-        `timeout` (seconds; 0: never) is refused.
+        A map in another frame than `frame` is placed by the `transforms`, if any; one older than
+        the `timeout` (seconds; 0: never) is refused.
 
         Raises:
             RosUnavailableError: nav_msgs cannot be imported.
@@ -259,7 +254,7 @@ class MapTopic:
         return self.known is not None and not self._node.inputs.lost("map")
 
     def _take(self, msg: Any) -> None:
-        """Receive a map; one whose frame is not known yet is kept until it is."""
+        """Receive a map; it is kept until its frame is known."""
         self._unplaced, map = None, map_from_msg(msg)
         age = (self._node.now_ns() - to_nanoseconds(msg.header.stamp)) * 1e-9
         if self._timeout and age > self._timeout:
@@ -277,7 +272,7 @@ class MapTopic:
             self._on_map(map)
 
     def place(self) -> None:
-        """Take the map that has come before the transforms to its frame."""
+        """Place the map that was received before the transforms to its frame."""
         try:
             if self._unplaced is not None and self._transforms.latest(
                 self._unplaced.header.frame_id

@@ -37,7 +37,7 @@ from nbv_planner.world.simulated_camera import (
 )
 
 _FILES = ("file", "spline")
-_NO_FILE = "object: an object out of a file can be given at start only, not by a message"
+_NO_FILE = "object: an object from a file can only be given at start, not by a message"
 _VIEWS = ("set_out", "goal")
 _COUNTS = ("set_out_at", "view_number", "goal_stamp")
 
@@ -91,13 +91,15 @@ class DepthCamera(BaseNode):
             from tf2_msgs.msg import TFMessage
         except ImportError:
             self.get_logger().info(
-                "no transforms on /tf: tf2_msgs is not installed; it comes with ROS 2 only"
+                "nothing is published on /tf: tf2_msgs is not installed (it comes only with ROS 2)"
             )
             return None
         return self.advertise(TFMessage, "/tf", qos.reliable(100))
 
     def on_parameters(self, parameters: Iterable[Parameter]) -> SetParametersResult:
-        """As for every node, but no message can make it read a file."""
+        """As for every node, but an object from a file is refused: a message must not make the node
+        read files.
+        """
         parameters = list(parameters)
         for parameter in parameters:
             if (
@@ -112,11 +114,11 @@ class DepthCamera(BaseNode):
         self._moved_at = self.now_ns()
 
     def _resume(self, records: list[Any]) -> None:
-        """Stand where the camera would be had the node not ended: a robot keeps moving while its
+        """Place the camera where it would be had the node not ended: a robot keeps moving while its
         driver restarts.
 
-        The numbers of the scans at a view restart, so that the first one has the noise that it
-        would have had.
+        Scans at a view are numbered from the start again, so that the first one has the noise that
+        it would have had.
         """
         values = records[-1] if records and isinstance(records[-1], dict) else {}
         usual = {"angle": None, "view_distance": self.scene.view_distance, "view_turn": 0.0}
@@ -127,7 +129,7 @@ class DepthCamera(BaseNode):
         if not all(
             type(number) is float and math.isfinite(number) for place in places for number in place
         ) or not all(is_whole(count) for count in counts):
-            raise StateFileError("content", f"{shown(dict(values))} is no state of a camera")
+            raise StateFileError("content", f"{shown(dict(values))} is not the state of a camera")
         self.view, self.goal = (
             CameraPose.from_polar(float(wrap_angle(angle)), *place) for angle, *place in places
         )
@@ -135,7 +137,7 @@ class DepthCamera(BaseNode):
         try:
             self._depart(set_out_at)
             self._move(self.now_ns())
-        except Exception:  # from where no camera could be
+        except Exception:  # no camera could be there
             self._stand_at_start()
             raise
 
@@ -152,21 +154,22 @@ class DepthCamera(BaseNode):
             self._keeper.submit(lambda: None)
 
     def destroy_node(self) -> None:
-        """Write down what is not yet."""
+        """Save unsaved state, and end."""
         if self._keeper is not None:
             self._keeper.close()
         super().destroy_node()
 
     def _stand_at_start(self) -> None:
-        """Stand at the initial view, before any goal."""
+        """Place the camera at the initial view, before any goal."""
         angle = float(wrap_angle(self.motion.initial_view_angle))
         self.view = self.goal = CameraPose.from_polar(angle, self.scene.view_distance)
-        self.view_number, self._goal_stamp = 0, -1  # that of no goal
+        self.view_number = 0
+        self._goal_stamp = -1  # no goal has this stamp
         self._depart(self.now_ns())
 
     def _depart(self, now: int) -> None:
-        """Begin the way from view to goal; a collision on it is counted and said, and stops
-        nobody.
+        """Begin the motion from view to goal; a collision on the path is counted and logged, but
+        does not stop the camera.
         """
         self._set_out, self._set_out_at, self._moved_at = self.view, now, now
         self._scan_number, self._driven = 0, 0.0
@@ -176,11 +179,11 @@ class DepthCamera(BaseNode):
             self.collisions += 1
             x, y = self.goal.x, self.goal.y
             self.get_logger().warning(
-                f"collision {self.collisions}: on the way to x {x:.3f} m, y {y:.3f} m"
+                f"collision {self.collisions}: on the path to x {x:.3f} m, y {y:.3f} m"
             )
 
     def on_goal(self, msg: PoseStamped) -> None:
-        """Start moving to a goal; a republished goal is no new view."""
+        """Start moving to a goal; one that is published again is no new view."""
         check_frame(msg.header, self.parameters.object_frame)
         goal = pose_from_msg(msg)
         stamp = to_nanoseconds(msg.header.stamp)
@@ -210,30 +213,29 @@ class DepthCamera(BaseNode):
             self._transforms.publish(self._transforms.msg_type(transforms=[transform]))
         scan = self.camera.scan(pose, self.view_number, self._scan_number)
         if self.view == self.goal:
-            # Numbered from the arrival, so that the noise of a view does not depend on the travel
-            # time.
+            # Numbered from the arrival: the noise of a view must not depend on the time of motion.
             self._scan_number += 1
         header = self.header(self.parameters.camera_frame, now)
         self._scan.publish(conversions.scan_to_msg(scan, header, 1.0 / self.motion.scan_rate))
 
     def _move(self, now: int) -> None:
-        """Move along the path, or around the object by the shorter way and evenly to the goal's
-        distance and turn.
+        """Move along the path, or around the object on the shorter side, while distance and turn
+        change in proportion to the angle.
         """
         if self._drive is not None:
             self._driven += self.motion.drive_speed * max(now - self._moved_at, 0) * 1e-9
             self._moved_at, self.view = now, self._drive.view(self._driven)
             return
         view, goal = self.view, self.goal
-        way = float(angle_difference(goal.view_angle, view.view_angle))
+        rest = float(angle_difference(goal.view_angle, view.view_angle))
         reach = self.motion.angular_speed * max(now - self._moved_at, 0) * 1e-9
         self._moved_at = now
-        if self.motion.angular_speed == 0.0 or abs(way) <= reach:
+        if self.motion.angular_speed == 0.0 or abs(rest) <= reach:
             self.view = goal
         else:
-            part = reach / abs(way)
+            part = reach / abs(rest)
             self.view = CameraPose.from_polar(
-                float(wrap_angle(view.view_angle + math.copysign(reach, way))),
+                float(wrap_angle(view.view_angle + math.copysign(reach, rest))),
                 view.distance + part * (goal.distance - view.distance),
                 view.turn + part * (goal.turn - view.turn),
             )

@@ -33,7 +33,7 @@ from nbv_planner.ros.io.robot import (
     PathAction,
     nav2_actions,
 )
-from nbv_planner.ros.io.status import RunInfo, StatusReport, plotted_values, ranking_words, summary
+from nbv_planner.ros.io.status import RunInfo, StatusReport, plotted_values, ranking_status, summary
 from nbv_planner.ros.io.transforms import GroundOutput, MapTopic, TransformPoses
 from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
@@ -78,8 +78,8 @@ class NbvPlannerNode(BaseNode):
         by_tf = self.poses.pose_source == "tf"
         if by_tf and not self.parameters.camera_frame:
             raise SettingError(
-                f"{self.get_name()}: camera_frame: '' is no frame; with pose_source tf it must be"
-                " that of the scans"
+                f"{self.get_name()}: camera_frame: '' is not a frame; with pose_source: tf it must"
+                " be that of the scans"
             )
         transforms = TransformPoses(self, self.parameters.object_frame) if by_tf else None
         arrival = read_settings(self, ArrivalSettings)
@@ -87,8 +87,8 @@ class NbvPlannerNode(BaseNode):
         self.core = PlannerCore(
             *self.deciders.build(), arrival, read_settings(self, SessionSettings)
         )
-        if words := self.core.planner.views.indistinct(arrival):
-            self.get_logger().warning(words)
+        if warning := self.core.planner.views.indistinct(arrival):
+            self.get_logger().warning(warning)
         self._reminder, self._clock_read = GoalReminder(), 0
         fixed = (self.deciders.scene, self.core.planner.settings, self.deciders.views)
         self.journal = EpisodeJournal(self, "planning session", StateFile, *fixed)
@@ -124,7 +124,7 @@ class NbvPlannerNode(BaseNode):
             self._robot = GoalAction(
                 self, kind, self.on_goal_failed, self.on_goal_interrupted, arrival.settle_time
             )
-            self.core.inputs.hearers = f"mapper and the action {ACTION}"
+            self.core.inputs.expected_subscribers = f"mapper and the action {ACTION}"
         if parameters.goal_check != "off":
             kind = nav2_actions(self, "goal_check", PATH_ACTION, "off").ComputePathToPose
             self._paths = PathAction(self, kind)
@@ -133,14 +133,14 @@ class NbvPlannerNode(BaseNode):
             self,
             frame,
             self.advertise(PoseStamped, "goal_pose", qos.reliable()),
-            # More than one: a view may follow the other faster than a recorder on a busy machine
-            # takes them.
+            # More than one: views may follow each other faster than a recorder on a busy machine
+            # receives them.
             self.advertise(PointCloud2, "~/candidates", qos.latched(10)),
             self.advertise(DiagnosticStatus, "~/iteration", qos.latched(100)),
             self._robot,
         )
         self._asked = AskedViews(
-            self, self.advertise(DiagnosticStatus, "~/ranking", qos.latched()), ranking_words
+            self, self.advertise(DiagnosticStatus, "~/ranking", qos.latched()), ranking_status
         )
         self.listen(Float64MultiArray, "~/rank", self._asked.on_rank, qos.reliable())
         self.listen(PoseArray, "~/view_poses", self._asked.on_view_poses, qos.reliable())
@@ -173,7 +173,7 @@ class NbvPlannerNode(BaseNode):
 
     @property
     def scene(self) -> Scene:
-        """The scene as declared, with what the mapper knows of the sensor."""
+        """The scene as declared; what was not given of the sensor is as the mapper knows it."""
         return self.deciders.scene
 
     def activate(self) -> None:
@@ -203,14 +203,14 @@ class NbvPlannerNode(BaseNode):
         if self.core is not None and self.journal is not None:
             self.journal.end()
         if self.core is not None and self.core.episode.termination is None:
-            words = summary(self.core, self.journal, self.now_ns())
+            so_far = summary(self.core, self.journal, self.now_ns())
             self.get_logger().info(
-                f"the episode is not finished ({self.core.state.value}): {words}"
+                f"the episode is not finished ({self.core.state.value}): {so_far}"
             )
         super().destroy_node()
 
     def keep(self, target: Target | None = None) -> None:
-        """Write down what has happened, then send the `target`, if any, and publish the status."""
+        """Save what has happened, then send the `target`, if any, and publish the status."""
         self.journal.keep(target, self._publish)
 
     def _publish(self, target: Target | None) -> None:
@@ -236,7 +236,7 @@ class NbvPlannerNode(BaseNode):
         now = self.now_ns()
         target = self._look_at_clock(now)
         target = events.advance(self.core, now) or target
-        # a saved goal may not have been received, and its iteration message is lost
+        # A saved goal may not have been received, and its iteration message is lost.
         if self.journal.restored:
             self.journal.restored, target = False, target or self.core.episode.target
         self.operator.check_late()
@@ -245,8 +245,8 @@ class NbvPlannerNode(BaseNode):
         self._remind(now)
 
     def _look_at_clock(self, now: int) -> Target | None:
-        """Restamp the goal when the clock has gone back: no scan would count until it had caught
-        up.
+        """Give the goal a new stamp when the clock has gone back: no scan would count until the
+        clock had caught up.
         """
         before, self._clock_read = self._clock_read, now
         if now >= before:
@@ -265,11 +265,11 @@ class NbvPlannerNode(BaseNode):
             self.goals.repeat(target)
 
     def callback_failed(self, error: Exception) -> None:
-        """End the episode for the reason FAILED: its views are saved, and the node answers and may
-        be reset.
+        """End the episode for the reason FAILED: its views are saved, and the node still answers
+        and can be reset.
 
-        Saving or the status may be what has failed, each is tried alone. An error that returns is
-        logged at intervals.
+        Saving or the status may be what has failed, so each is tried by itself. An error that
+        recurs is logged at intervals.
         """
         self.warn_now_and_then(error_words(error), "".join(traceback.format_exception(error)))
         if self.core is None:
@@ -286,17 +286,17 @@ class NbvPlannerNode(BaseNode):
                     error_words(another), "".join(traceback.format_exception(another))
                 )
 
-    def on_goal_failed(self, stamp: int, words: str) -> None:
+    def on_goal_failed(self, stamp: int, reason: str) -> None:
         """Retry or choose another view, since the robot does not reach its goal."""
         if self.active and events.on_the_way(self.core, stamp):
-            self.get_logger().warning(words)
+            self.get_logger().warning(reason)
             self.keep(events.failed(self.core, stamp, self.now_ns()))
             self.advance()
 
-    def on_goal_interrupted(self, stamp: int, words: str) -> None:
+    def on_goal_interrupted(self, stamp: int, reason: str) -> None:
         """Pause, since another client has taken over the robot."""
         if self.active:
-            events.interrupted(self.core, stamp, f"paused: {words}; ~/start sends it again")
+            events.interrupted(self.core, stamp, f"paused: {reason}; ~/start sends it again")
             self.advance()
 
     def _on_done(self) -> str:
@@ -339,6 +339,6 @@ class NbvPlannerNode(BaseNode):
         self.incoming.count_drops()
         plotted = plotted_values(self.core, self.scene.view_distance)
         return (
-            *self._report.words(),
+            *self._report.text(),
             {**self._report.values(), **plotted, **self.journal.diagnosis()},
         )

@@ -55,7 +55,7 @@ from nbv_planner.world.scene import Scene, check_proportions
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """An update with its message, and why it could not be saved, if it could not."""
+    """An update with its messages, and the error of saving it, if any."""
 
     update: Update
     surface: PointCloud2
@@ -66,12 +66,12 @@ class Result:
 def _made(
     job: MapJob, keeper: JournalKeeper, frame: str, setup: MapperSetup, mount: CameraPose
 ) -> Result:
-    """The result of a job in `frame`, on the disk before it is published: a restarted mapper never
-    has fewer views.
+    """Do a job and save its result, given in `frame`: it is on the disk before it is published, so
+    that a restarted mapper has all views that were published.
     """
     update = job()
-    records, anew = update.records()
-    keeper.note(records, anew=anew)
+    records, rewrite = update.records()
+    keeper.note(records, rewrite=rewrite)
     unsaved = keeper.write() if keeper.autosave else None
     header = Header(stamp=conversions.to_stamp(update.known.progress.stamp), frame_id=frame)
     info = update.info(setup, (mount.x, mount.y, mount.yaw))
@@ -196,7 +196,7 @@ class SurfaceMapperNode(BaseNode):
 
     @property
     def scene(self) -> Scene:
-        """The scene as declared, with the sensor that the scans tell where it was not given."""
+        """The scene as declared; what was not given of the sensor is as the scans show it."""
         return self.core.scene
 
     def _map_of(self, records: list[Any]) -> SurfaceMap:
@@ -213,7 +213,7 @@ class SurfaceMapperNode(BaseNode):
         self.outline.reset()
         self._hits_about = known.belief.centre
         self.markers.add_hits(known.mapper.model.points + self._hits_about)
-        self._say()
+        self._report()
 
     def on_scan(self, msg: LaserScan) -> None:
         """Receive a scan, unless the node is inactive."""
@@ -239,7 +239,7 @@ class SurfaceMapperNode(BaseNode):
                 self._set_goal(self._goal_to_come)
 
     def _placed(self, found: Sequence[MatchedScan]) -> None:
-        """Go on after scans whose poses are known; those from transforms are published."""
+        """Continue with scans whose poses are known; poses from transforms are published."""
         for match in found if self._transforms else ():
             self.inputs.beat("camera_pose")
             header = self.header(self.parameters.object_frame, match.stamp)
@@ -253,7 +253,7 @@ class SurfaceMapperNode(BaseNode):
         self._set_goal(msg)
 
     def _set_goal(self, msg: PoseStamped) -> None:
-        """Take a goal, once it is known where the camera is on its carrier."""
+        """Set a goal, once the mount of the camera on its carrier is known."""
         self._goal_to_come = msg
         if self._transforms is not None:
             frame = self.parameters.camera_frame or self.core.matcher.first_frame
@@ -274,7 +274,7 @@ class SurfaceMapperNode(BaseNode):
         self.outline.reset()
         self._unpublished, self._hits_about = None, (0.0, 0.0)
         self._update()
-        return "all measurements forgotten"
+        return "all measurements discarded"
 
     async def on_save(self) -> str:
         """Save the map; the file is written in another thread."""
@@ -299,7 +299,7 @@ class SurfaceMapperNode(BaseNode):
 
     def _update(self) -> None:
         """Map all waiting scans in one update, unless one is running."""
-        self._say()
+        self._report()
         idle = self.active and not self.worker.pending and not self._loading
         job = self.core.job() if idle else None
         if job is not None:
@@ -336,28 +336,28 @@ class SurfaceMapperNode(BaseNode):
         )
 
     def _show_hits(self, update: Update) -> None:
-        """Show the new hits; all of them where they have been mapped about another centre."""
+        """Show the new hits; all hits if they have been mapped again about another centre."""
         if update.belief.centre != self._hits_about:
             self._hits_about = update.belief.centre
             self.markers.show(hits=None)
         self.markers.add_hits(update.mapped.hits.points + update.belief.centre)
 
-    def _say(self) -> None:
-        """Log and count what the core has to say, and follow its scene."""
+    def _report(self) -> None:
+        """Log and count the notices of the core, and show its scene."""
         if self.core is None:
             return
         self.drops.update(self.core.drops)
         self.core.drops.clear()
         while self.core.words:
-            words = self.core.words.popleft()
-            if words.number:
-                self.drop(words.reason, words.text, words.number)
-            elif words.reason:
-                self.warn_now_and_then(words.reason, words.text)
-            elif words.warning:
-                self.get_logger().warning(words.text)
+            notice = self.core.words.popleft()
+            if notice.number:
+                self.drop(notice.reason, notice.text, notice.number)
+            elif notice.reason:
+                self.warn_now_and_then(notice.reason, notice.text)
+            elif notice.warning:
+                self.get_logger().warning(notice.text)
             else:
-                self.get_logger().info(words.text)
+                self.get_logger().info(notice.text)
         if self.core.scene is not self._shown:
             self._shown = self.core.scene
             self.markers.show(scene=self._shown)
@@ -401,15 +401,14 @@ class SurfaceMapperNode(BaseNode):
         return level, "; ".join(["mapping", *doubts]), values
 
     def _input_trouble(self) -> tuple[str, str]:
-        """What is being waited for, and what is wrong with the inputs, in words; empty if nothing
-        is.
+        """What is being waited for, and what is wrong with the inputs; empty if nothing is.
 
-        It is published for the planner's status, too: that is where people look.
+        The planner shows it in its status, where people look.
         """
         missing = self.inputs.missing("scan", "camera_pose")
         waiting = f"waiting for {'; '.join(missing)}" if missing else ""
         late = time.monotonic() - self._configured_at > self.parameters.input_timeout
-        # Without scans, or poses on a topic, nothing is new about those that were dropped before.
+        # Without scans, or poses on a topic, what is known of dropped ones is outdated.
         judged = not missing or (self._transforms is not None and not self.inputs.missing("scan"))
         dropped = self.core.matcher.drops.trouble(self.now_ns()) if judged else ""
         return waiting, "; ".join(filter(None, [waiting if late else "", dropped]))

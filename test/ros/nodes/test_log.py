@@ -233,7 +233,9 @@ def test_a_goal_that_is_not_reached_is_told_with_its_distance_and_when_it_is_giv
     assert status_values(status)["last_miss"] == f"{missed}retry 1 of 1"
     logged.line("WARN", words)
     assert missed in world.diagnosis(planner).message
-    logged.line("WARN", f"view 1 {missed}given up after 1 retries; left out for 300 s")
+    logged.line(
+        "WARN", f"view 1 {missed}given up after 1 retries; left out, with its neighbours, for 300 s"
+    )
     robot.goal(3)
     robot.arrive()
     robot.map()
@@ -302,7 +304,7 @@ def test_the_end_is_summed_up_in_a_line(world, logged):
     assert f"{abs(turn) * 10.0:.1f} m between the views" in line
     assert re.search(r", \d+\.\d s, ", line)
     assert line.endswith(
-        "its state is not saved: ~/save needs state_file, that of the mapper map_file"
+        "not saved: ~/save needs the parameter state_file, that of the mapper map_file"
     )
     assert len(logged.lines("INFO", "DONE")) == 1
 

@@ -180,7 +180,7 @@ def test_the_topics_that_the_awaited_recorder_does_not_hear_are_named_as_they_ar
     statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
 
     def named(topics: str) -> bool:
-        said = f"the recorder my_recorder: it does not listen to {topics} yet"
+        said = f"the recorder my_recorder, which has not subscribed to {topics} yet"
         return (
             bool(statuses)
             and said in statuses[-1].message

@@ -107,7 +107,7 @@ def test_without_nav_msgs_the_mapper_works_and_says_so(world, monkeypatch, tmp_p
     mapper, _ = mapped(world, outline_folder=str(tmp_path))
     outlines = world.listen(PolygonStamped, "surface_mapper/outline", qos.latched())
     world.spin_until(lambda: outlines, "the outline")
-    assert "nav_msgs is not installed: no map on ~/map" in capfd.readouterr().err
+    assert "nav_msgs is not installed: ~/map is not published" in capfd.readouterr().err
     assert not [
         publisher
         for publisher in mapper.publishers
@@ -158,7 +158,7 @@ def test_a_mapper_that_measured_nothing_leaves_no_file(world, tmp_path):
 
 @pytest.mark.parametrize(
     ("folder", "words"),
-    [("", "outline_folder"), ("file/below", "is not written to")],
+    [("", "outline_folder"), ("file/below", "cannot write the outline to")],
     ids=["none", "file in the way"],
 )
 def test_what_cannot_be_written_is_answered_with_the_reason(world, tmp_path, folder, words):

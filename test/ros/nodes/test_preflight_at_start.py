@@ -155,7 +155,7 @@ def test_a_start_before_the_first_pose_goes_on_by_itself_where_the_robot_appears
     robot.send(PRIOR, 0)
     robot.send_pose(pose_msg(POSE, robot.now()))
     world.spin_until(lambda: planner.core.inputs.pose is not None, "the first pose")
-    words = "waiting for poses enough to check before the first goal"
+    words = "waiting for enough camera poses for the checks before the first goal"
     world.spin_until(lambda: robot.statuses[-1].message == words, "the status")
     robot.goal(1)  # a robot that stands may publish its pose but once
     assert planner.core.state.value == "MOVING"

@@ -397,7 +397,7 @@ def test_reset_forgets_everything_and_publishes_the_prior(world):
     )
     feed.surfaces.clear()
     answer = world.call(Trigger, "surface_mapper/reset")
-    assert (answer.success, answer.message) == (True, "all measurements forgotten")
+    assert (answer.success, answer.message) == (True, "all measurements discarded")
     prior = feed.surface(1)
     assert bytes(prior.data) == surface_of()
     assert stamp_of(prior) == 0  # a planner that waits at a goal does not take it for the view
