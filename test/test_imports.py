@@ -216,7 +216,8 @@ BENCH_LAYERS = {
     "optimum": 2,
     "figures": 3,
     "experiments": 4,
-    "cli": 5,
+    "bench": 5,
+    "cli": 6,
 }
 
 

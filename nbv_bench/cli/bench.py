@@ -11,16 +11,10 @@ import argparse
 import time
 from pathlib import Path
 
+from nbv_bench.bench.splits import Bench, bench_file, bench_named, bench_sweep, split_names
 from nbv_bench.cli.experiment import add_run_options, check_back_end, run_in
 from nbv_bench.cli.report import report_on
 from nbv_bench.experiments.folder import SweepFolder
-from nbv_bench.experiments.summary.bench import (
-    Bench,
-    bench_file,
-    bench_named,
-    bench_sweep,
-    split_names,
-)
 from nbv_planner.cli.options import add_figures, one_of, whole_number
 from nbv_planner.cli.output import duration
 from nbv_planner.errors import ConfigFileError, SettingError, reason

@@ -8,7 +8,8 @@ import shlex
 import sys
 
 from nbv_bench.cli.report import print_summary
-from nbv_bench.experiments.folder import SweepFolder, read_episodes
+from nbv_bench.experiments.folder import SweepFolder
+from nbv_bench.experiments.results import read_episodes
 from nbv_bench.experiments.runner import BACKENDS, SweepProgress, run_sweep
 from nbv_bench.experiments.summary.sweep_report import comparison_notes, sweep_report
 from nbv_bench.experiments.sweep import Shard, setting_words

@@ -64,35 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N,M",
         help="numbers of candidate views on the circle (default: %(default)s)",
     )
-    parser.add_argument(
-        "--poses",
-        type=one_of("view space", ("annulus", "file")),
-        metavar="SPACE",
-        help=(
-            "the fewest views to 95 %% on the circle and among the poses of an annulus or a file,"
-            " as --set gives it"
-        ),
-    )
-    parser.add_argument(
-        "--time",
-        action="store_true",
-        help="the least time to 95 %% on the circle, and bounds among --poses",
-    )
+    _add_poses_and_time(parser)
     add_set(parser)
-    parser.add_argument(
-        "--speed",
-        type=comma_separated(positive_number),
-        default="0.1,0.5,2",
-        metavar="V,W",
-        help="--time: speeds along the circle, m/s (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--dwell",
-        type=positive_number,
-        default=2.0,
-        metavar="S",
-        help="--time: seconds a view (default: %(default)g)",
-    )
     add_workers(parser)
     add_out(parser, "none, only print the tables")
     parser.add_argument(
@@ -109,6 +82,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "seconds for each number of views; what is not proved by then is marked (default:"
             " %(default)g)"
         ),
+    )
+
+
+def _add_poses_and_time(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--poses",
+        type=one_of("view space", ("annulus", "file")),
+        metavar="SPACE",
+        help=(
+            "the fewest views to 95 %% on the circle and among the poses of an annulus or a file,"
+            " as --set gives it"
+        ),
+    )
+    parser.add_argument(
+        "--time",
+        action="store_true",
+        help="the least time to 95 %% on the circle, and bounds among --poses",
+    )
+    parser.add_argument(
+        "--speed",
+        type=comma_separated(positive_number),
+        default="0.1,0.5,2",
+        metavar="V,W",
+        help="--time: speeds along the circle, m/s (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--dwell",
+        type=positive_number,
+        default=2.0,
+        metavar="S",
+        help="--time: seconds a view (default: %(default)g)",
     )
 
 

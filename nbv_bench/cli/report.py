@@ -8,9 +8,10 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nbv_bench.experiments.folder import MANIFEST_FILE, read_episodes
+from nbv_bench.bench.bench_tables import bench_rows, bench_tables, mean_curves
+from nbv_bench.experiments.folder import MANIFEST_FILE
+from nbv_bench.experiments.results import read_episodes
 from nbv_bench.experiments.summary import contents
-from nbv_bench.experiments.summary.bench import bench_rows, bench_tables, mean_curves
 from nbv_bench.experiments.summary.runs import all_runs, paired_runs_table, runs_table
 from nbv_bench.experiments.summary.sweep_report import SweepReport, sweep_report
 from nbv_bench.experiments.summary.sweep_tables import summary_table

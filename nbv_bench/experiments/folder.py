@@ -1,6 +1,4 @@
-"""The results folder of a sweep: locked while it is written, each file written whole, read by later
-steps.
-"""
+"""The results folder of a sweep: locked while it is written, each file written whole."""
 
 from __future__ import annotations
 
@@ -9,23 +7,18 @@ import fcntl
 import json
 import os
 import platform
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from nbv_bench.experiments.cases import MEASURES, Outcome
 from nbv_bench.experiments.sweep import (
-    EPISODE,
     Case,
     Shard,
     Sweep,
-    case_identities,
-    case_slug,
     dealt,
     first_difference,
 )
-from nbv_planner.episode.records import checked_episode
 from nbv_planner.errors import ResultsError, reason, shown
 from nbv_planner.files.results_folder import TEMPORARY, read_json, write_whole
 from nbv_planner.system import held_signals
@@ -37,114 +30,6 @@ MANIFEST_FILE = "manifest.json"
 SWEEP_FILE = "sweep.yaml"
 FAILURES_FOLDER = "failures"
 """One file per case that ended in an error: `case`, `error`, `traceback`."""
-
-
-@dataclass(frozen=True)
-class SweepResults:
-    """Saved results of a sweep, in the order of its cases, not of their execution."""
-
-    #: `format`, `format_version`, `sweep` (all settings), `versions`, `cases` (their number).
-    manifest: dict[str, Any]
-    measured: dict[str, list[dict[str, Any]]]  #: records by measure; each holds its `case`.
-    #: `case`, `error` and `traceback` of each case that ended in an error.
-    failures: list[dict[str, Any]]
-    #: those with a case that has neither of both.
-    missing_shards: Sequence[int] = field(default_factory=list)
-
-    @property
-    def episodes(self) -> list[dict[str, Any]]:
-        """Records of the episodes."""
-        return self.measured.get(EPISODE, [])
-
-
-def read_sweep(folder: str | Path) -> SweepResults:
-    """Read the results folder of a sweep, finished or not; the content of its records is not
-    checked.
-
-    Raises:
-        ResultsError: it is none, has another format version, or a file in it cannot be read or is
-            of another case.
-    """
-    folder = Path(folder)
-    manifest = read_manifest(folder, SweepFolder)
-    try:
-        if not all(
-            isinstance(planner["planner"], str)
-            for planner in manifest["sweep"]["planners"].values()
-        ):
-            raise TypeError("a planner is no text")
-        for name, kind in (("versions", dict), ("cases", int)):
-            if not isinstance(manifest[name], kind):
-                raise TypeError(f"{name} is {shown(manifest[name])}")
-        shards = manifest.get("shards", 1)
-        if not isinstance(shards, int) or shards < 1:
-            raise TypeError(f"shards is {shown(shards)}")
-        cases = case_identities(manifest["sweep"])
-        slugs = {
-            measure: [case_slug(measure, case) for case in cases]
-            for measure in manifest["sweep"]["measure"]
-            if measure in MEASURES
-        }
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        problem = f"{type(error).__name__}: {reason(error)}"
-        raise ResultsError(
-            f"cannot read {folder / MANIFEST_FILE}: it holds no sweep ({problem})"
-        ) from error
-    measured: dict[str, list[dict[str, Any]]] = {}
-    failures = list[dict[str, Any]]()
-    missing = (
-        dealt((slug for names in slugs.values() for slug in names), shards)
-        if "shards" in manifest
-        else {}
-    )
-    for measure, names in slugs.items():
-        records = dict(_records(folder / MEASURES[measure].folder, names, cases))
-        failed = dict(_records(folder / FAILURES_FOLDER, names, cases))
-        measured[measure] = list(records.values())
-        failures += failed.values()
-        missing = {
-            slug: shard for slug, shard in missing.items() if slug not in {*records, *failed}
-        }
-    return SweepResults(manifest, measured, failures, sorted(set(missing.values())))
-
-
-def read_episodes(folder: str | Path) -> SweepResults:
-    """Read the results folder of a sweep, as :func:`read_sweep`, with the records of its episodes
-    checked.
-
-    Raises:
-        ResultsError: also where a record of an episode or of a failure holds something else.
-    """
-    results = read_sweep(folder)
-    for episode in results.episodes:
-        name = f"{case_slug(EPISODE, episode['case'])}.json"
-        checked_episode(episode, Path(folder) / MEASURES[EPISODE].folder / name)
-    for failure in results.failures:
-        if not isinstance(failure.get("error"), str):
-            where = f"{Path(folder) / FAILURES_FOLDER}: {shown(failure['case'])}"
-            raise ResultsError(
-                f"cannot read {where}: its error is {shown(failure.get('error'))}, must be a text"
-            )
-    return results
-
-
-def _records(
-    place: Path, names: Sequence[str], cases: Sequence[Mapping[str, Any]]
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The records of those cases that have one in a folder, by their names."""
-    for name, case in zip(names, cases, strict=True):
-        path = place / f"{name}.json"
-        try:
-            content = read_json(path)
-        except ResultsError:
-            if os.path.lexists(path):
-                raise
-            continue  # none, or a failure that a run has just removed
-        if content.get("case") != case:
-            raise ResultsError(
-                f"cannot read {path}: its case is {shown(content.get('case'))}, must be {case}"
-            )
-        yield name, content
 
 
 def read_manifest(folder: Path, kind: type[RunFolder]) -> dict[str, Any]:
@@ -269,12 +154,26 @@ class RunFolder:
         """
         self.path = Path(path)  #: the folder.
         self.notes: list[str] = []  #: what the user should know about a resumed folder.
-        self.versions = versions(**(packages or {}))  #: that all results must have.
-        self._shard, self._own = shard, own
-        self._content, self._text, self._resume = content, text, resume or shard is not None
-        self._extra = {**extra, **({"shards": shard.of} if shard else {})}
+        self._manifest = {
+            "format": self.format,
+            "format_version": FORMAT_VERSION,
+            self.what: content,
+            "versions": versions(**(packages or {})),
+            **extra,
+            **({"shards": shard.of} if shard else {}),
+        }
+        self._shard = shard
+        self._own = own
+        self._text = text
+        self._resume = resume or shard is not None
         self._stack = contextlib.ExitStack()
         self._check()
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions that all results must have."""
+        found: dict[str, str] = self._manifest["versions"]
+        return found
 
     def _check(self) -> None:
         if not self.path.exists() or (
@@ -288,12 +187,12 @@ class RunFolder:
                 f"{self.path} is not empty; continue it with --resume or choose another folder"
             )
         manifest = read_manifest(self.path, type(self))
-        difference = first_difference(manifest[self.what], self._content)
+        difference = first_difference(manifest[self.what], self._manifest[self.what])
         if difference:
             raise ResultsError(
                 f"{self.path} holds another {self.what}: {difference}; choose another folder"
             )
-        if (shards := manifest.get("shards")) != self._extra.get("shards"):
+        if (shards := manifest.get("shards")) != self._manifest.get("shards"):
             begun = "without --shard" if shards is None else f"with --shard i/{shown(shards)}"
             raise ResultsError(
                 f"{self.path} was begun {begun}; continue it like this or choose another folder"
@@ -347,14 +246,7 @@ class RunFolder:
         if (self.path / MANIFEST_FILE).exists():
             return
         write_whole(self.path / self.description, self._text)
-        manifest = {
-            "format": self.format,
-            "format_version": FORMAT_VERSION,
-            self.what: self._content,
-            "versions": self.versions,
-            **self._extra,
-        }
-        write_json(self.path / MANIFEST_FILE, manifest)
+        write_json(self.path / MANIFEST_FILE, self._manifest)
 
 
 class SweepFolder(RunFolder):

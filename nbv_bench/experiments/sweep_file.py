@@ -272,14 +272,20 @@ def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> S
         raise entries["vary"].error(
             f"is for the measure {EPISODE} only, not for {', '.join(sweep.measures)}"
         )
-    for protocol, variant in itertools.product(sweep.protocols, sweep.variants) if together else ():
+    if together:
+        _build(sweep, planners, places)
+    return sweep
+
+
+def _build(sweep: Sweep, planners: Mapping[str, Located], places: Mapping[str, Located]) -> None:
+    """Build an episode of each planner in each protocol and variant, to find what does not fit."""
+    for protocol, variant in itertools.product(sweep.protocols, sweep.variants):
         for label, entry in planners.items():
             with places.get(variant, entry).blamed():
-                config = sweep.case(
+                case = sweep.case(
                     label, sweep.objects[0], protocol, sweep.seeds[0], variant=variant
-                ).config
+                )
                 for shape in sweep.objects if variant else ():
-                    parse_object(shape, config.scene)
+                    parse_object(shape, case.config.scene)
                 # of one object: the others have been built above, or when they were read
-                Simulation(config)
-    return sweep
+                Simulation(case.config)

@@ -19,15 +19,13 @@ from nbv_bench.optimum.optimum_problem import (
     Cheapest,
     CoverageProblem,
     Optimum,
-    best_sweep,
-    greedy_tour,
     greedy_views,
-    least_time,
     least_views,
     plain_problem,
     points_for_95,
     reduced_problem,
 )
+from nbv_bench.optimum.tours import best_sweep, greedy_tour, least_time
 from nbv_bench.statistics import object_interval
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.report.tables import Cell, Column, Table
@@ -277,10 +275,20 @@ def least_tables(
         Column("proved", "proved"),
         Column("bound", "proved bound", 2, interval=True),
     )
-    single = (
+    return [
+        Table(name, f"{unit} to 95 % of the surface points", "", columns, tuple(means)),
+        _object_table(rows, f"{name}_objects", digits),
+    ]
+
+
+def _object_table(rows: Sequence[LeastRow], name: str, digits: int) -> Table:
+    columns = (
         Column("object", "object"),
         Column("surface_points", "surface points"),
-        *(Column(method.replace(", ", "_").replace(" ", ""), method, digits) for method in methods),
+        *(
+            Column(method.replace(", ", "_").replace(" ", ""), method, digits)
+            for method in rows[0].costs
+        ),
     )
     each = (
         (
@@ -290,10 +298,7 @@ def least_tables(
         )
         for row in rows
     )
-    return [
-        Table(name, f"{unit} to 95 % of the surface points", "", columns, tuple(means)),
-        Table(f"{name}_objects", "Single objects", "", single, tuple(each)),
-    ]
+    return Table(name, "Single objects", "", columns, tuple(each))
 
 
 def run_optima(

@@ -15,7 +15,7 @@ import command
 import pytest
 from programs import main
 
-from nbv_bench.experiments.folder import read_sweep
+from nbv_bench.experiments.results import read_sweep
 from nbv_planner.system import python_command
 
 pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")

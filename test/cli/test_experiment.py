@@ -13,7 +13,7 @@ import pytest
 from programs import main
 
 from nbv_bench.cli import experiment
-from nbv_bench.experiments.folder import read_sweep
+from nbv_bench.experiments.results import read_sweep
 
 pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
 

@@ -7,7 +7,8 @@ import pytest
 pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
 pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
 
-from nbv_bench.experiments.folder import SweepFolder, read_sweep
+from nbv_bench.experiments.folder import SweepFolder
+from nbv_bench.experiments.results import read_sweep
 from nbv_bench.experiments.runner import run_sweep
 from nbv_bench.experiments.summary import pictures as tradeoff
 from nbv_bench.experiments.summary.sweep_report import sweep_report

@@ -14,16 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_bench.optimum.optimum_problem import (
-    best_sweep,
-    greedy_tour,
     greedy_views,
-    least_time,
     least_views,
     plain_problem,
     points_for_95,
     reduced_problem,
-    shortest_tour,
 )
+from nbv_bench.optimum.tours import best_sweep, greedy_tour, least_time, shortest_tour
 from nbv_bench.rivals import set_cover
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import Poses

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from programs import main
 
-from nbv_bench.experiments.folder import read_sweep
+from nbv_bench.experiments.results import read_sweep
 from nbv_bench.experiments.summary.sweep_report import comparison_notes, sweep_report
 from nbv_bench.experiments.sweep_file import load_sweep, sweep_of
 from nbv_planner.files.located_yaml import located

@@ -7,7 +7,7 @@ from __future__ import annotations
 import pytest
 
 from nbv_bench.experiments.cases import run_case
-from nbv_bench.experiments.summary.sweep_report import compare_cases
+from nbv_bench.experiments.compared_cases import compare_cases
 from nbv_bench.experiments.summary.thesis_tables import compared_with_thesis
 from nbv_bench.experiments.sweep_file import load_sweep
 

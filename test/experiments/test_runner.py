@@ -12,7 +12,8 @@ import sweeps
 
 from nbv_bench.experiments import runner
 from nbv_bench.experiments.cases import MEASURES, Measure
-from nbv_bench.experiments.folder import SweepFolder, read_sweep
+from nbv_bench.experiments.folder import SweepFolder
+from nbv_bench.experiments.results import read_sweep
 from nbv_bench.experiments.runner import BACKENDS, run_sweep
 from nbv_planner.errors import DependencyError
 

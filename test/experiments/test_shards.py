@@ -8,7 +8,8 @@ import multiprocessing
 import pytest
 import sweeps
 
-from nbv_bench.experiments.folder import SweepFolder, read_sweep
+from nbv_bench.experiments.folder import SweepFolder
+from nbv_bench.experiments.results import read_sweep
 from nbv_bench.experiments.runner import run_sweep
 from nbv_bench.experiments.summary.sweep_report import sweep_report
 from nbv_bench.experiments.sweep import Shard, dealt

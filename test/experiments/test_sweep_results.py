@@ -10,7 +10,8 @@ import pytest
 import sweeps
 
 from nbv_bench.experiments.cases import Outcome
-from nbv_bench.experiments.folder import SweepFolder, read_sweep
+from nbv_bench.experiments.folder import SweepFolder
+from nbv_bench.experiments.results import read_sweep
 from nbv_planner.errors import ResultsError
 
 

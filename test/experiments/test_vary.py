@@ -12,7 +12,8 @@ import sweeps
 from programs import main
 
 from nbv_bench.experiments.cases import run_case
-from nbv_bench.experiments.folder import SweepFolder, read_sweep
+from nbv_bench.experiments.folder import SweepFolder
+from nbv_bench.experiments.results import read_sweep
 from nbv_bench.experiments.summary.contents import sweep_optima
 from nbv_bench.experiments.summary.runs import compared_runs
 from nbv_bench.experiments.summary.sensitivity import sensitivity_tables

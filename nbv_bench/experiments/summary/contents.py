@@ -15,10 +15,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from nbv_bench.experiments.compared_cases import Episode, by_planner, distinct
 from nbv_bench.experiments.folder import MANIFEST_FILE
 from nbv_bench.experiments.summary import sweep_tables
+from nbv_bench.experiments.summary.claims import certificate_table, theory_table
 from nbv_bench.experiments.summary.sensitivity import sensitivity_tables
-from nbv_bench.experiments.summary.sweep_report import Episode, SweepReport, by_planner, distinct
+from nbv_bench.experiments.summary.sweep_report import SweepReport
 from nbv_bench.experiments.summary.sweep_tables import (
     NOT_REACHED,
     NUMBER,
@@ -142,13 +144,11 @@ def report_tables(
             sweep_tables.summary_table(report.of_protocol(*report.detailed)),
             sweep_tables.planner_table(pd.concat([report.cases, report.sweeps_in_hindsight])),
             sweep_tables.paired_table(report.cases),
-            sweep_tables.certificate_table(report.cases),
+            certificate_table(report.cases),
             sweep_tables.timing_table(report.cases),
         ]
     if report.theory:
-        tables.append(
-            sweep_tables.theory_table(report.theory, report.sweep["settings"]["mapper"]["delta"])
-        )
+        tables.append(theory_table(report.theory, report.sweep["settings"]["mapper"]["delta"]))
     tables.append(sweep_tables.failure_table(report.failures))
     every = with_optimum(report.cases, optima) if optima else report.cases
     for protocol in report.protocols:
@@ -195,44 +195,42 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
         sections.append(
             Section("planners", "All figures of merit", [*shown, Folded(named["paired"])])
         )
-    settings = {key: value for key, value in report.sweep.items() if key != "name"}
-    versions = tuple(report.manifest["versions"].items())
     sections += [
         Section("failures", "Failed cases", [named["failures"]]),
-        Section(
-            "configuration",
-            "What was run",
-            [
-                sweep_tables.planner_settings_table(report.sweep["planners"], report.reference),
-                Table(
-                    "versions",
-                    "Versions",
-                    "",
-                    (Column("name", "name"), Column("version", "version")),
-                    versions,
-                ),
-                Listing(
-                    "Objects and all settings", json.dumps(settings, indent=2, ensure_ascii=False)
-                ),
-            ],
-        ),
+        _configuration_section(report),
     ]
-    parts = [(len(report.sweep[key]), key) for key in ("objects", "planners", "protocols", "seeds")]
-    product = " × ".join(f"{number} {word if number != 1 else word[:-1]}" for number, word in parts)
-    sets = sets_within(report.sweep["objects"])
-    if report.sweep.get("vary"):
-        product += f" × {len(variants(report.sweep['vary'], report.sweep['settings']))} variants"
-    held = (
-        f", among them the whole {'sets' if len(sets) > 1 else 'set'} {', '.join(sets)}"
-        if sets
-        else ""
-    )
     return render_page(
         f"Sweep {report.sweep['name']}",
-        f"{report.progress}. {product}{held}.",
+        f"{report.progress}. {_size_of(report.sweep)}.",
         sections,
         report.notes,
     )
+
+
+def _configuration_section(report: SweepReport) -> Section:
+    settings = {key: value for key, value in report.sweep.items() if key != "name"}
+    columns = Column("name", "name"), Column("version", "version")
+    versions = tuple(report.manifest["versions"].items())
+    blocks: list[Block] = [
+        sweep_tables.planner_settings_table(report.sweep["planners"], report.reference),
+        Table("versions", "Versions", "", columns, versions),
+        Listing("Objects and all settings", json.dumps(settings, indent=2, ensure_ascii=False)),
+    ]
+    return Section("configuration", "What was run", blocks)
+
+
+def _size_of(sweep: Mapping[str, Any]) -> str:
+    """Numbers of objects, planners, protocols, seeds and variants, and the whole sets of objects in
+    it.
+    """
+    parts = [(len(sweep[key]), key) for key in ("objects", "planners", "protocols", "seeds")]
+    product = " × ".join(f"{number} {word if number != 1 else word[:-1]}" for number, word in parts)
+    if sweep.get("vary"):
+        product += f" × {len(variants(sweep['vary'], sweep['settings']))} variants"
+    sets = sets_within(sweep["objects"])
+    if not sets:
+        return product
+    return f"{product}, among them the whole {'sets' if len(sets) > 1 else 'set'} {', '.join(sets)}"
 
 
 def _protocol_section(

@@ -13,15 +13,16 @@ from typing import Any
 import pandas as pd
 
 from nbv_bench import statistics
-from nbv_bench.experiments.summary.sensitivity import sensitivities
-from nbv_bench.experiments.summary.sweep_report import (
-    SweepReport,
+from nbv_bench.experiments.compared_cases import (
     average,
     by_planner,
     distinct,
     figures,
     not_reached,
 )
+from nbv_bench.experiments.summary.claims import theory_runs
+from nbv_bench.experiments.summary.sensitivity import sensitivities
+from nbv_bench.experiments.summary.sweep_report import SweepReport
 from nbv_bench.experiments.summary.sweep_tables import (
     PLANNER,
     PROTOCOL,
@@ -29,7 +30,6 @@ from nbv_bench.experiments.summary.sweep_tables import (
     T95,
     VIEWS_95,
     mean_of,
-    theory_runs,
     timing_table,
 )
 from nbv_bench.experiments.summary.thesis_tables import PRINTED_REGRET, published_means

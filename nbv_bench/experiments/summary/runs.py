@@ -11,8 +11,9 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from nbv_bench.experiments.folder import MANIFEST_FILE, read_episodes
-from nbv_bench.experiments.summary.sweep_report import difference, figures
+from nbv_bench.experiments.compared_cases import difference, figures
+from nbv_bench.experiments.folder import MANIFEST_FILE
+from nbv_bench.experiments.results import read_episodes
 from nbv_bench.experiments.summary.sweep_tables import EPISODES, PAIRS, UNPAIRED
 from nbv_bench.experiments.sweep import setting_words
 from nbv_bench.statistics import coverage_band, mean_interval

@@ -13,7 +13,8 @@ from functools import cached_property
 import pandas as pd
 from scipy.stats import spearmanr
 
-from nbv_bench.experiments.summary.sweep_report import SweepReport, difference, distinct, figures
+from nbv_bench.experiments.compared_cases import difference, distinct, figures
+from nbv_bench.experiments.summary.sweep_report import SweepReport
 from nbv_bench.experiments.summary.sweep_tables import NOT_REACHED, PROTOCOL, T95, VIEWS_95
 from nbv_bench.experiments.sweep import setting_words, variant_label
 from nbv_bench.statistics import FEWEST, mean_interval
@@ -123,6 +124,24 @@ def sensitivities(report: SweepReport) -> Iterator[Sensitivity]:
             yield Sensitivity(protocol, " with ".join(variation), planners, found)
 
 
+def _rows(one: Sensitivity, reference: str, planners: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
+    """A row per value: T95 of the reference, then of each planner relative to it."""
+    for number, value in enumerate(one.values):
+        views = figures(one.at(reference, value), VIEWS_95.name)
+        lacking = {planner: one.missing(planner)[number] for planner in one.planners}
+        said = ", ".join(f"{planner} {missing}" for planner, missing in lacking.items() if missing)
+        means = (one.means[planner][number] for planner in planners)
+        yield one.protocol, one.title, value, mean_interval(views).mean, *means, said or "none"
+
+
+def _findings(one: Sensitivity) -> Iterator[tuple[Cell, ...]]:
+    """A row per planner, one for their order and one for the pairs."""
+    for planner in one.planners:
+        yield one.protocol, one.title, planner, one.trend(planner)
+    yield one.protocol, one.title, "order", one.order()
+    yield one.protocol, one.title, "pairs", one.reversals()
+
+
 def sensitivity_tables(report: SweepReport) -> list[Table]:
     """T95 by value and planner, and the findings in words; none without variations."""
     found = list(sensitivities(report))
@@ -140,25 +159,8 @@ def sensitivity_tables(report: SweepReport) -> list[Table]:
         ),
         replace(NOT_REACHED, title="N/A"),
     )
-    rows = list[tuple[Cell, ...]]()
-    findings = list[tuple[Cell, ...]]()
-    for one in found:
-        for number, value in enumerate(one.values):
-            views = figures(one.at(report.reference, value), VIEWS_95.name)
-            lacking = {planner: one.missing(planner)[number] for planner in one.planners}
-            said = ", ".join(
-                f"{planner} {missing}" for planner, missing in lacking.items() if missing
-            )
-            means = (one.means[planner][number] for planner in planners)
-            rows.append(
-                (one.protocol, one.title, value, mean_interval(views).mean, *means, said or "none")
-            )
-        said_of = {
-            **{p: one.trend(p) for p in one.planners},
-            "order": one.order(),
-            "pairs": one.reversals(),
-        }
-        findings += [(one.protocol, one.title, *pair) for pair in said_of.items()]
+    rows = [row for one in found for row in _rows(one, report.reference, planners)]
+    findings = [finding for one in found for finding in _findings(one)]
     note = (
         "T95* is that of the omniscient greedy planner in the same scene. Intervals: 95 %,"
         " Student's, over the seeds, for these objects. N/A: episodes without a ratio, which are"

@@ -9,7 +9,7 @@ from importlib import resources
 
 import pandas as pd
 
-from nbv_bench.experiments.summary.sweep_report import (
+from nbv_bench.experiments.compared_cases import (
     TRIAL,
     Groups,
     average,

@@ -11,15 +11,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from nbv_bench.experiments.summary.sweep_report import (
-    UNIFORM,
+from nbv_bench.experiments.compared_cases import (
     Episode,
-    SweepReport,
     by_planner,
     distinct,
     figures,
     in_hindsight,
 )
+from nbv_bench.experiments.summary.sweep_report import UNIFORM, SweepReport
 from nbv_bench.experiments.summary.sweep_tables import (
     NUMBER,
     PLANNER,

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from nbv_bench import statistics
-from nbv_bench.experiments.summary.sweep_report import TRIAL, Episode, SweepReport
+from nbv_bench.experiments.compared_cases import TRIAL, Episode
+from nbv_bench.experiments.summary.sweep_report import SweepReport
 from nbv_bench.experiments.summary.sweep_tables import REGRET
 from nbv_bench.figures import sweep_figures as draw
 from nbv_bench.figures.view_maps import ViewMap, draw_landscapes, draw_view_maps

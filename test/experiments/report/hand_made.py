@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from nbv_bench.experiments.folder import SweepResults
-from nbv_bench.experiments.summary.sweep_report import compare_cases
+from nbv_bench.experiments.compared_cases import compare_cases
+from nbv_bench.experiments.results import SweepResults
 
 REFERENCE = "greedy_oracle"
 

@@ -10,9 +10,9 @@ import math
 import numpy as np
 from hand_made import compared, episode, results, rows, sweep_of
 
+from nbv_bench.experiments.summary.claims import certificate_table
 from nbv_bench.experiments.summary.contents import report_tables
 from nbv_bench.experiments.summary.sweep_report import sweep_report
-from nbv_bench.experiments.summary.sweep_tables import certificate_table
 
 COMPLETE, POINTS = "greedy_oracle, completeness", "greedy_oracle"
 

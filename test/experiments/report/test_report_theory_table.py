@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from nbv_bench.experiments.cases import THEORY_MEASURES
-from nbv_bench.experiments.summary.sweep_tables import theory_table
+from nbv_bench.experiments.summary.claims import theory_table
 from nbv_bench.experiments.sweep_file import load_sweep
 
 

@@ -11,13 +11,9 @@ import pytest
 from hand_made import results
 
 from nbv_bench.experiments.cases import run_episode_case
+from nbv_bench.experiments.compared_cases import HINDSIGHT, figures, in_hindsight
 from nbv_bench.experiments.summary.pictures import time_picture
-from nbv_bench.experiments.summary.sweep_report import (
-    HINDSIGHT,
-    figures,
-    in_hindsight,
-    sweep_report,
-)
+from nbv_bench.experiments.summary.sweep_report import sweep_report
 from nbv_bench.experiments.summary.sweep_tables import planner_table
 from nbv_bench.experiments.summary.time_tables import races, seconds_by, time_table, timed
 from nbv_bench.statistics import object_means
