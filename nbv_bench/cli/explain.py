@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nbv_bench.experiments.results import checked_episode
 from nbv_planner.cli.options import whole_number
 from nbv_planner.cli.output import drawn
 from nbv_planner.episode.parameters import recorded_config
-from nbv_planner.episode.records import checked_episode
 from nbv_planner.errors import ResultsError, SettingError, reason, shown
 from nbv_planner.files.results_folder import RECORD_FILE, read_json
 from nbv_planner.gp.posterior import saved_array

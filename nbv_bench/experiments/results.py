@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ from nbv_bench.experiments.sweep import (
     case_slug,
     dealt,
 )
-from nbv_planner.episode.records import checked_episode
-from nbv_planner.errors import ResultsError, reason, shown
+from nbv_planner.episode.records import Metric, ViewColumn, ViewRecord
+from nbv_planner.errors import ResultsError, cut, reason, shown
 from nbv_planner.files.results_folder import read_json
 
 
@@ -127,3 +127,70 @@ def _records(
                 f"cannot read {path}: its case is {shown(content.get('case'))}, must be {case}"
             )
         yield name, content
+
+
+_MOST = 2**53  # larger than any number in a record, and still exact
+
+
+_REAL: tuple[type, ...] = (int, float, type(None))
+
+
+_NUMBERS = {one.name: (int,) if one.type == "int" else _REAL for one in fields(ViewRecord)}
+
+
+_OF_VIEWS = (ViewColumn.angle, ViewColumn.new_points, ViewColumn.coverage, ViewColumn.greedy_gain)
+
+
+_OF_METRICS = (Metric.T, Metric.T95, Metric.rec, Metric.mean_individual_regret)
+
+
+def checked_episode(
+    content: dict[str, Any],
+    path: Path,
+    views: Collection[ViewColumn] = _OF_VIEWS,
+    metrics: Collection[Metric] = _OF_METRICS,
+) -> dict[str, Any]:
+    """The plain values of an :class:`EpisodeRecord`, read from the file `path`, whose types must be
+    those of one.
+
+    Each view must have the numbers `views`, and the episode the `metrics`, of which T95 may be
+    None.
+
+    Raises:
+        ResultsError: names what is none, and where.
+    """
+    try:
+        found = _of_type(content, "metrics", dict)
+        for name, value in found.items():
+            _check_number(f"metrics: {cut(name)}", value)
+        for one in metrics:
+            if one.name not in found or (one in (Metric.T, Metric.rec) and one.of(found) is None):
+                raise ValueError(f"metrics have no {one.name}")
+        for number, view in enumerate(_of_type(content, "views", list), start=1):
+            if not isinstance(view, dict) or any(one.of(view) is None for one in views):
+                raise ValueError(
+                    f"view {number} is {shown(view)}, must have"
+                    f" {', '.join(one.name for one in views)}"
+                )
+            for name in view.keys() & _NUMBERS.keys():
+                _check_number(f"view {number}: {name}", view[name], _NUMBERS[name])
+        _of_type(_of_type(content, "config", dict), "object", str)
+        for name in ("reason", "detail") if "termination" in content else ():
+            _of_type(_of_type(content, "termination", dict), name, str)
+    except ValueError as error:
+        raise ResultsError(
+            f"cannot read {path}: it is not an episode of nbv_planner ({error})"
+        ) from error
+    return content
+
+
+def _of_type(content: dict[str, Any], name: str, kind: type) -> Any:
+    if not isinstance(content.get(name), kind):
+        raise ValueError(f"{name} is {shown(content.get(name))}, must be a {kind.__name__}")
+    return content[name]
+
+
+def _check_number(where: str, value: object, kinds: Collection[type] = _REAL) -> None:
+    """Refuse what is no number; None stands for one that is not finite."""
+    if type(value) not in kinds or (isinstance(value, (int, float)) and not abs(value) < _MOST):
+        raise ValueError(f"{where} is {shown(value)}, must be a number")

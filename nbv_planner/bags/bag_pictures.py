@@ -9,7 +9,8 @@ import numpy as np
 
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.report.figures.animation import save_animation
-from nbv_planner.report.figures.episode_figure import EpisodeContent, draw_figure, episode_frames
+from nbv_planner.report.figures.episode_content import EpisodeContent, episode_frames
+from nbv_planner.report.figures.episode_figure import draw_figure
 from nbv_planner.report.figures.recorded_figure import (
     draw_accuracy,
     draw_calibration,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nbv_planner.bags.analysis import Analysis, analysis_tables
+from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.cli.options import (
     add_bag,
     add_bag_options,

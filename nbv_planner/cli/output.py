@@ -170,7 +170,8 @@ def _write_pictures(
     folder: Path, config: EpisodeConfig, judge: EpisodeJudge, record: EpisodeRecord
 ) -> None:
     from nbv_planner.report.figures.animation import save_animation
-    from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
+    from nbv_planner.report.figures.episode_content import episode_frames
+    from nbv_planner.report.figures.episode_figure import draw_figure
     from nbv_planner.report.figures.style import png_bytes
 
     shape = parse_object(config.object, config.scene)

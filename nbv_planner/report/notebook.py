@@ -65,7 +65,8 @@ class Episode(Simulation):
             DependencyError: matplotlib is not installed.
         """
         with analysis_needed("plot() draws with matplotlib"):
-            from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
+            from nbv_planner.report.figures.episode_content import episode_frames
+            from nbv_planner.report.figures.episode_figure import draw_figure
             from nbv_planner.report.figures.style import own_style
         judge = self.judge
         ground = judge.space.ground

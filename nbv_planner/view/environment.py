@@ -10,16 +10,13 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.judge import EpisodeJudge, PointErrors, StarTruth
+from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import GROUPS, EpisodeConfig, configure
 from nbv_planner.episode.records import FULL_ENOUGH, Step
-from nbv_planner.episode.wiring import deciders, planner_core, scan_mapping, view_space
 from nbv_planner.errors import (
     DependencyError,
     SettingError,
@@ -27,26 +24,15 @@ from nbv_planner.errors import (
     analysis_needed,
     remedy,
 )
-from nbv_planner.geometry import BoolArray, FloatArray
-from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.mapping.searching_mapping import ViewMapping
-from nbv_planner.planning.motion import leg_time
-from nbv_planner.planning.planners import Decision, Planner
-from nbv_planner.planning.termination import TerminationMonitor
+from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.view_space import ViewSpace
-from nbv_planner.session import events
-from nbv_planner.session.loop import views
-from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
-from nbv_planner.session.state import Goal
 from nbv_planner.settings import refuse_unknown
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.surface.seam import Hits
 from nbv_planner.thesis import OBJECTIVES
-from nbv_planner.world.objects import OBJECT_SETS, parse_object, surface_points
-from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.view.agent import AgentEpisode, EpisodeSetup, KnownObject
+from nbv_planner.world.objects import OBJECT_SETS
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import check_proportions
-from nbv_planner.world.simulated_camera import SimulatedCamera
-from nbv_planner.world.visibility import observe
 
 try:
     import gymnasium
@@ -64,159 +50,7 @@ DEFAULTS = {"robust": False, "checks": False, "accuracy": False, "grid_size": 36
 """Settings of the environment that differ from those of the package: the mapper in closed form, and
 nothing beside.
 """
-# Objects whose scans are kept, the 100 of a set and some more: 5 MB each once seen from 100 views.
-_KEPT = 128
 Observation = dict[str, Any]
-
-
-@dataclass(frozen=True, eq=False)
-class _Target:
-    """An object, and what does not change from one episode to the next."""
-
-    camera: SimulatedCamera
-    judge: EpisodeJudge  #: has seen nothing.
-    visible: BoolArray  #: which candidate sees which surface point, shape (V, P).
-
-    @staticmethod
-    @lru_cache(maxsize=_KEPT)
-    def of(config: EpisodeConfig) -> _Target:
-        """Prepare the object of a configuration; environments of one process share it."""
-        scene, planner = config.scene, config.planner
-        shape = parse_object(config.object, scene)
-        points, space = (
-            surface_points(shape, scene.pixel_size),
-            view_space(config.views, scene, config.ground),
-        )
-        start = config.motion.start(scene.view_distance)
-        judge = EpisodeJudge(
-            StarTruth(points, scene, shape), space, start, planner.completeness_tau, planner
-        )
-        camera = SimulatedCamera(shape, scene, config.sensor, config.world)
-        return _Target(camera, judge, observe(points.angle, points.radius, space.candidates, scene))
-
-
-@dataclass(frozen=True, eq=False)
-class _Setup:
-    """What episodes have in common besides the object."""
-
-    config: EpisodeConfig
-    planner: Planner  #: knows the candidate views; the agent chooses in its place.
-    monitor: TerminationMonitor  #: is never asked: the environment ends the episode.
-    blank: ViewMapping  #: has no scan.
-    allowed: BoolArray  #: which candidates may be taken at all, shape (V,).
-    apart: BoolArray  #: which candidates may be taken after which, shape (V, V).
-
-    @classmethod
-    def of(cls, config: EpisodeConfig) -> _Setup:
-        """Build it by the configuration."""
-        views = view_space(config.views, config.scene, config.ground)
-        plain = dataclasses.replace(config.planner, planner="greedy", objective="U")
-        ends = dataclasses.replace(config.termination, certify=False)
-        planner, monitor = deciders(
-            dataclasses.replace(config, planner=plain, termination=ends), views
-        )
-        candidates, around = views.candidates, config.planner.revisit_radius
-        apart = np.array(
-            [views.apart(candidates, [candidates[i]], around) for i in range(len(candidates))]
-        )
-        return cls(config, planner, monitor, scan_mapping(config), views.excluded(0.0) == 0, apart)
-
-
-class _Agent:
-    """Takes the place of the planner in the loop, and is the world around it: camera and mapper."""
-
-    def __init__(self, setup: _Setup, camera: SimulatedCamera, start: CameraPose | None) -> None:
-        """Begin an episode."""
-        self._setup, self._camera, self._mapping = setup, camera, setup.blank.copy()
-        self._action, self._now = 0, 0
-        self.belief: SurfaceBelief = self._mapping.belief()  #: the newest one.
-        #: views, the belief after each, and its hits.
-        self.taken = list[tuple[CameraPose, SurfaceBelief, Hits]]()
-        self._core = planner_core(setup.planner, setup.monitor)
-        self._core.inputs.pose = start
-        events.take_surface(self._core, self.belief, 0)
-
-    def take(self, action: int) -> CameraPose:
-        """Have the loop take the view of an action."""
-        self._action = action
-        pose = next(views(self._core, self, self._choose)).pose
-        self._core.facts.clear()  # nobody keeps a journal
-        return pose
-
-    def now(self) -> int:
-        """A clock that goes on with each call."""
-        self._now += 2
-        return self._now
-
-    def scan(self, goal: Goal) -> list[MatchedScan]:
-        """Look at the goal."""
-        number = len(self.taken) + 1
-        return [
-            MatchedScan(number, self._camera.scan(goal.pose, number, scan), goal.pose, view=number)
-            for scan in range(self._setup.config.matching.scans_per_view)
-        ]
-
-    def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
-        """Map the scans of a view."""
-        hits = self._mapping.add(scans, len(self.taken)).hits
-        self.belief = self._mapping.belief()
-        self.taken.append((scans[0].pose, self.belief, hits))
-        return self.belief
-
-    def _choose(self, question: Question | EndQuestion) -> Answer | Verdict:
-        """The view of the action; the episode does not end by itself."""
-        if isinstance(question, EndQuestion):
-            return Verdict(math.nan, False, None, None, None)
-        candidates = question.planner.views.candidates
-        nothing = np.zeros(len(candidates))
-        return Answer(
-            Decision(
-                candidates[self._action],
-                0.0,
-                0.0,
-                math.nan,
-                math.nan,
-                candidates,
-                nothing,
-                nothing,
-                nothing.astype(np.uint8),
-                "agent",
-            ),
-            0.0,
-        )
-
-
-class _Episode:
-    """What an agent is told and rewarded for."""
-
-    def __init__(self, setup: _Setup, target: _Target, object: str, noise: int) -> None:
-        """Begin with an object, and the noise of a seed."""
-        self.setup, self.target, self.object, self.noise = setup, target, object, noise
-        self.at = target.judge.start  #: where the camera is.
-        self.agent = _Agent(setup, target.camera.with_seed(noise), self.at)
-        self.mask, self.seen = setup.allowed.copy(), np.zeros(target.visible.shape[1], dtype=bool)
-        self.steps, self.seconds, self.new = 0, 0.0, 0
-
-    def step(self, action: int) -> None:
-        """Drive to a candidate and look, or lose time at one that is barred."""
-        self.steps, self.new = self.steps + 1, 0
-        if not self.mask[action]:
-            self.seconds += self.setup.config.planner.dwell_time
-            return
-        before, self.at = self.at, self.agent.take(action)
-        seen = self.seen | self.target.visible[action]
-        self.new, self.seen = int(seen.sum() - self.seen.sum()), seen
-        pace = self.setup.config.planner
-        self.seconds += float(
-            leg_time(self.setup.planner.views, before, Poses.of([self.at]), pace)[0]
-        )
-        self.mask &= self.setup.apart[action]
-
-    def completeness(self) -> float:
-        """Part of the outline that has been measured."""
-        judge = self.target.judge
-        measured = judge.truth.measured(self.agent.belief.as_transmitted(), judge.tau)
-        return PointErrors.of(measured, judge.outline, judge.tau).completeness
 
 
 class CircleEnv(gymnasium.Env[Observation, np.int64]):
@@ -270,8 +104,8 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             raise SettingError("object: an empty list; must be one object or more")
         self.config = _config({**DEFAULTS, **(settings or {})})
         self.reward, self.target, self.render_mode = reward, target, render_mode
-        self._utility_of, self._setup = utility, _Setup.of(self.config)
-        self._episode: _Episode | None = None
+        self._utility_of, self._setup = utility, EpisodeSetup.of(self.config)
+        self._episode: AgentEpisode | None = None
         self._reached = 0.0
         # What lies behind the centre or beyond the view circle tells nothing: the object is inside
         # of that.
@@ -313,8 +147,8 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             given.get("object", self.objects[drawn]),
             int(given.get("noise_seed", noise)),
         )
-        target = _Target.of(dataclasses.replace(self.config, object=object))
-        self._episode = episode = _Episode(self._setup, target, object, noise)
+        target = KnownObject.of(dataclasses.replace(self.config, object=object))
+        self._episode = episode = AgentEpisode(self._setup, target, object, noise)
         self._reached = self._part(episode)
         contour = target.judge.truth.shape.radius(episode.agent.belief.angle)
         return self._observation(episode), {**self._info(episode), "contour": contour}
@@ -339,7 +173,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         reward = spent - episode.seconds if self.reward == "time" else self._reached - before
         return self._observation(episode), reward, terminated, truncated, self._info(episode)
 
-    def _begun(self, what: str) -> _Episode:
+    def _begun(self, what: str) -> AgentEpisode:
         if self._episode is None:
             raise gymnasium.error.ResetNeeded(f"{what}: there is no episode yet; reset first")
         return self._episode
@@ -395,7 +229,8 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             return line if self.render_mode else None
         with analysis_needed("rgb_array draws with it"):
             from nbv_planner.report.figures.animation import pixels
-            from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
+            from nbv_planner.report.figures.episode_content import episode_frames
+            from nbv_planner.report.figures.episode_figure import draw_figure
             from nbv_planner.report.figures.style import own_style
         judge, truth = self.judged(), episode.target.judge.truth
         with own_style():
@@ -405,7 +240,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
                 )
             )
 
-    def _part(self, episode: _Episode) -> float:
+    def _part(self, episode: AgentEpisode) -> float:
         """Part of the object that has been seen, or of its outline that has been measured."""
         return (
             episode.completeness() if self.reward == "completeness" else float(episode.seen.mean())
@@ -415,7 +250,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         objective = OBJECTIVES[self._utility_of or "U"]
         return objective.values(belief, self.config.scene, self.views.candidates.polar[:, 0])
 
-    def _observation(self, episode: _Episode) -> Observation:
+    def _observation(self, episode: AgentEpisode) -> Observation:
         belief, angle = episode.agent.belief, episode.at.polar[0] if episode.at else 0.0
         known = {
             **{
@@ -430,7 +265,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             known["utility"] = self._utility(self.belief)
         return {name: np.array(values, dtype=np.float32) for name, values in known.items()}
 
-    def _info(self, episode: _Episode) -> dict[str, Any]:
+    def _info(self, episode: AgentEpisode) -> dict[str, Any]:
         """The mask of the actions; all else is the truth, for evaluation only."""
         measured = {"completeness": self._reached} if self.reward == "completeness" else {}
         return {

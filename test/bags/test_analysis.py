@@ -17,7 +17,8 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[
 from recorded import CONFIG, finished, messages, write
 from simulated_bags import Pace, Timeline, status_bytes, text_bytes
 
-from nbv_planner.bags.analysis import analyse, analysis_tables
+from nbv_planner.bags.analysis import analyse
+from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.episode.parameters import NODE_SETTINGS
 from nbv_planner.episode.run_info import RunParameters

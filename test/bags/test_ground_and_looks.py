@@ -12,7 +12,8 @@ import pytest
 import recorded
 from simulated_bags import text_bytes
 
-from nbv_planner.bags.analysis import analyse, analysis_tables
+from nbv_planner.bags.analysis import analyse
+from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.bags.bag_pictures import draw_pictures
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.replay import replay

@@ -24,7 +24,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from recorded import messages, write
 
-from nbv_planner.bags.analysis import analyse, analysis_tables
+from nbv_planner.bags.analysis import analyse
+from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.storage import Topic
 from nbv_planner.episode.messages import status_values

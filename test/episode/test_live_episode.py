@@ -44,7 +44,7 @@ from nbv_planner.view.live import (
     taken_views,
     true_coverage,
 )
-from nbv_planner.view.server import section
+from nbv_planner.view.sections import section
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 

@@ -14,8 +14,7 @@ import pytest
 from programs import main
 
 from nbv_bench.experiments.folder import FAILURES_FOLDER, MANIFEST_FILE, folder_lock
-from nbv_bench.experiments.results import read_episodes
-from nbv_planner.episode.records import checked_episode
+from nbv_bench.experiments.results import checked_episode, read_episodes
 from nbv_planner.errors import ResultsError
 from nbv_planner.files.results_folder import RECORD_FILE, read_json
 

@@ -22,7 +22,8 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.report.colors import LAST, rgb
 from nbv_planner.report.figures.animation import pixels, save_animation
-from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames, true_contour
+from nbv_planner.report.figures.episode_content import episode_frames, true_contour
+from nbv_planner.report.figures.episode_figure import draw_figure
 from nbv_planner.report.figures.style import (
     apply_palette,
     common_palette,

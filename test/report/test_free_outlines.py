@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from nbv_planner.episode.records import Step
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings, path_around
-from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
+from nbv_planner.report.figures.episode_content import episode_frames
+from nbv_planner.report.figures.episode_figure import draw_figure
 from nbv_planner.report.outlines import are_free, barred_ground, by_angle, field_of, way_outline
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.grid_ground import ground_of

@@ -21,7 +21,8 @@ from nbv_planner.report.outlines import barred_ground, ground_shades
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.view.live import LiveEpisode
-from nbv_planner.view.server import section, serving
+from nbv_planner.view.sections import section
+from nbv_planner.view.server import serving
 from nbv_planner.world.ground.occupancy_map import load_map
 
 LEVELS = (TARGET, HIT, LAST, CAMERA)  # by Level

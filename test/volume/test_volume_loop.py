@@ -24,7 +24,8 @@ from nbv_planner.planning.termination import (
     TerminationSettings,
 )
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
-from nbv_planner.report.figures.episode_figure import draw_figure, episode_frames
+from nbv_planner.report.figures.episode_content import episode_frames
+from nbv_planner.report.figures.episode_figure import draw_figure
 from nbv_planner.session import events, facts
 from nbv_planner.session.loop import views
 from nbv_planner.session.mapper_core import MapperCore, MapperSetup

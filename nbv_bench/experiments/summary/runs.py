@@ -13,12 +13,12 @@ import pandas as pd
 
 from nbv_bench.experiments.compared_cases import difference, figures
 from nbv_bench.experiments.folder import MANIFEST_FILE
-from nbv_bench.experiments.results import read_episodes
+from nbv_bench.experiments.results import checked_episode, read_episodes
 from nbv_bench.experiments.summary.sweep_tables import EPISODES, PAIRS, UNPAIRED
 from nbv_bench.experiments.sweep import setting_words
 from nbv_bench.statistics import coverage_band, mean_interval
 from nbv_planner.bags.analysis import Analysis
-from nbv_planner.episode.records import Metric, ViewColumn, checked_episode
+from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.errors import ResultsError, SettingError
 from nbv_planner.files.results_folder import RECORD_FILE, read_json
 from nbv_planner.report.tables import Cell, Column, Table

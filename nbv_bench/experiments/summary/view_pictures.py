@@ -24,7 +24,7 @@ from nbv_planner.episode.wiring import objective_named
 from nbv_planner.errors import NbvPlannerError, ResultsError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import OMNISCIENT, TRUTH_OBJECTIVES, Situation
-from nbv_planner.report.figures.episode_figure import true_contour
+from nbv_planner.report.figures.episode_content import true_contour
 from nbv_planner.report.figures.recorded_figure import draw_calibration
 from nbv_planner.report.figures.style import file_name, picture, planner_styles
 from nbv_planner.report.page import Picture

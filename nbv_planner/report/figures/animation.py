@@ -12,7 +12,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from nbv_planner.report.figures.episode_figure import EpisodeContent, draw_figure
+from nbv_planner.report.figures.episode_content import EpisodeContent
+from nbv_planner.report.figures.episode_figure import draw_figure
 from nbv_planner.report.figures.style import apply_palette, common_palette
 
 _GIF_DPI = 100

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,101 +15,19 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Patch, PathPatch
 from matplotlib.path import Path
-from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D
 
-from nbv_planner.episode.records import FULL_ENOUGH, Step, ViewRecord
-from nbv_planner.geometry import TWO_PI, FloatArray, cartesian_to_polar, polar_to_cartesian
+from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
 from nbv_planner.report import colors, outlines
 from nbv_planner.report.figures import style
+from nbv_planner.report.figures.episode_content import EpisodeContent, true_contour
+from nbv_planner.report.figures.panels_over_views import draw_coverage, draw_objective
 from nbv_planner.report.figures.style import label_views
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.surface.checks import Check, failed
-from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
-from nbv_planner.world.objects import PolarObject
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
-
-
-@dataclass(frozen=True, eq=False)
-class EpisodeContent:
-    """What the figure of an episode shows after some of its views; axis limits come from all of
-    it.
-    """
-
-    title: str  #: title above the picture.
-    scene: Scene  #: bounds, view circle and cone.
-    steps: Sequence[Step]  #: all steps.
-    shown: Sequence[Step]  #: those to draw.
-    belief: Any  #: belief after the last of them, None before the first.
-    earlier_hits: Hits  #: those of all views drawn but the last.
-    last_hits: Hits  #: those of the last view drawn.
-    shape: PolarObject | None  #: the true object, None if it is not known.
-    #: where the robot may drive, drawn if anything besides the object bars it.
-    ground: Ground | None
-    progress: str  #: progress of the episode, in words.
-    #: fraction of the true surface points seen after each view drawn; None if it is not known.
-    true_coverage: Sequence[float] | None = None
-    #: fraction of the true outline near the measured surface after each view drawn; empty if it is
-    #: not known.
-    completeness: Sequence[float] = ()
-
-    @property
-    def free(self) -> bool:
-        """Whether the candidates are on no circle."""
-        return any(outlines.are_free(step.candidates) for step in self.steps)
-
-    @property
-    def doubts(self) -> Sequence[Check]:
-        """Checks that have failed in the belief."""
-        return failed(self.belief.checks) if self.belief is not None else ()
-
-
-def episode_frames(
-    steps: Sequence[Step],
-    views: Sequence[ViewRecord],
-    shape: PolarObject | None,
-    scene: Scene,
-    title: str,
-    ground: Ground | None = None,
-) -> list[EpisodeContent]:
-    """What to draw of an episode after each of its views, the whole of it last; without any view a
-    single content.
-
-    The `views` are the same as the `steps`, judged against the true object; empty if there is none.
-    """
-    frames = []
-    for number in range(1, len(steps) + 1) if steps else range(1):
-        shown, judged = steps[:number], views[:number]
-        completeness = [view.completeness for view in judged]
-        frames.append(
-            EpisodeContent(
-                title,
-                scene,
-                steps,
-                shown,
-                shown[-1].belief if shown else None,
-                Hits.together([step.hits for step in shown[:-1]]),
-                Hits.together([step.hits for step in shown[-1:]]),
-                shape,
-                ground,
-                progress=f"view {number} of {len(steps)}" if steps else "no data yet",
-                true_coverage=[view.coverage for view in judged] if views or not steps else None,
-                completeness=completeness if np.isfinite(completeness).all() else (),
-            )
-        )
-    return frames
-
-
-def true_contour(shape: PolarObject, steps: int = 720) -> tuple[FloatArray, FloatArray]:
-    """Angles from 0 to 2π, in so many `steps`, and radii of the true contour, its corners
-    included.
-    """
-    angle = np.unique(np.concatenate([np.linspace(0.0, TWO_PI, steps + 1), shape.corners()]))
-    return angle, shape.radius(angle)
-
 
 _LIMIT = 1.15
 # Cones overlap at the object: their total opacity is limited.
@@ -340,152 +257,6 @@ def _mark_views(axes: Axes, content: EpisodeContent) -> None:
             clip_on=False,
             zorder=6,
             label=label,
-        )
-
-
-# Values further below the largest one are clipped: an objective may be 0, which a log axis cannot
-# show.
-_LEAST_RATIO = 1e-4
-_FAINT_ALPHA, _FAINT_ALPHA_SUM = 0.45, 6.0
-
-
-def draw_objective(axes: Axes, content: EpisodeContent) -> None:
-    """Draw the objective of the last decision, those of earlier ones faintly, and the views chosen.
-
-    The axis is logarithmic, since the objective falls by orders of magnitude during an episode; but
-    for one with values below 0.
-    """
-    best = "; the best of all distances and headings" if content.free else ""
-    style.style_axes(axes, f"view angle θ (rad){best}", "objective (its own unit)")
-    style.style_angle_axis(axes)
-    limits = _value_limits(content.steps)
-    if limits is None or not content.shown:
-        axes.set_yticks([])
-        style.note(axes, "the objective is 0 everywhere" if content.shown else "no decision yet")
-        return
-    if limits[0] > 0.0:
-        axes.set_yscale("log")
-        style.set_log_ticks(
-            axes.yaxis, (1.0, 2.0, 5.0) if limits[1] / limits[0] < 300.0 else (1.0,)
-        )
-    axes.set_ylim(*limits)
-    *earlier, last = content.shown
-    alpha = min(_FAINT_ALPHA, _FAINT_ALPHA_SUM / len(content.steps))
-    for step in earlier:
-        axes.plot(*_curve(step, limits[0]), color=style.FAINT, alpha=alpha, linewidth=0.8, zorder=2)
-    axes.plot(
-        *_curve(last, limits[0]), color=style.LAST, linewidth=1.4, zorder=4, label="last decision"
-    )
-    _mark_choices(axes, content.shown, limits[0])
-    said = "last decision and its view; grey: earlier ones"
-    axes.set_title(said, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
-
-
-def _mark_choices(axes: Axes, steps: Sequence[Step], least: float) -> None:
-    """Mark the chosen views at their value of the objective."""
-    angle = outlines.angles_of(steps)
-    value = np.maximum([step.objective_value for step in steps], least)
-    dots: style.Style = {"linestyle": "none", "marker": "o", "clip_on": False}
-    axes.plot(
-        angle[:-1],
-        value[:-1],
-        color=style.CAMERA,
-        markersize=3.5,
-        markeredgewidth=0,
-        zorder=5,
-        **dots,
-        label="earlier views",
-    )
-    axes.plot(
-        angle[-1:],
-        value[-1:],
-        color=style.LAST,
-        markersize=6.5,
-        markeredgecolor="white",
-        markeredgewidth=0.8,
-        zorder=6,
-        **dots,
-        label="last view",
-    )
-
-
-def _curve(step: Step, least: float) -> tuple[FloatArray, FloatArray]:
-    """Candidates in rising angle, around the circle, and the objective there, not below `least`."""
-    angle, value, _ = outlines.by_angle(
-        step.candidates, step.utilities, np.ones(len(step.utilities), dtype=bool)
-    )
-    order = np.argsort(angle)
-    angle, value = angle[order], np.maximum(value[order], least)
-    return np.append(angle, angle[:1] + TWO_PI), np.append(value, value[:1])
-
-
-def _value_limits(steps: Sequence[Step]) -> tuple[float, float] | None:
-    """Limits that hold every decision: of positive values a decade at least; None if all are 0."""
-    values = np.concatenate(
-        [[0.0], *(np.append(_curve(step, -np.inf)[1], step.objective_value) for step in steps)]
-    )
-    values = values[np.isfinite(values)]
-    low, high = float(values.min()), float(values.max())
-    if low < -_LEAST_RATIO * high:
-        return low - 0.05 * (high - low), high + 0.05 * (high - low)
-    if high <= 0.0:
-        return None
-    low = max(float(values[values > 0.0].min()), _LEAST_RATIO * high)
-    return min(low / 1.5, high / 12.0), high * 1.3
-
-
-def draw_coverage(axes: Axes, content: EpisodeContent) -> None:
-    """Draw the coverage as steps, and the line at which an object counts as reconstructed."""
-    known = content.true_coverage
-    style.style_axes(axes, "number of views", "true coverage (%)")
-    axes.set(
-        xlim=(0.0, max(1.0, 1.02 * len(content.steps))),
-        ylim=(0.0, 104.0),
-        yticks=(0, 25, 50, 75, 100),
-    )
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=10))
-    if known is None:
-        style.note(axes, "no true object to compare with")
-        return
-    axes.axhline(
-        100.0 * FULL_ENOUGH,
-        color=style.TARGET,
-        linewidth=1.0,
-        linestyle="--",
-        zorder=2,
-        label="target",
-    )
-    axes.annotate(
-        f"{FULL_ENOUGH:.0%}",
-        (0.0, 100.0 * FULL_ENOUGH),
-        xytext=(4, -2),
-        textcoords="offset points",
-        va="top",
-        fontsize=style.TICK_SIZE,
-        color=style.TARGET,
-    )
-    _draw_steps(axes, [(0, 0.0), *enumerate(known, start=1)], "coverage", color=style.TRUTH)
-    if content.completeness:
-        outline = [(0, 0.0), *enumerate(content.completeness, start=1)]
-        _draw_steps(axes, outline, "completeness", color=style.TRUTH, linestyle=":")
-        names = "solid: surface points seen, dotted: outline measured (completeness)"
-        axes.set_title(names, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
-
-
-def _draw_steps(axes: Axes, points: Sequence[tuple[int, float]], label: str, **line: Any) -> None:
-    """Draw numbers of views and coverage (a fraction) as steps, with a dot at the newest."""
-    number, fraction = zip(*points, strict=True)
-    percent = [100.0 * value for value in fraction]
-    axes.step(number, percent, where="post", linewidth=1.6, zorder=3, label=label, **line)
-    if number[-1] > 0:
-        axes.plot(
-            number[-1],
-            percent[-1],
-            color=style.LAST,
-            marker="o",
-            markersize=5,
-            clip_on=False,
-            zorder=4,
         )
 
 

@@ -20,7 +20,8 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[
 from recorded import CONFIG, finished, messages, write
 from simulated_bags import surface_bytes, text_bytes
 
-from nbv_planner.bags.analysis import analyse, analysis_tables
+from nbv_planner.bags.analysis import analyse
+from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.replay import replay
 from nbv_planner.cli.replay import replay_table

@@ -1,0 +1,240 @@
+"""What the page of a live episode shows, section by section, as plain values."""
+
+from __future__ import annotations
+
+import base64
+import math
+import struct
+import zlib
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nbv_planner.episode.messages import Candidates, PlannerStatus
+from nbv_planner.episode.records import FULL_ENOUGH
+from nbv_planner.geometry import cartesian_to_polar, wrap_angle
+from nbv_planner.report import outlines
+from nbv_planner.surface.seam import Hits
+from nbv_planner.view.live import (
+    LiveView,
+    estimated_coverage,
+    target_words,
+    true_coverage,
+)
+from nbv_planner.world.ground.grid_ground import GridGround
+from nbv_planner.world.objects import SurfacePoints
+from nbv_planner.world.pose import CameraPose, Poses
+
+# Enough for a smooth curve on any screen; bounds the size of an event.
+_CURVE_POINTS = 361
+
+
+_DOTS = 3000
+
+
+Data = dict[str, Any]
+
+
+def section(view: LiveView, name: str) -> Data | list[Data]:
+    """Content of one of :data:`nbv_planner.view.live.SECTIONS`; numbers that are not finite become
+    None.
+    """
+    return _SECTIONS[name](view)
+
+
+def _status(view: LiveView) -> Data:
+    status = view.status or PlannerStatus("", "", 0)
+    ended, estimate = status.termination, status.estimate
+    return {
+        "title": view.title,
+        "state": status.state,
+        "message": status.message,
+        "reason": ended.reason.value if ended else "",
+        "doubt": status.in_doubt,
+        "views": status.views,
+        "elapsed": _number(status.elapsed),
+        "estimate": _number(status.coverage_estimate),
+        "interval": [estimate.lower, estimate.upper, estimate.level] if estimate else None,
+        "target": target_words(view),
+        "waits_for": list(view.waits_for),
+    }
+
+
+def _belief(view: LiveView) -> Data:
+    if view.belief is None:
+        return {"angle": [], "mean": [], "lower": [], "upper": []}
+    curve = outlines.close_belief(view.belief, most=_CURVE_POINTS).about_origin()
+    return {name: _list(getattr(curve, name), 4) for name in ("angle", "mean", "lower", "upper")}
+
+
+def _camera(view: LiveView) -> Data:
+    def outline(pose: CameraPose | None, shape: Callable[..., Any]) -> list[list[float | None]]:
+        return [] if pose is None else [_list(corner, 3) for corner in shape(pose, view.scene)]
+
+    return {
+        "cone": outline(view.pose, outlines.cone_outline),
+        "camera": outline(view.pose, outlines.camera_outline),
+        "goal": outline(view.goal, outlines.camera_outline),
+    }
+
+
+def _decision(view: LiveView) -> Data:
+    """Candidates of the last decision with the chosen one, and all views so far."""
+    taken = view.status.views if view.status else 0
+    decisions, places = [logged.decision for logged in view.views], _chosen(view)
+    views = [
+        [decision.round, _number(float(wrap_angle(place.polar[0]))), place.distance]
+        for decision, place in zip(decisions, places, strict=True)
+    ]
+    data: Data = {
+        "views": views,
+        "taken": taken,
+        "angle": [],
+        "utility": [],
+        "feasible": [],
+        "places": [],
+        "cameras": [],
+        "free": False,
+    }
+    if view.views:
+        names = ("round", "utility", "runner_up", "margin", "milliseconds")
+        data["chosen"] = {name: _number(getattr(decisions[-1], name)) for name in names}
+        data["chosen"] |= {
+            "angle": places[-1].polar[0],
+            "place": places[-1].words(view.scene.view_distance),
+        }
+        data["choice"] = view.views[-1].choice
+        values = view.views[-1].candidates
+        if values is not None:
+            known = values.views(view.scene.view_distance, decisions[-1].centre)
+            angle, utility, feasible = outlines.by_angle(known, values.utility, values.feasible)
+            data.update(
+                angle=_list(angle, 5), utility=_list(utility, None), feasible=feasible.tolist()
+            )
+            if outlines.are_free(known):
+                data.update(_free(view, known, values), free=True)
+    return data
+
+
+def _chosen(view: LiveView) -> list[CameraPose]:
+    return [logged.decision.view(view.scene.view_distance) for logged in view.views]
+
+
+def _ways(view: LiveView, barred: GridGround | None) -> list[list[list[float | None]]]:
+    """Corners of the ways between the views; on the circle only where the ground is known."""
+    taken = _chosen(view)
+    if barred is None and not outlines.are_free(Poses.of(taken)):
+        return []
+    return [[_list(xy, 3) for xy in way] for way in outlines.ways(taken, view.scene, barred)]
+
+
+def _png(pixels: NDArray[np.uint8]) -> bytes:
+    """A PNG file of red, green, blue and opacity, shape (H, W, 4), for which Pillow need not be
+    installed.
+    """
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        )
+
+    height, width, _ = pixels.shape
+    # each begins with its filter, 0: none
+    rows = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0))).tobytes()
+    # eight bits of red, green, blue and opacity
+    head = struct.pack(">IIBBBBB", width, height, 8, 6, 0, 0, 0)
+    parts = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + parts
+
+
+# Cells of a side of the picture of the ground; of more every second, third, ... one is shown.
+_CELLS = 400
+
+
+def _ground(view: LiveView) -> Data:
+    """The ways between the views, and where the robot must not be as a picture: corner, direction,
+    side of a pixel.
+    """
+    barred = outlines.barred_ground(view.ground, view.belief, view.scene)
+    if barred is None:
+        return {"ways": _ways(view, None)}
+    step = math.ceil(max(barred.cells.shape) / _CELLS)
+    shades = np.rint(255.0 * outlines.ground_shades(barred)[::step, ::step]).astype(np.uint8)
+    map = barred.map
+    return {
+        "ways": _ways(view, barred),
+        "png": base64.b64encode(_png(shades)).decode("ascii"),
+        "x": map.x,
+        "y": map.y,
+        "yaw": map.yaw,
+        "width": shades.shape[1],
+        "height": shades.shape[0],
+        "side": step * map.resolution,
+    }
+
+
+def _free(view: LiveView, known: Poses, values: Candidates) -> Data:
+    """Where cameras may stand, and the cameras that took the views."""
+    places, _, _ = outlines.field_of(known, values.utility, values.feasible)
+    cameras = [outlines.camera_outline(one, view.scene) for one in _chosen(view)]
+    return {
+        "places": [_list(place, 3) for place in places],
+        "cameras": [[_list(xy, 3) for xy in camera] for camera in cameras],
+    }
+
+
+def _coverage(view: LiveView) -> Data:
+    return {
+        "estimate": [list(point) for point in estimated_coverage(view)],
+        "true": [list(point) for point in true_coverage(view)],
+        "target": FULL_ENOUGH,
+        "label": f"{target_words(view)} (%)",
+    }
+
+
+def _checks(view: LiveView) -> list[Data]:
+    checks = view.belief.checks if view.belief else ()
+    return [{"level": check.level.name.lower(), "words": check.words} for check in checks]
+
+
+def _dots(points: SurfacePoints | None, most: int) -> Data:
+    """At most `most` points, equally spaced in their order."""
+    if points is None:
+        return {"angle": [], "radius": []}
+    kept = outlines.spread(len(points), most)
+    return {"angle": _list(points.angle[kept], 4), "radius": _list(points.radius[kept], 3)}
+
+
+def _hits(hits: Hits) -> Data:
+    return _dots(SurfacePoints(*cartesian_to_polar(*hits.points.T)), _DOTS)
+
+
+def _number(value: float) -> float | None:
+    return value if math.isfinite(value) else None
+
+
+def _list(values: ArrayLike, digits: int | None) -> list[float | None]:
+    found: Iterable[float] = np.asarray(values, dtype=float).tolist()
+    rounded = (
+        found
+        if digits is None
+        else (round(value, digits) if math.isfinite(value) else value for value in found)
+    )
+    return [_number(value) for value in rounded]
+
+
+_SECTIONS: dict[str, Callable[[LiveView], Data | list[Data]]] = {
+    "status": _status,
+    "scene": lambda view: {name: _number(value) for name, value in asdict(view.scene).items()},
+    "belief": _belief,
+    "truth": lambda view: _dots(view.truth, 2 * _CURVE_POINTS),
+    "hits": lambda view: {"earlier": _hits(view.earlier_hits), "last": _hits(view.last_hits)},
+    "camera": _camera,
+    "decision": _decision,
+    "coverage": _coverage,
+    "checks": _checks,
+    "ground": _ground,
+}
