@@ -56,7 +56,8 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 
-# What starts processes, runs sweeps or draws: left out of `make test-fast`.
+# What starts processes, runs sweeps, draws or computes for many seconds: left out of
+# `make test-fast`.
 SLOW = {
     "bags",
     "benchmarking",
@@ -73,16 +74,25 @@ SLOW = {
 }
 SLOW_MODULES = {
     "test_condensed.py",
+    "test_free_view_space.py",
     "test_hybrid.py",
+    "test_listed_views.py",
+    "test_looks_on_the_way.py",
+    "test_object_search.py",
+    "test_only_barred.py",
     "test_prior_settings.py",
     "test_ray_casting.py",
     "test_release.py",
     "test_robust_mapper.py",
     "test_robust_state.py",
+    "test_scale.py",
+    "test_setting_limits.py",
     "test_simulation.py",
     "test_system.py",
     "test_tree.py",
     "test_tutorials.py",
+    "test_volume.py",
+    "test_volume_loop.py",
 }
 
 # What a commit seldom breaks and what lasts: the wheel in an environment of its own, notebooks,

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -67,6 +68,7 @@ def manifest():
     return ElementTree.parse(ROOT / "package.xml").getroot()
 
 
+@cache
 def imports(folder: Path) -> set[str]:
     """Top-level names of everything imported below `folder`, the standard library and the package
     itself left out.

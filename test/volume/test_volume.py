@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from functools import cache
 
 import numpy as np
 import pytest
@@ -155,6 +156,11 @@ def test_the_walk_of_all_solids_at_once_equals_a_brute_force_walk():
     )
     seen = Sight(lattice).visible(drawn, poses, SCENE)
     wrong, number = 0, 0
+
+    @cache
+    def met(solid, cell, view):
+        return brute_visible(lattice, solids[solid], cell, poses[view])
+
     for solid in range(2):
         for view, pose in enumerate(poses):
             for element in np.flatnonzero(drawn.size[solid]):
@@ -166,13 +172,11 @@ def test_the_walk_of_all_solids_at_once_equals_a_brute_force_walk():
                     or abs(far - 10.0) < lattice.cell
                 ):
                     continue
-                own = brute_visible(lattice, solids[solid], cell, pose)
+                own = met(solid, cell, view)
                 cross = lattice.cell * np.array([[1, 0], [-1, 0], [0, 1], [0, -1]])
                 sides = lattice.index(lattice.centres[cell] + cross)
                 sides = sides[solids[solid][sides]]
-                part = max(
-                    [own, *(brute_visible(lattice, solids[solid], side, pose) for side in sides)]
-                )
+                part = max([own, *(met(solid, side, view) for side in sides)])
                 inside = off < math.radians(17.5) and far < 10.0
                 sliver = inside and 0.0 < part < 0.15
                 wrong += bool(seen[solid, view, element]) != (part > 0.0 and inside) and not sliver
