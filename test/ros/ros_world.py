@@ -5,8 +5,11 @@ something holds.
 from __future__ import annotations
 
 import gc
+import importlib
 import math
-import subprocess
+import multiprocessing
+import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -34,7 +37,6 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
-from nbv_planner.system import python_command
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import RangeNoise
 
@@ -252,32 +254,48 @@ class World:
         }
 
 
+_NODES = [f"nbv_planner.ros.nodes.{name}" for name in ("surface_mapper", "nbv_planner")]
+
+
+def _run_main(module: str, words: list[str], environment: dict[str, str], output: Path) -> None:
+    """Run `main()` of a module in this process, which has been made for it."""
+    os.environ.clear()
+    os.environ.update(environment)
+    with output.open("ab") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    sys.stdout.reconfigure(line_buffering=True)
+    sys.argv = [module, *words]
+    sys.exit(importlib.import_module(module).main())
+
+
 class Processes:
     """Robot, mapper and planner of one episode as processes, all of which must run to the end of
     the test.
+
+    A server that has loaded the nodes once forks them: each would be busy for a second with its
+    imports alone.
     """
 
     def __init__(self, world: World, output: Path) -> None:
         self._world, self._output = world, output
-        self._started: list[subprocess.Popen[bytes]] = []
+        self._server = multiprocessing.get_context("forkserver")
+        self._server.set_forkserver_preload(_NODES)
+        self._started: list[Any] = []
         self._statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
         self._iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
         self._surfaces = world.listen(PointCloud2, "surface", qos.latched())
 
     def start(self, module: str, *arguments: str) -> None:
-        with self._output.open("ab") as output:
-            self._started.append(
-                subprocess.Popen(
-                    [*python_command(module), *arguments],
-                    env=isolated_environment(self._world.domain),
-                    stdout=output,
-                    stderr=output,
-                    stdin=subprocess.DEVNULL,
-                )
-            )
+        environment = isolated_environment(self._world.domain)
+        process = self._server.Process(
+            target=_run_main, args=(module, list(arguments), environment, self._output)
+        )
+        process.start()
+        self._started.append(process)
 
     def check(self) -> None:
-        assert [process.poll() for process in self._started] == [None] * len(self._started), (
+        assert [process.exitcode for process in self._started] == [None] * len(self._started), (
             self._output.read_text()
         )
 
@@ -308,7 +326,8 @@ class Processes:
             for process in self._started:
                 process.terminate()
             for process in self._started:
-                process.wait(60)
+                process.join(60)
+                assert process.exitcode is not None
 
 
 def pose_msg(pose: CameraPose, stamp: int = 0, frame: str = "object") -> PoseStamped:
