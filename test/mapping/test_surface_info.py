@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import yaml
 from beliefs import wavy_belief, with_common
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError
@@ -104,6 +104,7 @@ def refused_or_read(text: str) -> None:
         info_from_text(text)
 
 
+@settings(max_examples=200)
 @given(text=st.text(max_size=200), cut=st.integers(0, 900))
 def test_rubbish_is_refused_and_nothing_else_happens(text, cut):
     refused_or_read(text)
