@@ -144,8 +144,7 @@ def import_environment() -> None:
 
 PARTS = {
     "mapper": Part(
-        "Surface mapper: milliseconds of an update, of 64 joint samples and of the likelihood;"
-        " memory",
+        "Surface mapper: milliseconds of an update and of 64 joint samples; memory",
         _columns(
             smoothness="ν",
             grid="grid M",
@@ -153,7 +152,6 @@ PARTS = {
             solver="solver",
             update="update",
             samples="samples",
-            likelihood="likelihood",
             dense_update="dense",
             ratio="dense/update",
             scikit_learn="scikit-learn",

@@ -41,7 +41,7 @@ def calls(smoothness, n):
 
 @pytest.mark.parametrize("n", [1500, 100_000])
 @pytest.mark.parametrize("smoothness", MATERN_SMOOTHNESS)
-@pytest.mark.parametrize("what", ["update", "samples", "likelihood"])
+@pytest.mark.parametrize("what", ["update", "samples"])
 def test_mapper(benchmark, smoothness, n, what):
     benchmark(calls(smoothness, n)[what])
 

@@ -39,7 +39,7 @@ from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.wiring import planner_named, scan_mapping
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
-from nbv_planner.gp.dense import dense_log_likelihood, dense_posterior
+from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scan_mapping import ScanMapping
@@ -95,11 +95,11 @@ def mapper_row(smoothness: str, grid_size: int, n: int) -> dict[str, Any]:
     Returns:
         `smoothness`, `grid`, `measurements`; `solver`; in milliseconds of processor time `update`
         (add the last 50 measurements to a mapper that has given a belief, and compute the next
-        one), `samples` (64 joint samples), `likelihood`, and where n allows it `dense_update`,
-        `dense_likelihood` and `scikit_learn` (fit and predict; also only where it is installed),
-        else None; `ratio` of `dense_update` and `scikit_learn_ratio` of `scikit_learn` to `update`;
-        `megabytes` held by the mapper once it has computed a belief; `difference` in metres of mean
-        and standard deviation from the dense solution, the greatest.
+        one), `samples` (64 joint samples), and where n allows it `dense_update` and `scikit_learn`
+        (fit and predict; also only where it is installed), else None; `ratio` of `dense_update` and
+        `scikit_learn_ratio` of `scikit_learn` to `update`; `megabytes` held by the mapper once it
+        has computed a belief; `difference` in metres of mean and standard deviation from the dense
+        solution, the greatest.
     """
     kernel, data = PeriodicMatern(smoothness=smoothness), measured_contour(n)
     mapper = fed_mapper(kernel, grid_size, data)
@@ -125,7 +125,7 @@ def mapper_row(smoothness: str, grid_size: int, n: int) -> dict[str, Any]:
     return row
 
 
-_TIMES = ("update", "samples", "likelihood", "dense_update", "dense_likelihood", "scikit_learn")
+_TIMES = ("update", "samples", "dense_update", "scikit_learn")
 
 
 def measured_contour(n: int) -> Columns:
@@ -171,12 +171,10 @@ def mapper_calls(
     calls: dict[str, Callable[[], object]] = {
         "update": update,
         "samples": lambda: mapper.sample_from(normals),
-        "likelihood": mapper.log_likelihood,
     }
     if len(data[0]) <= _MOST_DENSE:
         grid = mapper.belief().angle
         calls["dense_update"] = lambda: dense_posterior(kernel, 5.0, grid, *data)
-        calls["dense_likelihood"] = lambda: dense_log_likelihood(kernel, 5.0, *data)
         calls |= _scikit_learn(kernel, grid, data)
     return calls
 

@@ -1,4 +1,4 @@
-"""Exact posterior and likelihood on the circle in linear time, cell by cell.
+"""Exact posterior on the circle in linear time, cell by cell.
 
 The circle is cut at the grid angles and at the measured angles. An :class:`Arcs` element holds the
 whole information of one stretch about the states at its two ends, with the measurements inside it
@@ -10,15 +10,14 @@ closed to a ring, gives the posterior at the grid angles.
 from __future__ import annotations
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeGuard
 
 import numpy as np
 
-from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, wrap_angle
-from nbv_planner.gp.arcs import Arcs, diagonal_of, inverse_of, product, transposed
+from nbv_planner.geometry import FloatArray, IntArray, wrap_angle
+from nbv_planner.gp.arcs import Arcs
 from nbv_planner.gp.chain import MaternChain
 from nbv_planner.gp.condensed import CondensedMeasurements
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, Kernel, PeriodicMatern
@@ -244,75 +243,3 @@ class FastPosterior:
         )
         self.__dict__["earlier"] = None
         return tree
-
-
-def condensed_log_likelihood(
-    kernel: PeriodicMatern, prior_mean: float, data: CondensedMeasurements
-) -> float:
-    r"""Log marginal likelihood of condensed measurements; exact if no neighbours have been merged.
-
-    Measured with 8192 angles left of 20 000 (100 000) random ones of 10 cm noise and l from 0.1 to
-    1, it is off by 0.2 (2.3) for ν = 3/2 and 0.02 (0.2) for 5/2; for ν = 1/2, by up to thousands,
-    it is not usable.
-
-    The sums kept do not depend on the kernel, so one set serves all hyper-parameters. With the
-    process closed to a circle, the integral over the state where it begins is to be divided by that
-    without measurements, :math:`|I - A(2π)|^{-1} = (1 - e^{-2πλ})^{-d}`.
-    """
-    if len(data) == 0:
-        return 0.0
-    chain = MaternChain.of(kernel)
-    likelihood = _likelihood(chain, data.columns, prior_mean, points=data.is_exact)
-    level = Arcs.steps(chain, np.diff(data.angle, append=data.angle[0] + TWO_PI), likelihood)
-    evidence = chain.size * math.log(-math.expm1(-TWO_PI * chain.rate))
-    while len(level) > 1:
-        first, second, left = (
-            level[0 : len(level) - 1 : 2],
-            level[1::2],
-            level[len(level) - len(level) % 2 :],
-        )
-        pairs, meeting = first.joined(second)
-        evidence += _meeting_evidence(first, second, meeting.met)
-        level = Arcs(np.concatenate([pairs.blocks, left.blocks], axis=-1))
-    evidence += _closing_evidence(level)
-    misfit = data.scatter + float(data.precision @ (data.radius - prior_mean) ** 2)
-    return evidence - 0.5 * (misfit + data.log_variance + data.count * math.log(TWO_PI))
-
-
-def _meeting_evidence(first: Arcs, second: Arcs, met: FloatArray) -> float:
-    r"""Terms that the integrals over the states where stretches i and j meet add to the log
-    marginal likelihood.
-
-    .. math::
-        -\tfrac12\log|I + C_i J_j| + \tfrac12 η_j^T m + \tfrac12 (η_j - J_j b_i)^T (m - D η_j),
-        \qquad D = (I + C_i J_j)^{-1} C_i, \quad m = (I + C_i J_j)^{-1}(b_i + C_i η_j)
-    """
-    d = first.size
-    score, offset = second.likelihood[:, d], first.forward[:, d]
-    left = score - np.einsum("ijn,jn->in", second.likelihood[:, :d], offset)
-    alone = met[:, d] - np.einsum("ijn,jn->in", met[:, d + 1 :], score)
-    spread = product(first.forward[:, d + 1 :], second.likelihood[:, :d])
-    diagonal_of(spread)[:] += 1.0
-    volume = np.linalg.slogdet(spread.transpose(2, 0, 1))[1]
-    return float(0.5 * (np.sum(score * met[:, d]) + np.sum(left * alone) - np.sum(volume)))
-
-
-def _closing_evidence(arcs: Arcs) -> float:
-    r"""Logarithm of the integral of one stretch, closed to a circle, over the state where it begins
-    and ends.
-
-    .. math::
-        \log\int N(x;\; Ax + b,\; C)\, e^{η^T x - x^T J x/2}\,dx =
-        -\tfrac12\log|C|\,|Λ| + \tfrac12 h^T Λ^{-1} h - \tfrac12 b^T C^{-1} b, \quad
-        Λ = R^T C^{-1} R + J, \quad h = R^T C^{-1} b + η, \quad R = I - A
-    """
-    d = len(arcs.forward)
-    rest = np.eye(d)[..., None] - arcs.forward[:, :d]
-    offset, spread = arcs.forward[:, d : d + 1], arcs.forward[:, d + 1 :]
-    precision = inverse_of(spread)
-    joint = product(transposed(rest), product(precision, rest)) + arcs.likelihood[:, :d]
-    pull = product(transposed(rest), product(precision, offset)) + arcs.likelihood[:, d:]
-    explained = np.sum(pull * product(inverse_of(joint), pull))
-    moved = np.sum(offset * product(precision, offset))
-    volume = sum(np.linalg.slogdet(matrix[..., 0])[1] for matrix in (spread, joint))
-    return float(0.5 * (explained - moved - volume))

@@ -65,9 +65,6 @@ class CondensedMeasurements:
     columns: FloatArray
     count: int = 0  #: number of measurements.
     is_exact: bool = True  #: whether none but repeats have been merged.
-    #: :math:`\sum_i w_i (r_i - \bar r)^2` about the mean radius of the angle each was merged into.
-    scatter: float = 0.0
-    log_variance: float = 0.0  #: :math:`\sum_i \log σ_i^2`, σ in metres.
     #: cells in which the newest measurements changed anything, rising.
     changed: IntArray = dataclasses.field(default_factory=lambda: _NOTHING_CHANGED)
     #: mean square q by which the surface changes over a small angle, per radian (m²/rad), if it is
@@ -143,7 +140,6 @@ class CondensedMeasurements:
             self,
             columns=columns,
             count=self.count + len(angle),
-            log_variance=self.log_variance + 2.0 * float(np.log(noise_std).sum()),
             changed=np.unique(np.searchsorted(self.edge, angle, side="right") - 1),
         )
         return added._merging(np.flatnonzero(columns[0, 1:] == columns[0, :-1]))
@@ -242,19 +238,17 @@ class CondensedMeasurements:
         begins = np.diff(pairs, prepend=-2) > 1
         start = pairs[begins]
         size = np.diff(np.flatnonzero(begins), append=len(pairs)) + 1
-        merged, scatter = _merged(self.columns.take(np.union1d(pairs, pairs + 1), axis=1), size)
+        merged = _merged(self.columns.take(np.union1d(pairs, pairs + 1), axis=1), size)
         kept = np.ones(len(self), dtype=bool)
         kept[pairs + 1] = False
         # several times faster than np.delete
         columns = self.columns.take(np.flatnonzero(kept), axis=1)
         columns[:, start - np.searchsorted(pairs, start)] = merged
-        return dataclasses.replace(self, columns=columns, scatter=self.scatter + scatter)
+        return dataclasses.replace(self, columns=columns)
 
 
-def _merged(columns: FloatArray, size: IntArray) -> tuple[FloatArray, float]:
-    """Merge runs of `size` neighbours into one each: the new columns, and what the scatter grows
-    by.
-    """
+def _merged(columns: FloatArray, size: IntArray) -> FloatArray:
+    """The columns of runs of `size` neighbours merged into one each."""
     angle, precision, radius, spread, slope = columns
     start = np.cumsum(size) - size
     total = np.add.reduceat(precision, start)
@@ -264,6 +258,4 @@ def _merged(columns: FloatArray, size: IntArray) -> tuple[FloatArray, float]:
     ahead, above = angle - np.repeat(mean_angle, size), radius - np.repeat(mean_radius, size)
     spread = np.add.reduceat(spread + precision * ahead**2, start)
     slope = np.add.reduceat(slope + precision * ahead * above, start)
-    return np.stack([mean_angle, total, mean_radius, spread, slope]), float(
-        np.sum(precision * above**2)
-    )
+    return np.stack([mean_angle, total, mean_radius, spread, slope])

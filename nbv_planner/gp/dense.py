@@ -205,27 +205,6 @@ class DensePosterior:
         return np.asarray((vector * np.sqrt(np.maximum(value, 0.0))).T)
 
 
-def dense_log_likelihood(
-    kernel: Kernel, prior_mean: float, angle: FloatArray, radius: FloatArray, noise_std: FloatArray
-) -> float:
-    r"""Log marginal likelihood of all measurements (Rasmussen & Williams eq. 2.30).
-
-    .. math::
-        \log p(y) = -\tfrac12 (y-m)^T (K + D)^{-1} (y-m) - \tfrac12 \log|K + D| - \tfrac n2 \log 2π
-
-    Arguments as in :func:`dense_posterior`; repeats are not merged.
-    """
-    factor = cholesky(
-        kernel(angle[:, None] - angle) + np.diag(noise_std**2), lower=True, check_finite=False
-    )
-    whitened = solve_triangular(factor, radius - prior_mean, lower=True, check_finite=False)
-    return float(
-        -0.5 * whitened @ whitened
-        - np.log(np.diag(factor)).sum()
-        - 0.5 * len(angle) * np.log(2.0 * np.pi)
-    )
-
-
 def merge_repeats(
     angle: FloatArray, radius: FloatArray, noise_std: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -16,12 +16,11 @@ from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.gp.arcs import Arcs
 from nbv_planner.gp.circle_solver import (
     FastPosterior,
-    condensed_log_likelihood,
     has_chain,
     is_supported,
 )
 from nbv_planner.gp.condensed import CondensedMeasurements
-from nbv_planner.gp.dense import CovarianceTable, DensePosterior, dense_log_likelihood
+from nbv_planner.gp.dense import CovarianceTable, DensePosterior
 from nbv_planner.gp.grid_posterior import GridPosterior
 from nbv_planner.gp.kernels import Kernel, PeriodicMatern
 
@@ -107,19 +106,8 @@ def stays_fast(posterior: Posterior, information: float) -> bool:
     return isinstance(posterior, GridPosterior)
 
 
-def log_likelihood_of(posterior: Posterior, kernel: Kernel, prior_mean: float) -> float:
-    """Log marginal likelihood of what is measured, under `kernel` and `prior_mean` (metres).
-
-    In linear time where both the posterior and `kernel` allow it, else densely, for the
-    measurements as they are kept.
-    """
-    if isinstance(posterior, FastPosterior) and has_chain(kernel):
-        return condensed_log_likelihood(kernel, prior_mean, posterior.data)
-    return dense_log_likelihood(kernel, prior_mean, *posterior.measured)
-
-
 Arrays = Mapping[str, NDArray[Any]]
-_COUNTS = ("count", "is_exact", "scatter", "log_variance")
+_COUNTS = ("count", "is_exact")
 
 
 def saved_array(
@@ -154,7 +142,7 @@ def saved_array(
 def posterior_state(posterior: Posterior) -> dict[str, NDArray[Any]]:
     """What a posterior depends on, as arrays of float64 by name.
 
-    Linear-time posteriors keep `condensed`, shape (5, n), and `condensed_totals`, shape (4,), see
+    Linear-time posteriors keep `condensed`, shape (5, n), and `condensed_totals`, shape (2,), see
     :class:`CondensedMeasurements`, and of each cell with a measurement `forward` and `likelihood`,
     see :class:`Arcs`: recomputing these, many cells at once, would round differently. Those on the
     grid keep `sums`, see :class:`GridPosterior`; dense ones `measured`, shape (3, n): angle
@@ -205,7 +193,7 @@ def posterior_from_state(empty: Posterior, arrays: Arrays) -> Posterior:
 def _condensed(empty: CondensedMeasurements, arrays: Arrays) -> CondensedMeasurements:
     """Condensed measurements, every cell of them marked as changed."""
     columns = saved_array(arrays, "condensed", 5, None)
-    count, is_exact, scatter, log_variance = saved_array(arrays, "condensed_totals", 4).tolist()
+    count, is_exact = saved_array(arrays, "condensed_totals", 2).tolist()
     angle, precision, first = columns[0], columns[1], empty.edge[0]
     turn = np.concatenate([[first], angle, [first + TWO_PI]])
     for holds, words in (
@@ -228,7 +216,5 @@ def _condensed(empty: CondensedMeasurements, arrays: Arrays) -> CondensedMeasure
         columns=columns,
         count=int(count),
         is_exact=bool(is_exact),
-        scatter=scatter,
-        log_variance=log_variance,
     )
     return dataclasses.replace(data, changed=np.unique(data.cell))

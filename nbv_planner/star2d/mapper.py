@@ -25,7 +25,6 @@ from nbv_planner.geometry import (
 from nbv_planner.gp.confidence import scheduled_half_width
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.posterior import (
-    log_likelihood_of,
     posterior_from_state,
     posterior_on,
     posterior_state,
@@ -405,18 +404,6 @@ class SurfaceMapper:
         posterior mean.
         """
         return self._trusted.sample(np.asarray(normals, dtype=float))
-
-    def log_likelihood(
-        self, kernel: Kernel | None = None, *, prior_mean: float | None = None
-    ) -> float:
-        """Log marginal likelihood of everything measured so far, to compare kernels and prior means
-        (metres).
-
-        It takes linear time for the Matérn kernels. Condensed, it is an approximation (for ν = 1/2
-        a poor one).
-        """
-        mean = self._settings.prior_mean if prior_mean is None else prior_mean
-        return log_likelihood_of(self._posterior, kernel or self._kernel, mean)
 
     def _met(self, measurements: Measurements, at_hits: CircleInterpolation) -> FloatArray:
         r"""Angle at which each beam meets the mean contour, to first order, shape (n,), radians.

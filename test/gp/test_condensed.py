@@ -61,9 +61,6 @@ def test_condensing_keeps_the_sums_the_order_and_the_bound(parts, most):
     assert (data.angle <= EDGE[0] + TWO_PI).all()
     assert data.information == pytest.approx(weight.sum())
     assert data.precision @ data.radius == pytest.approx(weight @ radius)
-    about = data.precision @ (data.radius - 5.0) ** 2 + data.scatter
-    assert about == pytest.approx(weight @ (radius - 5.0) ** 2)
-    assert data.log_variance == pytest.approx(2.0 * np.log(noise).sum(), abs=1e-9)
     place = EDGE[0] + np.mod(angle - EDGE[0], TWO_PI)
     assert data.precision @ data.angle == pytest.approx(weight @ place)
     second = data.precision @ data.angle**2 + data.columns[3].sum()

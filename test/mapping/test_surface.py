@@ -263,7 +263,6 @@ def test_solvers_of_the_mapper_agree(nu, kind):
     np.testing.assert_allclose(belief.std, expected.std, rtol=0, atol=1e-6)
     np.testing.assert_array_equal(belief.hits, expected.hits)
     assert fast.count == dense.count == 400
-    assert fast.log_likelihood() == pytest.approx(dense.log_likelihood(), abs=1e-4)
 
 
 @pytest.mark.parametrize("kind", ["random", "clustered"])
@@ -361,7 +360,6 @@ def test_on_the_grid_the_mapper_believes_nearly_the_same_and_never_keeps_more():
     np.testing.assert_allclose(belief.std, expected.std, rtol=0, atol=5e-3)
     np.testing.assert_array_equal(belief.hits, expected.hits)
     assert len(fed(grid, "random", 5000, 0.2).measurements) <= 1000
-    assert grid.log_likelihood() == pytest.approx(grid.log_likelihood(PeriodicMatern()))
 
 
 @pytest.mark.parametrize("solver", ["auto", "grid", "dense"])
@@ -385,23 +383,6 @@ def test_the_same_normals_give_samples_that_move_with_the_posterior():
     np.testing.assert_allclose(
         mapper.sample_from(0.0 * normals[:1])[0], mapper.belief().mean, rtol=0, atol=1e-12
     )
-
-
-def test_the_likelihood_prefers_the_kernel_and_the_mean_that_the_surface_came_from():
-    truth = PeriodicMatern(length_scale=0.4)
-    surface = SurfaceMapper(truth, MapperSettings(grid_size=400)).sample(
-        1, np.random.default_rng(5)
-    )[0]
-    mapper = small_mapper()
-    mapper.add(Measurements(uniform_grid(400), surface, np.full(400, 0.02)))
-    by_length = {
-        x: mapper.log_likelihood(PeriodicMatern(length_scale=x)) for x in (0.1, 0.2, 0.4, 0.8, 1.6)
-    }
-    assert max(by_length, key=by_length.__getitem__) == 0.4
-    assert mapper.log_likelihood(truth, prior_mean=5.0) > mapper.log_likelihood(
-        truth, prior_mean=8.0
-    )
-    assert mapper.log_likelihood() == by_length[0.2]
 
 
 def test_hits_are_counted_where_the_beams_meet_the_believed_surface():
