@@ -244,14 +244,16 @@ def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters
     return parameters
 
 
-def episode_config(parameters: parameter_files.Parameters, protocol: str) -> EpisodeConfig:
+def episode_config(
+    parameters: parameter_files.Parameters, protocol: str, **top: str
+) -> EpisodeConfig:
     """Build the configuration of the episode that the node parameters describe.
 
     Raises:
         NbvPlannerError: a value is not allowed.
     """
     shape = parameters["depth_camera"].get("object", DepthCameraParameters().object)
-    return config_from_parameters(parameters, object=shape, protocol=protocol)
+    return config_from_parameters(parameters, object=shape, protocol=protocol, **top)
 
 
 def is_timed(parameters: parameter_files.Parameters) -> bool:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from importlib import metadata
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
@@ -30,7 +30,7 @@ from nbv_planner.report.take_home import Outline
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Level, told
 from nbv_planner.surface.coverage import CoverageEstimate
-from nbv_planner.world.objects import parse_object
+from nbv_planner.volume.volume_surface import write_points
 from nbv_planner.world.scene import Scene
 
 T = TypeVar("T")
@@ -113,7 +113,8 @@ def finish(
 
     It says seconds of the cost model only if it is `timed`: by a speed that was given.
     """
-    compared(judge)
+    if config.surface_model == "radius":
+        compared(judge)
     record = judge.record(config.as_dict(), config.sensor.seed, termination, **config.packages)
     record = dataclasses.replace(record, metrics=record.metrics | t0_metric(config.near_optimal_by))
     write_record(results.folder, record)
@@ -155,12 +156,14 @@ def compared(judge: EpisodeJudge) -> None:
             entry.load()(judge)
 
 
-def written_outline(results: ResultsFolder, belief: SurfaceBelief | None, scene: Scene) -> str:
+def written_outline(results: ResultsFolder, belief: Any, scene: Scene) -> str:
     """Write the outline of the last belief into the folder, and return a line that says how good it
     is.
     """
     if belief is None:
         return "outline: none, no view has been taken"
+    if not isinstance(belief, SurfaceBelief):
+        return write_points(belief, results.folder)
     outline = Outline.of(belief, scene)
     outline.write(results.folder)
     return f"outline: {outline.words}"
@@ -174,10 +177,9 @@ def _write_pictures(
     from nbv_planner.report.figures.episode_figure import draw_figure
     from nbv_planner.report.figures.style import png_bytes
 
-    shape = parse_object(config.object, config.scene)
     title = f"{config.object} · {config.planner.label} · {record.termination.reason.value}"
     frames = episode_frames(
-        judge.steps, judge.views, shape, config.scene, title, judge.space.ground
+        judge.steps, judge.views, judge.truth.shape, config.scene, title, judge.space.ground
     )
     write_whole(folder / "reconstruction.png", png_bytes(draw_figure(frames[-1])))
     file = io.BytesIO()

@@ -264,6 +264,9 @@ sensor sends no scans.
 
 
 PROTOCOLS = ("thesis", "sensor")
+SURFACE_MODELS = ("radius", "volume")
+# Least radius of an object of any outline, of radius_max.
+_INNERMOST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -324,10 +327,24 @@ class EpisodeConfig:
     stop_after_views: int = setting(
         0, "Number of views before which neither of them ends the episode.", ge=0
     )
+    surface_model: str = setting(
+        "radius",
+        "What the surface may be: a radius over the polar angle, or volume: any outline, of one or"
+        " several bodies within radius_max; radius_min does not count then.",
+        choices=SURFACE_MODELS,
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
         object.__setattr__(self, "scene", self.views.sight_in(self.scene))
+        if self.surface_model == "volume":
+            if self.search.unknown or self.protocol == "thesis" or any(self.world.placed):
+                raise SettingError(
+                    "surface_model: volume needs the protocol sensor, a known scene and object_x,"
+                    " object_y of 0"
+                )
+            scene = dataclasses.replace(self.scene, radius_min=_INNERMOST * self.scene.radius_max)
+            object.__setattr__(self, "scene", scene)
         check_prior_mean(self.mapper, self.scene)
         if self.search.unknown and not self.views.on_circle:
             raise SettingError("view_space: an unknown scene needs circle, and no view_poses")

@@ -19,6 +19,7 @@ from nbv_planner.mapping.searching_mapping import SearchingMapping
 from nbv_planner.planning.motion import with_looks
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.session import events
 from nbv_planner.session.facts import Heard
 from nbv_planner.session.loop import views
@@ -27,7 +28,8 @@ from nbv_planner.session.state import Goal
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.surface.coverage import CoverageEstimate
-from nbv_planner.thesis import TrueOutline, TrueSurface, protocol
+from nbv_planner.thesis import TrueSurface, protocol
+from nbv_planner.volume.true_outlines import OutlineTruth
 from nbv_planner.world.objects import (
     PolarObject,
     bisected_surface_points,
@@ -75,32 +77,22 @@ class Simulation:
             check_proportions(
                 scene, config.kernel, config.measurement, config.planner, config.termination
             )
-        shape = parse_object(self.shape or config.object, scene)
-        self._points = (bisected_surface_points if thesis else surface_points)(
-            shape, scene.pixel_size
-        )
         views = (
             protocol.candidates(config.views, scene)
             if thesis
             else view_space(config.views, scene, config.ground)
         )
+        truth = self._true_object(views)
+        shape, tau = truth.shape, config.planner.completeness_tau
         self._start = None if thesis else config.motion.start(scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
-        self.judge = EpisodeJudge(
-            StarTruth(self._points, scene, shape),
-            views,
-            self._start,
-            settings.completeness_tau,
-            settings,
-        )
+        self.judge = EpisodeJudge(truth, views, self._start, tau, settings)
         self._by_points = settings.target == "points"
-        self._truth = (
-            TrueSurface(self._points.angle, self._points.radius)
-            if self._by_points
-            else TrueOutline(
-                *cartesian_to_polar(*self.judge.outline.points.T), settings.completeness_tau
-            )
-        )
+        if self._by_points:
+            self._truth = TrueSurface(truth.points.angle, truth.points.radius)
+        else:
+            outline = cartesian_to_polar(*self.judge.outline.points.T)
+            self._truth = TrueSurface(*outline, tau)
         planner, monitor = deciders(
             dataclasses.replace(config, planner=settings), views, self._truth
         )
@@ -126,6 +118,15 @@ class Simulation:
             self.core.inputs.pose, self._newest = self._start, self.belief
             events.take_surface(self.core, self._newest, 0)
         self._to_come: Iterator[ViewRecord] = self._run()
+
+    def _true_object(self, views: ViewSpace) -> Any:
+        """The true object, as a judge asks for it."""
+        config, scene, given = self.config, self.config.scene, self.shape or self.config.object
+        if config.surface_model == "volume":
+            return OutlineTruth.of(given, scene, views.candidates)
+        shape = parse_object(given, scene)
+        points = bisected_surface_points if config.protocol == "thesis" else surface_points
+        return StarTruth(points(shape, scene.pixel_size), scene, shape)
 
     def __getstate__(self) -> dict[str, Any]:
         """What :meth:`_run` goes on from; itself it cannot be pickled."""
@@ -242,7 +243,7 @@ class Simulation:
         taken = protocol.observations(
             self.planner,
             self.mapper,
-            self._points,
+            self.judge.truth.points,
             config.scene,
             config.measurement.noise_std,
             self.judge,

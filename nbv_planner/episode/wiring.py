@@ -50,7 +50,7 @@ from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
 from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import CoverageTarget
-from nbv_planner.surface.seam import Reader
+from nbv_planner.surface.seam import Reader, SurfaceModel
 from nbv_planner.thesis import (
     KNOWING,
     OBJECTIVES,
@@ -59,6 +59,7 @@ from nbv_planner.thesis import (
     TwoPhasePlanner,
     Uncertainty,
 )
+from nbv_planner.volume.volume_surface import VolumeCertificate, VolumeForm, VolumeModel, read
 from nbv_planner.world.ground.obstacles import known_obstacles
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
@@ -116,11 +117,13 @@ def planner_named(
     views: ViewSpace,
     truth: TrueSurface | None = None,
     prior: Prior | None = None,
+    reader: Reader | None = None,
 ) -> Planner:
     """Build the planner that `settings` describe.
 
     `truth` is the true surface, for objectives that need it; only a simulation has it. `prior` is
-    that of the posterior shapes, None for the default one.
+    that of the posterior shapes, None for the default one; another member than star2d has its own
+    `reader`.
 
     Raises:
         SettingError: an objective needs the true surface and there is none, `first_candidate` is no
@@ -128,7 +131,7 @@ def planner_named(
     """
     if settings.draws_shapes:
         settings.check_size(len(views.candidates))
-    reader = StarReader(scene, prior or Prior(), settings)
+    reader = reader or StarReader(scene, prior or Prior(), settings)
 
     def objective(name: str, setting: str = "objective") -> Objective:
         return objective_named(
@@ -144,7 +147,7 @@ def planner_named(
         planner = _KINDS.get(settings.planner, PluggedPlanner)(
             ranked, scene, views, settings, reader
         )
-    if chosen == EXPECTED:
+    if chosen == EXPECTED and isinstance(reader, StarReader):
         planner.fallback = Uncertainty(
             reader, views, scene, dataclasses.replace(settings, seen_std=0.0)
         )
@@ -199,7 +202,9 @@ def _known_mapping(
     config: EpisodeConfig, grid: FloatArray | None = None, map: OccupancyMap | None = None
 ) -> ScanMapping:
     scene, noise, robust = config.scene, config.measurement.noise, config.robust
-    model = mapper_for(config.kernel.build(), config.mapper, robust, grid=grid)
+    model: SurfaceModel = VolumeModel(VolumeForm(radius=scene.radius_max))
+    if config.surface_model != "volume":
+        model = mapper_for(config.kernel.build(), config.mapper, robust, grid=grid)
     checks = ModelChecks(scene, noise, config.checks, config.accuracy, robust=robust.robust)
     obstacles = known_obstacles(config.ground, scene.radius_max, map)
     return ScanMapping(model, scene, config.measurement, checks, obstacles)
@@ -259,9 +264,15 @@ def deciders(
     config: EpisodeConfig, views: ViewSpace, truth: TrueSurface | None = None
 ) -> tuple[Planner, TerminationMonitor]:
     """Planner and monitor of an episode; see :func:`planner_named` for errors."""
-    scene, prior = config.scene, config.prior
+    scene, prior, settings = config.scene, config.prior, config.termination
+    if config.surface_model == "volume":
+        planner = planner_named(config.planner, scene, views, reader=read)
+        certificate = VolumeCertificate(
+            scene, config.target, views.candidates, config.planner.target_coverage
+        )
+        return planner, TerminationMonitor(settings, certificate if settings.certify else None)
     planner = planner_named(config.planner, scene, views, truth, prior)
-    return planner, termination_monitor(config.termination, config.planner, scene, prior)
+    return planner, termination_monitor(settings, config.planner, scene, prior)
 
 
 def planner_core(planner: Planner, monitor: TerminationMonitor) -> PlannerCore:

@@ -261,7 +261,8 @@ class TerminationMonitor:
         covered = self._covered_enough(belief, taken)  # estimates the coverage for any termination
         # where both hold, what says more
         success = covered or self._with_estimate(self._band_narrow(belief))
-        ended = self._with_estimate(self._stalled() or self._used_up(elapsed))
+        stalled = self._stalled() if isinstance(belief, Banded) else None
+        ended = self._with_estimate(stalled or self._used_up(elapsed))
         if not success:
             return ended
         judged = vouched(success, belief, len(self.history))

@@ -247,7 +247,9 @@ class ModelChecks:
                 np.median(finite)
             )
             counts["frozen"] += (
-                noisy and self._moved(pose) and np.array_equal(ranges, self._last, equal_nan=True)
+                noisy
+                and _moved(self._views, pose, self.scene.view_distance)
+                and np.array_equal(ranges, self._last, equal_nan=True)
             )
             counts["blind"] = 0.0 if len(finite) else counts["blind"] + 1.0
         self._last = ranges
@@ -279,12 +281,6 @@ class ModelChecks:
         )
         return max(field, 0.0), max(far, 0.0)
 
-    def _moved(self, pose: CameraPose) -> bool:
-        """Whether the camera stands elsewhere than at the last view."""
-        x, y, yaw = self._views[-1].pose if self._views else (math.inf, math.inf, 0.0)
-        way = math.hypot(pose.x - x, pose.y - y) / self.scene.view_distance
-        return way > _ELSEWHERE or abs(math.remainder(pose.yaw - yaw, TWO_PI)) > _ELSEWHERE
-
     def mapped(self, pose: CameraPose, hits: Hits, free: FreeRays, rate: Sequence[float]) -> None:
         """Take what a new view measured, after it was mapped; the pose changed at a `rate`
         (:attr:`ViewData.rate`).
@@ -292,22 +288,23 @@ class ModelChecks:
         if self.settings.checks or self.accuracy.accuracy:
             self._views.append(ViewData.of(pose, hits, free, rate))
 
-    def judge(self, belief: SurfaceBelief) -> tuple[Check, ...]:
+    def judge(self, belief: Any) -> tuple[Check, ...]:
         """Judge what is known against the belief that came from it."""
         if not self.settings.checks or not self._views:
             return ()
-        results = [*self._results(belief.by_noise), self._accuracy_check(belief.common)]
+        results = self._results(belief)
         return tuple(check for check in results if check.limit > 0.0)
 
-    def judged(self, belief: SurfaceBelief) -> SurfaceBelief:
+    def judged(self, belief: Any) -> Any:
         """The `belief` with what the views say of errors common to all of them, and with the
         results.
 
         See :func:`~nbv_planner.star2d.common_errors.corrected`.
         """
-        belief = corrected(
-            belief, self._views, self.noise_factor * self._declared_std, self.accuracy
-        )
+        if isinstance(belief, SurfaceBelief):
+            belief = corrected(
+                belief, self._views, self.noise_factor * self._declared_std, self.accuracy
+            )
         return dataclasses.replace(belief, checks=self.judge(belief))
 
     def _accuracy_check(self, common: CommonErrors | None) -> Check:
@@ -348,13 +345,9 @@ class ModelChecks:
             self.through[number] = part
         return max(self.through)
 
-    def _results(self, belief: SurfaceBelief) -> list[Check]:
+    def _results(self, belief: Any) -> list[Check]:
         limits, counts = self.settings, self._counts
-        std = self.noise_factor * self._declared_std
-        outline = Outline(belief, std)
-        residuals = Residuals.of(self._views, outline)
-        off = residuals.outliers()
-        overlap, bias = displacement_scores(residuals, outline, std, self.noise_shown)
+        of_radius = self._of_radius(belief) if isinstance(belief, SurfaceBelief) else []
         height = max(
             abs(counts["highest"]), abs(counts["lowest"]), counts["highest"] - counts["lowest"]
         )
@@ -365,15 +358,29 @@ class ModelChecks:
             _check("range", far, _LACKING, other),
             _check("alive", counts["frozen"] + counts["constant"] + counts["blind"], 1.0),
             self._noise_check(),
+            *of_radius[:4],
+            _check("bounds", counts["beyond"], 2.0 * IN_A_ROW),
+            *of_radius[4:5],
+            _check("plane", height / self.scene.view_distance, limits.height_limit),
+            *of_radius[5:],
+        ]
+
+    def _of_radius(self, belief: SurfaceBelief) -> list[Check]:
+        """Checks that need a radius over the polar angle."""
+        limits, std, noise = self.settings, self.noise_factor * self._declared_std, belief.by_noise
+        outline = Outline(noise, std)
+        residuals = Residuals.of(self._views, outline)
+        off = residuals.outliers()
+        overlap, bias = displacement_scores(residuals, outline, std, self.noise_shown)
+        return [
             _check(
                 "outliers", off, limits.outlier_limit, Level.NOTED if self._robust else Level.FAILED
             ),
             _check("overlap", overlap, limits.overlap_limit),
             _check("bias", bias, limits.bias_limit),
             _check("star_shape", self._pass_through(outline), limits.star_limit),
-            _check("bounds", counts["beyond"], 2.0 * IN_A_ROW),
-            _check("centre", _centroid_offset(belief), limits.centre_limit, Level.NOTED),
-            _check("plane", height / self.scene.view_distance, limits.height_limit),
+            _check("centre", _centroid_offset(noise), limits.centre_limit, Level.NOTED),
+            self._accuracy_check(belief.common),
         ]
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -422,6 +429,13 @@ class ModelChecks:
         self._views, self._triples, self._excess = views, int(counts[0]), float(counts[1])
         self._counts = dict(zip(_COUNTERS, counts[2:].tolist(), strict=True))
         self._last = state.get("check_last", self._last)
+
+
+def _moved(views: Sequence[ViewData], pose: CameraPose, distance: float) -> bool:
+    """Whether the camera stands elsewhere than at the last view, by a part of the view distance."""
+    x, y, yaw = views[-1].pose if views else (math.inf, math.inf, 0.0)
+    way = math.hypot(pose.x - x, pose.y - y) / distance
+    return way > _ELSEWHERE or abs(math.remainder(pose.yaw - yaw, TWO_PI)) > _ELSEWHERE
 
 
 def _check(name: str, score: float, limit: float, level: Level = Level.FAILED) -> Check:

@@ -20,7 +20,6 @@ from nbv_planner.thesis.observed import (
     ObservedConfidenceUpper,
     ObservedSurface,
     ObservedSurfaceMarginal,
-    TrueOutline,
     TrueSurface,
 )
 from nbv_planner.thesis.pixels import ConfidenceSimpleNumber, IntersectionOcclusionAware
@@ -50,7 +49,6 @@ __all__ = [
     "OBJECTIVES",
     "BandObjective",
     "HybridPlanner",
-    "TrueOutline",
     "TrueSurface",
     "TwoPhasePlanner",
     "Uncertainty",

@@ -60,42 +60,30 @@ def _observed_points(
 
 @dataclass(eq=False)
 class TrueSurface:
-    """The true surface points by rising angle, radians, with their radii, metres, shape (P,) each.
+    """The true surface points by angle, radians, with their radii, metres, shape (P,) each; or
+    points at equal distances along the outline, of which a view covers those within `tau`, metres,
+    of one it sees.
 
     Only a simulation has them, and keeps up to date which have been `seen` so far, shape (P,).
     """
 
     angle: FloatArray
     radius: FloatArray
+    tau: float = 0.0
     seen: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.seen = np.zeros(len(self.angle), dtype=bool)
 
-    def observed(self, views: Poses | FloatArray, scene: Scene) -> BoolArray:
-        """Which points each view sees, shape (V, P)."""
-        return observe(self.angle, self.radius, views, scene)
-
-
-class TrueOutline(TrueSurface):
-    """Points at equal distances along the true outline; a view covers those within `tau`, metres,
-    of one it sees.
-    """
-
-    def __init__(self, angle: FloatArray, radius: FloatArray, tau: float) -> None:
-        super().__init__(angle, radius)
-        self._tau = tau
-
     @cached_property
     def _near(self) -> csr_matrix:
         """1 where two points are within `tau`, shape (P, P); most planners never ask."""
-        return neighbours(np.stack(polar_to_cartesian(self.angle, self.radius), axis=1), self._tau)
+        return neighbours(np.stack(polar_to_cartesian(self.angle, self.radius), axis=1), self.tau)
 
     def observed(self, views: Poses | FloatArray, scene: Scene) -> BoolArray:
-        """Which points each view covers, shape (V, P)."""
-        return np.asarray(
-            (self._near @ super().observed(views, scene).T.astype(np.float32)).T > 0.0
-        )
+        """Which points each view sees or covers, shape (V, P)."""
+        seen = observe(self.angle, self.radius, views, scene)
+        return np.asarray((self._near @ seen.T.astype(np.float32)).T > 0.0) if self.tau else seen
 
 
 class ObservedSurface:

@@ -93,8 +93,8 @@ def solids_of(cells: Cells, coarse: Lattice, fields: FloatArray) -> BoolArray:
     """Solids of samples of φ at the coarse cells, shape (S, n): shape (S, N).
 
     A cell belongs to one where φ < 0, and where it was hit for :attr:`~.Cells.sure`; never where it
-    is free. Parts without a hit are left out, and voids without a free cell are filled: nobody
-    could look into them.
+    is free. Once there is a hit, parts without any are left out, and voids without a free cell are
+    filled: nobody could look into them.
     """
     lattice, hit, sure = cells.lattice, cells.state == HIT, cells.sure
     free = cells.state == FREE
@@ -104,7 +104,8 @@ def solids_of(cells: Cells, coarse: Lattice, fields: FloatArray) -> BoolArray:
     for solid, inside in zip(found, negative.T, strict=True):
         solid[asked] = inside
         solid[sure] = True
-        solid &= _with_any(solid, hit, lattice.shape)
+        if hit.any():
+            solid &= _with_any(solid, hit, lattice.shape)
         solid |= ~_with_any(~solid, free, lattice.shape)
     return found
 

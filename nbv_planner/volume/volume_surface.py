@@ -7,13 +7,15 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
-from nbv_planner.errors import MeasurementError, SettingError
+from nbv_planner.errors import MeasurementError
+from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.surface.checks import Check
@@ -91,6 +93,14 @@ class VolumeSurface:
         """The origin of the object frame."""
         return ORIGIN
 
+    def as_transmitted(self) -> VolumeSurface:
+        """The same: there is no message of it."""
+        return self
+
+    def seen_from(self, x: float, y: float) -> VolumeSurface:
+        """The same: the object stands at the origin of its frame."""
+        return self
+
     @property
     def drawable(self) -> bool:
         """Whether anything was hit."""
@@ -114,29 +124,14 @@ class VolumeSurface:
             self.form.prior, self.form.coarse, observations(self.cells, self.form.reading)
         )
 
-    def _evidence(self) -> None:
-        if not self.drawable:
-            raise SettingError(
-                "volume: nothing was hit yet, so there is nothing to draw shapes from"
-            )
-
     def solids(self, count: int, seed: int) -> BoolArray:
-        """Which cells belong to each of `count` objects that there may be, shape (S, N).
-
-        Raises:
-            SettingError: nothing was hit yet.
-        """
-        self._evidence()
+        """Which cells belong to each of `count` objects that there may be, shape (S, N)."""
         coarse = self.form.coarse
         fields = self.posterior.samples(count, seed, needed(self.cells, coarse))
         return solids_of(self.cells, coarse, fields)
 
     def hypotheses(self, aim: CoverageTarget, count: int, seed: int) -> CellHypotheses:
-        """Draw objects; their elements count for their length or area.
-
-        Raises:
-            SettingError: nothing was hit yet.
-        """
+        """Draw objects; their elements count for their length or area."""
         drawn = elements(self.form.lattice, self.solids(count, seed), self.form.most, seed)
         return self.met(drawn, aim.tau)
 
@@ -155,7 +150,6 @@ class VolumeSurface:
     @cached_property
     def _likeliest(self) -> CellHypotheses:
         """That of the mean of φ."""
-        self._evidence()
         coarse, where = self.form.coarse, needed(self.cells, self.form.coarse)
         fields = np.full((1, len(where)), np.inf)
         fields[:, where] = self.posterior.mean(coarse.centres[where])
@@ -166,7 +160,7 @@ class VolumeSurface:
         """The surface of the mean of φ, and the deviation of φ at each element, at hits that of a
         range at most.
         """
-        drawn, noise = self._likeliest, float(self.cells.hits.sigma.min())
+        drawn, noise = self._likeliest, float(self.cells.hits.sigma.min(initial=np.inf))
         wide = self.posterior.std(drawn.points[0]) * self.form.radius
         return drawn, np.where(drawn.seen[0] > 0.0, np.minimum(wide, noise), wide)
 
@@ -216,6 +210,22 @@ def read(surface: VolumeSurface) -> VolumeSurface:
     :data:`nbv_planner.surface.seam.Reader`: itself.
     """
     return surface
+
+
+def write_points(surface: VolumeSurface, folder: Path) -> str:
+    """Write `outline.csv`, the points of the likeliest surface, and say how much of it is
+    measured.
+    """
+    if not surface.drawable:
+        return "outline: none, nothing was hit"
+    drawn, std = surface.outline()
+    met = drawn.seen[0] > 0.0
+    rows = zip(drawn.points[0].tolist(), std.tolist(), met.tolist(), strict=True)
+    text = "".join(f"{x:.9g},{y:.9g},{wide:.3g},{hit:d}\n" for (x, y), wide, hit in rows)
+    said = "# cells of the likeliest surface: x, y, std in metres; measured: 1 near a hit\n"
+    write_whole(folder / "outline.csv", f"{said}x,y,std,measured\n{text}")
+    part = surface.measured(surface.form.lattice.cell)
+    return f"outline: {len(met)} cells, {part:.1%} of the length measured"
 
 
 class VolumeModel:
@@ -309,11 +319,7 @@ class VolumeCertificate:
     def estimate(
         self, believed: VolumeSurface, taken: Poses, delta: float, margin: float = 0.0
     ) -> CoverageEstimate:
-        """See :class:`~nbv_planner.surface.seam.Certificate`.
-
-        Raises:
-            SettingError: nothing was hit yet.
-        """
+        """See :class:`~nbv_planner.surface.seam.Certificate`."""
         drawn = believed.hypotheses(self.aim, self.count, self.seed)
         ever, met = (believed.visible(drawn, poses, self.scene) for poses in (self.views, taken))
         if self.aim.tau:

@@ -19,6 +19,11 @@ class Contour:
     x: FloatArray
     y: FloatArray
 
+    @property
+    def contours(self) -> tuple[Contour]:
+        """Itself."""
+        return (self,)
+
 
 def cast_beams(contour: Contour, pose: CameraPose, bearings: FloatArray) -> FloatArray:
     """Range of the first crossing of each beam with the contour, `inf` where there is none.

@@ -135,16 +135,18 @@ class SimulatedCamera:
 
     def __init__(
         self,
-        shape: PolarObject | Contour,
+        shape: Any,
         scene: Scene,
         settings: SensorSettings,
         world: WorldSettings | None = None,
     ) -> None:
-        """Sample the contour once; any closed one will do, also one that is not star-shaped."""
+        """Sample the contour of an object with a radius once; one with `contours` has these, closed
+        ones, but incidence is by the polar angle on the first.
+        """
         self._world = world or WorldSettings()
-        contour = shape if isinstance(shape, Contour) else sampled_contour(shape)
-        self._contours = [contour, *self._world.others()]
-        x, y = contour.x, contour.y
+        contours = getattr(shape, "contours", None) or [sampled_contour(shape)]
+        self._contours = [*contours, *self._world.others()]
+        x, y = contours[0].x, contours[0].y
         self._vertex = wrap_angle(np.arctan2(y, x))
         self._normal = np.arctan2(x - np.roll(x, -1), np.roll(y, -1) - y)
         self._sensor = scene.sensor

@@ -312,10 +312,19 @@ def test_a_mapper_copy_is_independent_and_surfaces_do_not_change():
     assert not mapper.belief().drawable
 
 
+def test_before_a_hit_shapes_are_those_of_the_prior():
+    surface = VolumeSurface.blank(VolumeForm())
+    drawn, lattice = surface.hypotheses(AIM, 8, 0), surface.form.lattice
+    assert not drawn.seen[drawn.size > 0.0].any()
+    assert surface.measured(0.3) == 0.0
+    solids = surface.solids(64, 0)
+    area = solids.mean() * (2.0 * lattice.half) ** 2
+    assert 0.1 < area / (math.pi * lattice.radius**2) < 0.6
+    assert not solids[:, lattice.outside].any()
+
+
 def test_bad_input_is_refused_in_one_line():
     surface = VolumeSurface.blank(VolumeForm())
-    with pytest.raises(SettingError, match="nothing was hit"):
-        surface.hypotheses(AIM, 2, 0)
     with pytest.raises(SettingError, match="in 2 or 3"):
         Lattice.around(4, 32, 1.0)
     hit = Hits(

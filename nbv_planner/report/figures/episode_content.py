@@ -31,7 +31,7 @@ class EpisodeContent:
     belief: Any  #: belief after the last of them, None before the first.
     earlier_hits: Hits  #: those of all views drawn but the last.
     last_hits: Hits  #: those of the last view drawn.
-    shape: PolarObject | None  #: the true object, None if it is not known.
+    shape: Any  #: the true object, None if it is not known.
     #: where the robot may drive, drawn if anything besides the object bars it.
     ground: Ground | None
     progress: str  #: progress of the episode, in words.
@@ -55,7 +55,7 @@ class EpisodeContent:
 def episode_frames(
     steps: Sequence[Step],
     views: Sequence[ViewRecord],
-    shape: PolarObject | None,
+    shape: Any,
     scene: Scene,
     title: str,
     ground: Ground | None = None,

@@ -70,12 +70,14 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
         _draw_ground(axes, barred)
     if content.free or barred is not None:
         _draw_way(axes, content, views, barred)
-    if content.shape is not None:
+    if hasattr(content.shape, "radius"):
         axes.plot(
             *polar_to_cartesian(*true_contour(content.shape)),
             **style.TRUTH_LINE,
             label="true contour",
         )
+    for line in getattr(content.shape, "lines", ()):
+        axes.plot(*line, **style.TRUTH_LINE, label="true contour")
     if content.belief is not None:
         _draw_belief(axes, content.belief, _band(content))
     earlier, last = content.earlier_hits, content.last_hits
@@ -216,7 +218,7 @@ def draw_polar(axes: Axes, content: EpisodeContent) -> None:
     axes.set_ylim(max(0.0, low - margin), high + margin)
     for bound in (content.scene.radius_min, content.scene.radius_max):
         axes.axhline(bound, color=style.FAINT, linewidth=0.8, linestyle=":", zorder=1)
-    if content.shape is not None:
+    if hasattr(content.shape, "radius"):
         axes.plot(*true_contour(content.shape), **style.TRUTH_LINE, label="true contour")
     if isinstance(content.belief, SurfaceBelief):
         curve = outlines.close_belief(content.belief).about_origin()

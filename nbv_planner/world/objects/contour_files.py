@@ -118,7 +118,7 @@ class _FileContour:
     @classmethod
     def read(cls, path: Path) -> _FileContour:
         """Read a file; see :func:`load_contour`."""
-        lines, first, second, polar = _read_table(path)
+        lines, first, second, polar = read_table(path)
         if polar and np.ptp(first) > TWO_PI + _ROUNDED_TURN:
             found = (
                 f"the polar angles span {np.ptp(first):g}, more than 2 pi, one turn around the"
@@ -207,7 +207,7 @@ def _distinct(x: FloatArray, y: FloatArray) -> list[int]:
     return kept
 
 
-def _read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
+def read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
     """Line numbers, both columns, and whether they are polar."""
     try:
         reader = csv.reader(

@@ -84,6 +84,7 @@ OBJECT_PLUGINS = Plugins(
     lambda name, cls: "" if hasattr(cls, "radius") else "must have a method radius(angle)",
 )
 """Objects of other packages, written `name` or `name:parameter=value,...`."""
+_NOT_STAR_SHAPED = {"letter", "outline", "two_boxes", "horseshoe", "comb", "chair"}
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
 """Units in which a file of a contour may be written, in metres."""
 
@@ -100,6 +101,11 @@ def parse_object(text: str | PolarObject, scene: Scene) -> PolarObject:
         SettingError: a parameter is missing, not known or not allowed, or the plug-in is broken.
         ContourError: the contour leaves the bounds, is not star-shaped, or cannot be read.
     """
+    if str(text).partition(":")[0] in _NOT_STAR_SHAPED.difference(OBJECT_PLUGINS.names):
+        raise SettingError(
+            f"object {shown(text)} is not star-shaped: it needs nbv-planner simulate"
+            " --surface-model volume, which the nodes have not"
+        )
     shape = _build(text, scene) if isinstance(text, str) else _with_corners(text)
     check_contour(shape, scene.radius_min, scene.radius_max, object_name(text))
     return shape
@@ -146,7 +152,7 @@ def _build(text: str, scene: Scene) -> PolarObject:
         }
         return prior_surface(int(seed), scene, PeriodicMatern(**values))
     if family in ("file", "spline"):
-        path, unit, moved = _file_options(text)
+        path, unit, moved = file_options(text)
         angles, radii = load_contour(path, own_origin=moved)
         build = Polygon if family == "file" else Spline
         return build(tuple(angles.tolist()), tuple((UNITS[unit] * radii).tolist()))
@@ -169,7 +175,7 @@ def _build(text: str, scene: Scene) -> PolarObject:
 _FILE_OPTION = re.compile(r"(.*),(unit|origin)=([^,]*)", re.DOTALL)
 
 
-def _file_options(text: str) -> tuple[str, str, bool]:
+def file_options(text: str) -> tuple[str, str, bool]:
     """Path and unit of a contour's file, and whether its own origin is to be found."""
     family, _, path = text.partition(":")
     given: dict[str, str] = {}
@@ -190,7 +196,7 @@ def origin_words(text: str) -> str:
     Raises:
         ContourError: the file cannot be read, or there is no such point.
     """
-    if text.partition(":")[0] not in ("file", "spline") or not (options := _file_options(text))[2]:
+    if text.partition(":")[0] not in ("file", "spline") or not (options := file_options(text))[2]:
         return ""
     x, y = own_origin(options[0])
     return (

@@ -34,7 +34,7 @@ from nbv_planner.star2d.shapes.sampler import Prior, Shapes
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.surface.coverage import POINTS, CoverageTarget, PointSet
-from nbv_planner.thesis import TrueOutline, TrueSurface
+from nbv_planner.thesis import TrueSurface
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import Scene
 
@@ -292,7 +292,7 @@ def test_the_planner_that_knows_the_object_covers_what_is_near_to_what_it_sees()
     points = np.stack(polar_to_cartesian(angle, radius), axis=1)
     seen, covered = (
         truth.observed(views, SCENE)
-        for truth in (TrueSurface(angle, radius), TrueOutline(angle, radius, 0.4))
+        for truth in (TrueSurface(angle, radius), TrueSurface(angle, radius, 0.4))
     )
     for v in range(7):
         np.testing.assert_array_equal(covered[v], within(points, points[seen[v]], 0.4))

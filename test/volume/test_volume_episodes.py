@@ -1,0 +1,118 @@
+"""Episodes on objects of any outline, from the Python core and from the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+import nbv_planner
+from nbv_planner.cli.main import main
+from nbv_planner.episode.parameters import configure
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.errors import SettingError
+from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.volume.volume_surface import VolumeSurface
+
+
+def simulation(shape: str, **settings) -> Simulation:
+    return Simulation(configure(object=shape, surface_model="volume", **settings))
+
+
+@pytest.mark.parametrize("shape", ["letter:L", "letter:T", "two_boxes", "outline:hook"])
+def test_objects_of_any_outline_end_covered_and_the_claim_is_true(shape):
+    episode = simulation(shape, noise_std=0.1)
+    record = episode.finish()
+    assert record.termination.reason is TerminationReason.COVERED
+    assert len(record.views) < 25
+    last = record.views[-1]
+    assert last.completeness >= 0.95
+    assert last.accuracy > 0.95
+    assert isinstance(episode.belief, VolumeSurface)
+    assert {check.name for check in record.checks} >= {"noise", "bounds", "alive", "range"}
+
+
+def test_outlines_of_a_file_are_simulated_and_the_same_seed_gives_the_same_views(tmp_path):
+    path = tmp_path / "two.csv"
+    path.write_text("x,y\n-4,-1\n-2,-1\n-2,1\n-4,1\n\n2,-1\n4,-1\n4,1\n2,1\n", encoding="utf-8")
+    runs = [simulation(f"file:{path}", max_views=4, deadline=600.0).finish() for _ in range(2)]
+    assert [view.angle for view in runs[0].views] == [view.angle for view in runs[1].views]
+    assert runs[0].views[-1].completeness == runs[1].views[-1].completeness > 0.5
+
+
+def test_without_a_hit_shapes_come_from_the_prior_and_the_episode_goes_on():
+    """A camera that sees 5.2 m far meets nothing but tips: no claim is made before they are met."""
+    episode = simulation("letter:L", range_max=5.2, max_views=3, checks=False, first_candidate=0)
+    record = episode.finish()
+    assert not len(episode.steps[0].hits)
+    assert record.termination.reason is TerminationReason.MAX_VIEWS
+    assert record.views[0].completeness == 0.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"objective": "U"}, "objective U: needs the radius over the polar angle"),
+        ({"objective": "CSW"}, "objective CSW: needs the radius over the polar angle"),
+        ({"planner": "two_phase"}, "needs the radius over the polar angle"),
+        ({"planner": "hybrid"}, "needs the radius over the polar angle"),
+        ({"objective": "OSM"}, "OSM needs the true object"),
+        ({"scene": "unknown", "rough_radius": 5.0}, "surface_model: volume needs"),
+        ({"object_x": 1.0}, "surface_model: volume needs"),
+        ({"protocol": "thesis"}, "surface_model: volume needs"),
+        ({"range_max": 1.0}, "object letter:L: no candidate view sees any of it"),
+    ],
+)
+def test_what_a_volume_has_not_is_said_in_one_line(settings, says):
+    with pytest.raises(SettingError, match=says) as caught:
+        simulation("letter:L", **settings)
+    assert "\n" not in str(caught.value)
+
+
+def test_greedy_by_expected_coverage_sweeps_and_tours_take_a_volume_too():
+    for settings in ({"objective": "EMC"}, {"planner": "uniform"}, {"planner": "tour"}):
+        given = {"objective": "EMC", **settings}
+        record = simulation("letter:T", max_views=3, **given).finish()
+        assert len(record.views) == 3
+        assert record.views[-1].completeness > record.views[0].completeness
+
+
+def test_the_radius_is_the_default_and_says_what_other_objects_need():
+    assert configure(object="polygon:star").surface_model == "radius"
+    with pytest.raises(SettingError, match="not star-shaped: it needs"):
+        Simulation(configure(object="letter:C"))
+    with pytest.raises(SettingError, match="surface_model"):
+        configure(object="letter:C", surface_model="voxels")
+
+
+def test_the_command_simulates_a_letter_and_leaves_record_points_and_picture(tmp_path, capsys):
+    out = tmp_path / "letter"
+    words = ["simulate", "--object", "letter:L", "--surface-model", "volume", "--out", str(out)]
+    assert main(words) == 0
+    said = capsys.readouterr().out
+    assert "ended: COVERED, at least 95.0% of the outline is within 0.3 m" in said
+    files = {path.name for path in out.iterdir()}
+    assert files == {
+        "episode.json",
+        "outline.csv",
+        "reconstruction.gif",
+        "reconstruction.png",
+        "views.csv",
+    }
+    record = json.loads((out / "episode.json").read_text(encoding="utf-8"))
+    assert record["config"]["surface_model"] == "volume"
+    assert record["termination"]["reason"] == "COVERED"
+    assert record["views"][-1]["rmse"] is None
+    lines = (out / "outline.csv").read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("#")
+    rows = list(csv.DictReader(lines[1:]))
+    assert len(rows) > 100
+    assert {row["measured"] for row in rows} <= {"0", "1"}
+    assert all(float(row["std"]) > 0.0 for row in rows)
+
+
+def test_the_public_function_takes_the_model_by_name():
+    episode = nbv_planner.simulate("letter:L", surface_model="volume", max_views=2)
+    assert [view.number for view in episode] == [1, 2]
+    assert episode.belief.drawable
