@@ -4,24 +4,26 @@ run, in order.
 
 from __future__ import annotations
 
-import os
 import re
+import runpy
 import shlex
-import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
+from nbv_bench.cli import main as study
+from nbv_planner.cli import main as robot
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+LASTING = {
+    "own_object",
+    "applications",
+}  # minutes of simulations, no other commands: before a release
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PROGRAMS = {
-    "nbv-planner": ["-m", "nbv_planner.cli.main"],
-    "nbv-bench": ["-m", "nbv_bench.cli.main"],
-    "python": [],
-}
+PROGRAMS = {"nbv-planner": robot.main, "nbv-bench": study.main}
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -35,36 +37,40 @@ def commands(text: str) -> list[list[str]]:
     return [line for line in lines if line]
 
 
-def run(command: list[str], folder: Path) -> None:
-    """Run a command of this package in `folder`."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
-    done = subprocess.run(
-        [sys.executable, *PROGRAMS[command[0]], *command[1:]],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        stdin=subprocess.DEVNULL,
-    )
-    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
+def run(command: list[str]) -> None:
+    """Run a command of this package, or a script of the page, here and in the present folder."""
+    program, *words = command
+    if program == "python":
+        runpy.run_path(words[0], run_name="__main__")
+    else:
+        assert PROGRAMS[program](words) == 0, shlex.join(command)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_the_commands_of_a_tutorial_run_in_its_order(page, tmp_path):
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page, id=page.stem, marks=[pytest.mark.release] if page.stem in LASTING else []
+        )
+        for page in PAGES
+    ],
+)
+def test_the_commands_of_a_tutorial_run_in_its_order(page, tmp_path, monkeypatch):
     pytest.importorskip("joblib", minversion="1.3", reason="the extra 'analysis' is not installed")
     found = blocks(page)
     if any(
         "nbv-planner demo" in text for language, text in found if language == "sh"
     ) and not find_spec("rclpy"):
         pytest.skip("needs rclpy: source a ROS 2 installation or install the wheels")
+    monkeypatch.chdir(tmp_path)
     for language, text in found:
         name = re.match(r"# file: (\S+)\n", text)
         if name:
             (tmp_path / name[1]).write_text(text, encoding="utf-8")
         elif language == "sh":
             for command in commands(text):
-                run(command, tmp_path)
+                monkeypatch.setattr(sys, "argv", command[1:])
+                run(command)
 
 
 def test_the_readme_shows_python_that_runs(capsys):
