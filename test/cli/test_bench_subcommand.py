@@ -15,9 +15,9 @@ import yaml
 from programs import main
 
 import nbv_planner
+from nbv_bench.bench import splits as subject
 from nbv_bench.bench.bench_tables import BenchFigure, episode_figures
 from nbv_bench.bench.splits import Bench, bench_named, bench_sweep, planner_entry
-from nbv_bench.experiments.summary import bench as subject
 from nbv_bench.experiments.sweep_file import load_sweep
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError
