@@ -66,6 +66,7 @@ class Setting:
     scale: str = ""
     #: whether it can be given when the process starts only, never by a message: paths of files.
     start_only: bool = False
+    ros: bool = True  #: whether nodes have it as a parameter; else it is of the Python API alone.
 
     def allowed(self) -> str:
         """State the allowed values in words, for error messages and tables."""
@@ -102,6 +103,7 @@ def setting(
     read_only: bool = True,
     start_only: bool = False,
     scale: str = "",
+    ros: bool = True,
 ) -> T:
     """Declare a dataclass field with a default, a description and its allowed values.
 
@@ -127,8 +129,16 @@ def setting(
         read_only=read_only,
         start_only=start_only,
         scale=scale,
+        ros=ros,
     )
     return dataclasses.field(default=default, metadata={_KEY: meta})  # type: ignore[no-any-return]
+
+
+def python_setting(default: T, description: str, **bounds: Any) -> T:
+    """Declare a field as :func:`setting` does, which no node has as a parameter: a setting of the
+    Python API alone.
+    """
+    return setting(default, description, ros=False, **bounds)
 
 
 def settings_of(cls: type) -> Iterator[tuple[str, Any, Setting]]:

@@ -24,6 +24,7 @@ from nbv_planner.episode.parameters import (
     EpisodeConfig,
     PlannerSettings,
     config_from_parameters,
+    parameters_of,
 )
 from nbv_planner.errors import ConfigFileError, NbvPlannerError
 from nbv_planner.mapping.arrival import ArrivalSettings
@@ -74,7 +75,7 @@ def write(tmp_path):
 
 
 def defaults(node: str) -> dict:
-    return {name: default for cls in NODE_SETTINGS[node] for name, default, _ in settings_of(cls)}
+    return {name: default for name, (default, _) in parameters_of(NODE_SETTINGS[node]).items()}
 
 
 def test_shared_section_goes_to_all_nodes_and_the_nodes_own_wins(write):
@@ -98,7 +99,7 @@ def test_shared_section_may_hold_what_only_some_nodes_have(write):
     assert load_parameters(write(yaml.safe_dump({"/**": {"ros__parameters": names}}))) == {
         "depth_camera": {"num_beams": 9, "noise_std": 0.1},
         "surface_mapper": {"noise_std": 0.1},
-        "nbv_planner": {"planner": "hybrid", "noise_std": 0.1},
+        "nbv_planner": {"planner": "hybrid"},
     }
 
 
@@ -112,8 +113,8 @@ def test_a_file_laid_over_the_shipped_one_changes_what_it_names_and_nothing_else
         parameters,
         load_parameters(write("/**: {ros__parameters: {noise_std: 0.1, max_views: 3}}\n")),
     )
-    for values in expected.values():
-        values["noise_std"] = 0.1
+    for node in ("depth_camera", "surface_mapper"):
+        expected[node]["noise_std"] = 0.1
     expected["nbv_planner"]["max_views"] = 3
     assert parameters == expected
 
@@ -184,6 +185,51 @@ def test_a_change_leaves_out_nodes_that_are_not_there():
 def test_a_change_that_would_have_no_effect_is_refused(name):
     with pytest.raises(ConfigFileError, match=f"--set {name}=1: unknown parameter"):
         set_parameters(shipped(), [f"{name}=1"])
+
+
+GONE = {
+    "near_miss: say": "near_miss is no parameter any more: Python API only,"
+    " SessionSettings.near_miss",
+    "kappa: 2": "kappa is no parameter any more: Python API only, KernelSettings.kappa",
+    "blocked_arcs: [0, 1]": "blocked_arcs is no parameter any more: give allowed_arcs, the arcs"
+    " between them",
+    "autosave: false": "autosave is no parameter any more: each view is saved where the node has a"
+    " file",
+    "design_grid: 60": "design_grid is now design.grid",
+}
+
+
+@pytest.mark.parametrize("line", GONE)
+def test_of_what_is_no_parameter_any_more_a_file_is_told_what_to_write(write, line):
+    name = line.partition(":")[0]
+    with pytest.raises(ConfigFileError) as caught:
+        load_parameters(write(f"/**:\n  ros__parameters:\n    {line}\n"))
+    assert str(caught.value).endswith(f"p.yaml, line 3: /**: {GONE[line]}")
+    change = line.replace(": ", "=")
+    with pytest.raises(ConfigFileError) as caught:
+        set_parameters(shipped(), [change], ros=True)
+    assert str(caught.value) == f"--set {change}: {GONE[line]}"
+    if name in {own for classes in NODE_SETTINGS.values() for own in names_of(classes)}:
+        set_parameters(parameters := shipped(), [change])  # for an episode without nodes
+        assert any(name in values for values in parameters.values())
+
+
+def names_of(classes: tuple[type, ...]) -> set[str]:
+    return {name for cls in classes for name, _, _ in settings_of(cls)}
+
+
+def test_what_a_planner_learns_from_the_mapper_is_refused_in_its_own_section(write):
+    text = "{}: {{ros__parameters: {{noise_std: 0.1, range_max: 9.0}}}}\n"
+    told = load_parameters(write(text.format("/**")))
+    assert (told["surface_mapper"], told["nbv_planner"]) == (
+        {"noise_std": 0.1, "range_max": 9.0},
+        {},
+    )
+    config = config_from_parameters(told)
+    assert (config.scene.range_max, config.planner.noise_std) == (9.0, 0.1)
+    assert config.planner.completeness_tau == 0.2
+    with pytest.raises(ConfigFileError, match=r"noise_std is of surface_mapper, .* give it there"):
+        load_parameters(write(text.format("nbv_planner")))
 
 
 def test_values_for_one_node_are_those_of_all_its_sections(write):
@@ -572,7 +618,7 @@ def test_what_is_written_is_read_back(write):
         "depth_camera": {"object": "file:a b, #1: ü.csv", "noise_std": 1e-7, "camera_frame": "no"},
         "surface_mapper": {"camera_frame": "", "length_scale": 1e-3},
         "nbv_planner": {
-            "blocked_arcs": (0.1, 0.2, -1e-9, 1e-20),
+            "allowed_arcs": (0.1, 0.2, -1e-9, 1e-20),
             "wait_for_start": True,
             "run_info_nodes": "1.0",
         },
@@ -603,8 +649,8 @@ def test_shipped_file_is_found_in_the_checkout_or_where_it_is_installed(tmp_path
 @pytest.mark.parametrize("text", ["1e-3", "1E-3", "1.e-3", "1.0e-3", "0.001"])
 def test_numbers_are_read_as_ros_reads_them(tmp_path, text):
     file = tmp_path / "numbers.yaml"
-    file.write_text(f"nbv_planner:\n  ros__parameters:\n    stall_change: {text}\n")
-    assert load_parameters(file)["nbv_planner"]["stall_change"] == 0.001
+    file.write_text(f"nbv_planner:\n  ros__parameters:\n    target_fraction: {text}\n")
+    assert load_parameters(file)["nbv_planner"]["target_fraction"] == 0.001
 
 
 EXPERIMENTS = sorted((CONFIG / "experiments").glob("*.yaml"))

@@ -7,24 +7,28 @@ from collections import Counter
 import pytest
 
 from nbv_planner.episode.parameters import (
-    BESIDE,
+    GROUPS,
     NODE_SETTINGS,
     EpisodeConfig,
     config_from_parameters,
+    parameters_of,
 )
+from nbv_planner.episode.parameters import NODES as ALL
 from nbv_planner.errors import SettingError
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import DwellSettings, MatchingSettings
+from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import check_value, from_mapping, settings_of
 from nbv_planner.world.scene import Scene
 
-ALL = {**NODE_SETTINGS, **BESIDE}
 CLASSES = sorted({cls for classes in ALL.values() for cls in classes}, key=lambda cls: cls.__name__)
 DECLARED = [
     pytest.param(node, name, default, meta, id=f"{node}.{name}")
     for node, classes in ALL.items()
-    for cls in classes
-    for name, default, meta in settings_of(cls)
+    for name, (default, meta) in parameters_of(classes).items()
 ]
+MOST = 60
+"""Parameters of a node, but those of plug-ins."""
 
 
 def test_there_are_three_nodes_that_share_the_scene():
@@ -56,16 +60,31 @@ def test_settings_can_be_built_and_refuse_the_wrong_type(cls):
             from_mapping(cls, {name: 1 if isinstance(default, str) else "wrong"})
 
 
+@pytest.mark.parametrize("node", ALL)
+def test_a_node_has_no_more_parameters_than_a_person_can_read(node):
+    assert len([name for name in parameters_of(ALL[node]) if "." not in name]) <= MOST
+
+
 def test_one_name_means_the_same_in_every_node_that_has_it():
-    """Except for the camera's frame, which the camera gives, the mapper demands and the planner
-    looks up.
-    """
+    """In the same words; the frame of the scans has a name where the camera is simulated."""
     seen: dict[str, object] = {}
-    for node, classes in NODE_SETTINGS.items():
-        for cls in classes:
-            for name, default, meta in settings_of(cls):
-                what = (default if name != "camera_frame" else "", meta.unit)
-                assert seen.setdefault(name, what) == what, f"{node}.{name}"
+    for node, classes in ALL.items():
+        for name, (default, meta) in parameters_of(classes).items():
+            what = (default if name != "camera_frame" else "", meta.unit, meta.description)
+            assert seen.setdefault(name, what) == what, f"{node}.{name}"
+
+
+def test_every_setting_that_is_no_parameter_belongs_to_the_configuration_of_an_episode():
+    """Or of the session, or of the arrival: a setting that only a node reads would be out of
+    reach.
+    """
+    reached = {
+        name
+        for group in (*GROUPS.values(), SessionSettings, ArrivalSettings)
+        for name, _, _ in settings_of(group)
+    }
+    every = {name for classes in ALL.values() for cls in classes for name, _, _ in settings_of(cls)}
+    assert every - set().union(*map(parameters_of, ALL.values())) <= reached
 
 
 def test_parameters_of_the_nodes_decide_the_whole_episode():

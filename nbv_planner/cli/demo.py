@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    parameters = parameters_from(arguments)
+    parameters = parameters_from(arguments, ros=True)
     if arguments.speed or arguments.view:
         parameters["depth_camera"]["angular_speed"] = arguments.speed or 1.0
     config = episode_config(parameters, "sensor")

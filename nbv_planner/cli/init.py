@@ -18,12 +18,18 @@ import yaml
 from nbv_planner.cli.options import one_of
 from nbv_planner.cli.output import say
 from nbv_planner.episode.parameter_files import Parameters, load_parameters, shared_file
-from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, config_from_parameters, derived
+from nbv_planner.episode.parameters import (
+    NODE_SETTINGS,
+    NODES,
+    config_from_parameters,
+    derived,
+    parameters_of,
+)
 from nbv_planner.errors import ResultsError, SettingError, reason
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space import view_space_for
-from nbv_planner.settings import Setting, check_value, from_mapping, settings_of
+from nbv_planner.settings import Setting, check_value, from_mapping
 from nbv_planner.world.scale import derived_words
 from nbv_planner.world.scene import SENSOR_NAMES, check_proportions
 
@@ -135,10 +141,7 @@ QUESTIONS = (
 # Units that an answer may have, by that of the parameter.
 _UNITS = {"m": {"m": 1.0, "cm": 0.01, "mm": 0.001}, "rad": {"rad": 1.0, "deg": math.pi / 180.0}}
 _SETTINGS: dict[str, tuple[Any, Setting]] = {
-    name: (default, meta)
-    for classes in (*NODE_SETTINGS.values(), *BESIDE.values())
-    for cls in classes
-    for name, default, meta in settings_of(cls)
+    name: entry for classes in NODES.values() for name, entry in parameters_of(classes).items()
 }
 
 
@@ -398,7 +401,7 @@ def _with(kind: str, answers: Mapping[Question, Any]) -> Parameters:
     """The shipped parameters with the answers."""
     parameters = load_parameters(shared_file(f"config/{kind}.yaml"))
     for node, values in parameters.items():
-        known = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)}
+        known = parameters_of(NODES[node])
         values.update(
             {one.parameter: value for one, value in answers.items() if one.parameter in known}
         )

@@ -204,9 +204,6 @@ def add_episode_options(parser: argparse.ArgumentParser) -> None:
     add_planner(parser, " (default: rollout)")
     parser.add_argument("--seed", type=int, help="seed of the sensor noise (default: 0)")
     parser.add_argument(
-        "--first-candidate", type=int, metavar="N", help="index of the first view to take"
-    )
-    parser.add_argument(
         "--params-file", metavar="F", help="ROS 2 parameter file (YAML) over the shipped one"
     )
     add_set(parser)
@@ -214,9 +211,11 @@ def add_episode_options(parser: argparse.ArgumentParser) -> None:
     add_figures(parser)
 
 
-def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters:
+def parameters_from(
+    arguments: argparse.Namespace, *, ros: bool = False
+) -> parameter_files.Parameters:
     """Node parameters: the shipped simulation's, over them those of the file, of `--set`, and of
-    the other options.
+    the other options. With `ros` they are for nodes.
 
     Raises:
         NbvPlannerError: the file or a value is not allowed.
@@ -230,9 +229,9 @@ def parameters_from(arguments: argparse.Namespace) -> parameter_files.Parameters
             print(f"note: {file}: use_sim_time is ignored; time is the machine's", file=sys.stderr)
         if others := parameter_files.sections_of_others(file):
             print(f"note: {others}", file=sys.stderr)
-    parameter_files.set_parameters(parameters, arguments.set)
+    parameter_files.set_parameters(parameters, arguments.set, ros=ros)
     explicit = {
-        "nbv_planner": (*PLANNER_CHOICE, "first_candidate"),
+        "nbv_planner": PLANNER_CHOICE,
         "depth_camera": ("object", "seed"),
     }
     parameter_files.lay_over(

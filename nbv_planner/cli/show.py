@@ -5,14 +5,15 @@ Markdown tables.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from typing import Any
 
 from nbv_planner.cli.options import one_of
-from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS
+from nbv_planner.episode.parameters import NODES, parameters_of
 from nbv_planner.planning.objectives import OBJECTIVE_PLUGINS, REQUIREMENTS, known_objectives
 from nbv_planner.planning.planners import PLANNER_PLUGINS, PLANNERS
-from nbv_planner.settings import Plugins, Setting, settings_of
+from nbv_planner.settings import Plugins, Setting
 from nbv_planner.world.scale import proportion
 
 
@@ -63,55 +64,42 @@ def planner_table() -> str:
     )
 
 
-_WHEN = {
-    "turntable": "where a table turns the object",
-    "scan_maker": "where the sensor sends no LaserScan",
-}
-
-
 def parameter_tables() -> str:
-    """Tables of all parameters: those that all nodes share first, then those of each node."""
-    shared = [
-        cls
-        for cls in NODE_SETTINGS["depth_camera"]
-        if all(cls in classes for classes in NODE_SETTINGS.values())
-    ]
-    parts = [_table("All nodes (shared geometry is given once, under `/**`)", shared)]
-    parts += [
-        _table(f"`{node}`", [c for c in classes if c not in shared])
-        for node, classes in NODE_SETTINGS.items()
-    ]
-    parts += [
-        _table(f"`{node}`, {when}", [c for c in BESIDE[node] if c not in shared])
-        for node, when in _WHEN.items()
-    ]
-    return "\n\n".join(parts)
+    """Tables of all parameters: those that several nodes have first, then those of each node, and
+    of plug-ins.
+    """
+    known = {node: parameters_of(classes) for node, classes in NODES.items()}
+    tables: dict[str, dict[str, Any]] = {_SEVERAL: {}}
+    for node, rows in known.items():
+        for name, row in rows.items():
+            alone = sum(name in others for others in known.values()) == 1
+            title = _PLUGGED if "." in name else f"`{node}`" if alone else _SEVERAL
+            tables.setdefault(title, {})[name] = row
+    return "\n\n".join(map(_table, tables, tables.values()))
 
 
+_SEVERAL = "Several nodes: give them once, under `/**`"
+_PLUGGED = "Plug-ins: declared where they are used"
 LISTS = {"objectives": objective_table, "planners": planner_table, "parameters": parameter_tables}
 """The lists."""
 _PLUGINS: dict[str, Plugins] = {"objectives": OBJECTIVE_PLUGINS, "planners": PLANNER_PLUGINS}
 
 
-def _table(title: str, classes: list[type]) -> str:
-    rows = [
-        _row(name, default, meta) for cls in classes for name, default, meta in settings_of(cls)
-    ]
-    head = [
-        "| parameter | default | unit | allowed | at run time | meaning |",
-        "|---|---|---|---|---|---|",
-    ]
-    return "\n".join([f"**{title}**", "", *head, *rows])
+def _table(title: str, rows: dict[str, Any]) -> str:
+    head = ["|parameter|default|allowed|meaning, and when to change it|", "|---|---|---|---|"]
+    lines = (_row(name, default, meta) for name, (default, meta) in rows.items())
+    return "\n".join([f"**{title}**", "", *head, *lines])
 
 
 def _row(name: str, default: Any, meta: Setting) -> str:
-    allowed = meta.allowed().replace("|", "\\|")
-    changeable = "no" if meta.read_only else "yes"
-    follows = f" ({proportion(default, meta)})" if meta.scale else ""
-    return (
-        f"| `{name}` | {_text(default)}{follows} | {meta.unit} | {allowed} | {changeable} |"
-        f" {meta.description} |"
-    )
+    live = "" if meta.read_only else " (live)"
+    value = f"{_text(default)} {meta.unit}".rstrip()
+    follows = f" = {proportion(default, meta)}" if meta.scale else ""
+    return f"|`{name}`{live}|{value}{follows}|{_WIDE.sub('', meta.allowed())}|{meta.description}|"
+
+
+# Bounds that are those of any use of a unit say nothing.
+_WIDE = re.compile(r">= -1e\+\d+ and <= 1e\+\d+| and <= [19][.0-9]*e\+\d+|(?<=>)=(?= 1e-(12|09))")
 
 
 def _text(value: Any) -> str:

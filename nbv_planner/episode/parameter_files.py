@@ -9,21 +9,26 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nbv_planner.episode.parameters import BESIDE, NODE_SETTINGS, PlannerSettings
+from nbv_planner.episode.parameters import (
+    BESIDE,
+    NODE_SETTINGS,
+    NODES,
+    PlannerSettings,
+    no_parameter,
+    parameters_of,
+)
 from nbv_planner.errors import ConfigFileError, UnknownNameError, cut, did_you_mean, shown
 from nbv_planner.files.located_yaml import Located, dumped, located, read_located
 from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
-from nbv_planner.settings import Setting, check_value, renamed, settings_of
+from nbv_planner.settings import Setting, check_value
 
 Parameters = dict[str, dict[str, Any]]
 """Parameter values by node name and parameter name."""
 _QOS = "qos_overrides"
 _VALUES = "ros__parameters"
-_NODES = {**NODE_SETTINGS, **BESIDE}
 _LONGEST_NAME = 200
 _ALL = ("**", "*")
 """Names of sections that hold for any node."""
@@ -45,7 +50,8 @@ def load_parameters(path: str | Path) -> Parameters:
     for section, values in _sections(path):
         others = names_of_all() if _last(section) in _ALL else set()
         for node in _nodes_of(section, values):
-            parameters[node].update(_checked(node, _entries(values), others))
+            known = parameters_of(NODES[node])
+            parameters[node].update(_checked(known, _entries(values), others, node))
     return parameters
 
 
@@ -59,50 +65,45 @@ def lay_over(parameters: Parameters, given: Parameters) -> None:
         parameters[node].update({**given[node], **chosen})
 
 
-def set_parameters(parameters: Parameters, changes: Iterable[str]) -> None:
-    """Lay `NAME=VALUE` over the values of all nodes that have the parameter, `NODE.NAME=VALUE` over
+def set_parameters(parameters: Parameters, changes: Iterable[str], *, ros: bool = False) -> None:
+    """Lay `NAME=VALUE` over the values of all nodes that have the setting, `NODE.NAME=VALUE` over
     those of one.
 
-    Nodes that are not in `parameters` are left out. The value is read as in a parameter file; none
-    is "".
+    With `ros` it must be a parameter of a node, for nodes are to take it. Nodes that are not in
+    `parameters` are left out. The value is read as in a parameter file; none is "".
 
     Raises:
         ConfigFileError: no such node or parameter, or the value is not allowed; the message repeats
             the change.
     """
     given: Parameters = {node: {} for node in parameters}
+    each = {node: parameters_of(NODES[node], every=not ros) for node in given}
     for change in changes:
         where, (name, _, text), nodes = f"--set {cut(change)}", change.partition("="), list(given)
-        known = {own for node in nodes for own in _known(node)}
+        known = {own for node in nodes for own in each[node]}
         if "." in name and not name.startswith(_QOS) and name not in known:
             *nodes, name = name.split(".", 1)
             if nodes[0] not in given:
                 raise ConfigFileError(f"{where}: {UnknownNameError('node', nodes[0], given)}")
-            known = set(_known(nodes[0]))
+            known = set(each[nodes[0]])
         value = located(text or "''", where, has_lines=False)
         if name not in known and not name.startswith(_QOS):
-            raise value.error(_unknown(name, known))
+            raise value.error(_unknown(name, known, nodes))
         for node in nodes:
-            given[node].update(_checked(node, [(name, value)], known))
+            given[node].update(_checked(each[node], [(name, value)], known, node))
     lay_over(parameters, given)
 
 
 def names_of_all() -> set[str]:
     """Every name that may stand under `/**`: parameters of any node."""
-    return set[str]().union(*map(_known, _NODES))
+    return set[str]().union(*map(parameters_of, NODES.values()))
 
 
-@cache
-def _known(node: str) -> dict[str, tuple[Any, Setting]]:
-    return {
-        name: (default, meta) for cls in _NODES[node] for name, default, meta in settings_of(cls)
-    }
-
-
-def _unknown(name: str, known: Collection[str]) -> str:
-    if now := renamed(known).get(name):
-        return f"{name} is now {now}"
-    if owners := [node for node in NODE_SETTINGS if name in _known(node)]:
+def _unknown(name: str, known: Collection[str], nodes: Iterable[str]) -> str:
+    for node in (*nodes, *NODES):
+        if words := no_parameter(name, NODES[node]):
+            return words
+    if owners := [node for node in NODE_SETTINGS if name in parameters_of(NODES[node])]:
         return f"unknown parameter {shown(name)}: it is one of {' and '.join(owners)}"
     return (
         f"unknown parameter {shown(name)}; docs/reference/parameters.md lists"
@@ -166,9 +167,9 @@ def _unknown_sections(names: Mapping[str, str], *own: str) -> dict[str, str]:
     misspelling, or empty.
     """
     return {
-        section: next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], _NODES, n=1)), "")
+        section: next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], NODES, n=1)), "")
         for section, name in names.items()
-        if "*" not in name and name not in (*own, *_NODES)
+        if "*" not in name and name not in (*own, *NODES)
     }
 
 
@@ -250,10 +251,15 @@ def _nodes_of(section: str, values: Located) -> list[str]:
 
 
 def _checked(
-    node: str, values: Iterable[tuple[str, Located]], others: Collection[str]
+    known: Mapping[str, tuple[Any, Setting]],
+    values: Iterable[tuple[str, Located]],
+    others: Collection[str],
+    node: str,
 ) -> dict[str, Any]:
-    """The values that the node takes; those of `others` are for other nodes."""
-    known, checked = _known(node), {}
+    """The values that the node, of which all are `known`, takes; those of `others` are for other
+    nodes.
+    """
+    checked: dict[str, Any] = {}
     for key, entry in values:
         if key == "use_sim_time":  # it is set by who starts the nodes
             continue
@@ -264,7 +270,7 @@ def _checked(
         if key not in known:
             if key in others:
                 continue
-            raise place.error(_unknown(key, others or known))
+            raise place.error(_unknown(key, others or known, [node]))
         value = entry.plain()
         with place.blamed():
             checked[key] = check_value(key, value, *known[key])

@@ -23,11 +23,13 @@ from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import (
+    Setting,
     Settings,
     check_settings,
     from_mapping,
     plain_settings,
     refuse_unknown,
+    renamed,
     setting,
     settings_of,
 )
@@ -58,19 +60,22 @@ them.
 
 @dataclass(frozen=True)
 class SavingSettings(Settings):
-    """When a node saves and restores its state."""
+    """Which saved state a node resumes."""
 
-    autosave: bool = setting(
-        True, "Save each view and goal before it is published, if the node has a file for it."
-    )
-    restore: bool = setting(
-        True,
-        "At start, resume from the node's file if it exists and fits this episode and these"
-        " settings.",
-    )
     episode: str = setting(
-        "", "Name of the episode: a file of another one is not resumed; empty resumes any."
+        "",
+        "Name of the episode: state saved under another one is not resumed. Give a new one"
+        " for each object; empty resumes any.",
     )
+
+
+OBJECT_FRAME = (
+    "Frame of the object, in which poses, goals and the surface are: as your TF tree names it."
+)
+CAMERA_FRAME = (
+    "Frame of the scans, +x along the line of sight; empty: that of the first one. With pose_source"
+    " tf nbv_planner needs it."
+)
 
 
 @dataclass(frozen=True)
@@ -79,23 +84,25 @@ class PlannerSettings(DecisionSettings, ShapeSettings):
 
 
 @dataclass(frozen=True)
-class MapFile(Settings):
-    """Where the mapper keeps the surface map; see :class:`SavingSettings`."""
+class MapFile(SavingSettings):
+    """Where the mapper keeps the surface map."""
 
     map_file: str = setting(
-        "", "File of ~/save, ~/load, autosave and restore; empty keeps nothing.", start_only=True
+        "",
+        "File in which each view is saved, and from which a start resumes: give it if the"
+        " mapper must survive a restart; empty: none.",
+        start_only=True,
     )
 
 
 @dataclass(frozen=True)
-class StateFile(Settings):
-    """Where the planner keeps its episode, or the simulated camera its motion; see
-    :class:`SavingSettings`.
-    """
+class StateFile(SavingSettings):
+    """Where the planner keeps its episode, or the simulated camera its motion."""
 
     state_file: str = setting(
         "",
-        "File in which the state is kept for autosave and restore; empty keeps nothing.",
+        "File in which the state is saved, and from which a start resumes: give it if the"
+        " node must survive a restart; empty: none.",
         start_only=True,
     )
 
@@ -116,15 +123,11 @@ def fixed_settings(*instances: Any) -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class CommonParameters(Settings):
-    """Parameters of every node: its lifecycle and duplicate publishers."""
+    """Parameters of every node: its lifecycle."""
 
     autostart: bool = setting(
-        True, "Become active at start; else wait to be configured and activated."
-    )
-    allow_several_publishers: bool = setting(
-        False,
-        "Merge what several nodes publish on scan, camera_pose, goal_pose or surface; else drop it"
-        " and warn.",
+        True,
+        "Become active at start; false if a lifecycle manager configures and activates the nodes.",
     )
 
 
@@ -135,26 +138,26 @@ class DepthCameraParameters(Settings):
     object: str = setting(
         "polygon:star", "True object, for example ellipse:a=6,b=4 or file:contour.csv."
     )
-    object_frame: str = setting("object", "Frame of the object; poses are given in it.")
-    camera_frame: str = setting("camera", "Frame of the scans.")
+    object_frame: str = setting("object", OBJECT_FRAME)
+    camera_frame: str = setting("camera", CAMERA_FRAME)
 
 
 @dataclass(frozen=True)
 class SurfaceMapperParameters(Settings):
     """Parameters of `surface_mapper` in addition to those of the core."""
 
-    object_frame: str = setting(
-        "object", "Frame of the object; poses and the surface are given in it."
-    )
-    camera_frame: str = setting(
-        "", "Frame that scans must have; empty: that of the first with a known pose."
-    )
+    object_frame: str = setting("object", OBJECT_FRAME)
+    camera_frame: str = setting("", CAMERA_FRAME)
     input_timeout: float = setting(
-        5.0, "Time without an input after which it is reported missing.", unit="s", gt=0.0
+        5.0,
+        "Time without an input after which the status names it: raise it for a slow sensor.",
+        unit="s",
+        gt=0.0,
     )
     outline_folder: str = setting(
         "",
-        "Folder for outline and map at the end, as CSV, GeoJSON, DXF, PGM with YAML; empty: none.",
+        "Folder for outline and map at the end (CSV, GeoJSON, DXF, PGM with YAML): give it to"
+        " take the result home; empty: none.",
         start_only=True,
     )
 
@@ -163,46 +166,39 @@ class SurfaceMapperParameters(Settings):
 class NbvPlannerParameters(Settings):
     """Parameters of `nbv_planner` in addition to those of the core."""
 
-    object_frame: str = setting("object", "Frame of the object; poses and goals are given in it.")
-    camera_frame: str = setting(
-        "", "Frame of the camera, +x along the line of sight: needed with pose_source tf."
-    )
+    object_frame: str = setting("object", OBJECT_FRAME)
+    camera_frame: str = setting("", CAMERA_FRAME)
     use_map: bool = setting(
         False,
-        "Wait for the map of the ground on the topic map, and follow it, in place of the file"
-        " ground_map.",
-    )
-    map_timeout: float = setting(
-        0.0,
-        "use_map: age beyond which a map does not count any more: it is refused, and no further"
-        " goal is sent; 0: never, as for a latched one.",
-        unit="s",
-        ge=0.0,
+        "Wait for the map of the ground on the topic map and follow it, in place of"
+        " ground_map: with SLAM or a costmap.",
     )
     goal_backend: str = setting(
         "topic",
-        "How goals reach the robot: only as goal_pose, or as the action navigate_to_pose of Nav2,"
-        " too.",
+        "How goals reach the robot: as goal_pose alone, or as the action navigate_to_pose of"
+        " Nav2 too, which reports failures.",
         choices=("topic", "navigate_to_pose"),
     )
     goal_check: str = setting(
         "off",
-        "Whether Nav2's action compute_path_to_pose is asked for a path before a goal is sent; a"
-        " view without one is left out for unreachable_duration.",
+        "Whether Nav2 is asked for a path (compute_path_to_pose) before a goal is sent: where"
+        " some views cannot be reached.",
         choices=("off", "compute_path_to_pose"),
     )
     run_info_nodes: str = setting(
-        "depth_camera,surface_mapper", "Nodes whose parameters run_info shows, comma-separated."
+        "depth_camera,surface_mapper",
+        "Nodes whose parameters run_info and bags hold, comma-separated: leave out"
+        " depth_camera on a robot.",
     )
     preflight: str = setting(
         "refuse",
-        "What ~/start does if its checks fail: refuse, warn (start all the same), or off (no"
-        " check).",
+        "What ~/start does if its checks of the set-up fail: refuse, warn (start all the"
+        " same), or off (no check).",
         choices=("refuse", "warn", "off"),
         read_only=False,
     )
     exit_when_done: bool = setting(
-        False, "End the process two seconds after the episode has ended."
+        False, "End the process two seconds after the episode has ended: for scripts."
     )
 
 
@@ -210,7 +206,6 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "depth_camera": (
         Scene,
         CommonParameters,
-        SavingSettings,
         SensorSettings,
         MotionSettings,
         WorldSettings,
@@ -222,7 +217,6 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
         Scene,
         SearchSettings,
         CommonParameters,
-        SavingSettings,
         KernelSettings,
         MapperSettings,
         MeasurementSettings,
@@ -239,7 +233,6 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
     "nbv_planner": (
         Scene,
         CommonParameters,
-        SavingSettings,
         PlannerSettings,
         ViewSpaceSettings,
         GroundSettings,
@@ -254,6 +247,9 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
 """Settings classes that each node declares as parameters."""
 
 
+LEARNED = {"range_min", "range_max", "noise_std", "noise_std_per_metre"}
+"""Settings that a planner has from the mapper, by `surface_info`; no parameters of its node."""
+
 BESIDE: dict[str, tuple[type, ...]] = {
     "turntable": (Scene, CommonParameters, TurntableSettings),
     "scan_maker": (Scene, CommonParameters, ScanMakerSettings),
@@ -261,6 +257,51 @@ BESIDE: dict[str, tuple[type, ...]] = {
 """Settings classes of the nodes that run alongside: where a table turns the object, where the
 sensor sends no scans.
 """
+
+
+NODES = {**NODE_SETTINGS, **BESIDE}
+"""Settings classes by node."""
+_GONE = {
+    "autosave": "each view is saved where the node has a file",
+    "restore": "a start resumes from the node's file; give another file or episode",
+    "allow_several_publishers": "let one node publish the topic, for example by topic_tools",
+    "map_timeout": "what publishes the map has to watch its own inputs",
+    "blocked_arcs": "give allowed_arcs, the arcs between them",
+}
+
+
+def parameters_of(
+    classes: Collection[type], *, every: bool = False
+) -> dict[str, tuple[Any, Setting]]:
+    """Default and description of each parameter of a node with these settings classes, by name; of
+    `every` setting, if asked.
+
+    Plug-ins' own are among them. What a planner learns from the mapper, :data:`LEARNED`, is not.
+    """
+    learned = LEARNED if PlannerSettings in classes else ()
+    return {
+        name: (default, meta)
+        for cls in classes
+        for name, default, meta in settings_of(cls)
+        if every or (meta.ros and name not in learned)
+    }
+
+
+def no_parameter(name: str, classes: Collection[type]) -> str:
+    """Why a name is no parameter (any more) of a node with these settings classes, and what to
+    write instead; empty if it never was one.
+    """
+    known = parameters_of(classes)
+    if now := renamed(known).get(name):
+        return f"{name} is now {now}"
+    if instead := _GONE.get(name):
+        return f"{name} is no parameter any more: {instead}"
+    owner = next((cls for cls in classes if hasattr(cls, name)), None)
+    if owner is None or name in known:
+        return ""
+    if name in LEARNED:
+        return f"{name} is of surface_mapper, which nbv_planner asks: give it there, or under /**"
+    return f"{name} is no parameter any more: Python API only, {owner.__name__}.{name}"
 
 
 PROTOCOLS = ("thesis", "sensor")
@@ -518,6 +559,8 @@ def config_from_parameters(
         SettingError: a value is not allowed, or nodes differ in geometry.
     """
     given = {node: parameters.get(node, {}) for node in NODE_SETTINGS}
+    told = {name: v for name, v in given["surface_mapper"].items() if name in LEARNED}
+    given["nbv_planner"] = {**told, **given["nbv_planner"]}
     complete = {
         node: {**given[node], **derived(given[node], classes)}
         for node, classes in NODE_SETTINGS.items()

@@ -114,12 +114,7 @@ def parameters_from_msg(msg: Any) -> RunParameters:
         for node in known.keys() & {"surface_mapper", "nbv_planner"}:
             known[node] = {**OLD_ARRIVAL, **known[node]}
         if known.get("nbv_planner"):
-            noise = {
-                name: value
-                for name, value in known.get("surface_mapper", {}).items()
-                if name == "noise_std"
-            }
-            known["nbv_planner"] = {**OLD_TARGET, **noise, **known["nbv_planner"]}
+            known["nbv_planner"] = {**OLD_TARGET, **known["nbv_planner"]}
         if known.get("surface_mapper"):
             known["surface_mapper"] = {**OLD_ACCURACY, **known["surface_mapper"]}
         return RunParameters(known, _texts(versions), _texts(content.get("topics", {})))

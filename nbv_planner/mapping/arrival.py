@@ -11,7 +11,7 @@ from typing import Protocol
 
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import angle_difference
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.world.pose import CameraPose
 
 # A pose older than the newest by more than this (nanoseconds) does not arrive late: the clock has
@@ -133,33 +133,36 @@ class ArrivalSettings(Settings):
 
     position_tolerance: float = setting(
         0.05,
-        "Distance to the goal within which the camera has arrived.",
+        "Distance to the goal within which the camera has arrived: more than the tolerance of"
+        " your motion stack.",
         unit="m",
         gt=0.0,
         scale="view_distance",
     )
     heading_tolerance: float = setting(
         0.02,
-        "Difference to the goal's heading within which the camera has arrived.",
+        "Difference to the goal's heading within which the camera has arrived: more than the"
+        " tolerance of your motion stack.",
         unit="rad",
         gt=0.0,
         le=math.pi,
     )
     settle_time: float = setting(
         0.5,
-        "Time within the tolerances after which the camera has arrived and scans count.",
+        "Time within the tolerances after which scans count: raise it for a robot that drives"
+        " on or sways.",
         unit="s",
         ge=0.0,
         le=10.0,
     )
 
-    max_speed: float = setting(
+    max_speed: float = python_setting(
         0.0,
         "Speed above which the camera moves and has not arrived, on average over 0.25 s; 0: any.",
         unit="m/s",
         ge=0.0,
     )
-    max_turn_rate: float = setting(
+    max_turn_rate: float = python_setting(
         0.0,
         "Turn rate above which the camera has not arrived, on average over 0.25 s; 0: any.",
         unit="rad/s",

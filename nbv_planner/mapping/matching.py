@@ -33,7 +33,9 @@ from nbv_planner.world.scan import Scan
 class DwellSettings(Settings):
     """How long the camera looks from each goal."""
 
-    scans_per_view: int = setting(1, "Number of scans that count at each goal.", ge=1, le=1000)
+    scans_per_view: int = setting(
+        1, "Number of scans that count at each goal: raise it for a noisy sensor.", ge=1, le=1000
+    )
 
 
 @dataclass(frozen=True)
@@ -44,34 +46,43 @@ class MatchingSettings(DwellSettings):
         SettingError: a value is out of range, or `scans_per_view` exceeds `queue_size`.
     """
 
-    scans_per_view: int = setting(3, "Number of scans that count at each goal.", ge=1, le=1000)
+    scans_per_view: int = setting(
+        3, "Number of scans that count at each goal: raise it for a noisy sensor.", ge=1, le=1000
+    )
 
     integrate: str = setting(
         "at_view",
-        "Which scans count: at_view uses those taken while the camera is at its goal, always uses"
-        " all.",
+        "Which scans count: at_view while the camera is at its goal; always also on the way,"
+        " if poses are well timed.",
         choices=("at_view", "always"),
     )
     pose_tolerance: float = setting(
         0.05,
-        "Greatest time between a scan and its pose where it cannot be interpolated.",
+        "Greatest time between a scan and its pose where it cannot be interpolated: raise it"
+        " for rare poses.",
         unit="s",
         ge=0.0,
     )
     pose_gap: float = setting(
         0.5,
-        "Greatest time between the two poses around a scan for interpolating; 0 takes the nearest.",
+        "Greatest time between the two poses around a scan for interpolating: raise it for"
+        " rare poses; 0 takes the nearest.",
         unit="s",
         ge=0.0,
     )
     pose_timeout: float = setting(
         2.0,
-        "Time for which a scan waits for its pose, by the stamps of later scans.",
+        "Time for which a scan waits for its pose, by the stamps of later scans: raise it for"
+        " a slow localisation.",
         unit="s",
         gt=0.0,
     )
     queue_size: int = setting(
-        40, "Number of scans and poses that may wait for each other.", ge=1, le=10_000
+        40,
+        "Number of scans and poses that may wait for each other: raise it if the status"
+        " counts queue drops.",
+        ge=1,
+        le=10_000,
     )
 
     def __post_init__(self) -> None:

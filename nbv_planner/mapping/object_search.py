@@ -31,8 +31,8 @@ class SearchSettings(Settings):
 
     scene: str = setting(
         "known",
-        "known: the object is around the origin of object_frame, within the radius bounds; unknown:"
-        " it is found from the first scans.",
+        "known: the object is around the origin of object_frame; unknown: it is found from"
+        " the first scans, if you know its place only roughly.",
         choices=("known", "unknown"),
     )
     rough_radius: float = setting(

@@ -37,8 +37,7 @@ class ScanMakerSettings(Settings):
 
     scan_source: str = setting(
         "laser_scan",
-        "What scans are made of by scan_maker, which runs unless they are received as they are "
-        "(laser_scan).",
+        "What scan_maker makes scans of; with laser_scan, it does not run: as your sensor sends.",
         choices=SCAN_SOURCES,
     )
     scan_frame: str = setting(
@@ -46,7 +45,7 @@ class ScanMakerSettings(Settings):
     )
     band_above: float = setting(
         0.05,
-        "Height above the camera up to which surfaces count.",
+        "Height above the camera up to which surfaces count: as thick as the object is alike.",
         unit="m",
         ge=0.0,
         scale="view_distance",
@@ -60,8 +59,8 @@ class ScanMakerSettings(Settings):
     )
     empty_is_free: bool = setting(
         True,
-        "depth_image: a bearing without any return is free space, as of a lidar; else it tells"
-        " nothing.",
+        "depth_image: a bearing without any return is free space, as of a lidar; false if"
+        " your camera often sees nothing.",
     )
     scan_field: float = setting(
         TWO_PI, "point_cloud: opening angle of the scans.", unit="rad", gt=0.0, le=TWO_PI

@@ -35,18 +35,24 @@ class MeasurementSettings(Settings):
 
     noise_std: float = setting(
         0.2,
-        "Standard deviation of a range measurement, as the mapper assumes it.",
+        "Standard deviation of a range: surface_mapper assumes it, depth_camera adds it. Give"
+        " that of your sensor, with what the poses add.",
         unit="m",
         gt=0.0,
         le=1e6,
         scale="view_distance",
     )
     noise_std_per_metre: float = setting(
-        0.0, "Part of the standard deviation that grows with range.", unit="m/m", ge=0.0
+        0.0,
+        "Part of that standard deviation that grows with range: give it for stereo and depth"
+        " cameras.",
+        unit="m/m",
+        ge=0.0,
     )
     radius_margin: float = setting(
         1.0,
-        "How far outside [radius_min, radius_max] a return still counts.",
+        "How far outside the radius bounds a return still counts: lower it if other things"
+        " stand near.",
         unit="m",
         ge=0.0,
         scale="span",

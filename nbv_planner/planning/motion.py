@@ -43,7 +43,8 @@ class TimeSettings(Settings):
 
     linear_speed: float = setting(
         0.5,
-        "Cost model: speed at which the robot drives from view to view.",
+        "Speed at which the robot drives from view to view, by which tour counts seconds:"
+        " give your robot's.",
         unit="m/s",
         gt=0.0,
         scale="view_distance",
@@ -51,15 +52,14 @@ class TimeSettings(Settings):
     )
     turn_speed: float = setting(
         1.0,
-        "Cost model: rate at which the robot turns its heading while it drives; angular_speed of"
-        " depth_camera is another one: how fast the simulated camera moves.",
+        "Rate at which it turns its heading while it drives: give your robot's.",
         unit="rad/s",
         gt=0.0,
         read_only=False,
     )
     dwell_time: float = setting(
         2.0,
-        "Cost model: time that a view takes once the robot is there.",
+        "Time that a view takes once the robot is there: give your robot's.",
         unit="s",
         ge=0.0,
         read_only=False,

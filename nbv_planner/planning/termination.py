@@ -13,7 +13,7 @@ import numpy as np
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.planners.planner import LEAST_PROMISE
 from nbv_planner.planning.view_space import Exclusion, excluded_words
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.checks import failed, forbidding, untested
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.surface.seam import Banded, Believed, Certificate
@@ -72,21 +72,23 @@ class TerminationSettings(Settings):
     """
 
     certify: bool = setting(
-        True, "COVERED: end when the posterior shapes show that target_coverage has been reached."
+        True,
+        "COVERED: end when posterior shapes show that target_coverage is reached; false goes"
+        " on until the band is narrow.",
     )
-    calibrate: bool = setting(
+    calibrate: bool = python_setting(
         True,
         "COVERED: correct the estimate of the shapes by how far it was from the truth in recorded"
         " episodes.",
     )
-    certificate_delta: float = setting(
+    certificate_delta: float = python_setting(
         0.05,
         "COVERED: probability that is left for less than target_coverage.",
         gt=0.0,
         lt=1.0,
         read_only=False,
     )
-    certificate_margin: float = setting(
+    certificate_margin: float = python_setting(
         0.0075,
         "COVERED without calibrate: coverage required of the shapes beyond target_coverage, for"
         " what they do not model.",
@@ -94,10 +96,13 @@ class TerminationSettings(Settings):
         lt=1.0,
         read_only=False,
     )
-    certificate_shapes: int = setting(200, "COVERED: number of posterior shapes.", ge=20, le=10_000)
+    certificate_shapes: int = python_setting(
+        200, "COVERED: number of posterior shapes.", ge=20, le=10_000
+    )
     band_tolerance: float = setting(
         0.7,
-        "Width of the confidence band below which an angle counts as reconstructed.",
+        "Width of the confidence band below which an angle is reconstructed: lower it for a"
+        " finer outline.",
         unit="m",
         gt=0.0,
         read_only=False,
@@ -105,20 +110,20 @@ class TerminationSettings(Settings):
     )
     target_fraction: float = setting(
         0.99,
-        "BAND_NARROW: fraction of the circle on which the band must be narrower than"
-        " band_tolerance.",
+        "BAND_NARROW: fraction of the circle on which the band must be so narrow: 1 if the"
+        " last gap matters.",
         gt=0.0,
         le=1.0,
         read_only=False,
     )
-    doubt_views: int = setting(
+    doubt_views: int = python_setting(
         2,
         "DOUBTFUL: number of views for which a success waits that the checks forbid, or that a"
         " check could not test yet.",
         ge=0,
         read_only=False,
     )
-    min_gain: float = setting(
+    min_gain: float = python_setting(
         0.0,
         "NO_GAIN: least predicted utility of a view worth taking, in units of the objective; 0"
         " switches it off.",
@@ -127,11 +132,12 @@ class TerminationSettings(Settings):
     )
     stall_views: int = setting(
         4,
-        "STALLED: number of views in a row that may change nothing; 0 switches it off.",
+        "STALLED: number of views in a row that may change nothing: raise it for an object"
+        " with much hidden; 0 switches it off.",
         ge=0,
         read_only=False,
     )
-    stall_change: float = setting(
+    stall_change: float = python_setting(
         0.001,
         "STALLED: rise of the estimated coverage that counts as a change.",
         ge=0.0,
@@ -139,16 +145,19 @@ class TerminationSettings(Settings):
         read_only=False,
     )
     max_views: int = setting(
-        40, "MAX_VIEWS: number of views; 0 switches it off.", ge=0, read_only=False
+        40,
+        "MAX_VIEWS: number of views after which it ends: what you can afford; 0 switches it off.",
+        ge=0,
+        read_only=False,
     )
     max_duration: float = setting(
         0.0,
-        "MAX_DURATION: time since the start; 0 switches it off.",
+        "MAX_DURATION: time after which it ends: what the battery allows; 0 switches it off.",
         unit="s",
         ge=0.0,
         read_only=False,
     )
-    max_travel: float = setting(
+    max_travel: float = python_setting(
         0.0,
         "MAX_TRAVEL: distance, on the view circle along it, from the first view on, no next view"
         " may exceed; 0 switches it off.",

@@ -17,7 +17,6 @@ from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, SCAN
 from nbv_planner.episode.parameters import (
     NODE_SETTINGS,
     NbvPlannerParameters,
-    PlannerSettings,
     SurfaceMapperParameters,
     derived,
 )
@@ -185,19 +184,6 @@ def frame_row(topic: str, found: Iterable[str], asked: str) -> Row:
     )
 
 
-def noise_row(assumed: float, planned: float) -> Row:
-    """Noise that the mapper assumes against that from which the planner's resolution follows,
-    metres.
-    """
-    return Row(
-        "noise_std",
-        f"{planned:g} m",
-        f"{assumed:g} m, as surface_mapper assumes it",
-        _verdict(False, not math.isclose(assumed, planned)),
-        "noise_std under /**: completeness_tau follows from it",
-    )
-
-
 def refused_row(topic: str, used: int, reasons: Sequence[str]) -> Row:
     """Messages of a topic that cannot be used, with the last reason."""
     found = f"{len(reasons)} of {used + len(reasons)}: {reasons[-1]}" if reasons else "0"
@@ -298,7 +284,11 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         values = given[node] or next((other for other in given.values() if other), {})
         return from_mapping(kind, {**derived(values, NODE_SETTINGS[node]), **values})
 
-    scene, arrival, session = settings(Scene), settings(ArrivalSettings), settings(SessionSettings)
+    scene, arrival, session = (
+        settings(Scene, "surface_mapper"),
+        settings(ArrivalSettings),
+        settings(SessionSettings),
+    )
     known = not settings(SearchSettings, "surface_mapper").unknown
     measurement = settings(MeasurementSettings, "surface_mapper")
     mapper, by_tf = (
@@ -343,8 +333,6 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         rows.append(Row("transforms", found, frames, _verdict(not system.poses), advice))
     rows += _message_rows(SCAN, system.scans, system, mapper.camera_frame, session)
     rows += _message_rows(CAMERA_POSE, system.poses, system, mapper.object_frame, session)
-    if all(given.values()):
-        rows.append(noise_row(measurement.noise_std, settings(PlannerSettings).noise_std))
     poses = [(stamp, pose) for stamp, _, _, pose in system.poses]
     rows += pose_rows(
         [pose for _, pose in poses], scene, settings(ViewSpaceSettings), arrival, known=known

@@ -294,7 +294,6 @@ _OVERRIDES: dict[str, dict[str, type]] = {
         "planner": str,
         "view_space": str,
         "max_views": int,
-        "noise_std": float,
         **_MAP,
         **_SCENE,
     },

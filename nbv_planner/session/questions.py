@@ -17,7 +17,7 @@ from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.termination import Termination, TerminationMonitor
 from nbv_planner.planning.view_space import ExclusionArray
 from nbv_planner.session.state import SurfaceOrigin
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.surface.seam import Banded, Believed
 from nbv_planner.world.pose import CameraPose, Poses
@@ -110,20 +110,32 @@ class SessionSettings(Settings):
     """
 
     wait_for_start: bool = setting(
-        True, "Wait for ~/start; else start, and drive, as soon as the inputs have arrived."
+        True,
+        "Wait for ~/start: false only where nothing can be hit, it drives as soon as the"
+        " inputs have arrived.",
     )
-    goal_timeout: float = setting(60.0, "Time to reach a goal.", unit="s", gt=0.0, read_only=False)
+    goal_timeout: float = setting(
+        60.0,
+        "Time to reach a goal: more than the longest way of your robot takes.",
+        unit="s",
+        gt=0.0,
+        read_only=False,
+    )
     goal_retries: int = setting(
-        1, "How often a goal that was not reached is sent again.", ge=0, read_only=False
+        1,
+        "How often a goal that was not reached is sent again: raise it for a robot that often"
+        " gives up.",
+        ge=0,
+        read_only=False,
     )
-    still_goals: int = setting(
+    still_goals: int = python_setting(
         5,
         "FAILED: number of goals in a row not reached within goal_timeout while the pose does not"
         " change, or has stamps of another clock; 0 switches it off.",
         ge=0,
         read_only=False,
     )
-    near_miss: str = setting(
+    near_miss: str = python_setting(
         "end",
         "What follows after three goals in a row missed by about the same small amount, up to four"
         " times the tolerances, besides a message with the remedy: say (nothing), take (goals are"
@@ -131,7 +143,7 @@ class SessionSettings(Settings):
         choices=("say", "take", "end"),
         read_only=False,
     )
-    unreachable_duration: float = setting(
+    unreachable_duration: float = python_setting(
         300.0,
         "Time for which a view that was not reached, and its neighbours, are left out.",
         unit="s",
@@ -140,34 +152,41 @@ class SessionSettings(Settings):
     )
     input_timeout: float = setting(
         5.0,
-        "Time without an awaited input after which the status names it.",
+        "Time without an input after which the status names it: raise it for a slow sensor.",
         unit="s",
         gt=0.0,
         read_only=False,
     )
     goal_subscribers: int = setting(
         2,
-        "Number of subscribers of goal_pose to wait for before the first goal: mapper and robot.",
+        "Number of subscribers of goal_pose to wait for before the first goal: mapper, robot,"
+        " and whoever must not miss one.",
         ge=0,
         read_only=False,
     )
     recorder: str = setting(
         "",
-        "Node that must listen to scan, camera_pose, surface and goal_pose before the first goal;"
+        "Node that must listen before the first goal: launch files set it when they record;"
         " empty: none.",
         read_only=False,
     )
     learn_speeds: bool = setting(
         False,
-        "Let tour count with the speeds and the dwell time of the legs that the robot has driven;"
-        " linear_speed, turn_speed and dwell_time count as one leg more.",
+        "Let tour count with the legs driven besides linear_speed, turn_speed, dwell_time:"
+        " true if you do not know these.",
         read_only=False,
     )
     return_home: bool = setting(
-        False, "Send the camera to home_angle before the episode ends, unless it is stopped."
+        False,
+        "Send the camera to the view angle 0 before the episode ends: for a dock, or a table"
+        " to be unloaded.",
     )
-    home_angle: float = setting(
-        0.0, "View angle of the home view.", unit="rad", ge=-2 * math.pi, le=2 * math.pi
+    home_angle: float = python_setting(
+        0.0,
+        "View angle of the home view.",
+        unit="rad",
+        ge=-2 * math.pi,
+        le=2 * math.pi,
     )
 
 

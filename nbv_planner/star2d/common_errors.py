@@ -50,7 +50,7 @@ from nbv_planner.geometry import (
     angle_difference,
     cartesian_to_polar,
 )
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief
 from nbv_planner.star2d.overlap import Outline, ViewData, cells_of, thinned
 from nbv_planner.star2d.robust_fit import entered
@@ -77,19 +77,24 @@ class AccuracySettings(Settings):
     """
 
     accuracy: bool = setting(
-        True, "Estimate errors that all views share, and let the band hold what is left of them."
+        True,
+        "Estimate errors that all views share, and let the band hold what is left: false if"
+        " sensor and mount are calibrated.",
     )
     range_offset_std: float = setting(
         0.08,
-        "Standard deviation of an error of all ranges alike.",
+        "Standard deviation of an error of all ranges alike: by the data sheet of the sensor.",
         unit="m",
         ge=0.0,
         scale="view_distance",
     )
-    range_scale_std: float = setting(
-        0.003, "Standard deviation of an error in proportion to the range.", ge=0.0, le=1.0
+    range_scale_std: float = python_setting(
+        0.003,
+        "Standard deviation of an error in proportion to the range.",
+        ge=0.0,
+        le=1.0,
     )
-    bearing_offset_std: float = setting(
+    bearing_offset_std: float = python_setting(
         0.002,
         "Standard deviation of an error of all bearings, or of the heading.",
         unit="rad",
@@ -98,15 +103,18 @@ class AccuracySettings(Settings):
     )
     mount_std: float = setting(
         0.025,
-        "Standard deviation of where the sensor is, ahead and to the left.",
+        "Standard deviation of where the sensor is on its carrier: as well as you measured it.",
         unit="m",
         ge=0.0,
         scale="view_distance",
     )
-    bearing_scale_std: float = setting(
-        0.002, "Standard deviation of an error in proportion to the bearing.", ge=0.0, le=1.0
+    bearing_scale_std: float = python_setting(
+        0.002,
+        "Standard deviation of an error in proportion to the bearing.",
+        ge=0.0,
+        le=1.0,
     )
-    time_skew_std: float = setting(
+    time_skew_std: float = python_setting(
         0.02,
         "Standard deviation of an error of the stamps of scans against those of poses.",
         unit="s",

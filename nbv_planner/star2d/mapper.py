@@ -32,7 +32,7 @@ from nbv_planner.gp.posterior import (
     stays_fast,
     trusted,
 )
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.star2d.belief import (
     Evidence,
     SurfaceBelief,
@@ -51,38 +51,50 @@ class MapperSettings(Settings):
     """Grid, prior mean and band of the surface mapper."""
 
     prior_mean: float = setting(
-        5.0, "Prior mean of the radius.", unit="m", gt=0.0, scale="mean radius"
+        5.0,
+        "Prior mean of the radius: give it if most of the surface is not halfway between the"
+        " bounds.",
+        unit="m",
+        gt=0.0,
+        scale="mean radius",
     )
     grid_size: int = setting(
-        1000, "Number of grid angles of the surface belief.", ge=16, le=100_000
+        1000,
+        "Number of angles of the surface: raise it for fine detail, lower it on a slow computer.",
+        ge=16,
+        le=100_000,
     )
     solver: str = setting(
         "auto",
-        "Posterior: dense Cholesky of all measurements; auto: in linear time and bounded memory; or"
-        " grid: each measurement moved to the nearest grid angle, faster on coarse grids.",
+        "How the posterior is computed: auto in linear time and bounded memory; dense to"
+        " check it; grid on coarse grids.",
         choices=("auto", "dense", "grid"),
     )
     confidence_scale: float = setting(
         2.0,
-        "fixed: half-width of the confidence band in standard deviations (square root of β).",
+        "Half-width of the confidence band in standard deviations: raise it to be surer of"
+        " the band.",
         gt=0.0,
         le=100.0,
     )
-    confidence: str = setting(
+    confidence: str = python_setting(
         "fixed",
         "Confidence band: fixed, or schedule: widened with the number of views as the regret bounds"
         " need it.",
         choices=("fixed", "schedule"),
     )
-    delta: float = setting(
-        0.05, "schedule: probability with which the band may fail in any round.", gt=0.0, lt=1.0
+    delta: float = python_setting(
+        0.05,
+        "schedule: probability with which the band may fail in any round.",
+        gt=0.0,
+        lt=1.0,
     )
-    schedule_a: float = setting(
+    schedule_a: float = python_setting(
         530.0,
         "schedule: factor a of P(steepest slope > L) <= a exp(-(L/b)²) under the prior.",
         gt=0.0,
     )
-    schedule_b: float = setting(
+    schedule_b: float = python_setting(
         26.0,
         "schedule: scale b of it; both fit the default kernel.",
         unit="m/rad",

@@ -28,7 +28,7 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
 )
 from nbv_planner.gp.posterior import Posterior, trusted
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.star2d.belief import slope_on_grid
 from nbv_planner.star2d.mapper import Measurements
 
@@ -271,59 +271,68 @@ class RobustSettings(Settings):
 
     robust: bool = setting(
         True,
-        "Keep the measurements and refit all of them at every update, so that outliers are found"
-        " and removed.",
+        "Refit all kept measurements at every update, so that outliers are removed: false for"
+        " a clean sensor on a slow computer.",
     )
-    noise_model: str = setting(
+    noise_model: str = python_setting(
         "contaminated",
         "robust: noise of a range: gaussian, student_t (heavy tails), contaminated (gaussian, or an"
         " outlier anywhere).",
         choices=NOISE_MODELS,
     )
-    degrees_of_freedom: float = setting(
-        4.0, "student_t: degrees of freedom; fewer for heavier tails.", ge=1.0
+    degrees_of_freedom: float = python_setting(
+        4.0,
+        "student_t: degrees of freedom; fewer for heavier tails.",
+        ge=1.0,
     )
-    outlier_fraction: float = setting(
-        0.1, "contaminated: fraction of the returns expected to be outliers.", gt=0.0, lt=1.0
+    outlier_fraction: float = python_setting(
+        0.1,
+        "contaminated: fraction of the returns expected to be outliers.",
+        gt=0.0,
+        lt=1.0,
     )
-    outlier_span: float = setting(
+    outlier_span: float = python_setting(
         10.0,
         "contaminated: stretch over which outliers are spread evenly.",
         unit="m",
         gt=0.0,
         scale="view_distance",
     )
-    isolated_beams: bool = setting(
+    isolated_beams: bool = python_setting(
         True,
         "robust: begin the fit without returns that hardly any neighbour in their scan agrees"
         " with.",
     )
-    opaque: bool = setting(
+    opaque: bool = python_setting(
         True,
         "robust: doubt a return whose beam would have had to pass through the believed object.",
     )
-    along_beam: bool = setting(
+    along_beam: bool = python_setting(
         True,
         "robust: compare each range with the surface along its beam, not at the angle of the noisy"
         " hit.",
     )
     noise_incidence: float = setting(
         0.0,
-        "robust: factor k of the range noise that grows with the angle of incidence i, σ (1 + k (1"
-        " / cos i - 1)).",
+        "Factor k of the noise that grows with the angle of incidence i, σ (1 + k (1 / cos i"
+        " - 1)): raise it for a sonar.",
         ge=0.0,
     )
-    free_space_bound: bool = setting(
+    free_space_bound: bool = python_setting(
         False,
         "robust: let beams that met nothing bound the surface from above, in the band and in the"
         " mean.",
     )
-    fit_iterations: int = setting(
-        6, "robust: greatest number of rounds of weighting and fitting.", ge=1, le=100
+    fit_iterations: int = python_setting(
+        6,
+        "robust: greatest number of rounds of weighting and fitting.",
+        ge=1,
+        le=100,
     )
     window: int = setting(
         6000,
-        "robust: number of measurements that are refitted; older ones keep their weight.",
+        "Number of measurements that are refitted; older ones keep their weight: lower it on"
+        " a slow computer.",
         ge=100,
         le=1_000_000,
     )

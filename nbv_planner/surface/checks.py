@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.world.scan import RangeNoise
 
 
@@ -201,49 +201,61 @@ class CheckSettings(Settings):
     """Limits of the checks; a limit of 0 switches a check off."""
 
     checks: bool = setting(
-        True, "Check the assumptions by the scans; a success is only claimed while they hold."
+        True,
+        "Check the assumptions by the scans, and claim a success only while they hold: false"
+        " for experiments alone.",
     )
     adapt_noise: bool = setting(
         True,
-        "Use the noise found in the scans where it is larger than declared; else no success is"
-        " claimed then.",
+        "Use the noise found in the scans where it is larger than declared; false claims no"
+        " success then.",
     )
     sensor_mismatch: str = setting(
         "adapt",
-        "A sensor that sees less than declared: adapt (warn, and judge by the scans), or refuse a"
-        " success.",
+        "A sensor that sees less than declared: adapt (warn, and judge by the scans), or"
+        " refuse a success.",
         choices=("adapt", "refuse"),
     )
-    noise_limit: float = setting(
+    noise_limit: float = python_setting(
         1.3,
         "Ratio of the noise found to the declared one, or of the declared to it, above which it"
         " differs.",
         ge=0.0,
     )
-    outlier_limit: float = setting(
-        0.025, "Part of the returns that may lie off the surface, alone.", ge=0.0, le=1.0
+    outlier_limit: float = python_setting(
+        0.025,
+        "Part of the returns that may lie off the surface, alone.",
+        ge=0.0,
+        le=1.0,
     )
-    overlap_limit: float = setting(
-        3.6, "Displacement of some views against the others, in its standard deviations.", ge=0.0
+    overlap_limit: float = python_setting(
+        3.6,
+        "Displacement of some views against the others, in its standard deviations.",
+        ge=0.0,
     )
-    bias_limit: float = setting(
-        3.5, "Displacement common to all views, in its standard deviations.", ge=0.0
+    bias_limit: float = python_setting(
+        3.5,
+        "Displacement common to all views, in its standard deviations.",
+        ge=0.0,
     )
-    accuracy_limit: float = setting(
+    accuracy_limit: float = python_setting(
         1.5,
         "An error common to all views that is found, in standard deviations that are declared"
         " of it.",
         ge=0.0,
     )
-    star_limit: float = setting(
-        0.06, "Part of a view's beams that may pass through what should be inside.", ge=0.0, le=1.0
+    star_limit: float = python_setting(
+        0.06,
+        "Part of a view's beams that may pass through what should be inside.",
+        ge=0.0,
+        le=1.0,
     )
-    centre_limit: float = setting(
+    centre_limit: float = python_setting(
         0.7,
         "Distance of the centroid from the centre, in mean radii, above which it is noted.",
         ge=0.0,
     )
-    height_limit: float = setting(
+    height_limit: float = python_setting(
         0.15,
         "Part of the view distance by which the camera may be off the plane, or change its height.",
         ge=0.0,

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from nbv_planner.geometry import BoolArray, FloatArray
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.checks import Check, noise_factor
 from nbv_planner.world.scan import RangeNoise
 
@@ -26,16 +26,17 @@ _NOISELESS = RangeNoise(0.0, 0.0)
 class TargetSettings(Settings):
     """What is to be covered, and by how many hypotheses it is judged."""
 
-    shapes: int = setting(32, "EMC, rollout: number of posterior shapes.", ge=1, le=10_000)
+    shapes: int = python_setting(32, "EMC, rollout: number of posterior shapes.", ge=1, le=10_000)
     target: str = setting(
         "completeness",
-        "EMC, rollout, OSM, COVERED: what is to be covered: surface points, or the outline within "
-        "completeness_tau of the measured surface.",
+        "What is to be covered: the outline within completeness_tau of the measured surface,"
+        " or, as in the thesis, surface points.",
         choices=("points", "completeness"),
     )
     completeness_tau: float = setting(
         0.3,
-        "Resolution of the completeness; if not given, noise_std + pixel_size.",
+        "Resolution of the completeness: raise it if a coarse outline is enough. If not"
+        " given, noise_std + radius_max / 80.",
         unit="m",
         gt=0.0,
         scale="view_distance",
@@ -51,20 +52,20 @@ class TargetSettings(Settings):
     noise_std_per_metre: float = setting(
         0.0, "Part of that which grows with range, as surface_mapper has it.", unit="m/m", ge=0.0
     )
-    seen_std: float = setting(
+    seen_std: float = python_setting(
         0.0,
         "U, EMC, rollout, tour: greatest standard deviation of a range at which a look fixes the"
         " surface; what is seen worse does not count as seen by the next view. 0: any.",
         unit="m",
         ge=0.0,
     )
-    point_density: str = setting(
+    point_density: str = python_setting(
         "crossings",
         "target points: what counts as points: crossings of pixel edges, or length of the contour.",
         choices=("crossings", "length"),
     )
     target_coverage: float = setting(
-        0.95, "rollout, COVERED: part of the target that is to be covered.", gt=0.0, le=1.0
+        0.95, "Part of the target that is to be covered: lower it to end earlier.", gt=0.0, le=1.0
     )
 
     @property

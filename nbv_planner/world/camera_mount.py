@@ -23,19 +23,34 @@ class TurntableSettings(Settings):
         SettingError: a value is out of range, or the camera is on the axis.
     """
 
-    object_frame: str = setting("object", "Frame of the object, which turns with the table.")
-    joint: str = setting("turntable_joint", "Name of the table's joint in joint_states.")
-    joint_min: float = setting(-1e6, "Least angle of the joint.", unit="rad", ge=-1e9, le=1e9)
+    object_frame: str = setting(
+        "object",
+        "Frame of the object, in which poses, goals and the surface are: as your TF tree names it.",
+    )
+    joint: str = setting(
+        "turntable_joint", "Name of the table's joint in joint_states: as your driver has it."
+    )
+    joint_min: float = setting(
+        -1e6,
+        "Least angle of the joint: narrower for a cable that must not be wound up.",
+        unit="rad",
+        ge=-1e9,
+        le=1e9,
+    )
     joint_max: float = setting(1e6, "Greatest angle of the joint.", unit="rad", ge=-1e9, le=1e9)
     camera_x: float = setting(
-        10.0, "Position of the camera in the frame of the table.", unit="m", scale="view_distance"
+        10.0,
+        "Position of the camera in the frame of the table, whose origin is on the axis:"
+        " measure it.",
+        unit="m",
+        scale="view_distance",
     )
     camera_y: float = setting(
-        0.0, "Position of the camera in the frame of the table.", unit="m", ge=-1e3, le=1e3
+        0.0, "The other coordinate of that position.", unit="m", ge=-1e3, le=1e3
     )
     camera_yaw: float = setting(
         math.pi,
-        "Line of sight of the camera in the frame of the table.",
+        "Line of sight of the camera in the frame of the table: pi looks back at the axis from +x.",
         unit="rad",
         ge=-2 * math.pi,
         le=2 * math.pi,
@@ -91,29 +106,35 @@ class PoseSettings(Settings):
 
     pose_source: str = setting(
         "topic",
-        "Where camera poses come from: the topic camera_pose, or transforms (tf2_ros).",
+        "Where camera poses come from, the topic camera_pose or transforms: tf if your robot"
+        " has a TF tree to object_frame.",
         choices=("topic", "tf"),
     )
     pose_type: str = setting(
         "pose",
-        "Message on camera_pose: pose (geometry_msgs/PoseStamped) or pose_with_covariance "
-        "(geometry_msgs/PoseWithCovarianceStamped), whose covariance widens the noise of each hit.",
+        "Message on camera_pose: PoseStamped, or PoseWithCovarianceStamped, whose covariance"
+        " widens the noise: for a localisation that knows its error.",
         choices=("pose", "pose_with_covariance"),
     )
     base_frame: str = setting(
         "",
-        "pose_source tf: frame of the carrier; the camera's mount on it is looked up, whatever"
-        " mount_x, ... say.",
+        "pose_source tf: frame of the carrier, on which the camera's mount is looked up in"
+        " place of mount_x, mount_y, mount_yaw.",
     )
     mount_x: float = setting(
-        0.0, "Position of the camera on its carrier, ahead.", unit="m", ge=-100.0, le=100.0
+        0.0,
+        "Position of the camera ahead on the carrier that camera_pose and goal_pose are of:"
+        " measure it if that is not the camera.",
+        unit="m",
+        ge=-100.0,
+        le=100.0,
     )
     mount_y: float = setting(
-        0.0, "Position of the camera on its carrier, to the left.", unit="m", ge=-100.0, le=100.0
+        0.0, "Position of the camera to the left on it.", unit="m", ge=-100.0, le=100.0
     )
     mount_yaw: float = setting(
         0.0,
-        "Line of sight on the carrier, counter-clockwise from ahead.",
+        "Line of sight of the camera on it, counter-clockwise from ahead.",
         unit="rad",
         ge=-math.pi,
         le=math.pi,

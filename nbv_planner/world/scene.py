@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray
-from nbv_planner.settings import Settings, setting, settings_of
+from nbv_planner.settings import Settings, python_setting, setting, settings_of
 from nbv_planner.world.scan import ConeSensor, SensorModel
 
 # Metres, between which the greatest radius of an object lies; the circle around it may be ten times
@@ -41,29 +41,60 @@ class Scene(Settings):
     beams: ClassVar[bool] = False
 
     radius_min: float = setting(
-        2.0, "Least radius of the object.", unit="m", gt=0.0, scale="radius_max"
+        2.0,
+        "Least radius of the object about the centre: give it if it is not about a quarter of"
+        " radius_max.",
+        unit="m",
+        gt=0.0,
+        scale="radius_max",
     )
     radius_max: float = setting(
-        8.0, "Greatest radius of the object.", unit="m", ge=_LEAST, le=_MOST
+        8.0,
+        "Greatest radius of the object about the centre: always give it, all other lengths"
+        " follow from it.",
+        unit="m",
+        ge=_LEAST,
+        le=_MOST,
     )
     view_distance: float = setting(
-        10.0, "Radius of the view circle.", unit="m", ge=_LEAST, le=10.0 * _MOST, scale="radius_max"
+        10.0,
+        "Distance of the camera from the centre on the view circle: give that at which your"
+        " robot can drive around.",
+        unit="m",
+        ge=_LEAST,
+        le=10.0 * _MOST,
+        scale="radius_max",
     )
     field_of_view: float = setting(
-        math.radians(35.0), "Opening angle of the camera.", unit="rad", ge=LEAST_FIELD, lt=math.pi
+        math.radians(35.0),
+        "Opening angle of the camera: give it only if the header of the scans does not say it.",
+        unit="rad",
+        ge=LEAST_FIELD,
+        lt=math.pi,
     )
     range_min: float = setting(
-        0.05, "Least range that the camera measures.", unit="m", ge=0.0, scale="view_distance"
+        0.05,
+        "Least range that the camera measures: give it only if the header of the scans does"
+        " not say it.",
+        unit="m",
+        ge=0.0,
+        scale="view_distance",
     )
     range_max: float = setting(
         10.0,
-        "Depth of field: greatest range that the camera measures.",
+        "Greatest range that the camera measures: give it only if the header of the scans"
+        " does not say it.",
         unit="m",
         gt=0.0,
         scale="view_distance",
     )
-    pixel_size: float = setting(
-        0.1, "Side of a world pixel.", unit="m", gt=0.0, le=_MOST, scale="radius_max"
+    pixel_size: float = python_setting(
+        0.1,
+        "Side of a world pixel.",
+        unit="m",
+        gt=0.0,
+        le=_MOST,
+        scale="radius_max",
     )
 
     def __post_init__(self) -> None:

@@ -43,43 +43,63 @@ class SensorSettings(Settings):
     """Beams and noise of the simulated depth camera."""
 
     num_beams: int = setting(
-        121, "Number of beams over the field of view, both edges included.", ge=2, le=100_000
+        121,
+        "Number of beams over the field of view, both edges included: as your sensor has them.",
+        ge=2,
+        le=100_000,
     )
     noise_std: float = setting(
-        0.2, "Standard deviation of the range noise.", unit="m", ge=0.0, scale="view_distance"
+        0.2,
+        "Standard deviation of a range: surface_mapper assumes it, depth_camera adds it. Give"
+        " that of your sensor, with what the poses add.",
+        unit="m",
+        ge=0.0,
+        scale="view_distance",
     )
     noise_std_per_metre: float = setting(
-        0.0, "Part of the standard deviation that grows with range.", unit="m/m", ge=0.0
+        0.0,
+        "Part of that standard deviation that grows with range: give it for stereo and depth"
+        " cameras.",
+        unit="m/m",
+        ge=0.0,
     )
     dropout_probability: float = setting(
-        0.0, "Probability that a beam gives no valid range (NaN).", ge=0.0, le=1.0
+        0.0,
+        "Probability that a beam gives no valid range: raise it to try dark or shiny surfaces.",
+        ge=0.0,
+        le=1.0,
     )
     outlier_probability: float = setting(
-        0.0, "Probability that a return is replaced by a uniformly random range.", ge=0.0, le=1.0
+        0.0,
+        "Probability that a return is replaced by a random range: raise it to try a disturbed"
+        " sensor.",
+        ge=0.0,
+        le=1.0,
     )
     beam_width: float = setting(
         0.0,
-        "Opening angle of a beam, whose range is that of the nearest surface in it; 0: a line.",
+        "Opening angle of a beam, whose range is that of the nearest surface in it: for a"
+        " sonar; 0: a line.",
         unit="rad",
         ge=0.0,
         le=0.5,
     )
     pose_bias_x: float = setting(
         0.0,
-        "Distance of the true sensor ahead of its reported pose, along the line of sight.",
+        "Distance of the true sensor ahead of its reported pose: to try a badly measured mount.",
         unit="m",
     )
-    pose_bias_y: float = setting(
-        0.0, "Distance of the true sensor to the left of its reported pose.", unit="m"
-    )
+    pose_bias_y: float = setting(0.0, "The same to the left.", unit="m")
     pose_bias_yaw: float = setting(
         0.0,
-        "Angle of the true heading to the left of the reported one.",
+        "Angle of the true heading to the left of the reported one: to try a bad localisation.",
         unit="rad",
         ge=-math.pi,
         le=math.pi,
     )
-    seed: int = setting(0, "Seed of the sensor noise.", ge=0, le=2**53)
+    seed: int = setting(
+        0, "Seed of the sensor noise: change it to see how much is chance.", ge=0, le=2**53
+    )
 
     @property
     def noise(self) -> RangeNoise:
@@ -97,23 +117,25 @@ class MotionSettings(Settings):
     """
 
     initial_view_angle: float = setting(
-        0.0314, "View angle at which the camera starts.", unit="rad"
+        0.0314, "View angle at which the camera starts: to begin elsewhere.", unit="rad"
     )
     angular_speed: float = setting(
         0.0,
-        "Speed of the simulated camera along the view circle; 0 moves at once (planners expect"
-        " linear_speed and turn_speed of nbv_planner).",
+        "Speed of the simulated camera along the view circle, to watch it move; 0: it is"
+        " there at once.",
         unit="rad/s",
         ge=0.0,
     )
     drive_speed: float = setting(
         0.0,
-        "Speed of the simulated camera along straight lines and arcs around the object and what"
-        " bars the ground, in place of angular_speed; 0: not so.",
+        "Speed of the simulated camera along straight lines and arcs around object and"
+        " obstacles, in place of angular_speed: to try a map; 0: not so.",
         unit="m/s",
         ge=0.0,
     )
-    scan_rate: float = setting(10.0, "Scans per second.", unit="Hz", gt=0.0, le=1000.0)
+    scan_rate: float = setting(
+        10.0, "Scans per second: as your sensor sends them.", unit="Hz", gt=0.0, le=1000.0
+    )
 
     def start(self, view_distance: float) -> CameraPose:
         """Where the camera starts on the view circle of this radius, metres."""

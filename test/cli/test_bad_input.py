@@ -71,10 +71,10 @@ CASES = [
     (["--objective", "XYZ"], ["XYZ", "known: ", "CSW, ", "I, IOA, ", "OSM, ", "U, UP"]),
     (["--planner", "best"], ["best", "greedy", "two_phase", "uniform", "random"]),
     (["--seed", "-1"], ["seed", "-1", ">= 0"]),
-    (["--first-candidate", "100"], ["first_candidate", "100", "< 100", "num_views"]),
-    (["--first-candidate", "-2"], ["first_candidate", "-2", ">= -1"]),
+    (["--set", "first_candidate=100"], ["first_candidate", "100", "< 100", "num_views"]),
+    (["--set", "first_candidate=-2"], ["first_candidate", "-2", ">= -1"]),
     (
-        ["--params-file", "views.yaml", "--first-candidate", "10"],
+        ["--params-file", "views.yaml", "--set", "first_candidate=10"],
         ["first_candidate", "10", "num_views"],
     ),
     (["--params-file", "camera.yaml"], ["view_distance", "8.0", "> radius_max", "8.0"]),

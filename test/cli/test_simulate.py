@@ -260,7 +260,7 @@ def test_first_candidate_fixes_the_first_view_of_the_thesis_protocol(here, candi
         "--objective",
         "UP",
     ]
-    assert main(["simulate", *options, "--first-candidate", str(candidate), "--out", "a"]) == 0
+    assert main(["simulate", *options, "--set", f"first_candidate={candidate}", "--out", "a"]) == 0
     assert angles(here / "a")[0] == pytest.approx(candidate * 2 * math.pi / 99)
 
 

@@ -131,7 +131,6 @@ def test_help_of_an_episode_names_all_that_can_be_chosen(capsys, name):
         "--out DIR",
         "--force",
         "--params-file F",
-        "--first-candidate N",
         "--no-figures",
         "--set NAME=VALUE",
     ):

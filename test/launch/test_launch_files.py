@@ -136,7 +136,6 @@ def test_arguments_reach_the_nodes_they_are_for():
             "exit_when_done": True,
             "radius_max": 0.1,
             "max_views": 7,
-            "noise_std": 0.001,
             "view_space": "annulus",
         },
     }

@@ -171,7 +171,7 @@ def test_a_collision_would_be_counted():
 
 def test_views_before_the_column_are_blocked():
     column = np.hypot(*Machine(WORLD).model.geom("column").pos[:2])
-    start, end = VALUES["blocked_arcs"]
+    end, start = VALUES["allowed_arcs"]  # all but where it is
     assert column == pytest.approx(SCENE.view_distance, abs=0.01)
     assert start < ROBOT["closed"] < end
     machine = Machine(WORLD)

@@ -137,17 +137,16 @@ def test_no_reachable_view_is_the_end_with_a_robot_that(episode, name, back_end)
         {"settle_time": 0.0, "scans_per_view": 20},
         settle_time=0.0,
         goal_backend=back_end,
-        num_views=4,
+        num_views=1,
         goal_timeout=0.5,
-        near_miss="say",
     )
     assert (run.end["reason"], run.end["views"], run.end["unreached_views"]) == (
         "NO_REACHABLE_VIEW",
         "0",
-        "4",
+        "1",
     )
     assert run.end["detail"].startswith(
-        "no candidate view may be chosen: 4 near a view not reached, or skipped; 4 "
+        "no candidate view may be chosen: 1 near a view not reached, or skipped; 1 "
     )
     assert re.search(words + ", given up after 1 retries$", run.end["detail"])
 
@@ -178,10 +177,3 @@ def test_after_three_misses_by_about_the_same_the_end_says_what_would_help_a_rob
     assert re.search(
         f"goals were missed 3 times in a row by about the same, .*: {words}", run.end["detail"]
     )
-
-
-def test_the_object_is_seen_by_a_robot_whose_goals_are_moved_to_where_it_stops(episode):
-    script, settling = {"off": 0.06, "lazy": 0.08}, {"settle_time": 0.3}
-    run = episode(script, settling, **settling, goal_timeout=3.0, near_miss="take")
-    assert_seen(run)
-    assert int(run.end["unreached_views"]) <= 1

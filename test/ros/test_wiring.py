@@ -166,7 +166,6 @@ def test_publishers_of_two_names_are_not_merged_until_one_is_left(world, robot):
     words = "/camera_pose is published by /peer and /rosbag2_player"
     world.spin_until(lambda: words in world.diagnosis(mapper).message, "both to be named")
     assert world.diagnosis(mapper).level == DiagnosticStatus.WARN
-    assert "allow_several_publishers" in world.diagnosis(mapper).message
     send(one_pose(2))
     player.publish(one_pose(2))
     world.spin_until(
@@ -242,17 +241,6 @@ def test_a_node_started_again_is_one_source_although_its_old_publisher_is_still_
         world.spin_until(lambda n=number: poses_taken(mapper) == n, f"pose {number}")
     (poses,) = [one for one in mapper.subscriptions if one.topic_name == "/camera_pose"]
     world.spin_until(lambda: poses.get_publisher_count() == 2, "both publishers")
-
-
-def test_several_publishers_are_taken_where_they_are_allowed(world, robot):
-    mapper = world.start(SurfaceMapperNode, grid_size=100, allow_several_publishers=True)
-    send = world.speaker(PoseStamped, "camera_pose")
-    send(one_pose(1))
-    # after the second one it would be too old
-    world.spin_until(lambda: poses_taken(mapper) == 1, "the first pose")
-    Second(robot, "other").publish(one_pose(2))
-    world.spin_until(lambda: poses_taken(mapper) == 2, "both poses")
-    assert "is published by" not in world.diagnosis(mapper).message
 
 
 @pytest.mark.parametrize("cls", [DepthCamera, SurfaceMapperNode, NbvPlannerNode])

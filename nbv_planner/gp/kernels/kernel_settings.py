@@ -22,7 +22,7 @@ from nbv_planner.gp.kernels.line_kernels import (
     std_setting,
 )
 from nbv_planner.gp.kernels.periodic_matern import PeriodicMatern
-from nbv_planner.settings import PluggedSettings, Plugins, setting
+from nbv_planner.settings import PluggedSettings, Plugins, python_setting, setting
 
 KERNELS = ("matern", "rbf")
 """Kernels by name; a surface message carries the index, so new ones come last, as do new
@@ -55,25 +55,32 @@ class KernelSettings(PluggedSettings):
     """
 
     plugins: ClassVar = {"kernel": KERNEL_PLUGINS}
-    kernel: str = setting("matern", "Kernel of the surface prior.", choices=KERNELS)
+    kernel: str = setting(
+        "matern",
+        "Kernel of the surface prior: rbf for round objects without corners.",
+        choices=KERNELS,
+    )
     smoothness: str = setting(
         "3/2",
-        "Smoothness ν of matern: a fraction or a decimal number in (0, 50]; sum takes 1/2, 3/2,"
-        " 5/2, 7/2, ...",
+        "Smoothness ν of matern, a number or fraction in (0, 50] (periodisation sum: 1/2,"
+        " 3/2, 5/2, ...): raise it for round objects.",
     )
     length_scale: float = scale_setting()
     kernel_std: float = std_setting(scale="span")
     periodisation: str = setting(
         "sum",
-        "How the kernel is made periodic: exact infinite sum (matern), warp, approximate sum,"
-        " truncate, none.",
+        "How the kernel is made periodic: sum is exact, for matern; rbf needs another.",
         choices=PERIODISATIONS,
     )
-    kappa: int = setting(1, "Images to each side in the approximate sum.", ge=0, le=1000)
-    cut_start: float = setting(
-        math.pi, "truncate: where the cut-off begins.", unit="rad", ge=0.0, le=1000.0
+    kappa: int = python_setting(1, "Images to each side in the approximate sum.", ge=0, le=1000)
+    cut_start: float = python_setting(
+        math.pi,
+        "truncate: where the cut-off begins.",
+        unit="rad",
+        ge=0.0,
+        le=1000.0,
     )
-    cut_end: float = setting(
+    cut_end: float = python_setting(
         TWO_PI,
         "truncate: where the cut-off has reached 0; above cut_start.",
         unit="rad",

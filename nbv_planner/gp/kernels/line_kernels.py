@@ -211,9 +211,20 @@ def matern_coefficients(order: int) -> list[Fraction]:
 
 
 scale_setting = partial(
-    setting, 0.2, "Length scale l of the kernel.", unit="rad", ge=1e-3, le=100.0
+    setting,
+    0.2,
+    "Length scale l of the kernel: lower it for fine features.",
+    unit="rad",
+    ge=1e-3,
+    le=100.0,
 )
-std_setting = partial(setting, 1.5, "Prior standard deviation σ_f of the radius.", unit="m", gt=0.0)
+std_setting = partial(
+    setting,
+    1.5,
+    "Prior standard deviation σ_f of the radius: lower it if the radius hardly varies.",
+    unit="m",
+    gt=0.0,
+)
 
 
 class Stationary(Settings):

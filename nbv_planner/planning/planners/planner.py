@@ -29,7 +29,7 @@ from nbv_planner.planning.objectives import (
     wrong_contract,
 )
 from nbv_planner.planning.view_space import ExclusionArray, ViewSpace, aside
-from nbv_planner.settings import PluggedSettings, Plugins, setting
+from nbv_planner.settings import PluggedSettings, Plugins, python_setting, setting
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.surface.coverage import TargetSettings
 from nbv_planner.surface.seam import Believed, Reader
@@ -70,28 +70,35 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
         "objective": OBJECTIVE_PLUGINS,
         "phase_one_objective": OBJECTIVE_PLUGINS,
     }
-    planner: str = setting("rollout", "Planner.", choices=PLANNERS)
+    planner: str = setting(
+        "rollout",
+        "Planner: rollout for the fewest views, tour for the least time, uniform for a simple"
+        " turn.",
+        choices=PLANNERS,
+    )
     objective: str = setting(
         "IOA",
-        "Objective that ranks the candidate views; in two_phase that of phase 2. rollout takes"
-        " EMC.",
+        "Objective that ranks the views of greedy, and of two_phase in phase 2: for comparisons.",
         choices=OBJECTIVE_INFO,
     )
-    phase_one_objective: str = setting(
+    phase_one_objective: str = python_setting(
         "CS",
         "Objective whose maximiser sets the interval in which two_phase chooses.",
         choices=OBJECTIVE_INFO,
     )
-    sweep_views: int = setting(
+    sweep_views: int = python_setting(
         12,
         "Number of equally spaced views in a turn of uniform; later turns fill the gaps.",
         ge=1,
         le=100_000,
     )
-    planner_seed: int = setting(
-        0, "Seed of random, and of the posterior shapes of EMC and rollout.", ge=0, le=2**53
+    planner_seed: int = python_setting(
+        0,
+        "Seed of random, and of the posterior shapes of EMC and rollout.",
+        ge=0,
+        le=2**53,
     )
-    first_views: int = setting(
+    first_views: int = python_setting(
         12,
         "rollout: number of views of largest EMC that are looked ahead from; tour: of largest EMC"
         " per second.",
@@ -99,18 +106,19 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
     )
     deadline: float = setting(
         1.0,
-        "rollout: time for a decision, after which the best answer so far is taken.",
+        "Time for a decision of rollout, after which the best answer so far is taken: raise"
+        " it if the robot may wait.",
         unit="s",
         gt=0.0,
         read_only=False,
     )
-    hybrid_factor: float = setting(
+    hybrid_factor: float = python_setting(
         2.0,
         "hybrid: largest ratio of its regret bound to that of U in the long run.",
         ge=1.0,
         read_only=False,
     )
-    hybrid_share: float = setting(
+    hybrid_share: float = python_setting(
         0.5,
         "hybrid: fraction of the bound of U that must be seen for the rollout to be followed"
         " regardless.",
@@ -118,7 +126,7 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
         le=1.0,
         read_only=False,
     )
-    near_optimal_epsilon: float = setting(
+    near_optimal_epsilon: float = python_setting(
         1.0,
         "Regret of one round, surface points, for which T0 of theorem 4.1 is told where it is"
         " proved.",
@@ -126,12 +134,13 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
     )
     travel_weight: float = setting(
         0.0,
-        "Cost of travel: utility lost per metre of the way; uniform and random only report it.",
+        "Utility that a metre of the way costs: raise it if driving is dear; uniform and"
+        " random only report it.",
         unit="1/m",
         ge=0.0,
         read_only=False,
     )
-    revisit_radius: float = setting(
+    revisit_radius: float = python_setting(
         0.1,
         "Candidates nearer than this to a view already taken are left out.",
         unit="rad",
@@ -139,7 +148,7 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
         le=math.pi,
         read_only=False,
     )
-    look_every: float = setting(
+    look_every: float = python_setting(
         0.0,
         "Way from look to look of a sensor that runs while the robot drives (integrate: always):"
         " tour counts what is seen on the way, and a simulated episode looks there; 0: at views"
@@ -148,19 +157,19 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
         ge=0.0,
         read_only=False,
     )
-    refine: bool = setting(
+    refine: bool = python_setting(
         False,
         "Refine the best candidate of greedy, two_phase or rollout between its neighbours.",
         read_only=False,
     )
-    tie_tolerance: float = setting(
+    tie_tolerance: float = python_setting(
         1e-9,
         "Relative difference below which two utilities count as equal; the first candidate wins.",
         ge=0.0,
         lt=1.0,
         read_only=False,
     )
-    first_candidate: int = setting(
+    first_candidate: int = python_setting(
         -1,
         "Index of the candidate to take as first view if it may be chosen; -1 lets the planner"
         " choose.",

@@ -13,7 +13,7 @@ import numpy as np
 from nbv_planner.errors import ConfigFileError, SettingError, reason, shown
 from nbv_planner.files.located_yaml import located
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, wrap_angle
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.system import at_home, read_regular
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import BeamScene, Scene
@@ -52,21 +52,34 @@ class ViewSpaceSettings(Settings):
 
     view_space: str = setting(
         "circle",
-        "Where the camera may stand: on the view circle, in an annulus (radii x angles x headings),"
-        " or at the poses of view_file.",
+        "Where the camera may stand: on the view circle; annulus: at any distance between"
+        " two; file: at poses of your own.",
         choices=VIEW_SPACES,
     )
     annulus_min: float = setting(
-        8.5, "annulus: least radius.", unit="m", gt=0.0, scale="radius_max"
+        8.5,
+        "annulus: least distance from the centre: as near as your robot may come.",
+        unit="m",
+        gt=0.0,
+        scale="radius_max",
     )
     annulus_max: float = setting(
-        16.0, "annulus: greatest radius.", unit="m", gt=0.0, scale="radius_max"
+        16.0,
+        "annulus: greatest distance from the centre: as far as there is room.",
+        unit="m",
+        gt=0.0,
+        scale="radius_max",
     )
-    annulus_radii: int = setting(6, "annulus: number of radii, equally spaced.", ge=1, le=1000)
-    annulus_angles: int = setting(
-        48, "annulus: number of view angles, equally spaced.", ge=1, le=10_000
+    annulus_radii: int = python_setting(
+        6, "annulus: number of radii, equally spaced.", ge=1, le=1000
     )
-    annulus_headings: int = setting(
+    annulus_angles: int = python_setting(
+        48,
+        "annulus: number of view angles, equally spaced.",
+        ge=1,
+        le=10_000,
+    )
+    annulus_headings: int = python_setting(
         7,
         "annulus: number of headings at each position, from that at which one edge of the cone"
         " touches the bound of the object to the same on the other side.",
@@ -75,30 +88,36 @@ class ViewSpaceSettings(Settings):
     )
     view_file: str = setting(
         "",
-        "file: the candidate poses in the object frame: CSV with the columns x, y, yaw, or YAML"
-        " with a list; also cost (unit of the objective) and seconds of each view.",
+        "view_space file: poses in object_frame, CSV with the columns x, y, yaw, or YAML with"
+        " a list; also cost and seconds of each.",
         start_only=True,
     )
-    num_views: int = setting(100, "circle: number of candidate views.", ge=1, le=100_000)
+    num_views: int = setting(
+        100,
+        "circle: number of candidate views: lower it if your robot cannot tell so many apart.",
+        ge=1,
+        le=100_000,
+    )
     view_angles: tuple[float, ...] = setting(
         _NO_LIST,
-        "List of the candidate views, angles from 0 to 2 pi, in place of num_views equally spaced"
-        " ones; -1 alone: no list.",
+        "Views on the circle of your own, angles from 0 to 2 pi, in place of num_views; -1"
+        " alone: none.",
         unit="rad",
         read_only=False,
     )
     view_poses: tuple[float, ...] = setting(
         _NO_LIST,
-        "List of the candidate poses in the object frame, x, y (m), yaw (rad), x, y, yaw, ..., in"
-        " place of the views of view_space; -1 alone: no list.",
+        "Poses of your own in object_frame, x, y (m), yaw (rad), x, y, yaw, ..., in place of"
+        " view_space; -1 alone: none.",
         read_only=False,
     )
     allowed_arcs: tuple[float, ...] = setting(
         (0.0, TWO_PI),
-        "Arcs of the view circle that the camera may use: start, end, start, end, ...",
+        "Arcs of the view circle where the camera may stand, counter-clockwise: start, end,"
+        " start, end, ...: leave out where your robot cannot go.",
         unit="rad",
     )
-    blocked_arcs: tuple[float, ...] = setting(
+    blocked_arcs: tuple[float, ...] = python_setting(
         (0.0, 0.0),
         "Arcs that it must not use: start, end, ...; an empty arc (start = end) blocks nothing.",
         unit="rad",

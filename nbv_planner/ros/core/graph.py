@@ -107,8 +107,7 @@ class Sources:
         who = " and ".join(self._names) if len(self._names) > 1 else alike
         return (
             f"{topic} is published by {who}: its messages are dropped until only one is left; end"
-            " the others, or give them another namespace (allow_several_publishers: true merges"
-            " them)"
+            " the others, or give them another namespace"
         )
 
 

@@ -132,8 +132,7 @@ class InputMonitor:
         self._beats[topic] = Heartbeat()
         self._instead[topic] = instead
         self._sources.pop(topic, None)
-        allowed = self._node.get_parameter("allow_several_publishers").value
-        if topic in _OF_ONE_SOURCE and not instead and not allowed:
+        if topic in _OF_ONE_SOURCE and not instead:
             self._sources[topic] = Sources()
 
     def check_source(self, topic: str, info: Mapping[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -11,19 +11,13 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from nbv_planner.episode.parameter_files import names_of_all, shared_parameters, values_for
-from nbv_planner.episode.parameters import derived
-from nbv_planner.errors import ConfigFileError, SettingError
+from nbv_planner.episode.parameters import derived, no_parameter, parameters_of
+from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError
 from nbv_planner.files.located_yaml import located
 from nbv_planner.ros.core import qos
-from nbv_planner.settings import (
-    Setting,
-    changed,
-    check_value,
-    from_mapping,
-    refuse_unknown,
-    settings_of,
-)
+from nbv_planner.settings import Setting, changed, check_value, from_mapping, settings_of
 from nbv_planner.world.scale import derived_words
+from nbv_planner.world.scene import Scene
 
 T = TypeVar("T")
 _ROS_OWN = ("use_sim_time", "start_type_description_service")
@@ -32,8 +26,8 @@ FIXED = "fixed while the node is configured"
 
 
 def declare_settings(node: Node, classes: Sequence[type], files: Iterable[str]) -> set[str]:
-    """Declare every setting of `classes` as a parameter of `node`, with the values given at its
-    start.
+    """Declare every parameter of `classes`, with the values given at the start of `node`; see
+    :func:`~nbv_planner.episode.parameters.parameters_of`.
 
     The node must have been created with `automatically_declare_parameters_from_overrides=True`, so
     that unknown values can be found and refused. Left out are those that are under `/**` of the
@@ -46,13 +40,17 @@ def declare_settings(node: Node, classes: Sequence[type], files: Iterable[str]) 
         SettingError: an unknown key, a wrong type, or a value out of range; names node, key, value
             and what is allowed.
     """
-    others = names_of_all() - {name for cls in classes for name, _, _ in settings_of(cls)}
+    known = parameters_of(classes)
+    others = names_of_all() - known.keys()
     for name in others & set[str]().union(*map(shared_parameters, files)):
         if node.has_parameter(name):
             node.undeclare_parameter(name)
     given = {name: parameter.value for name, parameter in node.get_parameters_by_prefix("").items()}
     own = {name for name in given if name in _ROS_OWN or name.startswith(qos.OVERRIDES)}
-    refuse_unknown((name for name in given if name not in own), classes, node.get_name())
+    for name in sorted(given.keys() - own - known.keys()):
+        file = next((file for file in files if _gives(file, node.get_name(), name)), "")
+        words = no_parameter(name, classes) or str(UnknownNameError("parameter", name, known))
+        raise SettingError(": ".join(filter(None, (node.get_name(), file, words))))
     try:
         # of their wrong values rclpy would only log some, and answer others with a traceback
         for name in own:
@@ -61,12 +59,15 @@ def declare_settings(node: Node, classes: Sequence[type], files: Iterable[str]) 
             elif type(given[name]) is not bool:
                 raise SettingError(f"{name}: {given[name]!r} is not allowed; must be true or false")
         follow = derived(given, classes)
-        for cls in classes:
-            used = {given.get(name, getattr(cls, name)) for name in getattr(cls, "plugins", {})}
-            for name, default, meta in settings_of(cls):
-                # of plug-ins only those in use
-                if name in given or "." not in name or name.partition(".")[0] in used:
-                    _declare(node, name, follow.get(name, default), meta)
+        used = {
+            given.get(name, getattr(cls, name))
+            for cls in classes
+            for name in getattr(cls, "plugins", {})
+        }
+        for name, (default, meta) in known.items():
+            # of plug-ins only those in use
+            if name in given or "." not in name or name.partition(".")[0] in used:
+                _declare(node, name, follow.get(name, default), meta)
         if said := {name: value for name, value in follow.items() if node.has_parameter(name)}:
             node.get_logger().info(derived_words(said, classes))
         return set(given)
@@ -134,7 +135,7 @@ def plain_value(value: Any) -> Any:
 
 
 def check_changes(
-    classes: Iterable[type], parameters: Iterable[Parameter], *, configured: bool
+    classes: Sequence[type], parameters: Iterable[Parameter], *, configured: bool
 ) -> None:
     """Check new values of `parameters`, each separately; those that are not settings of `classes`
     are ignored.
@@ -142,7 +143,7 @@ def check_changes(
     Raises:
         SettingError: a value is not allowed, or the setting is fixed while the node is configured.
     """
-    known = {name: (default, meta) for cls in classes for name, default, meta in settings_of(cls)}
+    known = parameters_of(classes)
     for parameter in parameters:
         if parameter.name not in known:
             continue
@@ -182,19 +183,22 @@ def _descriptor(name: str, default: Any, meta: Setting) -> ParameterDescriptor:
     return descriptor
 
 
-def read_settings(node: Node, cls: type[T]) -> T:
-    """Build settings class `cls` from the parameters of `node`.
+def read_settings(node: Node, cls: type[T], learned: Mapping[str, Any] | None = None) -> T:
+    """Build settings class `cls` from the parameters of `node` and what it has `learned`; what is
+    neither follows from them, see :func:`~nbv_planner.episode.parameters.derived`.
 
     Raises:
         SettingError: the values do not fit together; names the node.
     """
     values = {
-        name: plain_value(node.get_parameter(name).value)
-        for name, _, _ in settings_of(cls)
-        if node.has_parameter(name)
+        name: plain_value(parameter.value)
+        for name, parameter in node.get_parameters_by_prefix("").items()
     }
+    if learned and "completeness_tau" in node.not_given(values):  # it follows from the noise
+        del values["completeness_tau"]
+    values.update(learned or {})
     try:
-        return from_mapping(cls, values)
+        return from_mapping(cls, {**derived(values, [Scene, cls]), **values})
     except SettingError as error:
         raise SettingError(f"{node.get_name()}: {error}") from error
 

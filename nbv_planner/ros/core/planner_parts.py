@@ -41,6 +41,7 @@ from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scale import adopted, at_found, rescaled
+from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import FoundScene, Scene, check_proportions
 
 T = TypeVar("T")
@@ -61,6 +62,7 @@ class Deciders:
         self.scene = read_settings(node, Scene)
         self.views = read_settings(node, ViewSpaceSettings)  #: settings of the candidates.
         self.prior = PriorSettings()  #: the mapper's.
+        self._noise: dict[str, float] = {}  # as the mapper declares it, by its settings
         self.map: OccupancyMap | None = None  #: newest map of the ground.
         self._ground = read_settings(node, GroundSettings)
         #: whether a map of the ground is read from a file.
@@ -75,7 +77,7 @@ class Deciders:
         node, scene = self._node, self.scene if found is None else at_found(self.scene, found)
         check_proportions(
             self.scene,
-            read_settings(node, PlannerSettings),
+            read_settings(node, PlannerSettings, self._noise),
             read_settings(node, TerminationSettings),
         )
         settings, limits = self.in_proportion(found)
@@ -99,7 +101,7 @@ class Deciders:
         """
         scene = self.scene if found is None else at_found(self.scene, found)
         given = (
-            changed_settings(read_settings(self._node, cls), changes)
+            changed_settings(read_settings(self._node, cls, self._noise), changes)
             for cls in (PlannerSettings, TerminationSettings)
         )
         planner, limits = (rescaled(one, self.scene, scene) for one in given)
@@ -143,15 +145,18 @@ class Deciders:
             self.views = before
             raise
 
-    def use_sensor(self, sensor: Mapping[str, float]) -> None:
-        """Switch to what the mapper knows of the sensor, where it was not given here."""
+    def use_sensor(self, sensor: Mapping[str, float], noise: RangeNoise) -> None:
+        """Switch to what the mapper knows of the sensor, where it was not given here, and to its
+        noise.
+        """
+        before, self._noise, words = self._noise, dataclasses.asdict(noise), ""
         try:
             self.scene, words = adopted(self.scene, self._node.not_given(sensor), _SOURCE)
         except SettingError as error:
             self._node.warn_now_and_then("sensor", f"left out, {_SOURCE}: {error}")
-            return
         if words:
             self._node.get_logger().info(words)
+        if words or self._noise != before:
             self._node.core.use(*self.build(self._node.core.episode.found))
 
 
@@ -279,7 +284,7 @@ class EpisodeJournal(JournalKeeper):
         any.
         """
         due = self.note_facts() or target is not None
-        if self.autosave and due:
+        if self.path and due:
             self.submit(partial(publish, target))
         elif not self.pending:
             publish(target)

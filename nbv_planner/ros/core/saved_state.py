@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rclpy.task import Future
 
-from nbv_planner.episode.parameters import MapFile, SavingSettings, StateFile, fixed_settings
+from nbv_planner.episode.parameters import MapFile, StateFile, fixed_settings
 from nbv_planner.errors import NbvPlannerError, StateFileError, reason
 from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.core.worker import Worker
@@ -45,26 +44,22 @@ class JournalKeeper:
         The `kind` is the name of the content in the file, `file` declares the parameter with its
         path (empty to save nothing), and the state depends on the `settings`.
         """
-        self._node, self._saving = node, read_settings(node, SavingSettings)
-        ((self._parameter, path),) = dataclasses.asdict(read_settings(node, file)).items()
+        self._node = node
+        (_, episode), (self._parameter, path) = vars(read_settings(node, file)).items()
         self.path = at_home(path) if path else None  #: the file, or None if nothing is saved.
-        #: whether to save without a request.
-        self.autosave = self._saving.autosave and self.path is not None
         self._lock = threading.Lock()
         self._saves, self._milliseconds, self._restored = 0, 0.0, False
-        self._journal = self.path and Journal(
-            self.path, kind, fixed_settings(*settings), self._saving.episode
-        )
+        self._journal = self.path and Journal(self.path, kind, fixed_settings(*settings), episode)
         self._records: list[Any] = []
         self._written, self._rewrite = 0, True
         self._files = Worker(node)
         self.pending = 0  #: number of writes whose end the node has not received yet.
 
     def restore(self, apply: Callable[[list[Any]], None]) -> None:
-        """At start, `apply` the records of the file, if it exists and is to be resumed; further
+        """At start, `apply` the records of the file, if it exists; further
         records are appended.
         """
-        if self.path is None or not self._saving.restore:
+        if self.path is None:
             return
         try:
             self._load(apply)
@@ -219,9 +214,5 @@ class JournalKeeper:
     def close(self) -> None:
         """End the thread; what has been noted is written, if it is to be saved."""
         self._files.stop()
-        if (
-            self.autosave
-            and (self._rewrite or self._written < len(self._records))
-            and self._records
-        ):
+        if self.path and (self._rewrite or self._written < len(self._records)) and self._records:
             self.write()

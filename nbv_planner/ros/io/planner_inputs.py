@@ -128,7 +128,7 @@ class PlannerInputs:
         origin = SurfaceOrigin(frame, len(belief.angle), plain_settings(info.prior))
         lost = events.take_surface(core, belief, stamp, origin)
         self._node.deciders.use_prior()
-        self._node.deciders.use_sensor(info.sensor)
+        self._node.deciders.use_sensor(info.sensor, info.declared)
         if lost:
             self._node.drop(
                 "view.lost", f"the surface no longer contains {lost} of the counted views", lost
@@ -212,7 +212,7 @@ class PlannerInputs:
             self._look_up_pose(self._transforms)
         if self.map is not None:
             self.map.place()
-            inputs.mapped = self.map.usable
+            inputs.mapped = self.map.known is not None
         if self._surface is not None and time.monotonic() - self._surface_came > _INFO_PATIENCE:
             stamp, self._surface = self._surface[1], None
             self._node.drop(

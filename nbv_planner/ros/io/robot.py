@@ -237,24 +237,24 @@ class GoalOutput:
         """Publish a target once more, for subscribers that have not received it."""
         self._goal.publish(self.message(target))
 
-    def send(self, target: Target, core: PlannerCore, more: dict[str, object]) -> None:
-        """Publish a target, and for a view its reasons with `more` values; send it to the robot."""
+    def send(self, target: Target, core: PlannerCore) -> None:
+        """Publish a target, and for a view its reasons; send it to the robot."""
         message = self.message(target)
         self._goal.publish(message)
         if self._robot is not None:
             message.header = self._node.header(self._frame)  # old transforms are discarded
             self._robot.send(target.stamp, message)
         if isinstance(target, Goal):
-            self._explain(target, core, more)
+            self._explain(target, core)
 
-    def _explain(self, goal: Goal, core: PlannerCore, more: dict[str, object]) -> None:
+    def _explain(self, goal: Goal, core: PlannerCore) -> None:
         decision, circle = goal.decision, self._node.scene.view_distance
         header = self._node.header(self._frame, goal.stamp)
         self._candidates.publish(conversions.candidates_to_msg(decision, header))
         message = (
             f"view {goal.round} at {decision.view.words(circle)}, decided by {decision.decided_by}"
         )
-        values = iteration_values(core, goal, circle) | more
+        values = iteration_values(core, goal, circle)
         name = f"{self._node.get_name()}: iteration"
         self._iteration.publish(
             conversions.status_message(name, DiagnosticStatus.OK, message, values)

@@ -16,8 +16,7 @@ from rclpy.qos import qos_profile_parameter_events
 from std_msgs.msg import String
 
 from nbv_planner.episode.messages import PACE, RECORDED_TOPICS
-from nbv_planner.episode.parameters import config_from_parameters, packages_named
-from nbv_planner.errors import NbvPlannerError
+from nbv_planner.episode.parameters import packages_named
 from nbv_planner.files.located_yaml import dumped
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.planning.view_space import excluded_numbers, excluded_words
@@ -33,7 +32,6 @@ from nbv_planner.session.state import Goal, behind_words, reach_words
 from nbv_planner.session.targets import pace
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Level, failed, told
-from nbv_planner.thesis.regret import PROVED
 from nbv_planner.versions import versions
 
 # Topics of mapper and robot: a problem there stops the episode.
@@ -150,7 +148,7 @@ def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
         found.append(f"{core.inputs.refused[-1]}; ~/reset begins a new episode with it")
     if core.state is not State.MOVING and (standing := views.standing()):
         found.append(standing)
-    found += inputs.lost("camera_pose", "map")
+    found += inputs.lost("camera_pose")
     found += inputs.gone("surface") or inputs.lost("mapper") or inputs.partners.troubles
     miss, target = core.episode.last_miss, core.episode.target
     if (
@@ -195,11 +193,8 @@ def summary(core: PlannerCore, keeper: JournalKeeper, now: int) -> str:
     coverage = f"{_coverage(core, core.inputs.belief):.1%} by the width of the band"
     if found is not None:
         coverage = f"{found.words} of {found.target.words} by the posterior shapes"
-    saved = "not saved: ~/save needs the parameter state_file, that of the mapper map_file"
-    if keeper.path is not None:
-        saved = (
-            f"saved to {keeper.path}" if keeper.autosave else f"~/save saves it to {keeper.path}"
-        )
+    lacking = "not saved: ~/save needs the parameter state_file, that of the mapper map_file"
+    saved = f"saved to {keeper.path}" if keeper.path else lacking
     recorder = core.settings.recorder and f"; recorded by {core.settings.recorder}"
     return (
         f"{len(core.episode.visited)} views, coverage {coverage},"
@@ -382,10 +377,13 @@ class RunInfo:
         """Start collecting; `others` are names of nodes in the same namespace."""
         self._node = node
         self._publisher = node.advertise(String, "run_info", qos.latched())
-        own = sorted(node.get_parameters_by_prefix("").items())
-        self._known = {
-            node.get_name(): {name: plain_value(parameter.value) for name, parameter in own}
+        own = {
+            name: plain_value(parameter.value)
+            for name, parameter in sorted(node.get_parameters_by_prefix("").items())
         }
+        if "completeness_tau" in node.not_given(own):  # it follows from the noise of the mapper
+            del own["completeness_tau"]
+        self._known = {node.get_name(): own}
         self._others = tuple(others)
         # Two services only: every entity of a node costs time whenever it waits, and rclpy's own
         # client has six.
@@ -441,25 +439,6 @@ class RunInfo:
         if known is not None and {**known, **changes} != known:
             known.update(changes)
             self._publish()
-
-    def near_optimal(self) -> dict[str, object]:
-        """T0 of theorem 4.1 with its ε and δ, as far as the mapper's parameters are known and it is
-        proved.
-        """
-        proved = self._node.core.planner.settings.label in PROVED
-        if not proved or not self._known.keys() >= {"surface_mapper", "nbv_planner"}:
-            return {}
-        try:
-            config = config_from_parameters(self._known)
-        except NbvPlannerError:  # nodes that differ in geometry: nothing is proved about these
-            return {}
-        if config.near_optimal_by is None:
-            return {}
-        given = {"epsilon": config.planner.near_optimal_epsilon, "delta": config.mapper.delta}
-        return {
-            "near_optimal_by": config.near_optimal_by,
-            **{f"near_optimal_{k}": v for k, v in given.items()},
-        }
 
     def _publish(self) -> None:
         missing = [name for name in self._others if name not in self._known]

@@ -15,7 +15,6 @@ from nbv_planner.episode.sensor_messages import (
     check_frame,
     map_from_msg,
     pose_from_msg,
-    to_nanoseconds,
 )
 from nbv_planner.errors import InputRejectedError, RosUnavailableError, SettingError
 from nbv_planner.mapping.arrival import PoseTrack
@@ -230,37 +229,23 @@ class MapTopic:
         node: BaseNode,
         transforms: TransformPoses | None,
         frame: str,
-        timeout: float,
         on_map: Callable[[OccupancyMap], None],
     ) -> None:
         """Subscribe; `on_map` is called with each map that differs from the one before.
 
-        A map in another frame than `frame` is placed by the `transforms`, if any; one older than
-        the `timeout` (seconds; 0: never) is refused.
+        A map in another frame than `frame` is placed by the `transforms`, if any.
 
         Raises:
             RosUnavailableError: nav_msgs cannot be imported.
         """
         self._node, self._transforms, self._frame, self._on_map = node, transforms, frame, on_map
-        self._timeout, self._unplaced = timeout, None
+        self._unplaced: Any = None
         self.known: OccupancyMap | None = None  #: the newest map.
         node.listen(occupancy_grid(node), "map", self._take, qos.latched())
-        if timeout:
-            node.inputs.expect(timeout, "map")
-
-    @property
-    def usable(self) -> bool:
-        """Whether a map is known that is not older than the timeout."""
-        return self.known is not None and not self._node.inputs.lost("map")
 
     def _take(self, msg: Any) -> None:
         """Receive a map; it is kept until its frame is known."""
         self._unplaced, map = None, map_from_msg(msg)
-        age = (self._node.now_ns() - to_nanoseconds(msg.header.stamp)) * 1e-9
-        if self._timeout and age > self._timeout:
-            raise InputRejectedError(
-                "stale", f"it is {age:.1f} s old, map_timeout allows {self._timeout:g} s"
-            )
         if msg.header.frame_id != self._frame:
             found = self._transforms and self._transforms.latest(msg.header.frame_id)
             if not found:

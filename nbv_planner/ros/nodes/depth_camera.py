@@ -142,7 +142,7 @@ class DepthCamera(BaseNode):
             raise
 
     def _keep(self) -> None:
-        if self._keeper.autosave:
+        if self._keeper.path:
             values: dict[str, Any] = {}
             for name, view in zip(_VIEWS, (self._set_out, self.goal), strict=True):
                 more = view.off_circle(self.scene.view_distance)

@@ -150,9 +150,7 @@ class NbvPlannerNode(BaseNode):
         if isinstance(ground, GridGround) and self.deciders.shows_map:
             self.ground.publish(ground.map)
         if parameters.use_map:
-            self.incoming.map = MapTopic(
-                self, transforms, frame, parameters.map_timeout, self.incoming.on_map
-            )
+            self.incoming.map = MapTopic(self, transforms, frame, self.incoming.on_map)
         if transforms is None:
             pose_type = conversions.POSE_TYPES[self.poses.pose_type]
             self.listen(pose_type, "camera_pose", self.incoming.on_pose, qos.reliable())
@@ -219,7 +217,7 @@ class NbvPlannerNode(BaseNode):
         known = self.core.episode.target
         if target is not None and known is not None and known.stamp == target.stamp:
             self.incoming.set_goal(known)
-            self.goals.send(known, self.core, self.run_info.near_optimal())
+            self.goals.send(known, self.core)
         if not self.journal.pending:
             self._report.publish(self._on_done)
 

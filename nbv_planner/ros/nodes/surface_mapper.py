@@ -72,7 +72,7 @@ def _made(
     update = job()
     records, rewrite = update.records()
     keeper.note(records, rewrite=rewrite)
-    unsaved = keeper.write() if keeper.autosave else None
+    unsaved = keeper.write() if keeper.path else None
     header = Header(stamp=conversions.to_stamp(update.known.progress.stamp), frame_id=frame)
     info = update.info(setup, (mount.x, mount.y, mount.yaw))
     return Result(
@@ -303,7 +303,7 @@ class SurfaceMapperNode(BaseNode):
         idle = self.active and not self.worker.pending and not self._loading
         job = self.core.job() if idle else None
         if job is not None:
-            like = None if self._keeper.autosave else job.alike(self.config.measurement)
+            like = None if self._keeper.path else job.alike(self.config.measurement)
             frame, mount = self.parameters.object_frame, self.poses.mount
             made = partial(_made, job, self._keeper, frame, self.core.setup, mount)
             self.worker.submit(made, self._take, like=like)

@@ -20,7 +20,7 @@ from scipy.linalg import solve_triangular
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray, IntArray
 from nbv_planner.gp.kernels import PeriodicMatern, fourier_coefficients
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting
 
 # Length scales and deviations of the priors averaged over: some thousand priors with all
 # symmetries.
@@ -77,48 +77,49 @@ class LearnedPriorSettings(Settings):
             smoothness is none of those that :class:`nbv_planner.gp.kernels.PeriodicMatern` takes.
     """
 
-    prior_quantity: str = setting(
+    prior_quantity: str = python_setting(
         "inverse_radius",
         "learned: quantity of the priors: radius, or inverse_radius (straight edges are smooth).",
         choices=("radius", "inverse_radius"),
     )
-    prior_smoothness: str = setting(
-        "3/2,5/2", "learned: smoothness ν of the priors averaged over, comma-separated."
+    prior_smoothness: str = python_setting(
+        "3/2,5/2",
+        "learned: smoothness ν of the priors averaged over, comma-separated.",
     )
-    prior_length_scales: tuple[float, ...] = setting(
+    prior_length_scales: tuple[float, ...] = python_setting(
         (0.15, 0.4, 1.0),
         "learned: length scales of the priors averaged over.",
         unit="rad",
         ge=0.02,
         le=100.0,
     )
-    prior_kernel_stds: tuple[float, ...] = setting(
+    prior_kernel_stds: tuple[float, ...] = python_setting(
         (0.5, 1.0, 2.0),
         "learned: standard deviations of the radius of the priors averaged over.",
         unit="m",
         gt=0.0,
         scale="span",
     )
-    prior_symmetries: tuple[float, ...] = setting(
+    prior_symmetries: tuple[float, ...] = python_setting(
         (2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 12.0),
         "learned: n of the n-fold symmetries averaged over, besides none; whole numbers.",
         ge=2.0,
         le=64.0,
     )
-    symmetry_probability: float = setting(
+    symmetry_probability: float = python_setting(
         0.8,
         "learned: prior probability that the object has one of these symmetries.",
         ge=0.0,
         lt=1.0,
     )
-    prior_mean_std: float = setting(
+    prior_mean_std: float = python_setting(
         1.5,
         "learned: standard deviation of the mean radius about prior_mean.",
         unit="m",
         gt=0.0,
         scale="span",
     )
-    prior_noise_levels: tuple[float, ...] = setting(
+    prior_noise_levels: tuple[float, ...] = python_setting(
         (0.1, 0.3),
         "learned: fractions of the declared noise that are used where the measurements show no"
         " more.",

@@ -12,7 +12,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray, wrap_angle
 from nbv_planner.gp.kernels import Kernel, KernelSettings, PeriodicMatern
 from nbv_planner.gp.posterior import Posterior, posterior_on, trusted
-from nbv_planner.settings import setting
+from nbv_planner.settings import python_setting, setting
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief, nearest_cell, uniform_grid
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.star2d.shapes.learned_prior import LearnedPriorSettings
@@ -27,30 +27,35 @@ _MOST_CELLS = 250_000_000
 class ShapeSettings(LearnedPriorSettings, TargetSettings):
     """How posterior shapes are drawn."""
 
-    shape_prior: str = setting(
+    shape_prior: str = python_setting(
         "learned",
         "EMC, rollout: prior of the shapes: fixed (the mapper's), or learned (averaged over kernels"
         " and symmetries).",
         choices=("fixed", "learned"),
     )
-    shape_grid: int = setting(
-        360, "EMC, rollout: number of angles of a posterior shape.", ge=16, le=100_000
+    shape_grid: int = python_setting(
+        360,
+        "EMC, rollout: number of angles of a posterior shape.",
+        ge=16,
+        le=100_000,
     )
-    edge_probability: float = setting(
+    edge_probability: float = python_setting(
         0.5,
         "learned: part of the shapes in which straight edges continue across what was not seen,"
         " until they meet.",
         ge=0.0,
         le=1.0,
     )
-    edge_length: float = setting(
+    edge_length: float = python_setting(
         1.0,
         "learned: least length of a measured stretch that counts as a straight edge.",
         unit="m",
         gt=0.0,
         scale="span",
     )
-    free_space: bool = setting(True, "EMC, rollout: let beams that met nothing bound the shapes.")
+    free_space: bool = python_setting(
+        True, "EMC, rollout: let beams that met nothing bound the shapes."
+    )
 
     def check_size(self, views: int, name: str = "shapes") -> None:
         """Refuse what some gigabytes would not hold: 10 bytes for each angle of each shape and

@@ -23,7 +23,7 @@ from nbv_planner.geometry import (
     cartesian_to_polar,
     polar_to_cartesian,
 )
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.world.ground.footprint import Footprint
 
 ZoneArray = NDArray[np.uint8]
@@ -60,30 +60,35 @@ class GroundSettings(Settings):
 
     ground_map: str = setting(
         "",
-        "Map of the ground in object_frame: YAML of a map_server with a PGM image; empty: none.",
+        "Map of the ground in object_frame, YAML of a map_server: give it where walls or"
+        " furniture stand around; empty: none.",
         start_only=True,
     )
     robot_radius: float = setting(
         0.0,
-        "Radius of the robot about the camera: its distance to all that is not free.",
+        "Radius of the robot about the camera, its distance to all that is not free: give it"
+        " with a map or polygons.",
         unit="m",
         ge=0.0,
         le=1e3,
     )
     clearance: float = setting(
         0.3,
-        "Distance of the robot to all that the object may occupy.",
+        "Distance of the robot to all that the object may occupy: raise it for a robot that"
+        " swings out.",
         unit="m",
         ge=0.0,
         scale="view_distance",
     )
     no_go_polygons: str = setting(
         "",
-        "Polygons that the robot must not enter, in object_frame: x,y x,y x,y; x,y ... in metres;"
-        " empty: none.",
+        "Polygons that the robot must not enter, in object_frame: x,y x,y x,y; x,y ... in"
+        " metres: for stairs, cables, machines.",
     )
-    unknown_is_blocked: bool = setting(True, "Whether unknown cells of the map count as occupied.")
-    occupied_threshold: int = setting(
+    unknown_is_blocked: bool = python_setting(
+        True, "Whether unknown cells of the map count as occupied."
+    )
+    occupied_threshold: int = python_setting(
         65, "Occupancy of a cell from which on it is occupied.", unit="%", ge=1, le=100
     )
 

@@ -21,23 +21,32 @@ class WorldSettings(Settings):
     """Where the simulated object stands, and what else does."""
 
     object_x: float = setting(
-        0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4
+        0.0,
+        "Position of the simulated object in object_frame: to try scene unknown.",
+        unit="m",
+        ge=-1e4,
+        le=1e4,
     )
     object_y: float = setting(
-        0.0, "Position of the simulated object in object_frame.", unit="m", ge=-1e4, le=1e4
+        0.0, "The other coordinate of that position.", unit="m", ge=-1e4, le=1e4
     )
     other_x: float = setting(
-        0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4
+        0.0,
+        "Position of another, round object: to try scene unknown with something else in sight.",
+        unit="m",
+        ge=-1e4,
+        le=1e4,
     )
     other_y: float = setting(
-        0.0, "Position of another object, a round one.", unit="m", ge=-1e4, le=1e4
+        0.0, "The other coordinate of that position.", unit="m", ge=-1e4, le=1e4
     )
     other_radius: float = setting(
         0.0, "Radius of the other object; 0: there is none.", unit="m", ge=0.0, le=1e4
     )
     room_file: str = setting(
         "",
-        "YAML file of the room in object_frame: walls and obstacles that end beams; empty: none.",
+        "YAML file of walls and obstacles in object_frame, which end beams: to try your room;"
+        " empty: none.",
         start_only=True,
     )
 

@@ -20,7 +20,6 @@ pytest.importorskip("nav_msgs", reason="needs nav_msgs")
 from geometry_msgs.msg import PoseStamped, TransformStamped
 from nav_msgs.msg import OccupancyGrid
 from ros_world import header, pose_msg, view_pose
-from std_srvs.srv import Trigger
 
 from nbv_planner.episode.sensor_messages import map_from_msg, pose_from_msg
 from nbv_planner.ros.core import qos
@@ -164,39 +163,6 @@ def test_a_map_that_is_none_is_dropped_with_its_reason_and_the_next_one_counts(
     scene.send(bad(**changes))
     world.spin_until(lambda: world.drops(scene.node) == {f"map.{reason}": 2}, "the second drop")
     assert scene.node.core.episode.withdrawn_views == 0
-
-
-def stamped(age: float, now: int) -> OccupancyGrid:
-    msg = grid()
-    msg.header.stamp = header("object", now - round(age * 1e9)).stamp
-    return msg
-
-
-def test_a_map_that_is_older_than_the_timeout_is_dropped_and_a_latched_one_never_is(world):
-    scene = Scene(world, map_timeout=3600.0)
-    scene.send(stamped(7200.0, scene.now()))
-    world.spin_until(lambda: world.drops(scene.node) == {"map.stale": 1}, "the drop")
-    assert scene.goals == []
-    scene.send(stamped(1.0, scene.now()))
-    scene.goal(1)
-    world.end(scene.node)
-    scene = Scene(world)
-    scene.send(stamped(7200.0, scene.now()))
-    scene.goal(1)
-
-
-def test_no_further_goal_is_sent_while_the_map_is_not_refreshed(world):
-    scene = Scene(world, map_timeout=0.3, input_timeout=0.1)
-    scene.send(stamped(0.0, scene.now()))
-    scene.goal(1)
-    words = "nothing usable for more than 0.3 s"
-    world.spin_until(lambda: words in world.diagnosis(scene.node).message, "the warning")
-    assert world.call(Trigger, "nbv_planner/skip_view").success
-    world.spin_until(lambda: scene.node.core.state.value == "WAITING", "waiting")
-    world.spin_some()
-    assert len(scene.goals) == 1
-    scene.send(stamped(0.0, scene.now()))
-    scene.goal(2)
 
 
 def test_the_map_in_use_is_published_as_it_is_placed(world):

@@ -17,7 +17,7 @@ from test_nbv_planner import ENDLESS, Robot
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 
 SECOND = 1_000_000_000
-IMPATIENT = {**ENDLESS, "goal_timeout": 0.5, "goal_retries": 0, "still_goals": 3}
+IMPATIENT = {**ENDLESS, "goal_timeout": 0.5, "goal_retries": 0}
 
 
 def until_done(world, robot: Robot, *, off: float = 0.0, stands=None) -> list[DiagnosticStatus]:
@@ -45,9 +45,9 @@ def test_a_robot_that_does_not_move_stays_at_warn_and_ends_the_episode_by_its_re
         assert (status.level, words in status.message) == (DiagnosticStatus.WARN, True)
     assert statuses[-1].level == DiagnosticStatus.ERROR
     assert statuses[-1].message.startswith(
-        f"FAILED: {words}: 3 goals in a row were not reached, the last one: "
+        f"FAILED: {words}: 5 goals in a row were not reached, the last one: "
     )
-    assert len(robot.goals) == 3
+    assert len(robot.goals) == 5
 
 
 def test_a_clock_that_steps_back_is_named_at_once_and_no_view_is_given_up(world):

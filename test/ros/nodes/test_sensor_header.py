@@ -24,12 +24,13 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from simulated_bags import info_of
 from std_msgs.msg import String
 
+from nbv_planner.episode.run_info import parameters_from_msg
 from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.world.scan import Scan
+from nbv_planner.world.scan import RangeNoise, Scan
 from nbv_planner.world.scene import Scene
 
 MS = 1_000_000
@@ -113,7 +114,7 @@ def test_headers_that_change_from_scan_to_scan_are_said_once(mapper, capfd):
 
 def test_a_map_that_is_restored_keeps_what_the_headers_said(world, mapper, tmp_path):
     file = str(tmp_path / "map.jsonl")
-    node, _ = mapper(scan_msg(0.3, range_max=9.0), map_file=file, autosave=True)
+    node, _ = mapper(scan_msg(0.3, range_max=9.0), map_file=file)
     world.end(node)
     again = world.start(SurfaceMapperNode, grid_size=100, map_file=file)
     assert values(again) == pytest.approx([0.6, 0.2, 9.0])
@@ -173,18 +174,14 @@ def test_a_clean_up_forgets_what_the_scans_said(mapper):
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("given", "far", "expected"),
     [
-        ({}, [1.0, 0.3, 12.0]),
-        ({"field_of_view": 0.7}, [0.7, 0.3, 12.0]),
-        ({"range_max": 11.0}, [1.0, 0.3, 11.0]),
-        (
-            {"range_max": 0.25},
-            [Scene().field_of_view, 0.05, 0.25],
-        ),  # does not fit: nothing is taken
+        ({}, 12.0, [1.0, 0.3, 12.0]),
+        ({"field_of_view": 0.7}, 12.0, [0.7, 0.3, 12.0]),
+        ({}, 0.25, [Scene().field_of_view, 0.05, 10.0]),  # does not fit: nothing is taken
     ],
 )
-def test_the_planner_plans_with_the_sensor_of_the_mapper(world, given, expected):
+def test_the_planner_plans_with_the_sensor_of_the_mapper(world, given, far, expected):
     node = world.start(
         NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **given
     )
@@ -192,12 +189,32 @@ def test_the_planner_plans_with_the_sensor_of_the_mapper(world, given, expected)
     pose = world.speaker(PoseStamped, "camera_pose")
     send = world.mapper()
     pose(pose_msg(view_pose(0.3), 10 * MS))
-    before = parameters(node)
-    send(SURFACE, sensor={"field_of_view": 1.0, "range_min": 0.3, "range_max": 12.0})
+    before = node.get_parameter("field_of_view").value
+    send(SURFACE, sensor={"field_of_view": 1.0, "range_min": 0.3, "range_max": far})
     world.spin_until(lambda: goals, "the first goal")
     assert values(node) == pytest.approx(expected)
-    assert parameters(node) == before
+    assert node.get_parameter("field_of_view").value == before
     assert node.core.planner._scene == node.scene
+
+
+@pytest.mark.parametrize(("given", "tau"), [({}, 0.15), ({"completeness_tau": 0.4}, 0.4)])
+def test_the_resolution_follows_from_the_noise_that_the_mapper_declares(world, given, tau):
+    node = world.start(
+        NbvPlannerNode, objective="U", certify=False, num_views=20, goal_subscribers=1, **given
+    )
+    run_info = world.listen(String, "run_info", qos.latched())
+    goals = world.listen(PoseStamped, "goal_pose")
+    world.speaker(PoseStamped, "camera_pose")(pose_msg(view_pose(0.3), 10 * MS))
+    world.mapper()(SURFACE, declared=RangeNoise(0.05, 0.01))
+    world.spin_until(lambda: goals and run_info, "the first goal")
+    settings = node.core.planner.settings
+    assert settings.noise == RangeNoise(0.05, 0.01)
+    assert settings.completeness_tau == pytest.approx(tau)
+    recorded = parameters_from_msg(run_info[-1])
+    mapper = {"noise_std": 0.05, "noise_std_per_metre": 0.01}
+    nodes = {**recorded.nodes, "surface_mapper": mapper}
+    again = dataclasses.replace(recorded, nodes=nodes).config().planner
+    assert (again.noise, again.completeness_tau) == (settings.noise, settings.completeness_tau)
 
 
 def test_a_surface_waits_for_what_is_said_of_it_in_either_order_and_no_text_is_dropped(world):

@@ -210,8 +210,8 @@ def test_exactly_the_scans_taken_at_the_goal_since_it_was_given_count(world):
     assert float(values["update_milliseconds"]) > 0.0
 
 
-def test_scans_of_one_view_are_one_round_of_the_schedule(world):
-    mapper = world.start(SurfaceMapperNode, **PLAIN, scans_per_view=3, confidence="schedule")
+def test_scans_of_one_view_are_one_round(world):
+    mapper = world.start(SurfaceMapperNode, **PLAIN, scans_per_view=3)
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     for number in (0, 1, 2):
@@ -221,9 +221,7 @@ def test_scans_of_one_view_are_one_round_of_the_schedule(world):
 
 
 def test_a_kernel_without_markov_structure_is_mapped_by_the_dense_solution_and_says_so(world):
-    mapper = world.start(
-        SurfaceMapperNode, **PLAIN, kernel="rbf", periodisation="approximate", kappa=2
-    )
+    mapper = world.start(SurfaceMapperNode, **PLAIN, kernel="rbf", periodisation="approximate")
     feed = Feed(world)
     feed.goal(100 * MS, HERE)
     feed.pair(110 * MS, HERE, 0)
