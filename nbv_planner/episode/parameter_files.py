@@ -51,7 +51,7 @@ def load_parameters(path: str | Path) -> Parameters:
         others = names_of_all() if _last(section) in _ALL else set()
         for node in _nodes_of(section, values):
             known = parameters_of(NODES[node])
-            parameters[node].update(_checked(known, _entries(values), others, node))
+            parameters[node].update(_checked(known, _entries(values), others))
     return parameters
 
 
@@ -88,9 +88,9 @@ def set_parameters(parameters: Parameters, changes: Iterable[str], *, ros: bool 
             known = set(each[nodes[0]])
         value = located(text or "''", where, has_lines=False)
         if name not in known and not name.startswith(_QOS):
-            raise value.error(_unknown(name, known, nodes))
+            raise value.error(_unknown(name, known))
         for node in nodes:
-            given[node].update(_checked(each[node], [(name, value)], known, node))
+            given[node].update(_checked(each[node], [(name, value)], known))
     lay_over(parameters, given)
 
 
@@ -99,9 +99,9 @@ def names_of_all() -> set[str]:
     return set[str]().union(*map(parameters_of, NODES.values()))
 
 
-def _unknown(name: str, known: Collection[str], nodes: Iterable[str]) -> str:
-    for node in (*nodes, *NODES):
-        if words := no_parameter(name, NODES[node]):
+def _unknown(name: str, known: Collection[str]) -> str:
+    for classes in NODES.values():
+        if words := no_parameter(name, classes):
             return words
     if owners := [node for node in NODE_SETTINGS if name in parameters_of(NODES[node])]:
         return f"unknown parameter {shown(name)}: it is one of {' and '.join(owners)}"
@@ -254,7 +254,6 @@ def _checked(
     known: Mapping[str, tuple[Any, Setting]],
     values: Iterable[tuple[str, Located]],
     others: Collection[str],
-    node: str,
 ) -> dict[str, Any]:
     """The values that the node, of which all are `known`, takes; those of `others` are for other
     nodes.
@@ -270,7 +269,7 @@ def _checked(
         if key not in known:
             if key in others:
                 continue
-            raise place.error(_unknown(key, others or known, [node]))
+            raise place.error(_unknown(key, others or known))
         value = entry.plain()
         with place.blamed():
             checked[key] = check_value(key, value, *known[key])

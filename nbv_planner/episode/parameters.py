@@ -296,7 +296,7 @@ def no_parameter(name: str, classes: Collection[type]) -> str:
         return f"{name} is now {now}"
     if instead := _GONE.get(name):
         return f"{name} is no parameter any more: {instead}"
-    owner = next((cls for cls in classes if hasattr(cls, name)), None)
+    owner = next((cls for cls in classes if name in parameters_of([cls], every=True)), None)
     if owner is None or name in known:
         return ""
     if name in LEARNED:

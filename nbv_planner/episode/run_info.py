@@ -20,13 +20,14 @@ from nbv_planner.episode.parameters import (
     EpisodeConfig,
     PlannerSettings,
     config_from_parameters,
+    parameters_of,
 )
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError, reason, shown
 from nbv_planner.files.located_yaml import located
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.planning.planners.planner import BLIND, PLANNER_CHOICE, named_choice
-from nbv_planner.settings import from_mapping, settings_of
+from nbv_planner.settings import from_mapping
 from nbv_planner.world.objects import (
     PolarObject,
     Polygon,
@@ -109,7 +110,7 @@ def parameters_from_msg(msg: Any) -> RunParameters:
         known = {}
         for node in (name for name in NODE_SETTINGS if name in nodes):
             # Parameters of ROS itself are left out.
-            names = {name for cls in NODE_SETTINGS[node] for name, _, _ in settings_of(cls)}
+            names = parameters_of(NODE_SETTINGS[node], every=True)
             known[node] = {name: value for name, value in nodes[node].items() if name in names}
         for node in known.keys() & {"surface_mapper", "nbv_planner"}:
             known[node] = {**OLD_ARRIVAL, **known[node]}

@@ -21,7 +21,7 @@ from nbv_planner.world.scene import Scene
 
 T = TypeVar("T")
 _ROS_OWN = ("use_sim_time", "start_type_description_service")
-_FAR, _INT_MAX = 1e300, 2**63 - 1
+_INT_MAX = 2**63 - 1
 FIXED = "fixed while the node is configured"
 
 
@@ -48,9 +48,9 @@ def declare_settings(node: Node, classes: Sequence[type], files: Iterable[str]) 
     given = {name: parameter.value for name, parameter in node.get_parameters_by_prefix("").items()}
     own = {name for name in given if name in _ROS_OWN or name.startswith(qos.OVERRIDES)}
     for name in sorted(given.keys() - own - known.keys()):
-        file = next((file for file in files if _gives(file, node.get_name(), name)), "")
-        words = no_parameter(name, classes) or str(UnknownNameError("parameter", name, known))
-        raise SettingError(": ".join(filter(None, (node.get_name(), file, words))))
+        place = next((f"{file}: " for file in files if _gives(file, node.get_name(), name)), "")
+        words = no_parameter(name, classes) or UnknownNameError("parameter", name, known)
+        raise SettingError(f"{node.get_name()}: {place}{words}")
     try:
         # of their wrong values rclpy would only log some, and answer others with a traceback
         for name in own:
@@ -169,10 +169,9 @@ def _descriptor(name: str, default: Any, meta: Setting) -> ParameterDescriptor:
         read_only=meta.start_only,
         additional_constraints="; ".join(filter(None, (meta.allowed(), when))),
     )
-    if meta.minimum is None and meta.maximum is None:
+    low, high = meta.minimum, meta.maximum
+    if low is None or high is None:
         return descriptor
-    low = -_FAR if meta.minimum is None else meta.minimum
-    high = _FAR if meta.maximum is None else meta.maximum
     if type(default) is float:
         descriptor.floating_point_range = [
             FloatingPointRange(from_value=low, to_value=high, step=0.0)

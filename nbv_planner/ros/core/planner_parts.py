@@ -75,11 +75,7 @@ class Deciders:
             SettingError: a parameter is not allowed, or two do not go together.
         """
         node, scene = self._node, self.scene if found is None else at_found(self.scene, found)
-        check_proportions(
-            self.scene,
-            read_settings(node, PlannerSettings, self._noise),
-            read_settings(node, TerminationSettings),
-        )
+        check_proportions(self.scene, *self.in_proportion(None))
         settings, limits = self.in_proportion(found)
         try:
             views = view_space(self.views, scene, self._ground, found, self.map)
