@@ -48,8 +48,8 @@ from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
-from nbv_planner.star2d.rays import unseen_beyond
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements, unseen_beyond
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
 from nbv_planner.star2d.shapes.sampler import Prior, Shapes

@@ -15,7 +15,7 @@ from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_coverage import surface_density
-from nbv_planner.thesis.area import fov_boundary, in_simple_interval
+from nbv_planner.thesis.intervals import fov_boundary, in_simple_interval
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import discretise, observe
 

@@ -69,8 +69,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
-from nbv_planner.session.facts import from_records
-from nbv_planner.session.journal import Journal
+from nbv_planner.session.journal import Journal, from_records
 from nbv_planner.session.state import EpisodeState
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.objects import parse_object, surface_points

@@ -52,7 +52,7 @@ from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import CircleViewSpace
 from nbv_planner.session.state import SurfaceOrigin
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.mapper import polar
+from nbv_planner.star2d.measurements import polar
 from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.pose import CameraPose

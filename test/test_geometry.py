@@ -20,7 +20,7 @@ from nbv_planner.geometry import (
     world_to_camera,
     wrap_angle,
 )
-from nbv_planner.thesis.area import camera_ray
+from nbv_planner.thesis.intervals import camera_ray
 
 any_angle = st.floats(-50.0, 50.0)
 circle_angle = st.floats(0.0, TWO_PI, exclude_max=True)

@@ -363,7 +363,7 @@ def test_a_planner_with_a_map_of_its_own_gets_each_scan_and_its_pose():
     config = EpisodeConfig(planner=PlannerSettings(planner="mapless"), views=SPACE)
     simulation = Simulation(dataclasses.replace(config, protocol="sensor"))
     for number, _ in zip(range(4), simulation.run(), strict=False):
-        heard = simulation.core.episode.heard
+        heard = simulation.core.episode.scan_history
         assert len(heard) == number + 1
         taken = simulation.judge.steps[-1].view
         assert heard[-1][1].view_angle == pytest.approx(taken.view_angle)

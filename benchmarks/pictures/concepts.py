@@ -15,7 +15,8 @@ from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.report import colors
 from nbv_planner.report.figures.style import png_bytes
 from nbv_planner.report.outlines import cone_outline
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import polar
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

@@ -30,7 +30,7 @@ from nbv_planner.report.figures.style import panel_title, panels
 from nbv_planner.report.page import Picture
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.thesis import OBJECTIVES
-from nbv_planner.thesis.area import fov_boundary, in_simple_interval
+from nbv_planner.thesis.intervals import fov_boundary, in_simple_interval
 from nbv_planner.world.scene import Scene
 
 _LAYERS, _ALONG = 24, 80

@@ -278,7 +278,7 @@ def _analysed(
             x, y = config.world.placed
             taken = decision.view(judge.truth.scene.view_distance, (x, y))
             if judge.views and before is not None:
-                judge.space.believe(before, None, judge.truth.scene.radius_max)
+                judge.space.update(before, None, judge.truth.scene.radius_max)
             before = view.belief and view.belief.seen_from(x, y)
             passed = [pose.relative_to(x, y) for pose in view.passed]
             judge.add_view(taken, decision.utility, decision.milliseconds, before, passed)

@@ -14,13 +14,7 @@ from nbv_planner.bags.analysis import Analysis
 from nbv_planner.bags.reader import Bag
 from nbv_planner.bags.replayer import MOUNT, Event, Replayer, recorded_events
 from nbv_planner.episode.log import LoggedView
-from nbv_planner.episode.messages import (
-    CAMERA_POSE,
-    ITERATION,
-    PACE,
-    SCAN,
-    RecordedDecision,
-)
+from nbv_planner.episode.messages import CAMERA_POSE, ITERATION, PACE, SCAN, RecordedDecision
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import BagError
 from nbv_planner.mapping.matching import MatchedScan
@@ -230,8 +224,8 @@ class RecordedWorld:
         if replayer.session.learn_speeds and recorded.pace is not None:
             pace: dict[str, Any] = dict(zip(PACE, recorded.pace, strict=True))
             planner.settings = dataclasses.replace(planner.settings, **pace)
-        planner.heard = replayer.heard
-        planner.believe(question.belief, replayer.pose)
+        planner.scan_history = replayer.heard
+        planner.update(question.belief, replayer.pose)
         return planner.decide(
             question.belief,
             current_view=replayer.pose,

@@ -37,7 +37,7 @@ from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.planning.termination import TerminationSettings
-from nbv_planner.planning.view_space import put_on_ground
+from nbv_planner.planning.view_space import set_ground
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import SurfaceBelief
@@ -134,7 +134,7 @@ class Replayer:
         if isinstance(what, SurfaceBelief):
             self.forget(stamp)
         elif isinstance(what, OccupancyMap):
-            put_on_ground(self.core.planner.views, self._ground, map=what)
+            set_ground(self.core.planner.views, self._ground, map=what)
         elif isinstance(what, dict):
             self._sense(what)
         elif isinstance(what, RecordedDecision):

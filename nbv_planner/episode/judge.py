@@ -303,7 +303,7 @@ class Judge(Generic[AnyTruth]):
         new = self.new_points(*passed, view)
         travelled = self.views[-1].travelled if self.views else 0.0
         if self._last is not None:
-            travelled += float(self.space.legs(self._last, Poses.of([view]))[0])
+            travelled += float(self.space.timed_path_length(self._last, Poses.of([view]))[0])
         seconds = self.views[-1].seconds if self.views else 0.0
         seconds += float(leg_time(self.space, self._last, Poses.of([view]), self.pace)[0])
         angle, distance, turn = view.polar

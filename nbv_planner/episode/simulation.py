@@ -343,7 +343,7 @@ class Simulation:
             self.approaches.append(taken)
         if found != self.found:
             here = self.config.at(found)
-            self.core.refer(
+            self.core.recentre(
                 found, *deciders(here, view_space(here.views, here.scene, here.ground, found))
             )
             self.mapper = self._mapping.model

@@ -37,7 +37,7 @@ from nbv_planner.planning.view_space import (
     FoundViewSpace,
     ViewSpace,
     ViewSpaceSettings,
-    put_on_ground,
+    set_ground,
     view_space_for,
 )
 from nbv_planner.session.mapper_core import MapperCore, MapperSetup
@@ -256,7 +256,7 @@ def view_space(
         ConfigFileError: the map of the ground cannot be read.
     """
     views = view_space_for(settings, scene) if found is None else FoundViewSpace(settings, found)
-    put_on_ground(views, ground, map)
+    set_ground(views, ground, map)
     return views
 
 

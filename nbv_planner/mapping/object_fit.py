@@ -15,7 +15,8 @@ from scipy.optimize import minimize
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import valid_beams
-from nbv_planner.star2d.shapes.learned_prior import LearnedPriorSettings, ModelAverage, to_inverse
+from nbv_planner.star2d.shapes.learned_prior import LearnedPriorSettings, ModelAverage
+from nbv_planner.star2d.shapes.learned_shapes import to_inverse
 from nbv_planner.world.scene import Scene
 
 # Places on the line from the centre to a return; with so many free ones of them something else is

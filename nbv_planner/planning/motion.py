@@ -87,7 +87,7 @@ def turns_to(start: CameraPose, ends: Poses) -> FloatArray:
     """By how much the heading turns from a view to each of others, shape (V,), radians, not
     negative.
     """
-    return np.abs(angle_difference(ends.polar[:, 0] + ends.turn, start.polar[0] + start.turn))
+    return np.abs(angle_difference(ends.reverse_heading, start.reverse_heading))
 
 
 def leg_time(
@@ -97,12 +97,14 @@ def leg_time(
     and dwell.
 
     From an unknown start (None) the travel counts nothing. A view may take longer, see
-    :meth:`.ViewSpace.extras`.
+    :meth:`.ViewSpace.view_costs`.
     """
-    dwell = settings.dwell_time + space.extras(ends)[1]
+    dwell = settings.dwell_time + space.view_costs(ends)[1]
     if start is None:
         return dwell
-    return travel_time(space.legs(start, ends), turns_to(start, ends), settings) + dwell
+    return (
+        travel_time(space.timed_path_length(start, ends), turns_to(start, ends), settings) + dwell
+    )
 
 
 @dataclass(frozen=True)
@@ -176,7 +178,7 @@ def looks_between(space: ViewSpace, start: CameraPose, end: CameraPose, every: f
     """
     start, end = start.about(space.centre), end.about(space.centre)
     if space.ground is None:
-        length = float(space.travel(start, Poses.of([end]))[0])
+        length = float(space.path_length(start, Poses.of([end]))[0])
     else:
         ends = tuple((view.x, view.y) for view in (start, end))
         path = space.ground.path(*ends)

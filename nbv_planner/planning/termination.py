@@ -12,7 +12,7 @@ import numpy as np
 
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.planners.planner import LEAST_PROMISE
-from nbv_planner.planning.view_space import Exclusion, excluded_words
+from nbv_planner.planning.view_space import Exclusion, excluded_text
 from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.checks import failed, forbidding, untested
 from nbv_planner.surface.coverage import CoverageEstimate
@@ -397,7 +397,7 @@ class TerminationMonitor:
                 },
                 "no view that may be chosen is expected to see a further point of the surface, but"
                 f" {number} barred ones are, up to {most:.0f} points"
-                f" ({excluded_words(excluded[barred])}), the best at"
+                f" ({excluded_text(excluded[barred])}), the best at"
                 f" {_places(decision.candidates.chosen(best))}",
             )
         )

@@ -2,7 +2,7 @@
 the robot reports.
 
 Each is a function of the core, and of the time now, nanoseconds; it returns what is to be sent, or
-said.
+a message.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from functools import partial
 
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.view_space import farthest_angle
 from nbv_planner.session import facts, targets
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, EndQuestion, Question, State, Verdict
@@ -34,9 +35,9 @@ def take_surface(
     episode = core.episode
     if origin is not None:
         if episode.began is not None and episode.origin is not None and episode.origin != origin:
-            reason, words = episode.origin.refusal_of(origin)
-            core.inputs.refused = belief, stamp, origin, words
-            raise InputRejectedError(reason, words)
+            reason, detail = episode.origin.refusal_of(origin)
+            core.inputs.refused = belief, stamp, origin, detail
+            raise InputRejectedError(reason, detail)
         core.inputs.refused = None
         if origin != episode.origin:
             core.note(facts.Sourced(origin))
@@ -59,10 +60,8 @@ def clock_went_back(core: PlannerCore, before: int, now: int) -> Goal | None:
     it never count.
     """
     inputs = core.inputs
-    inputs.belief_stamp, inputs.pose_stamp = (
-        min(inputs.belief_stamp, now),
-        min(inputs.pose_stamp, now),
-    )
+    inputs.belief_stamp = min(inputs.belief_stamp, now)
+    inputs.pose_stamp = min(inputs.pose_stamp, now)
     core.note(facts.ClockWentBack(before, now))
     core.arrival.aim(core.episode, inputs.pose_stamp)
     core.arrival.rest, core.waiting_since = None, None
@@ -121,7 +120,7 @@ def question(core: PlannerCore, now: int) -> Question | EndQuestion | None:
         return None
     if core.episode.unjudged:
         visited, elapsed = core.episode.visited, core.episode.elapsed(now)
-        farthest = partial(core.planner.views.farthest, visited)
+        farthest = partial(farthest_angle, core.planner.views, visited)
         return EndQuestion(targets.informed(core), belief, elapsed, visited, farthest, core.token)
     if core.episode.began is None:
         core.note(facts.Asked(now))
@@ -141,11 +140,8 @@ def answer(
         if core.episode.unjudged:
             home = found.ended is not None and targets.goes_home(core, found.ended)
             ended, ending = (None, found.ended) if home else (found.ended, None)
-            core.note(
-                facts.Judged(
-                    found.coverage, found.doubt, found.estimate, ended, ending, found.withheld
-                )
-            )
+            judged = (found.coverage, found.doubt, found.estimate)
+            core.note(facts.Judged(*judged, ended, ending, found.withheld))
         return None
     assert isinstance(question, Question)
     if found.decision is None or found.ended:
@@ -155,7 +151,7 @@ def answer(
 
 
 def start(core: PlannerCore, now: int) -> str:
-    """Begin (or resume after a pause); returns what happened, in words.
+    """Begin (or resume after a pause); returns a message about what happened.
 
     Raises:
         ValueError: the episode has ended.
@@ -189,10 +185,8 @@ def stop(core: PlannerCore) -> None:
     detail = "stopped by the operator"
     if core.episode.ending is not None:
         targets.end_home(core, f"{detail} during the return to the home view")
-    targets.end(
-        core,
-        Termination(TerminationReason.STOPPED, {"views": float(len(core.episode.visited))}, detail),
-    )
+    figures = {"views": float(len(core.episode.visited))}
+    targets.end(core, Termination(TerminationReason.STOPPED, figures, detail))
 
 
 def fail(core: PlannerCore, detail: str) -> None:
@@ -203,8 +197,8 @@ def fail(core: PlannerCore, detail: str) -> None:
 
 
 def skip(core: PlannerCore, now: int) -> str:
-    """Give up the goal under way, for `unreachable_duration`, or the return home; returns what
-    happened, in words.
+    """Give up the goal under way, for `unreachable_duration`, or the return home; returns a message
+    about what happened.
 
     Raises:
         ValueError: no goal is under way.
@@ -213,10 +207,8 @@ def skip(core: PlannerCore, now: int) -> str:
     if episode.goal is not None:
         view = episode.goal.pose
         core.note(facts.Skipped(targets.left_out(core, view, now, missed=False)))
-        return (
-            "skipped the view at"
-            f" {view.about(core.planner.views.centre).words(core.planner.circle, 6)}"
-        )
+        view = view.about(core.planner.views.centre)
+        return f"skipped the view at {view.words(core.planner.circle, 6)}"
     if episode.termination is not None or episode.ending is None:
         raise ValueError("no goal is under way")
     targets.end_home(core, "the return home was skipped")

@@ -5,14 +5,12 @@ journal is their list.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, is_dataclass, replace
-from typing import Any, Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from nbv_planner.errors import NbvPlannerError, StateFileError, reason, shown
 from nbv_planner.planning.motion import MOST_LEGS, Leg
 from nbv_planner.planning.termination import Termination
-from nbv_planner.session.journal import from_plain, to_plain
 from nbv_planner.session.state import EpisodeState, Goal, LeftOut, Miss, SurfaceOrigin, Target
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis.regret import Round
@@ -367,7 +365,7 @@ class Heard:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Keep them."""
-        return replace(state, heard=(*state.heard, *self.scans))
+        return replace(state, scan_history=(*state.scan_history, *self.scans))
 
 
 @dataclass(frozen=True)
@@ -393,52 +391,3 @@ class ClockWentBack:
         if state.goal is None:
             return later
         return replace(later, goal=replace(state.goal, stamp=now), arrived=False, away=now - 1)
-
-
-FACTS: Mapping[str, type] = {
-    name: kind
-    for name, kind in list(vars().items())
-    if isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "change")
-}
-"""All facts by name."""
-
-
-def to_record(fact: Fact, at: int) -> dict[str, Any]:
-    """A fact as a line of the journal holds it, noted `at` that time, nanoseconds."""
-    return {"at": at, "fact": type(fact).__name__, **to_plain(fact)}
-
-
-def from_records(records: Iterable[Any]) -> tuple[EpisodeState, int]:
-    """The state after the facts of a journal, and when the last one was noted, nanoseconds.
-
-    Raises:
-        StateFileError: `content`: these are no facts of an episode; names the first one that is
-            none.
-    """
-    state, at = EpisodeState(), 0
-    for number, record in enumerate(records, start=1):
-        if not isinstance(record, dict) or str(record.get("fact")) not in FACTS:
-            raise StateFileError("content", f"fact {number}: {shown(record)} is none")
-        at = from_plain(int, record.get("at"), f"fact {number}: at")
-        values = {name: value for name, value in record.items() if name not in ("at", "fact")}
-        try:
-            fact = from_plain(FACTS[record["fact"]], values, f"fact {number}: {record['fact']}")
-            state = fact.change(state)
-            _check_poses(state)
-        except StateFileError:
-            raise
-        except (NbvPlannerError, TypeError, ValueError, OverflowError) as error:
-            words = f"fact {number}: {shown(record)} cannot be ({reason(error)})"
-            raise StateFileError("content", words) from error
-    return state, at
-
-
-def _check_poses(state: EpisodeState) -> None:
-    target = state.target
-    poses = [
-        *state.visited[-1:],
-        *(pose for pose, _ in state.left_out),
-        *([] if target is None else [target.pose]),
-    ]
-    if not all(math.isfinite(pose.x + pose.y + pose.yaw) for pose in poses):
-        raise ValueError("a pose in it is not finite")

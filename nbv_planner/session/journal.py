@@ -10,25 +10,21 @@ leaves a torn last line, without its end, which is left out when the file is rea
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import dataclasses
-import enum
 import hashlib
 import json
 import math
 import os
 import threading
-import types
-import typing
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-
-from nbv_planner.errors import StateFileError, cut, reason, shown
+from nbv_planner.errors import NbvPlannerError, StateFileError, cut, reason, shown
+from nbv_planner.files.plain_values import from_plain, to_plain
+from nbv_planner.session import facts as episode_facts
+from nbv_planner.session.state import EpisodeState
 from nbv_planner.system import check_regular, read_regular
 from nbv_planner.versions import versions
 
@@ -268,119 +264,50 @@ def _header_of(header: Any) -> dict[str, Any]:
     return found
 
 
-def to_plain(value: Any) -> Any:
-    """A value of a fact as JSON holds it, to the last bit; :func:`from_plain` is the inverse.
-
-    Dataclasses become a dict of their fields, enumerations their value, tuples lists, arrays their
-    bytes. NaN is null.
-    """
-    if isinstance(value, enum.Enum):
-        return value.value
-    if dataclasses.is_dataclass(value):
-        return {
-            field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)
-        }
-    if isinstance(value, np.ndarray):
-        little = np.ascontiguousarray(value).astype(value.dtype.newbyteorder("<"), copy=False)
-        text = base64.b64encode(little.tobytes()).decode()
-        return {"dtype": value.dtype.name, "shape": list(value.shape), "base64": text}
-    if isinstance(value, np.generic):
-        return to_plain(value.item())
-    if isinstance(value, Mapping):
-        return {str(name): to_plain(one) for name, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [to_plain(one) for one in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else ("inf" if value > 0.0 else "-inf")
-    return value
+FACTS: Mapping[str, type] = {
+    name: kind
+    for name, kind in vars(episode_facts).items()
+    if isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "change")
+}
+"""All facts by name."""
 
 
-def from_plain(kind: Any, value: Any, name: str = "fact") -> Any:
-    """The value of a type (`kind`) that :func:`to_plain` described; `name` is that of its place,
-    for messages.
+def to_record(fact: episode_facts.Fact, at: int) -> dict[str, Any]:
+    """A fact as a line of the journal holds it, noted `at` that time, nanoseconds."""
+    return {"at": at, "fact": type(fact).__name__, **to_plain(fact)}
+
+
+def from_records(records: Iterable[Any]) -> tuple[EpisodeState, int]:
+    """The state after the facts of a journal, and when the last one was noted, nanoseconds.
 
     Raises:
-        StateFileError: `content`: it is none; names the place, what is there and what may be.
+        StateFileError: `content`: these are no facts of an episode; names the first one that is
+            none.
     """
-    origin, parts = typing.get_origin(kind), typing.get_args(kind)
-    if origin in (typing.Union, types.UnionType):
-        if value is None and type(None) in parts:
-            return None
-        return from_plain(next(part for part in parts if part is not type(None)), value, name)
-    try:
-        if dataclasses.is_dataclass(kind):
-            return _instance(kind, value, name)
-        if origin in (tuple, list):
-            return _sequence(origin, parts, value, name)
-        if origin in (dict, Mapping, typing.get_origin(Mapping[str, Any])):
-            return {
-                str(key): from_plain(parts[1], one, f"{name}.{key}") for key, one in value.items()
-            }
-        if origin is np.ndarray:
-            return _array(value)
-        if isinstance(kind, type) and issubclass(kind, enum.Enum):
-            return kind(value)
-    except StateFileError:
-        raise
-    # whatever values of other types and constructors that check theirs lead to
-    except Exception as error:
-        raise StateFileError(
-            "content", f"{name}: {shown(value)} is none ({cut(reason(error))})"
-        ) from error
-    return _scalar(kind, value, name)
+    state, at = EpisodeState(), 0
+    for number, record in enumerate(records, start=1):
+        if not isinstance(record, dict) or str(record.get("fact")) not in FACTS:
+            raise StateFileError("content", f"fact {number}: {shown(record)} is none")
+        at = from_plain(int, record.get("at"), f"fact {number}: at")
+        values = {name: value for name, value in record.items() if name not in ("at", "fact")}
+        try:
+            fact = from_plain(FACTS[record["fact"]], values, f"fact {number}: {record['fact']}")
+            state = fact.change(state)
+            _check_poses(state)
+        except StateFileError:
+            raise
+        except (NbvPlannerError, TypeError, ValueError, OverflowError) as error:
+            words = f"fact {number}: {shown(record)} cannot be ({reason(error)})"
+            raise StateFileError("content", words) from error
+    return state, at
 
 
-@cache
-def _types_of(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls, localns={"np": np, "Any": Any})  # for aliases of arrays
-
-
-def _instance(cls: Any, value: Any, name: str) -> Any:
-    hints, fields = _types_of(cls), dataclasses.fields(cls)
-    if not isinstance(value, dict) or value.keys() != {field.name for field in fields}:
-        wanted = ", ".join(field.name for field in fields)
-        raise StateFileError("content", f"{name}: {shown(value)} must have the fields {wanted}")
-    found = {
-        field.name: from_plain(hints[field.name], value[field.name], f"{name}.{field.name}")
-        for field in fields
-    }
-    instance = cls(**{field.name: found[field.name] for field in fields if field.init})
-    for field in fields:
-        if not field.init:
-            object.__setattr__(instance, field.name, found[field.name])
-    return instance
-
-
-def _sequence(origin: type, parts: tuple[Any, ...], value: Any, name: str) -> Any:
-    if not isinstance(value, list):
-        raise StateFileError("content", f"{name}: {shown(value)} must be a list")
-    kinds = parts if origin is tuple and parts[-1] is not ... else (parts[0],) * len(value)
-    if len(kinds) != len(value):
-        raise StateFileError("content", f"{name}: {shown(value)} must have {len(kinds)} values")
-    return origin(
-        from_plain(kind, one, f"{name}[{i}]")
-        for i, (kind, one) in enumerate(zip(kinds, value, strict=True))
-    )
-
-
-def _array(value: Any) -> Any:
-    dtype = np.dtype(value["dtype"])
-    if dtype.kind not in "biuf":
-        raise ValueError("no numbers")
-    flat = np.frombuffer(
-        base64.b64decode(value["base64"], validate=True), dtype=dtype.newbyteorder("<")
-    )
-    return flat.astype(dtype).reshape(value["shape"])
-
-
-_ALLOWED = {bool: "true or false", int: "an integer", float: "a number", str: "a text"}
-
-
-def _scalar(kind: Any, value: Any, name: str) -> Any:
-    if kind is float and (value is None or value in ("inf", "-inf")):
-        return math.nan if value is None else float(value)
-    if kind is Any or kind is type(value):
-        return value
-    if kind is float and type(value) is int:
-        return float(value)
-    raise StateFileError("content", f"{name}: {shown(value)} must be {_ALLOWED.get(kind, kind)}")
+def _check_poses(state: EpisodeState) -> None:
+    target = state.target
+    poses = [
+        *state.visited[-1:],
+        *(pose for pose, _ in state.left_out),
+        *([] if target is None else [target.pose]),
+    ]
+    if not all(math.isfinite(pose.x + pose.y + pose.yaw) for pose in poses):
+        raise ValueError("a pose in it is not finite")

@@ -1,5 +1,5 @@
 """The planner's side of an episode as a state machine without ROS, and what it watches while the
-camera drives.
+camera moves.
 """
 
 from __future__ import annotations
@@ -98,11 +98,9 @@ class Arrival:
             return None
         self.since = stamp if self.since is None else self.since
         settled = (stamp - self.since) * 1e-9 >= self.settings.settle_time
-        return (
-            Stood(True, self._away)
-            if settled and not episode.arrived and self._stands(stamp)
-            else None
-        )
+        if not settled or episode.arrived or not self._stands(stamp):
+            return None
+        return Stood(True, self._away)
 
     def _stands(self, stamp: int) -> bool:
         """Whether the camera stands still, as far as that counts; it need not from then on, while
@@ -118,47 +116,48 @@ class Arrival:
         Judged by the last pose before the arrival (or the goal's own stamp), not by the first one
         after it: the mapper may have taken a scan before the first pose seen here.
         """
-        here = (episode.arrived and stamp > self._away) or any(
-            one < stamp < other for one, other in self._stood
-        )
-        return episode.goal is not None and here
+        if episode.goal is None:
+            return False
+        since_arrival = episode.arrived and stamp > self._away
+        return since_arrival or any(one < stamp < other for one, other in self._stood)
 
     def behind(self, episode: EpisodeState, inputs: Inputs) -> float:
         """Seconds by which the newest pose, received since the target was given, is of a time
         before it; else NaN.
         """
         target, stamp = episode.target, inputs.pose_stamp
-        if (
-            target is None
-            or inputs.pose is None
-            or stamp == self._pose_before
-            or stamp >= target.stamp
-        ):
+        if target is None or inputs.pose is None or stamp == self._pose_before:
             return math.nan
-        return (target.stamp - stamp) * 1e-9
+        return (target.stamp - stamp) * 1e-9 if stamp < target.stamp else math.nan
 
     def miss(self, episode: EpisodeState, inputs: Inputs, retries: int) -> Miss:
         """By how much the camera has missed its target, which is sent again `retries` times."""
         target = episode.target
         assert target is not None
         pose = inputs.pose if inputs.pose_stamp >= target.stamp else None
-        behind, goal = self.behind(episode, inputs), target.pose
-        if pose is None:
-            return Miss(
-                target.stamp, math.nan, math.nan, self.settings, episode.tries, retries, behind
-            )
-        x, y, cos, sin = pose.x - goal.x, pose.y - goal.y, math.cos(goal.yaw), math.sin(goal.yaw)
-        return Miss(
+        goal = target.pose
+        miss = Miss(
             target.stamp,
-            *offset(pose, goal),
+            math.nan,
+            math.nan,
             self.settings,
             episode.tries,
             retries,
-            behind,
-            cos * x + sin * y,
-            cos * y - sin * x,
-            goal.yaw,
-            self._apart,
+            self.behind(episode, inputs),
+        )
+        if pose is None:
+            return miss
+        distance, turn = offset(pose, goal)
+        x, y, cos, sin = pose.x - goal.x, pose.y - goal.y, math.cos(goal.yaw), math.sin(goal.yaw)
+        ahead, left = cos * x + sin * y, cos * y - sin * x
+        return dataclasses.replace(
+            miss,
+            distance=distance,
+            turn=turn,
+            ahead=ahead,
+            left=left,
+            heading=goal.yaw,
+            apart=self._apart,
         )
 
     def rests(self, episode: EpisodeState, pose_stamp: int) -> bool:
@@ -179,13 +178,12 @@ class Arrival:
         if episode.goal is None or episode.reach is None:
             self._near_since = None
             return
-        near = all(
-            one <= most
-            for one, most in zip(offset(pose, episode.goal.pose), episode.reach, strict=True)
-        )
-        self._near_since = (
-            (self._near_since or stamp) if near and stamp >= episode.goal.stamp else None
-        )
+        distance, turn = offset(pose, episode.goal.pose)
+        near = distance <= episode.reach[0] and turn <= episode.reach[1]
+        if near and stamp >= episode.goal.stamp:
+            self._near_since = self._near_since or stamp
+        else:
+            self._near_since = None
 
     def standstill(self, episode: EpisodeState) -> str:
         """Since which goal the pose has not changed, in words; empty unless a goal was missed
@@ -218,12 +216,9 @@ class LegWatch:
         """Measure the travel to the view of a goal, which counts; one that was sent again was
         disturbed.
         """
-        if (
-            self.leg is not None
-            and since is not None
-            and not tries
-            and self.leg.length + self.leg.turn
-        ):
+        if self.leg is None or since is None or tries:
+            return
+        if self.leg.length + self.leg.turn:
             self.leg = dataclasses.replace(self.leg, travel=(since - goal_stamp) * 1e-9)
             self._came = since
 
@@ -233,8 +228,8 @@ class LegWatch:
         """
         if self.leg is None or self._came is None:
             return None
-        own = float(views.extras(last)[1][0])
-        return dataclasses.replace(self.leg, dwell=max(0.0, (now - self._came) * 1e-9 - own))
+        seconds = float(views.view_costs(last)[1][0])
+        return dataclasses.replace(self.leg, dwell=max(0.0, (now - self._came) * 1e-9 - seconds))
 
     def set_out(
         self, views: ViewSpace, start: CameraPose | None, view: CameraPose, pace: TimeSettings
@@ -242,7 +237,10 @@ class LegWatch:
         """Begin a leg."""
         self.start, self.leg, self._came, end = start, None, None, Poses.of([view])
         if start is not None:
-            length, turn = float(views.legs(start, end)[0]), float(turns_to(start, end)[0])
+            length, turn = (
+                float(views.timed_path_length(start, end)[0]),
+                float(turns_to(start, end)[0]),
+            )
             self.leg = Leg(length, turn, float(leg_time(views, start, end, pace)[0]))
 
 
@@ -331,7 +329,7 @@ class PlannerCore:
         self.planner, self.monitor = planner, monitor
         self._leave_out()
 
-    def refer(
+    def recentre(
         self, found: FoundScene | None, planner: Planner, monitor: TerminationMonitor
     ) -> None:
         """Continue about another centre, with `planner` and `monitor` of the scene that was

@@ -15,7 +15,7 @@ import numpy as np
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.termination import Termination, TerminationMonitor
-from nbv_planner.planning.view_space import ExclusionArray
+from nbv_planner.planning.view_space import ExclusionArray, path_length_through
 from nbv_planner.session.state import SurfaceOrigin
 from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.coverage import CoverageEstimate
@@ -244,9 +244,9 @@ class Question:
         )
         milliseconds, ended = 1e3 * (time.perf_counter() - started), None
         if decision is not None:
-            way = self.planner.views.way([*self.visited, decision.view])
+            length = path_length_through(self.planner.views, [*self.visited, decision.view])
             ended = self.monitor.only_barred(decision, self.planner) or self.monitor.before_view(
-                decision.utility, self.belief, way
+                decision.utility, self.belief, length
             )
         return Answer(decision, milliseconds, ended, self._figures())
 

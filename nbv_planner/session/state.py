@@ -24,8 +24,8 @@ ROW = 3
 accident.
 """
 _KEPT = 10
-# Difference of two headings, radians, from which on an offset in the frame of the camera tells of
-# its mount.
+# Difference of two headings, radians, from which on an offset in the frame of the camera may come
+# from its mount.
 _TURNED = 0.5
 
 
@@ -84,20 +84,16 @@ class Miss:
     @property
     def within(self) -> bool:
         """Whether the last pose was within the tolerances."""
-        return (
-            self.distance <= self.arrival.position_tolerance
-            and self.turn <= self.arrival.heading_tolerance
-        )
+        return self._within(1.0)
 
     @property
     def near(self) -> bool:
         """Whether it was within a few times the tolerances."""
-        allowed = self.arrival
-        near = (
-            self.distance <= NEAR * allowed.position_tolerance
-            and self.turn <= NEAR * allowed.heading_tolerance
-        )
-        return near and math.isnan(self.behind)
+        return self._within(NEAR) and math.isnan(self.behind)
+
+    def _within(self, times: float) -> bool:
+        distance, turn = self.arrival.position_tolerance, self.arrival.heading_tolerance
+        return self.distance <= times * distance and self.turn <= times * turn
 
     def like(self, other: Miss) -> bool:
         """Whether the camera was off by about as much as another time: to half a tolerance."""
@@ -110,11 +106,10 @@ class Miss:
 
     def __str__(self) -> str:
         """One sentence with all numbers."""
-        again, given_up = (
-            f"retry {self.tries + 1} of {self.retries}",
-            f"given up after {self.retries} retries",
-        )
-        return f"not reached: {self._offset()}, {again if self.tries < self.retries else given_up}"
+        follows = f"given up after {self.retries} retries"
+        if self.tries < self.retries:
+            follows = f"retry {self.tries + 1} of {self.retries}"
+        return f"not reached: {self._offset()}, {follows}"
 
     def figures(self) -> dict[str, float]:
         """The numbers of the last pose by name; none if there is none."""
@@ -123,7 +118,7 @@ class Miss:
 
     def _offset(self) -> str:
         if not math.isnan(self.behind):
-            return behind_words(self.behind)
+            return behind_text(self.behind)
         if math.isnan(self.distance):
             return "no pose since the goal"
         allowed = self.arrival
@@ -136,11 +131,11 @@ class Miss:
 
     @property
     def off(self) -> str:
-        """Distance and difference of the headings in words."""
+        """Distance and difference of the headings as a text."""
         return f"{_short(self.distance)} m / {_short(math.degrees(self.turn))}°"
 
 
-def behind_words(seconds: float) -> str:
+def behind_text(seconds: float) -> str:
     """Message that poses arrive whose stamps are so many seconds before the goal that was given
     before them.
     """
@@ -168,38 +163,34 @@ def reach_of(misses: tuple[Miss, ...]) -> tuple[float, float]:
     are.
     """
     allowed = misses[-1].arrival
-    distance, turn = max(miss.distance for miss in misses), max(miss.turn for miss in misses)
-    return _accepting(distance, allowed.position_tolerance), _accepting(
-        turn, allowed.heading_tolerance
+    return (
+        _accepting(max(miss.distance for miss in misses), allowed.position_tolerance),
+        _accepting(max(miss.turn for miss in misses), allowed.heading_tolerance),
     )
 
 
 def remedy(misses: tuple[Miss, ...]) -> str:
-    """What would help against :data:`ROW` near misses in a row, in words; empty before there are as
-    many.
+    """Message about what would help against :data:`ROW` near misses in a row; empty before there
+    are as many.
     """
     if len(misses) < ROW or len({miss.stamp for miss in misses}) < 2:
         return ""
     last, (distance, turn) = misses[-1], reach_of(misses)
-    said = f"goals were missed {len(misses)} times in a row by about the same"
+    missed = f"goals were missed {len(misses)} times in a row by about the same"
     if last.within:
-        return f"{said}: the camera is there, but {_unsettled(last)}"
-    named = {
-        "position_tolerance": (last.distance, distance),
-        "heading_tolerance": (last.turn, turn),
-    }
-    raised = [
-        f"{name}: {new:g}"
-        for name, (off, new) in named.items()
-        if off > getattr(last.arrival, name)
-    ]
+        return f"{missed}: the camera is there, but {_unsettled(last)}"
+    raised = []
+    if last.distance > last.arrival.position_tolerance:
+        raised.append(f"position_tolerance: {distance:g}")
+    if last.turn > last.arrival.heading_tolerance:
+        raised.append(f"heading_tolerance: {turn:g}")
     return (
-        f"{said}, {last.off}: {', '.join(raised)}, of planner and mapper, would accept what this"
+        f"{missed}, {last.off}: {', '.join(raised)}, of planner and mapper, would accept what this"
         f" robot reaches{_mounted(misses)}"
     )
 
 
-def reach_words(reach: tuple[float, float] | None) -> str:
+def reach_text(reach: tuple[float, float] | None) -> str:
     """That goals are moved to a robot that never quite arrives; empty if they are not."""
     if reach is None:
         return ""
@@ -230,11 +221,8 @@ def _mounted(misses: tuple[Miss, ...]) -> str:
     last = misses[-1]
     turned = any(math.cos(miss.heading - last.heading) < math.cos(_TURNED) for miss in misses)
     apart = max(math.hypot(miss.ahead - last.ahead, miss.left - last.left) for miss in misses)
-    if (
-        not turned
-        or apart > 0.3 * last.distance
-        or last.distance <= last.arrival.position_tolerance
-    ):
+    small = last.distance <= last.arrival.position_tolerance
+    if not turned or small or apart > 0.3 * last.distance:
         return ""
     ahead, left = (
         _short(one if abs(one) > 0.05 * last.distance else 0.0) for one in (last.ahead, last.left)
@@ -267,14 +255,11 @@ class SurfaceOrigin:
     prior: Mapping[str, Any] | None
 
     def refusal_of(self, other: SurfaceOrigin) -> tuple[str, str]:
-        """Reason for refusing a surface of another origin, and the words for it with both
-        values.
-        """
+        """Reason for refusing a surface of another origin, and a message with both values."""
         mine: Mapping[str, Any] = vars(self)
         its: Mapping[str, Any] = vars(other)
-        reason = (
-            "other_prior" if (self.frame, self.size) == (other.frame, other.size) else "other_grid"
-        )
+        same_grid = (self.frame, self.size) == (other.frame, other.size)
+        reason = "other_prior" if same_grid else "other_grid"
         if self.prior and other.prior and reason == "other_prior":
             mine, its = self.prior, other.prior
         differing = [
@@ -322,7 +307,7 @@ class EpisodeState:
     legs: tuple[Leg, ...] = ()
     left_out: tuple[LeftOut, ...] = ()  #: candidates that are left out for a while.
     #: scans that counted, for a planner with a map of its own.
-    heard: tuple[tuple[Scan, CameraPose], ...] = ()
+    scan_history: tuple[tuple[Scan, CameraPose], ...] = ()
     moves: int = 0  #: number of times that the goal has been moved there.
     termination: Termination | None = None  #: why it ended.
     ending: Termination | None = None  #: why it is about to end, once the camera is home.
@@ -354,14 +339,9 @@ class EpisodeState:
     @property
     def goals(self) -> int:
         """Number of goals so far."""
-        ended = (
-            self.lost_views
-            + self.unreached_views
-            + self.skipped_views
-            + self.withdrawn_views
-            + self.approaches
-        )
-        return len(self.visited) + ended + (self.goal is not None)
+        given_up = self.unreached_views + self.skipped_views + self.withdrawn_views
+        counted = len(self.visited) + self.lost_views + self.approaches
+        return counted + given_up + (self.goal is not None)
 
     @property
     def unjudged(self) -> bool:

@@ -17,10 +17,10 @@ from typing import Any
 from numpy.typing import NDArray
 
 from nbv_planner.errors import StateFileError
+from nbv_planner.files.plain_values import from_plain, to_plain
 from nbv_planner.mapping.matching import MatchedScan, check_state
 from nbv_planner.mapping.scan_mapping import ScanMapping
 from nbv_planner.mapping.searching_mapping import SearchingMapping, ViewMapping
-from nbv_planner.session.journal import from_plain, to_plain
 from nbv_planner.surface.seam import Mapped
 from nbv_planner.world.scale import SensorHeader
 from nbv_planner.world.scene import FoundScene, Scene

@@ -1,6 +1,4 @@
-"""Where the camera goes: the next view, the target under way until it counts, is missed or
-withdrawn, and home.
-"""
+"""Where the camera goes: the next view, until it counts, is missed or withdrawn, and home."""
 
 from __future__ import annotations
 
@@ -19,7 +17,7 @@ from nbv_planner.planning.termination import (
     TerminationReason,
     nothing_found,
 )
-from nbv_planner.planning.view_space import excluded_numbers, excluded_words
+from nbv_planner.planning.view_space import excluded_numbers, excluded_text, zones_text
 from nbv_planner.session import facts
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, Question, State
@@ -30,7 +28,7 @@ from nbv_planner.session.state import (
     Target,
     in_a_row,
     reach_of,
-    reach_words,
+    reach_text,
     remedy,
 )
 from nbv_planner.surface.seam import Believed
@@ -53,10 +51,10 @@ def ask(core: PlannerCore, now: int) -> Question:
     if inputs.belief is None:
         raise ValueError("no surface received yet")
     current, visited = core.inputs.pose, core.episode.visited
-    core.planner.believe(inputs.belief, current)
+    core.planner.update(inputs.belief, current)
     planner = core.planner.snapshot()
     planner.settings = pace(core) if core.settings.learn_speeds else planner.settings
-    planner.heard = core.episode.heard
+    planner.scan_history = core.episode.scan_history
     if planner.ledger is not None:
         planner.ledger.restore(visited, core.episode.rounds[: len(visited)])
     return Question(
@@ -92,7 +90,9 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
     leg = core.drive.driven(views, Poses.of(visited[-1:]), now)
     core.drive.set_out(views, question.current_view, view, planner.settings)
     figures, pose = dict(answer.figures or {}), core.inputs.pose
-    figures["travel"] = math.nan if pose is None else float(views.drive(pose, Poses.of([view]))[0])
+    figures["travel"] = (
+        math.nan if pose is None else float(views.ground_path_length(pose, Poses.of([view]))[0])
+    )
     if core.drive.leg is not None:
         figures["predicted_seconds"] = core.drive.leg.predicted
     if core.settings.learn_speeds:
@@ -104,9 +104,7 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
         figures["centre_x"], figures["centre_y"] = centre_of(core.episode.found)
     number, stamp = len(visited) + 1, question.belief_stamp
     # What was asked for the answer alone is not published.
-    published = (
-        decision if decision.promised is None else dataclasses.replace(decision, promised=None)
-    )
+    published = dataclasses.replace(decision, promised=None)
     goal = Goal(view, now, published, number, answer.milliseconds, stamp, figures)
     played = None if planner.ledger is None else planner.ledger.rounds([*visited, view])[-1]
     core.note(facts.Decided(goal, played, leg))
@@ -135,9 +133,8 @@ def left_out(
     views, seconds = copy.copy(core.planner.views), now * 1e-9
     until = seconds + core.settings.unreachable_duration
     if missed:
-        views.mark_missed(
-            view, start, halt, core.arrival.settings.position_tolerance, seconds, until
-        )
+        tolerance = core.arrival.settings.position_tolerance
+        views.mark_missed(view, start, halt, tolerance, seconds, until)
     else:
         views.mark_unreachable(view, until)
     return tuple((views.candidates[index], end) for index, end in views.unreachable.items())
@@ -146,12 +143,11 @@ def left_out(
 def no_view(core: PlannerCore, question: Question) -> Termination:
     """Explain why no candidate may be chosen."""
     planner, episode = question.planner, core.episode
-    excluded = planner.views.excluded(
-        question.now * 1e-9, question.visited, planner.settings.revisit_radius
-    )
+    now, radius = question.now * 1e-9, planner.settings.revisit_radius
+    excluded = planner.views.excluded(now, question.visited, radius)
     figures = {name: float(number) for name, number in excluded_numbers(excluded).items()}
-    detail = f"no candidate view may be chosen: {excluded_words(excluded)}"
-    if blamed := planner.views.blame():
+    detail = f"no candidate view may be chosen: {excluded_text(excluded)}"
+    if blamed := zones_text(planner.views):
         detail += f"; {blamed}"
     if episode.last_miss is not None:
         figures |= episode.last_miss.figures()
@@ -169,20 +165,15 @@ def withdraw_barred(core: PlannerCore) -> None:
     if goal is None or core.episode.arrived or belief is None:
         return
     views = core.planner.views
-    core.planner.believe(belief, core.inputs.pose)
+    core.planner.update(belief, core.inputs.pose)
     judged, core.judged = core.judged, (belief, views.ground)
-    if judged is not None and all(
-        one is other for one, other in zip(judged, core.judged, strict=True)
-    ):
+    if judged is not None and judged[0] is belief and judged[1] is views.ground:
         return
     (reasons,) = views.off_ground(Poses.of([goal.pose]))
     if reasons:
-        core.note(
-            facts.Withdrawn(
-                f"withdrew the view at x {goal.pose.x:.4g} m, y {goal.pose.y:.4g} m: it is now "
-                f"{excluded_words(np.array([reasons]))[2:]}"
-            )
-        )
+        place = f"x {goal.pose.x:.4g} m, y {goal.pose.y:.4g} m"
+        why = excluded_text(np.array([reasons])).removeprefix("1 ")
+        core.note(facts.Withdrawn(f"withdrew the view at {place}: it is now {why}"))
 
 
 def move(core: PlannerCore, now: int) -> Target | None:
@@ -208,17 +199,16 @@ def move(core: PlannerCore, now: int) -> Target | None:
 
 
 def try_again(core: PlannerCore, now: int, *, reported: bool = False) -> Target | None:
-    """Send the target again, or give it up after the last retry; `reported`: the robot has said so
-    itself.
+    """Send the target again, or give it up after the last retry; `reported`: the robot itself has
+    reported that it gave it up.
     """
     episode, retries = core.episode, core.settings.goal_retries
     miss = core.arrival.miss(episode, core.inputs, retries)
     again = episode.tries < retries
     if again:
         core.note(facts.SentAgain(now, episode.tries + 1, miss))
-    if episode.goal is not None and _never_arrives(
-        core, miss, in_a_row((*episode.near, miss)), now
-    ):
+    near = in_a_row((*episode.near, miss))
+    if episode.goal is not None and _never_arrives(core, miss, near, now):
         return core.episode.goal
     if again:
         return episode.target
@@ -233,18 +223,16 @@ def _never_arrives(core: PlannerCore, miss: Miss, near: tuple[Miss, ...], now: i
     """End the episode, or move its goal, after so many misses by about the same; whether that was
     done.
     """
-    said, what = remedy(near), core.settings.near_miss
-    if not said or what == "say" or (what == "take" and miss.within):
+    advice, what = remedy(near), core.settings.near_miss
+    if not advice or what == "say" or (what == "take" and miss.within):
         return False
     if what == "take":
         _move_goal(core, now, reach_of(near))
         return True
     distance, turn = reach_of(near)
     figures = {**miss.figures(), "position_reach": distance, "heading_reach": turn}
-    end(
-        core,
-        Termination(TerminationReason.NO_REACHABLE_VIEW, figures, f"{said}; the last one {miss}"),
-    )
+    detail = f"{advice}; the last one {miss}"
+    end(core, Termination(TerminationReason.NO_REACHABLE_VIEW, figures, detail))
     return True
 
 
@@ -256,11 +244,11 @@ def _move_goal(core: PlannerCore, now: int, reach: tuple[float, float]) -> Goal 
     assert goal is not None
     assert pose is not None
     if episode.moves >= _MOST_MOVES:
-        words = (
-            f"{reach_words(reach)}, and the robot leaves them again: raise position_tolerance,"
+        detail = (
+            f"{reach_text(reach)}, and the robot leaves them again: raise position_tolerance,"
             " heading_tolerance"
         )
-        end(core, Termination(TerminationReason.NO_REACHABLE_VIEW, {}, words))
+        end(core, Termination(TerminationReason.NO_REACHABLE_VIEW, {}, detail))
         return None
     core.drive.disturb()
     moved = dataclasses.replace(goal, pose=pose, stamp=now)
@@ -269,10 +257,10 @@ def _move_goal(core: PlannerCore, now: int, reach: tuple[float, float]) -> Goal 
 
 
 def _give_up(core: PlannerCore, goal: Goal, miss: Miss, now: int, *, reported: bool) -> Goal | None:
-    """Leave out a goal that was missed, or send it anew where stamps of another clock tell nothing
-    of its view.
+    """Leave out a goal that was missed, or send it again where stamps of another clock do not show
+    whether it was reached.
 
-    The episode ends once the camera has shown no sign of being driven for so many goals.
+    The episode ends once the camera has not moved for so many goals.
     """
     watch = core.arrival
     other_clock = not reported and not math.isnan(miss.behind)
@@ -288,9 +276,8 @@ def _give_up(core: PlannerCore, goal: Goal, miss: Miss, now: int, *, reported: b
     if other_clock:
         core.note(facts.SentAgain(now, 0, miss))
         return goal
-    missed = left_out(
-        core, goal.pose, now, missed=True, halt=core.inputs.pose, start=core.drive.start
-    )
+    halt, start = core.inputs.pose, core.drive.start
+    missed = left_out(core, goal.pose, now, missed=True, halt=halt, start=start)
     core.note(facts.Missed(miss, missed))
     return None
 

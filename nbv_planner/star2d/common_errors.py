@@ -1,8 +1,7 @@
-r"""Errors that do not average out: those common to all views, and those that each view has of its
-own.
+r"""Errors that do not average out: those common to all views, and those of each view.
 
 All hits share the errors of the sensor and of its mount, so however many there are, the surface is
-off by as much. Where views overlap at different incidence they tell a part of it. A beam that
+off by as much. Where views overlap at different incidence they show a part of it. A beam that
 crosses the believed contour at a point with the normal n ends at the signed distance :math:`z_k`
 from it along n. With a free constant :math:`f_c` in each cell c of the contour,
 
@@ -59,7 +58,7 @@ from nbv_planner.star2d.robust_fit import entered
 _HITS = 4096
 # How far along a beam its crossing is sought, in standard deviations, and in how many steps.
 _REACH, _STEPS = 4.0, 9
-# Cosine between normal and radius from which on a cell tells of common errors, and least one of a
+# Cosine between normal and radius from which on a cell shows common errors, and least one of a
 # shift.
 _STEEP, _STEEPEST = 0.5, 0.25
 # Cosine of the incidence from which on a hit counts, and the least one by which its noise is taken.
@@ -163,20 +162,16 @@ class Crossings:
         (at_x, at_y, yaw), (speed_x, speed_y, turning) = poses.transpose(1, 2, 0)
         far = np.hypot(x - at_x, y - at_y)
         along_x, along_y = (x - at_x) / far, (y - at_y) / far
-        way = std[:, np.newaxis] * np.linspace(-_REACH, _REACH, _STEPS)
-        beside = (
-            x[:, np.newaxis] + way * along_x[:, np.newaxis],
-            y[:, np.newaxis] + way * along_y[:, np.newaxis],
-        )
-        beyond, found = entered(*beside, way, outline.angle, outline.radius)
+        places = std[:, np.newaxis] * np.linspace(-_REACH, _REACH, _STEPS)
+        place_x = x[:, np.newaxis] + places * along_x[:, np.newaxis]
+        place_y = y[:, np.newaxis] + places * along_y[:, np.newaxis]
+        beyond, found = entered(place_x, place_y, places, outline.angle, outline.radius)
         angle = cartesian_to_polar(x + beyond * along_x, y + beyond * along_y)[0]
         upright, aside = _normal(outline, angle)
         cos, sin = np.cos(angle), np.sin(angle)
         normal_x, normal_y = upright * cos - aside * sin, upright * sin + aside * cos
-        facing, across = (
-            -(normal_x * along_x + normal_y * along_y),
-            normal_y * along_x - normal_x * along_y,
-        )
+        facing = -(normal_x * along_x + normal_y * along_y)
+        across = normal_y * along_x - normal_x * along_y
         far, ahead, left = far + beyond, np.cos(yaw), np.sin(yaw)
         bearing = angle_difference(np.arctan2(along_y, along_x), yaw)
         by = np.stack(
@@ -229,10 +224,9 @@ class _Cells:
 
     def shared(self, view: IntArray, views: int) -> BoolArray:
         """Which hits are in a cell that several views look into, shape (n,)."""
-        hits = np.bincount(self.cell * views + view, minlength=self.number * views).reshape(
-            -1, views
-        )
-        return np.asarray(((hits > 0).sum(axis=1) > 1)[self.cell])
+        hits = np.bincount(self.cell * views + view, minlength=self.number * views)
+        looking = (hits.reshape(-1, views) > 0).sum(axis=1)
+        return np.asarray((looking > 1)[self.cell])
 
     def on(self, angle: FloatArray, values: FloatArray) -> FloatArray:
         """Values (number,) of the cells that hold hits at polar angles, shape (M,), radians,
@@ -253,17 +247,18 @@ def posterior(
     may be off together. An error whose slopes are all 0 keeps its prior, and the others are as
     without it.
     """
-    told = np.asarray(slopes.any(axis=0))
+    seen = np.asarray(slopes.any(axis=0))
     mean, covariance = np.zeros(slopes.shape[1]), np.eye(slopes.shape[1])
-    if told.any():
-        mean[told], covariance[np.ix_(told, told)] = _told(
-            np.ascontiguousarray(slopes[:, told]), off, cluster
-        )
+    if seen.any():
+        columns = np.ascontiguousarray(slopes[:, seen])
+        mean[seen], covariance[np.ix_(seen, seen)] = _posterior_of_seen(columns, off, cluster)
     return mean, covariance
 
 
-def _told(slopes: FloatArray, off: FloatArray, cluster: IntArray) -> tuple[FloatArray, FloatArray]:
-    """The :func:`posterior` of errors that all have slopes."""
+def _posterior_of_seen(
+    slopes: FloatArray, off: FloatArray, cluster: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """The :func:`posterior` of errors all of which have slopes."""
     information, unit = slopes.T @ slopes, np.eye(slopes.shape[1])
     covariance = np.linalg.inv(information + unit)
     left = off - slopes @ (covariance @ (slopes.T @ off))
@@ -294,10 +289,8 @@ def corrected(
         return belief
     cells = _Cells.of(crossings, outline)
     steady = (crossings.upright > _STEEP) & cells.shared(crossings.view, len(views))
-    slopes, off = (
-        crossings.by * (prior / crossings.std[:, np.newaxis]),
-        crossings.off / crossings.std,
-    )
+    slopes = crossings.by * (prior / crossings.std[:, np.newaxis])
+    off = crossings.off / crossings.std
     columns = np.column_stack([slopes, off])
     weight = steady / (crossings.facing**2 + _ROUGH)
     apart = np.sqrt(weight)[:, np.newaxis] * (columns - cells.means(columns, weight)[cells.cell])
@@ -308,11 +301,21 @@ def corrected(
         cells.means(part, alike) for part in (crossings.by * prior * along_radius, along_radius)
     )
     variance = np.einsum("ci,ij,cj->c", moved, covariance, moved)
-    variance += rise[:, 0] ** 2 * _scatter(
-        crossings, cells, off - slopes @ mean, steady, len(views)
-    )
+    left = off - slopes @ mean
+    variance += rise[:, 0] ** 2 * _scatter(crossings, cells, left, steady, len(views))
     shift, variance = (cells.on(belief.angle, part) for part in (-moved @ mean, variance))
     distance = float(np.mean(crossings.range))
+    found = _at_distance(distance, prior, (mean, covariance), len(views))
+    return _moved_and_widened(belief, shift, variance, found)
+
+
+def _at_distance(
+    distance: float, prior: FloatArray, errors: tuple[FloatArray, FloatArray], views: int
+) -> CommonErrors:
+    """The errors of a hit at a `distance`, metres, from mean (7,) and covariance (7, 7) of those of
+    the sensor, in standard deviations of the `prior`.
+    """
+    mean, covariance = errors
     sums = prior * np.array(
         [
             [1.0, distance, 0.0, 1.0, 0.0, 0.0, 0.0],
@@ -322,8 +325,15 @@ def corrected(
         ]
     )
     left = np.sqrt(np.einsum("ki,ij,kj->k", sums, covariance, sums))
-    without = np.stack([belief.mean, belief.std, belief.lower, belief.upper])
-    found = CommonErrors(sums @ mean, left, np.sqrt((sums**2).sum(axis=1)), len(views))
+    return CommonErrors(sums @ mean, left, np.sqrt((sums**2).sum(axis=1)), views)
+
+
+def _moved_and_widened(
+    belief: SurfaceBelief, shift: FloatArray, variance: FloatArray, found: CommonErrors
+) -> SurfaceBelief:
+    """The `belief` with its mean moved and its band widened, by arrays of shape (M,), metres and
+    metres².
+    """
     wide = np.sqrt(belief.std**2 + variance)
     wider = np.divide(wide, belief.std, out=np.ones_like(wide), where=belief.std > 0.0)
     lower, upper = (
@@ -337,7 +347,7 @@ def corrected(
         lower=lower,
         upper=upper,
         common=found,
-        without=without,
+        without=np.stack([belief.mean, belief.std, belief.lower, belief.upper]),
     )
 
 
@@ -364,7 +374,6 @@ def _scatter(
     excess = float(apart.sum()) - freedom - _CHANCE * math.sqrt(2.0 * freedom)
     hits = np.bincount(place, minlength=size).reshape(-1, views)
     share = (hits**2).sum(axis=1) / np.maximum(hits.sum(axis=1), 1) ** 2
-    variance = (
-        max(excess, 0.0) / lever * float(np.median(crossings.std)) ** 2 if lever > 0.0 else 0.0
-    )
-    return np.asarray(variance * share)
+    if lever <= 0.0:
+        return np.zeros(len(share))
+    return np.asarray(max(excess, 0.0) / lever * float(np.median(crossings.std)) ** 2 * share)

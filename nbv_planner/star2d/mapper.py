@@ -1,10 +1,8 @@
-"""Measurements of the radius, and the mapper: conditions a Gaussian process on them and returns the
-belief.
-"""
+"""The mapper: conditions a Gaussian process on measured radii, and returns the belief."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -12,16 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nbv_planner.errors import MeasurementError, SettingError
-from nbv_planner.geometry import (
-    BoolArray,
-    CircleInterpolation,
-    FloatArray,
-    angle_difference,
-    cartesian_to_polar,
-    polar_to_cartesian,
-    wrap_angle,
-)
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import CircleInterpolation, FloatArray, wrap_angle
 from nbv_planner.gp.confidence import scheduled_half_width
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.posterior import (
@@ -41,7 +31,7 @@ from nbv_planner.star2d.belief import (
     slope_on_grid,
     uniform_grid,
 )
-from nbv_planner.star2d.rays import PolarRays
+from nbv_planner.star2d.measurements import Measurements, PolarRays, polar
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.scan import FreeRays
 
@@ -118,121 +108,6 @@ class MapperSettings(Settings):
         return scheduled_half_width(std, t, self.delta, self.schedule_a, self.schedule_b)
 
 
-_COLUMNS = ("angle", "radius", "std", "tilt", "distance", "spread")
-_ZEROS: Any = None  # as many as there are measurements
-
-
-@dataclass(frozen=True, eq=False)
-class Measurements:
-    """Surface measurements: polar angle, radius, and the standard deviation of the radius at that
-    angle.
-
-    Raises:
-        MeasurementError: sizes differ, a value is not finite, or a standard deviation is not
-            positive.
-    """
-
-    angle: FloatArray  #: shape (n,), radians, wrapped to [0, 2π) on construction.
-    radius: FloatArray  #: shape (n,), metres.
-    std: FloatArray  #: shape (n,), metres, positive.
-    #: angle from the outward radial direction to the direction of the beam, shape (n,), radians; 0
-    #: (the default) where it is not known or does not matter.
-    tilt: FloatArray = _ZEROS
-    #: range from the camera, shape (n,), metres; 0 (the default) where it is not known.
-    distance: FloatArray = _ZEROS
-    #: covariance of the hit's displacement by errors of the camera's pose, shape (n, 3), metres²:
-    #: radial, radial with tangential, tangential; 0 by default.
-    spread: FloatArray = _ZEROS
-
-    def __post_init__(self) -> None:
-        count = np.size(self.angle)
-        for name in _COLUMNS[:-1]:
-            given = getattr(self, name)
-            values = np.zeros(count) if given is _ZEROS else np.asarray(given, dtype=float).ravel()
-            object.__setattr__(self, name, values)
-        spread = (
-            np.zeros((count, 3)) if self.spread is _ZEROS else np.asarray(self.spread, dtype=float)
-        )
-        object.__setattr__(self, "spread", spread.reshape(-1, 3))
-        columns = [getattr(self, name) for name in _COLUMNS]
-        sizes = list(map(len, columns))
-        if len(set(sizes)) > 1:
-            raise MeasurementError(f"measurements differ in size: {', '.join(map(str, sizes))}")
-        rows = np.column_stack(columns)
-        if not np.isfinite(rows).all():
-            bad, column = np.argwhere(~np.isfinite(rows))[0]
-            name = _COLUMNS[min(column, len(_COLUMNS) - 1)]
-            raise MeasurementError(
-                f"measurement {bad}: {name} is {rows[bad, column]}, must be finite"
-            )
-        if count and self.std.min() <= 0.0:
-            raise MeasurementError(
-                f"measurement {self.std.argmin()}: std is {self.std.min()}, must be > 0"
-            )
-        object.__setattr__(self, "angle", wrap_angle(self.angle))
-
-    def __len__(self) -> int:
-        return len(self.angle)
-
-    @classmethod
-    def empty(cls) -> Measurements:
-        """No measurement."""
-        return cls(np.empty(0), np.empty(0), np.empty(0))
-
-    @classmethod
-    def together(cls, parts: Sequence[Measurements]) -> Measurements:
-        """Concatenation of several sets."""
-        if len(parts) < 2:
-            return parts[0] if parts else cls.empty()
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
-
-    def chosen(self, mask: BoolArray) -> Measurements:
-        """Those for which `mask`, shape (n,), is true."""
-        return Measurements(*(getattr(self, name)[mask] for name in _COLUMNS))
-
-    @property
-    def points(self) -> FloatArray:
-        """Where they are about their centre, shape (n, 2), metres."""
-        return np.stack(polar_to_cartesian(self.angle, self.radius), axis=1)
-
-    def pose_variance(self, slope: FloatArray) -> FloatArray:
-        r"""Variance of the radius at fixed angle that comes from errors of the camera's pose, shape
-        (n,), metres².
-
-        A hit displaced by (u, v) radially and tangentially departs from a surface of relative slope
-        s by :math:`u - s v`, so the variance is :math:`c_{uu} - 2 s c_{uv} + s^2 c_{vv}`; s has
-        shape (n,), 1/rad.
-        """
-        radial, mixed, tangential = self.spread.T
-        return np.asarray(np.maximum(radial - 2.0 * slope * mixed + slope**2 * tangential, 0.0))
-
-    def radial_std(self, slope: FloatArray) -> FloatArray:
-        r"""Deviation of the radius at fixed angle, (n,), metres, from that of the range and the
-        `slope`, (n,), 1/rad.
-
-        A return that moves by δ along a beam with tilt γ moves by :math:`δ\cosγ` in radius and by
-        :math:`δ\sinγ/r` in angle, so at its angle it departs from a surface of relative slope
-        :math:`s = f'/f` by :math:`δ(\cosγ - s\sinγ)`. The standard deviation becomes
-        :math:`σ\,\max(1, |\cosγ - s\sinγ|)`: never less than that of the range; to its square that
-        of the camera's pose is added (:meth:`pose_variance`).
-        """
-        std = self.std * np.maximum(np.abs(np.cos(self.tilt) - slope * np.sin(self.tilt)), 1.0)
-        return np.sqrt(std**2 + self.pose_variance(slope)) if self.spread.any() else std
-
-
-def polar(hits: Hits, centre: tuple[float, float] = (0.0, 0.0)) -> Measurements:
-    """Hits in the plane as measurements of the radius about a `centre`, metres."""
-    points, beam = hits.points - np.array(centre), hits.points - hits.origin
-    angle, radius = cartesian_to_polar(*points.T)
-    tilt = angle_difference(np.arctan2(beam[:, 1], beam[:, 0]), angle)
-    cos, sin = np.cos(angle), np.sin(angle)
-    axes = np.stack([cos, sin, -sin, cos], axis=1).reshape(-1, 2, 2)  # radial and tangential
-    spread = axes @ hits.spread @ axes.swapaxes(1, 2)
-    return Measurements(
-        angle, radius, hits.sigma, tilt, np.hypot(*beam.T), spread[:, (0, 0, 1), (0, 1, 1)]
-    )
-
-
 class SurfaceMapper:
     """Condition a Gaussian process over the polar angle on surface measurements.
 
@@ -254,9 +129,9 @@ class SurfaceMapper:
         """
         self._kernel = kernel
         self._settings = settings
-        self._grid = (
-            uniform_grid(settings.grid_size) if grid is None else np.asarray(grid, dtype=float)
-        )
+        self._grid = uniform_grid(settings.grid_size)
+        if grid is not None:
+            self._grid = np.asarray(grid, dtype=float)
         if len(self._grid) < 2:
             raise SettingError("grid: needs at least 2 angles")
         self.reset()
@@ -302,8 +177,12 @@ class SurfaceMapper:
         """Everything that the mapper holds, as arrays by name; :meth:`restore` gives the same
         belief bit for bit.
         """
-        own = {"hits": self._hits, "views": np.array(self._views), "evidence": self._evidence.rows}
-        return {**posterior_state(self._posterior), **own}
+        return {
+            **posterior_state(self._posterior),
+            "hits": self._hits,
+            "views": np.array(self._views),
+            "evidence": self._evidence.rows,
+        }
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the :meth:`state` of another mapper of the same kernel, settings and grid.
@@ -316,9 +195,8 @@ class SurfaceMapper:
         posterior = posterior_from_state(blank._posterior, state)
         hits = saved_array(state, "hits", len(self._grid), dtype=np.uint32)
         views = saved_array(state, "views", dtype=np.integer, least=0)
-        self._evidence = evidence_from_rows(
-            saved_array(state, "evidence", 4, len(self._grid), finite=False)
-        )
+        rows = saved_array(state, "evidence", 4, len(self._grid), finite=False)
+        self._evidence = evidence_from_rows(rows)
         self._posterior, self._trusted = posterior, trusted(posterior, self._grid)
         self._hits, self._views, self.solver = hits, int(views), self._settings.solver
 
@@ -340,9 +218,8 @@ class SurfaceMapper:
         last: bool = True,
     ) -> None:
         """Add hits and free space, see :class:`~nbv_planner.surface.seam.SurfaceModel`."""
-        self.add(
-            polar(hits), same_view=same_view, free=[PolarRays.of(rays) for rays in free], last=last
-        )
+        rays = [PolarRays.of(one) for one in free]
+        self.add(polar(hits), same_view=same_view, free=rays, last=last)
 
     def add(
         self,
@@ -437,6 +314,5 @@ class SurfaceMapper:
 
     def _new_hits(self, angle: FloatArray) -> NDArray[np.integer[Any]]:
         """Count the measurements nearest to each grid angle."""
-        return np.bincount(nearest_cell(self._grid, angle), minlength=len(self._grid)).astype(
-            np.uint32
-        )
+        cell = nearest_cell(self._grid, angle)
+        return np.bincount(cell, minlength=len(self._grid)).astype(np.uint32)

@@ -19,9 +19,9 @@ from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.posterior import Posterior, posterior_from_state, posterior_state, saved_array
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief, evidence_from_rows
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
-from nbv_planner.star2d.rays import PolarRays
-from nbv_planner.star2d.robust_fit import Beams, Linearised, RobustFit, RobustSettings, fit
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Beams, Measurements, PolarRays
+from nbv_planner.star2d.robust_fit import Linearised, RobustFit, RobustSettings, fit
 
 Arrays = Mapping[str, NDArray[Any]]
 

@@ -16,7 +16,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nbv_planner.geometry import (
     TWO_PI,
@@ -25,60 +24,11 @@ from nbv_planner.geometry import (
     FloatArray,
     angle_difference,
     cartesian_to_polar,
-    polar_to_cartesian,
 )
 from nbv_planner.gp.posterior import Posterior, trusted
 from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.star2d.belief import slope_on_grid
-from nbv_planner.star2d.mapper import Measurements
-
-
-@dataclass(frozen=True, eq=False)
-class Beams:
-    """Measurements in order of arrival. Immutable."""
-
-    hits: Measurements  #: where the beams met the surface.
-    scan: NDArray[np.intp]  #: number of the scan that each is from, shape (n,), rising.
-    view: NDArray[np.intp]  #: number of the view that each is from, shape (n,), rising.
-
-    @classmethod
-    def none(cls) -> Beams:
-        """No beam yet."""
-        return cls(Measurements.empty(), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
-
-    def __len__(self) -> int:
-        return len(self.scan)
-
-    def joined(self, other: Beams) -> Beams:
-        """Both, `other` behind these."""
-        return Beams(
-            Measurements.together([self.hits, other.hits]),
-            np.concatenate([self.scan, other.scan]),
-            np.concatenate([self.view, other.view]),
-        )
-
-    def chosen(self, mask: BoolArray) -> Beams:
-        """Those beams for which `mask`, shape (n,), is true."""
-        return Beams(self.hits.chosen(mask), self.scan[mask], self.view[mask])
-
-    @property
-    def direction(self) -> FloatArray:
-        """Direction in which each beam runs, shape (n,), radians, counter-clockwise from +x of the
-        object frame.
-        """
-        return self.hits.angle + self.hits.tilt
-
-    def moved(self, way: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Points at the distance `way` (n, k), metres, along each beam behind its hit: x and y,
-        shape (n, k).
-        """
-        x, y = polar_to_cartesian(self.hits.angle, self.hits.radius)
-        direction = self.direction
-        return (
-            x[:, np.newaxis] + way * np.cos(direction)[:, np.newaxis],
-            y[:, np.newaxis] + way * np.sin(direction)[:, np.newaxis],
-        )
-
+from nbv_planner.star2d.measurements import Beams
 
 # How far along the beam the crossing is sought, in standard deviations, and in how many steps.
 _REACH = 4.0
@@ -118,12 +68,12 @@ def linearised(
     angle of incidence i is σ (1 + k (1/cos i − 1)).
     """
     hits = beams.hits
-    way, found = (
-        _crossings(beams, grid, mean)
-        if along
-        else (np.zeros(len(beams)), np.zeros(len(beams), dtype=bool))
-    )
-    x, y = (values[:, 0] for values in beams.moved(way[:, np.newaxis]))
+    beyond: FloatArray = np.zeros(len(beams))
+    found = np.zeros(len(beams), dtype=bool)
+    if along:
+        places = hits.std[:, np.newaxis] * np.linspace(-_REACH, _REACH, _STEPS)
+        beyond, found = entered(*beams.moved(places), places, grid, mean)
+    x, y = (values[:, 0] for values in beams.moved(beyond[:, np.newaxis]))
     angle = cartesian_to_polar(x, y)[0]
     at_hits = CircleInterpolation.at(grid, angle)
     slope, contour = at_hits(slope_on_grid(grid, mean)), at_hits(mean)
@@ -131,36 +81,29 @@ def linearised(
     fall = np.cos(tilt) - slope * np.sin(tilt)
     noise = hits.std * _incidence_factor(fall, slope, incidence)
     std = np.sqrt((noise * np.maximum(np.abs(fall), 1.0)) ** 2 + hits.pose_variance(slope))
-    return Linearised(
-        angle, np.where(found, contour - way * fall, hits.radius), std, slope, contour
-    )
-
-
-def _crossings(beams: Beams, grid: FloatArray, mean: FloatArray) -> tuple[FloatArray, BoolArray]:
-    """How far beyond the hit each beam enters the contour, see :func:`entered`."""
-    way = beams.hits.std[:, np.newaxis] * np.linspace(-_REACH, _REACH, _STEPS)
-    return entered(*beams.moved(way), way, grid, mean)
+    radius = np.where(found, contour - beyond * fall, hits.radius)
+    return Linearised(angle, radius, std, slope, contour)
 
 
 def entered(
-    x: FloatArray, y: FloatArray, way: FloatArray, grid: FloatArray, mean: FloatArray
+    x: FloatArray, y: FloatArray, beyond: FloatArray, grid: FloatArray, mean: FloatArray
 ) -> tuple[FloatArray, BoolArray]:
     """How far beyond the hit each beam enters the contour, shape (n,), metres, 0 where it does not;
     and where it does.
 
-    Places (x, y) along the beams are given, each `way` beyond its hit, shape (n, k), metres. The
+    Places (x, y) along the beams are given, each so far `beyond` its hit, shape (n, k), metres. The
     entry nearest to the hit counts, interpolated between neighbouring places; the contour has the
     radius `mean` at the angles of a `grid`.
     """
     angle, radius = cartesian_to_polar(x, y)
     height = radius - np.interp(angle, grid, mean, period=TWO_PI)
     enters = (height[:, :-1] > 0.0) & (height[:, 1:] <= 0.0)
-    step = np.where(enters, np.abs(way[:, :-1] + way[:, 1:]), np.inf).argmin(axis=1)
-    row = np.arange(len(way))
+    step = np.where(enters, np.abs(beyond[:, :-1] + beyond[:, 1:]), np.inf).argmin(axis=1)
+    row = np.arange(len(beyond))
     found = enters[row, step]
     above, below = height[row, step], height[row, step + 1]
-    part = np.divide(above, above - below, out=np.zeros(len(way)), where=found)
-    crossing = way[row, step] + part * (way[row, step + 1] - way[row, step])
+    part = np.divide(above, above - below, out=np.zeros(len(beyond)), where=found)
+    crossing = beyond[row, step] + part * (beyond[row, step + 1] - beyond[row, step])
     return np.where(found, crossing, 0.0), found
 
 
@@ -218,10 +161,9 @@ def passes_through(beams: Beams, grid: FloatArray, mean: FloatArray, std: FloatA
     belief are given on the grid angles, shape (M,) each.
     """
     back = np.maximum(beams.hits.distance - _SHORT * beams.hits.std, 0.0)
-    way = -_SHORT * beams.hits.std[:, np.newaxis] - back[:, np.newaxis] * np.linspace(
-        0.0, 1.0, _PLACES
-    )
-    angle, radius = cartesian_to_polar(*beams.moved(way))
+    places = back[:, np.newaxis] * np.linspace(0.0, 1.0, _PLACES)
+    beyond = -_SHORT * beams.hits.std[:, np.newaxis] - places
+    angle, radius = cartesian_to_polar(*beams.moved(beyond))
     inside = radius < np.interp(angle, grid, mean - _SURE * std, period=TWO_PI)
     return inside.any(axis=1) & (back > 0.0)
 
@@ -247,14 +189,10 @@ def supported(beams: Beams) -> BoolArray:
     for step in range(1, _NEIGHBOURS + 1):
         first, second = slice(None, -step), slice(step, None)
         gate = _GATE * np.hypot(hits.std[first], hits.std[second])
-        gate += (
-            _STEEPEST
-            * hits.radius[first]
-            * np.abs(angle_difference(hits.angle[second], hits.angle[first]))
-        )
-        agree = (scan[first] == scan[second]) & (
-            np.abs(hits.radius[second] - hits.radius[first]) < gate
-        )
+        turn = np.abs(angle_difference(hits.angle[second], hits.angle[first]))
+        gate += _STEEPEST * hits.radius[first] * turn
+        near = np.abs(hits.radius[second] - hits.radius[first]) < gate
+        agree = (scan[first] == scan[second]) & near
         votes[first] += agree
         votes[second] += agree
     return votes >= _AGREEING
@@ -363,12 +301,8 @@ class RobustFit:
         Those without weight are left out.
         """
         chosen = chosen & (self.weight > _LEAST_WEIGHT)
-        data = self.data
-        return (
-            data.angle[chosen],
-            data.radius[chosen],
-            data.std[chosen] * self.weight[chosen] ** -0.5,
-        )
+        data = self.data.chosen(chosen)
+        return data.angle, data.radius, data.std * self.weight[chosen] ** -0.5
 
     def conditioned(self, base: Posterior, chosen: BoolArray) -> Posterior:
         """Condition `base` on the `chosen` measurements with their weights."""
@@ -390,10 +324,8 @@ def fit(base: Posterior, grid: FloatArray, beams: Beams, settings: RobustSetting
     The `base` is the belief given older measurements that are not kept, or the prior, on the angles
     of the `grid`, shape (M,), radians. There is at least one beam.
     """
-    hits = beams.hits
-    data = linearised(
-        beams, grid, np.full(len(grid), hits.radius.mean()), along=False, incidence=0.0
-    )
+    circle = np.full(len(grid), beams.hits.radius.mean())
+    data = linearised(beams, grid, circle, along=False, incidence=0.0)
     start = supported(beams) if settings.isolated_beams else np.ones(len(beams), dtype=bool)
     result = _conditioned(base, grid, data, start.astype(float))
     for rounds in range(1, settings.fit_iterations + 1):

@@ -15,8 +15,8 @@ import numpy as np
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
 from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper, polar
-from nbv_planner.star2d.rays import PolarRays
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements, PolarRays, polar
 from nbv_planner.star2d.shapes.completeness import covered_cells, near_part
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
 from nbv_planner.star2d.shapes.sampler import (

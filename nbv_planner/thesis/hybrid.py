@@ -19,7 +19,8 @@ from nbv_planner.star2d.shapes.sampler import ShapeSettings
 from nbv_planner.star2d.shapes.shape_coverage import seen_points
 from nbv_planner.star2d.star_surface import star2d, star_reader
 from nbv_planner.surface.seam import Reader
-from nbv_planner.thesis.area import Uncertainty, in_simple_interval
+from nbv_planner.thesis.area import Uncertainty
+from nbv_planner.thesis.intervals import in_simple_interval
 from nbv_planner.thesis.regret import RegretLedger, Round
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

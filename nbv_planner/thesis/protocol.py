@@ -22,10 +22,11 @@ from nbv_planner.planning.view_space import (
     ViewSpace,
     ViewSpaceSettings,
     view_space_for,
+    zones_text,
 )
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.mapper import Measurements, SurfaceMapper
-from nbv_planner.star2d.rays import PolarRays, unseen_beyond
+from nbv_planner.star2d.mapper import SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements, PolarRays, unseen_beyond
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import SurfacePoints
@@ -186,10 +187,10 @@ def observations(
     noise_std, belief = math.sqrt(noise_std**2 + _JITTER), mapper.belief()
     while not observer.seen.all():
         started = time.process_time()
-        planner.believe(belief, None)
+        planner.update(belief, None)
         decision = planner.decide(belief, visited=visited())
         if decision is None:
-            blamed = planner.views.blame()
+            blamed = zones_text(planner.views)
             detail = "no candidate view may be chosen" + (f": {blamed}" if blamed else "")
             return Termination(TerminationReason.NO_REACHABLE_VIEW, {}, detail)
         milliseconds = 1e3 * (time.process_time() - started)

@@ -183,6 +183,11 @@ class CameraPose:
         return self._polar[2]
 
     @property
+    def reverse_heading(self) -> float:
+        """Direction against the line of sight, radians; not wrapped."""
+        return self.view_angle + self.turn
+
+    @property
     def polar(self) -> tuple[float, float, float]:
         """View angle, distance and turn."""
         return self.view_angle, self.distance, self.turn
@@ -329,6 +334,11 @@ class Poses:
     def distance(self) -> FloatArray:
         """Distances from the centre, shape (V,), metres."""
         return self.polar[:, 1]
+
+    @property
+    def reverse_heading(self) -> FloatArray:
+        """Directions against the lines of sight, shape (V,), radians; not wrapped."""
+        return self.view_angle + self.turn
 
     @property
     def heading(self) -> FloatArray:

@@ -22,7 +22,7 @@ from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.episode.parameters import NODE_SETTINGS
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.star2d.mapper import polar
+from nbv_planner.star2d.measurements import polar
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.surface.coverage import CoverageEstimate
 

@@ -53,7 +53,7 @@ def ended(headers_read: int) -> tuple[Termination | None, float]:
             if check.name in ("field_of_view", "range") and check.level
         ]
         end = monitor.after_view(belief, 0.0, visited)
-        planner.believe(belief, current)
+        planner.update(belief, current)
         current = planner.decide(
             belief, current_view=current, visited=visited, overlapping=monitor.in_doubt
         ).view

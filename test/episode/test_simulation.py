@@ -19,7 +19,8 @@ from nbv_planner.errors import ContourError, NbvPlannerError, SettingError, Unkn
 from nbv_planner.mapping.matching import DwellSettings
 from nbv_planner.planning.termination import TerminationReason, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
-from nbv_planner.star2d.mapper import MapperSettings, polar
+from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.star2d.measurements import polar
 from nbv_planner.surface.coverage import POINTS
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.scene import Scene

@@ -16,7 +16,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.planning.termination import TerminationReason
-from nbv_planner.planning.view_space import FoundViewSpace, ViewSpaceSettings, put_on_ground
+from nbv_planner.planning.view_space import FoundViewSpace, ViewSpaceSettings, set_ground
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.room import WorldSettings
@@ -276,9 +276,9 @@ def test_a_view_that_the_map_bars_comes_closer_and_the_others_stay_where_they_ar
     space = FoundViewSpace(
         ViewSpaceSettings(num_views=8), FoundScene(0.0, 0.0, 0.5, 1.1, 4.8, views=1)
     )
-    put_on_ground(space, GroundSettings(ground_map=str(room / "map.yaml"), robot_radius=0.3))
+    set_ground(space, GroundSettings(ground_map=str(room / "map.yaml"), robot_radius=0.3))
     belief = Simulation(EpisodeConfig(planner=PLAIN)).belief
-    space.believe(dataclasses.replace(belief, upper=np.full_like(belief.upper, 1.0)), None, 1.1)
+    space.update(dataclasses.replace(belief, upper=np.full_like(belief.upper, 1.0)), None, 1.1)
     distance = space.candidates.distance
     np.testing.assert_allclose(distance[1::2], 4.8)
     assert ((distance[::2] > 4.4) & (distance[::2] < 4.7)).all()
@@ -290,10 +290,10 @@ def test_an_approach_that_the_map_bars_is_made_from_the_nearest_free_place(room)
     scene = FoundScene(0.0, 0.0, 0.5, 2.0, 9.0, 1.0, 1.0)
     ground = GroundSettings(ground_map=str(room / "map.yaml"), robot_radius=0.3)
     space = FoundViewSpace(ViewSpaceSettings(), scene)
-    put_on_ground(space, ground)
+    set_ground(space, ground)
     belief = Simulation(EpisodeConfig(planner=PLAIN)).belief
     small = dataclasses.replace(belief, upper=np.full_like(belief.upper, 1.0))
-    space.believe(small, CameraPose.from_polar(0.5, 4.0), 2.0)
+    space.update(small, CameraPose.from_polar(0.5, 4.0), 2.0)
     (index,) = np.flatnonzero(space.excluded(0.0) == 0)
     pose = space.candidates[int(index)]
     assert max(abs(pose.x), abs(pose.y)) < HALF - 0.3

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.confidence import scheduled_beta, scheduled_half_width
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements
 
 parameters = st.tuples(
     st.integers(1, 500), st.floats(1e-6, 0.99), st.floats(1.0, 1e6), st.floats(1.0, 1e3)

@@ -7,8 +7,8 @@ import pytest
 
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.star2d.belief import uniform_grid
-from nbv_planner.star2d.mapper import polar
-from nbv_planner.star2d.robust_fit import Beams, linearised
+from nbv_planner.star2d.measurements import Beams, polar
+from nbv_planner.star2d.robust_fit import linearised
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

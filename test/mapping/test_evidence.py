@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.star2d.belief import Evidence, uniform_grid
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements
 
 GRID = uniform_grid(16)
 STEP = 2 * math.pi / 16

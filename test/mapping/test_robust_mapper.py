@@ -12,7 +12,8 @@ import pytest
 
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements
 from nbv_planner.star2d.robust import RobustMapper, bounded, mapper_for
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.surface.seam import Hits

@@ -15,7 +15,8 @@ from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scan_mapping import ScanMapping
 from nbv_planner.mapping.scans import MeasurementSettings, averaged, scan_to_hits, unlike
 from nbv_planner.star2d.common_errors import AccuracySettings
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import polar
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.star2d.shapes.shape_coverage import seen_stretches
 from nbv_planner.surface.checks import CheckSettings

@@ -17,7 +17,8 @@ from nbv_planner.errors import MeasurementError, NbvPlannerError, SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.gp.posterior import MOST_EXACT_ANGLES
 from nbv_planner.star2d.belief import slope_on_grid, uniform_grid
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements
 
 TWO_PI = 2.0 * np.pi
 

@@ -10,8 +10,8 @@ from measurement_sets import KINDS, sample
 
 from nbv_planner.errors import MeasurementError
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
-from nbv_planner.star2d.rays import PolarRays
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements, PolarRays
 
 KERNELS = {
     "matern 1/2": KernelSettings(smoothness="1/2"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from nbv_planner.session.facts import from_records, to_record
+from nbv_planner.session.journal import from_records, to_record
 from nbv_planner.session.planner_core import PlannerCore
 
 

@@ -17,7 +17,7 @@ from nbv_planner.episode.wiring import planner_named
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.termination import TerminationReason
-from nbv_planner.planning.view_space import ViewSpaceSettings, put_on_ground, view_space_for
+from nbv_planner.planning.view_space import ViewSpaceSettings, set_ground, view_space_for
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.world.ground.grid_ground import ground_of
@@ -88,7 +88,7 @@ def test_a_wall_before_the_part_that_is_not_seen_sends_the_camera_to_its_side(se
         views = circle(ViewSpaceSettings(num_views=36))
         views.ground = ground
         planner = planner_named(PlannerSettings(deadline=60.0, **settings), SCENE, views)
-        planner.believe(belief, at(math.pi))
+        planner.update(belief, at(math.pi))
         found = planner.decide(belief, current_view=at(math.pi), visited=[at(math.pi)])
         return abs(math.remainder(found.view_angle, 2 * math.pi))
 
@@ -98,12 +98,12 @@ def test_a_wall_before_the_part_that_is_not_seen_sends_the_camera_to_its_side(se
 
 def test_time_and_length_are_those_of_the_path_around_obstacles():
     hall = view_space_for(ViewSpaceSettings(view_space="annulus"), SCENE)
-    put_on_ground(hall, GroundSettings(ground_map=str(HALL / "map.yaml"), robot_radius=0.4))
+    set_ground(hall, GroundSettings(ground_map=str(HALL / "map.yaml"), robot_radius=0.4))
     # the box lies between
     start, end = CameraPose.from_polar(5.9, 11.0), Poses.of([CameraPose.from_polar(0.6, 13.5)])
-    around = float(hall.drive(start, end)[0])
-    assert around > float(hall.travel(start, end)[0]) + 0.1
-    assert hall.legs(start, end)[0] == around
+    around = float(hall.ground_path_length(start, end)[0])
+    assert around > float(hall.path_length(start, end)[0]) + 0.1
+    assert hall.timed_path_length(start, end)[0] == around
     settings = TimeSettings(linear_speed=0.5, turn_speed=1e9, dwell_time=2.0)
     assert leg_time(hall, start, end, settings)[0] == pytest.approx(around / 0.5 + 2.0)
     shape = parse_object("polygon:star", SCENE)
@@ -113,11 +113,11 @@ def test_time_and_length_are_those_of_the_path_around_obstacles():
     assert judge.add_view(end[0], 0.0, 0.0, None).travelled == around
     corner = CameraPose.from_polar(math.atan2(4.0, 10.0), math.hypot(10.0, 4.0))
     inside_the_box = Poses.of([CameraPose.from_polar(0.0, 10.0), corner])
-    assert np.isfinite(hall.legs(start, inside_the_box)).all()
+    assert np.isfinite(hall.timed_path_length(start, inside_the_box)).all()
     free = view_space_for(ViewSpaceSettings(view_space="annulus"), SCENE)
-    put_on_ground(free, GroundSettings())
-    free.believe(belief_of(3.0, 4.2), start, 8.0)
-    assert free.legs(start, end)[0] == free.travel(start, end)[0]
+    set_ground(free, GroundSettings())
+    free.update(belief_of(3.0, 4.2), start, 8.0)
+    assert free.timed_path_length(start, end)[0] == free.path_length(start, end)[0]
 
 
 def test_in_a_hall_with_a_map_of_it_a_planner_completes_the_object():

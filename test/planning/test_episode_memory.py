@@ -17,19 +17,11 @@ from journaled import records_of, restarted
 from test_session import SECOND, band, feed, ready, session, take_view
 
 from nbv_planner.errors import InputRejectedError, StateFileError
+from nbv_planner.files.plain_values import to_plain
 from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.session import events, targets
-from nbv_planner.session.facts import (
-    Begun,
-    Counted,
-    Decided,
-    Heard,
-    Judged,
-    Listed,
-    from_records,
-    to_record,
-)
-from nbv_planner.session.journal import Journal, to_plain
+from nbv_planner.session.facts import Begun, Counted, Decided, Heard, Judged, Listed
+from nbv_planner.session.journal import Journal, from_records, to_record
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import State
 from nbv_planner.session.state import EpisodeState, SurfaceOrigin
@@ -202,9 +194,9 @@ def test_a_planner_that_takes_scans_has_them_after_a_restart(ranges):
             )
         )
     )
-    heard = targets.ask(another(run), SECOND).planner.heard
+    heard = targets.ask(another(run), SECOND).planner.scan_history
     assert len(heard) == len(ranges)
-    for (scan, pose), (its, its_pose) in zip(heard, run.episode.heard, strict=True):
+    for (scan, pose), (its, its_pose) in zip(heard, run.episode.scan_history, strict=True):
         np.testing.assert_array_equal(scan.ranges, its.ranges)
         assert (scan.angle_min, scan.angle_increment, scan.range_min, scan.range_max) == (
             -0.3,
@@ -473,7 +465,7 @@ def test_what_was_doubted_before_a_restart_or_another_planner_counts(how):
     elif how == "prior":
         run.use(session().planner, session().monitor)
     else:
-        run.refer(None, session().planner, session().monitor)
+        run.recentre(None, session().planner, session().monitor)
     assert sum(run.episode.doubts) == run.monitor.settings.doubt_views
     belief = dataclasses.replace(belief_of(5.0, 5.1, size=400, hits=1), checks=(DOUBT,))
     assert targets.informed(run).after_view(belief, 1.0).reason is TerminationReason.DOUBTFUL

@@ -222,19 +222,19 @@ PRICED = (
 
 def test_cost_and_seconds_of_a_file_belong_to_its_poses_and_to_whatever_is_next_to_them(tmp_path):
     space = listed(tmp_path / "p.csv", PRICED)
-    cost, seconds = space.extras(space.candidates)
+    cost, seconds = space.view_costs(space.candidates)
     assert (cost.tolist(), seconds.tolist()) == ([0, 40, 0, 40], [0, 0, 600, 600])
     shuffled = space.candidates.chosen(np.array([3, 0, 1]))
     moved = Poses.from_polar(shuffled.view_angle + 0.1, shuffled.distance - 0.5, shuffled.turn)
-    assert space.extras(moved)[0].tolist() == [40, 0, 40]
+    assert space.view_costs(moved)[0].tolist() == [40, 0, 40]
     pace = TimeSettings(linear_speed=1.0, turn_speed=10.0, dwell_time=2.0)
     start = space.candidates[0]
-    assert leg_time(space, start, space.candidates, pace) - space.legs(
+    assert leg_time(space, start, space.candidates, pace) - space.timed_path_length(
         start, space.candidates
     ) == pytest.approx([2, 2, 602, 602])
     assert leg_time(space, None, space.candidates, pace).tolist() == [2, 2, 602, 602]
     free = listed(tmp_path / "q.yaml", YAML)
-    assert free.extras(free.candidates)[1].tolist() == [0, 0, 0]
+    assert free.view_costs(free.candidates)[1].tolist() == [0, 0, 0]
 
 
 def second_choice(path, choice: dict[str, str], priced: int = -1, column: str = "cost") -> int:

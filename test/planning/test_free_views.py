@@ -29,7 +29,7 @@ from nbv_planner.planning.termination import (
     TerminationReason,
     TerminationSettings,
 )
-from nbv_planner.planning.view_space import Exclusion, ViewSpace
+from nbv_planner.planning.view_space import Exclusion, ViewSpace, path_length_through
 from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings, State
@@ -60,7 +60,7 @@ class FreePoses(ViewSpace):
     def __init__(self, poses: list[CameraPose]) -> None:
         super().__init__(Poses.of(list(poses)))
 
-    def travel(self, start: CameraPose, ends: Poses) -> np.ndarray:
+    def path_length(self, start: CameraPose, ends: Poses) -> np.ndarray:
         x, y = ends.position.T
         return np.hypot(x - start.x, y - start.y)
 
@@ -156,7 +156,7 @@ def test_an_episode_goes_from_pose_to_pose_to_its_end(cls):
     radius = parse_object("ellipse:a=6,b=4", SCENE).radius(hits.angle)
     assert np.median(np.abs(hits.radius - radius)) < 0.4
     legs = [math.hypot(b.x - a.x, b.y - a.y) for a, b in pairwise(run.episode.visited)]
-    assert run.planner.views.way(run.episode.visited) == pytest.approx(sum(legs))
+    assert path_length_through(run.planner.views, run.episode.visited) == pytest.approx(sum(legs))
     # Home is the candidate nearest to the angle.
     assert "back at the home view" in run.episode.termination.detail
     assert robot.pose == candidates[4]

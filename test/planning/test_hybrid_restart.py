@@ -19,12 +19,12 @@ from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.session import events, targets
-from nbv_planner.session.facts import from_records
+from nbv_planner.session.journal import from_records
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
-from nbv_planner.star2d.rays import unseen_beyond
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements, unseen_beyond
 from nbv_planner.thesis.regret import RegretLedger, Round
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.pose import CameraPose

@@ -31,6 +31,7 @@ from nbv_planner.planning.view_space import (
     Exclusion,
     ViewSpaceSettings,
     check_angles,
+    path_length_through,
     view_space_for,
 )
 from nbv_planner.session import events, targets
@@ -143,7 +144,7 @@ def test_a_session_ends_before_the_view_that_is_too_far():
     for _ in range(4):
         now += SECOND
         take_view(free, now)
-    limit = free.planner.views.way(free.episode.visited) - 1e-6
+    limit = path_length_through(free.planner.views, free.episode.visited) - 1e-6
     run, now = ready(termination={"max_travel": limit}), SECOND
     events.update(run, 0)
     while run.episode.termination is None:
@@ -151,7 +152,7 @@ def test_a_session_ends_before_the_view_that_is_too_far():
         take_view(run, now)
     assert run.episode.termination.reason is TerminationReason.MAX_TRAVEL
     assert (
-        run.planner.views.way(run.episode.visited)
+        path_length_through(run.planner.views, run.episode.visited)
         <= limit
         < run.episode.termination.figures["travel"]
     )

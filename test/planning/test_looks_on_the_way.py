@@ -18,7 +18,7 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.motion import TimeSettings, looks_between, time_matrix, with_looks
 from nbv_planner.planning.planners.tour import Ring, seconds_to_sweep, seen_on_legs
-from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings, put_on_ground
+from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings, set_ground
 from nbv_planner.surface.coverage import ShapeCoverage
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import CameraPose, Poses
@@ -46,13 +46,15 @@ def test_looks_between_free_poses_lie_on_the_path_and_turn_evenly():
     path's length.
     """
     space = FreeViewSpace.annulus(ViewSpaceSettings(view_space="annulus"), SCENE)
-    put_on_ground(space, GroundSettings())
+    set_ground(space, GroundSettings())
     start, end = CameraPose.from_polar(0.2, 12.0, -0.3), CameraPose.from_polar(3.0, 9.0, 0.3)
     looks = looks_between(space, start, end, 1.0)
     x, y = Poses.of([start, *(looks[number] for number in range(len(looks))), end]).position.T
     steps = np.hypot(np.diff(x), np.diff(y))
     assert (steps[:-1] <= 1.0 + 1e-6).all()
-    assert steps.sum() == pytest.approx(float(space.drive(start, Poses.of([end]))[0]), rel=0.02)
+    assert steps.sum() == pytest.approx(
+        float(space.ground_path_length(start, Poses.of([end]))[0]), rel=0.02
+    )
     assert np.diff(looks.turn) == pytest.approx(
         np.full(len(looks) - 1, looks.turn[1] - looks.turn[0])
     )

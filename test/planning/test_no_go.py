@@ -27,8 +27,10 @@ from nbv_planner.planning.view_space import (
     Exclusion,
     ViewSpaceSettings,
     excluded_numbers,
-    excluded_words,
-    put_on_ground,
+    excluded_text,
+    path_length_through,
+    set_ground,
+    zones_text,
 )
 from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
@@ -45,7 +47,7 @@ SECOND = 1_000_000_000
 
 def space(polygons: str = "", num_views: int = 8, **given):
     views = circle(ViewSpaceSettings(num_views=num_views))
-    put_on_ground(views, GroundSettings(no_go_polygons=polygons, **given))
+    set_ground(views, GroundSettings(no_go_polygons=polygons, **given))
     return views
 
 
@@ -59,7 +61,7 @@ def test_a_candidate_in_a_polygon_is_barred_and_counted_in_words():
     excluded = space(EAST).excluded(0.0)
     assert excluded.tolist() == [Exclusion.POLYGON, 0, 0, 0, 0, 0, 0, 0]
     assert excluded_numbers(excluded)["excluded_polygon"] == 1
-    assert excluded_words(excluded) == "1 in a no-go polygon"
+    assert excluded_text(excluded) == "1 in a no-go polygon"
     assert "excluded_object" not in excluded_numbers(excluded)
 
 
@@ -68,28 +70,32 @@ def test_a_candidate_that_the_object_may_reach_is_barred_by_the_upper_bound():
     belief = belief_of(
         3.0, lambda grid: np.where(np.abs(np.angle(np.exp(1j * grid))) < 0.5, 9.5, 5.0)
     )
-    views.believe(belief, None, 20.0)
+    views.update(belief, None, 20.0)
     assert views.excluded(0.0).tolist() == [Exclusion.OBJECT, 0, 0, 0, 0, 0, 0, 0]
-    views.believe(belief, None, 8.0)
+    views.update(belief, None, 8.0)
     # of the same belief
     assert views.excluded(0.0).tolist() == [Exclusion.OBJECT, 0, 0, 0, 0, 0, 0, 0]
-    views.believe(belief_of(3.0, 9.5), None, 8.0)
+    views.update(belief_of(3.0, 9.5), None, 8.0)
     assert not views.excluded(0.0).any()
 
 
 def test_the_way_is_that_of_the_ground_and_nearest_that_of_the_circle():
     views = space(robot_radius=0.5, num_views=4)
     # nothing is known of the object
-    assert views.drive(at(0.0), views.candidates)[2] == pytest.approx(20.0)
-    views.believe(belief_of(3.0, 4.2), at(0.0), 8.0)
+    assert views.ground_path_length(at(0.0), views.candidates)[2] == pytest.approx(20.0)
+    views.update(belief_of(3.0, 4.2), at(0.0), 8.0)
     disc = views.ground.disc
     around = 2.0 * math.sqrt(100.0 - disc**2) + disc * (math.pi - 2.0 * math.acos(disc / 10.0))
     assert disc == pytest.approx(5.0, abs=1e-3)
     np.testing.assert_allclose(
-        views.drive(at(0.0), views.candidates), [0.0, 200.0**0.5, around, 200.0**0.5], rtol=1e-9
+        views.ground_path_length(at(0.0), views.candidates),
+        [0.0, 200.0**0.5, around, 200.0**0.5],
+        rtol=1e-9,
     )
-    assert views.travel(at(0.0), views.candidates)[2] == pytest.approx(10.0 * math.pi)
-    assert views.way([at(0.0), at(math.pi / 2), at(math.pi)]) == pytest.approx(2.0 * 200.0**0.5)
+    assert views.path_length(at(0.0), views.candidates)[2] == pytest.approx(10.0 * math.pi)
+    assert path_length_through(views, [at(0.0), at(math.pi / 2), at(math.pi)]) == pytest.approx(
+        2.0 * 200.0**0.5
+    )
 
 
 def test_what_is_cut_off_from_where_the_camera_stands_is_barred_and_blamed():
@@ -98,14 +104,14 @@ def test_what_is_cut_off_from_where_the_camera_stands_is_barred_and_blamed():
     views.ground = ground_of(
         settings, 10.0, OccupancyMap(np.zeros((300, 300), np.int8), 0.1, -15.0, -15.0)
     )
-    views.believe(belief_of(2.0, 3.0), at(math.pi / 2), 8.0)
+    views.update(belief_of(2.0, 3.0), at(math.pi / 2), 8.0)
     assert np.flatnonzero(views.excluded(0.0) == 0).tolist() == [1, 2, 3]
     assert (views.excluded(0.0)[[0, 4, 5, 6, 7]] == Exclusion.CUT_OFF).all()
-    assert views.blame() == "of 8 candidates 5 cut off by polygon 1"
-    views.believe(belief_of(2.0, 3.0), at(1.5 * math.pi), 8.0)
+    assert zones_text(views) == "of 8 candidates 5 cut off by polygon 1"
+    views.update(belief_of(2.0, 3.0), at(1.5 * math.pi), 8.0)
     assert (views.excluded(0.0)[[1, 2, 3]] == Exclusion.CUT_OFF).all()
     # A way that has been driven is as long as it was, whatever is between by now.
-    assert views.way([at(0.0), at(math.pi / 2)]) == pytest.approx(5.0 * math.pi)
+    assert path_length_through(views, [at(0.0), at(math.pi / 2)]) == pytest.approx(5.0 * math.pi)
 
 
 def session(views, **settings) -> PlannerCore:
@@ -204,5 +210,5 @@ def test_the_thesis_protocol_has_no_robot():
 
 def test_a_ground_about_a_centre_that_was_found_is_the_same_ground():
     views = CircleViewSpace(ViewSpaceSettings(num_views=8), 10.0, centre=(2.0, 0.0))
-    put_on_ground(views, GroundSettings(no_go_polygons="11,-1 14,-1 14,1 11,1"))
+    set_ground(views, GroundSettings(no_go_polygons="11,-1 14,-1 14,1 11,1"))
     assert views.excluded(0.0).tolist() == [Exclusion.POLYGON, 0, 0, 0, 0, 0, 0, 0]

@@ -26,7 +26,8 @@ from nbv_planner.planning.termination import (
 )
 from nbv_planner.planning.view_space import Exclusion, FoundViewSpace, ViewSpaceSettings
 from nbv_planner.session import events
-from nbv_planner.session.facts import Barred, from_records
+from nbv_planner.session.facts import Barred
+from nbv_planner.session.journal import from_records
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings, State
 from nbv_planner.world.pose import CameraPose, Poses
@@ -49,7 +50,7 @@ def session(found: FoundScene = FOUND) -> PlannerCore:
     run = PlannerCore(
         *deciders(found), ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False)
     )
-    run.refer(found, *deciders(found))
+    run.recentre(found, *deciders(found))
     run.inputs.subscribers = 2
     feed(run, belief=band(math.pi), belief_stamp=0, pose_angle=0.0, pose_stamp=0)
     return run
@@ -69,7 +70,7 @@ def test_no_view_nor_goal_is_expressed_anew_when_the_centre_moves(x, y, distance
     take(run, 2 * SECOND)
     before = run.episode
     found = FoundScene(x, y, 2.0, 8.0, distance, views=2)
-    run.refer(found, *deciders(found))
+    run.recentre(found, *deciders(found))
     assert run.episode.goal is before.goal
     assert run.episode.visited == before.visited
     assert dataclasses.replace(run.episode, found=before.found) == before
@@ -93,7 +94,7 @@ def test_a_view_on_the_circle_about_a_centre_is_where_the_origin_sees_it(x, y, a
 def test_a_decision_about_the_old_centre_is_not_followed():
     run = session()
     question = events.question(run, SECOND)
-    run.refer(dataclasses.replace(FOUND, x=2.0), *deciders(FOUND))
+    run.recentre(dataclasses.replace(FOUND, x=2.0), *deciders(FOUND))
     assert events.answer(run, question, question.decide(), SECOND) is None
     assert run.state is State.PLANNING
 
@@ -103,7 +104,7 @@ def test_a_decision_is_followed_where_only_more_scans_have_hit():
     run = session()
     question = events.question(run, SECOND)
     more = dataclasses.replace(FOUND, views=5, arc_start=0.1)
-    run.refer(more, *deciders(more))
+    run.recentre(more, *deciders(more))
     assert events.answer(run, question, question.decide(), SECOND) is not None
     assert run.episode.found == more
 
@@ -113,7 +114,7 @@ def test_a_view_that_was_not_reached_is_left_out_about_the_new_centre():
     view = run.planner.views.candidates[2]
     run.note(Barred(((view, 100.0),)))
     found = dataclasses.replace(FOUND, x=1.3, y=-0.2)
-    run.refer(found, *deciders(found))
+    run.recentre(found, *deciders(found))
     assert run.planner.views.unreachable == {2: 100.0}
 
 
@@ -123,7 +124,7 @@ def test_an_approach_is_no_view():
     take(run, 2 * SECOND)
     assert (run.episode.approaches, run.episode.visited) == (1, ())
     assert run.episode.goal is not None
-    run.refer(FOUND, *deciders(FOUND))
+    run.recentre(FOUND, *deciders(FOUND))
     events.update(run, 3 * SECOND)
     take(run, 4 * SECOND)
     assert (run.episode.approaches, len(run.episode.visited)) == (1, 1)
@@ -143,7 +144,7 @@ def test_views_beside_the_circle_survive_a_restart():
     events.update(run, SECOND)
     take(run, 2 * SECOND)
     found = dataclasses.replace(FOUND, x=2.3, view_distance=11.0)
-    run.refer(found, *deciders(found))
+    run.recentre(found, *deciders(found))
     twin = restarted(run, session(found))
     assert twin.episode.found == found
     assert np.array_equal(Poses.of(twin.episode.visited).polar, Poses.of(run.episode.visited).polar)

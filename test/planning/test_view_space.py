@@ -18,7 +18,8 @@ from nbv_planner.planning.view_space import (
     ViewSpaceSettings,
     aside,
     excluded_numbers,
-    excluded_words,
+    excluded_text,
+    farthest_angle,
 )
 
 TWO_PI = 2 * math.pi
@@ -210,12 +211,12 @@ def test_every_reason_against_a_candidate_is_given():
         "excluded_unreachable": 2,
     }
     assert (
-        excluded_words(excluded)
+        excluded_text(excluded)
         == "2 outside the allowed arcs, 2 near a view already taken, 2 near a view not reached, or"
         " skipped"
     )
-    assert excluded_words(views.excluded(10.0)) == "2 outside the allowed arcs"
-    assert excluded_words(space().excluded(0.0)) == ""
+    assert excluded_text(views.excluded(10.0)) == "2 outside the allowed arcs"
+    assert excluded_text(space().excluded(0.0)) == ""
 
 
 @given(st.integers(0, 2**32), st.integers(0, 12), st.floats(0.0, math.pi))
@@ -240,5 +241,5 @@ def test_how_far_aside_of_the_views_taken_candidates_are():
     ]
     assert aside(space.candidates, [at(0.0), at(0.2)]) == pytest.approx(expected)
     # those farther off are barred
-    assert space.farthest([at(0.0), at(0.2)]) == pytest.approx(0.5 * math.pi)
-    assert space.farthest([]) == math.pi
+    assert farthest_angle(space, [at(0.0), at(0.2)]) == pytest.approx(0.5 * math.pi)
+    assert farthest_angle(space, []) == math.pi

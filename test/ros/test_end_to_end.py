@@ -46,7 +46,7 @@ from nbv_planner.ros.node_processes import (
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.star2d.mapper import polar
+from nbv_planner.star2d.measurements import polar
 
 PARAMETERS = {
     "depth_camera": {

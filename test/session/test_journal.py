@@ -21,8 +21,9 @@ from hypothesis.extra import numpy as arrays_of
 from numpy.typing import NDArray
 
 from nbv_planner.errors import StateFileError
+from nbv_planner.files.plain_values import from_plain, to_plain
 from nbv_planner.session import journal
-from nbv_planner.session.journal import Journal, from_plain, to_plain
+from nbv_planner.session.journal import Journal
 from nbv_planner.world.pose import CameraPose
 
 SETTINGS = {"Scene": {"radius_min": 2.0}}

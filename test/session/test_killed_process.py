@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nbv_planner.session.facts import from_records
-from nbv_planner.session.journal import Journal
+from nbv_planner.session.journal import Journal, from_records
 
 VIEWS = 6
 # Publishes (prints) each goal and each view once the fact that it follows from is in the journal.
@@ -24,7 +23,7 @@ from test_episode_memory import hit
 from test_session import SECOND, band, feed, session
 from nbv_planner.errors import StateFileError
 from nbv_planner.session import events
-from nbv_planner.session.facts import from_records, to_record
+from nbv_planner.session.journal import from_records, to_record
 from nbv_planner.session.journal import Journal
 
 run = session(num_views=16, termination={{"max_views": {VIEWS}}})

@@ -9,7 +9,7 @@ import pytest
 from driven import seen_in
 
 import nbv_planner
-from nbv_planner.session import facts
+from nbv_planner.session.journal import FACTS
 from nbv_planner.session.questions import TRANSITIONS, State
 
 PAGE = Path(nbv_planner.__file__).parent.parent / "docs" / "reference" / "planner.md"
@@ -45,7 +45,7 @@ def test_whatever_is_in_the_table_happens(seen):
 
 
 def test_all_facts_are_in_the_table_or_about_inputs():
-    assert set().union(*(known for known, _ in TABLE.values())) | ABOUT_INPUTS == set(facts.FACTS)
+    assert set().union(*(known for known, _ in TABLE.values())) | ABOUT_INPUTS == set(FACTS)
 
 
 def test_the_reference_shows_each_state_and_what_it_may_become():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nbv_planner.geometry import angle_difference
-from nbv_planner.star2d.mapper import polar
+from nbv_planner.star2d.measurements import polar
 from nbv_planner.surface.seam import Hits
 
 

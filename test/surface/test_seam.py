@@ -38,7 +38,8 @@ from nbv_planner.planning.termination import (
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.report.figures.episode_content import episode_frames
 from nbv_planner.report.figures.episode_figure import draw_figure
-from nbv_planner.session import events, facts
+from nbv_planner.session import events
+from nbv_planner.session.journal import from_records, to_record
 from nbv_planner.session.loop import views
 from nbv_planner.session.mapper_core import MapperCore, MapperSetup
 from nbv_planner.session.planner_core import PlannerCore
@@ -600,9 +601,7 @@ def test_a_box_with_a_slot_goes_through_loop_journal_judge_and_picture():
     assert list(core.episode.visited) == taken
     assert 2 <= len(taken) < 20
     assert core.episode.estimate.mean >= 0.9
-    again, _ = facts.from_records(
-        json.loads(json.dumps([facts.to_record(fact, 0) for fact in core.facts]))
-    )
+    again, _ = from_records(json.loads(json.dumps([to_record(fact, 0) for fact in core.facts])))
     assert again.termination.reason is ended.reason
     assert [(pose.x, pose.y) for pose in again.visited] == [(pose.x, pose.y) for pose in taken]
     check_judged(judge)

@@ -26,7 +26,8 @@ from nbv_planner.planning.termination import (
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.report.figures.episode_content import episode_frames
 from nbv_planner.report.figures.episode_figure import draw_figure
-from nbv_planner.session import events, facts
+from nbv_planner.session import events
+from nbv_planner.session.journal import from_records, to_record
 from nbv_planner.session.loop import views
 from nbv_planner.session.mapper_core import MapperCore, MapperSetup
 from nbv_planner.session.planner_core import PlannerCore
@@ -211,8 +212,8 @@ def test_a_u_goes_through_loop_journal_judge_and_picture():
     ended = core.episode.termination
     assert ended.reason is TerminationReason.COVERED
     assert 3 <= len(taken) < 20
-    told = json.loads(json.dumps([facts.to_record(fact, 0) for fact in core.facts]))
-    again, _ = facts.from_records(told)
+    told = json.loads(json.dumps([to_record(fact, 0) for fact in core.facts]))
+    again, _ = from_records(told)
     assert again.termination.reason is ended.reason
     assert [(pose.x, pose.y) for pose in again.visited] == [(pose.x, pose.y) for pose in taken]
     last = judge.views[-1]

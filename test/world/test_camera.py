@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
-from nbv_planner.star2d.mapper import polar
-from nbv_planner.star2d.rays import PolarRays
+from nbv_planner.star2d.measurements import PolarRays, polar
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import polar
 from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose

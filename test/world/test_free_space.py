@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.star2d.belief import uniform_grid
-from nbv_planner.star2d.rays import PolarRays, unseen_beyond
+from nbv_planner.star2d.measurements import PolarRays, unseen_beyond
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene

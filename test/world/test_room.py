@@ -16,8 +16,7 @@ from nbv_planner.episode.wiring import scan_mapping
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
-from nbv_planner.star2d.mapper import polar
-from nbv_planner.star2d.rays import PolarRays
+from nbv_planner.star2d.measurements import PolarRays, polar
 from nbv_planner.world.ground.zones import GroundSettings, path_length
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.room import WorldSettings, load_room

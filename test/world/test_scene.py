@@ -16,7 +16,7 @@ from nbv_planner.errors import NbvPlannerError, SettingError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.termination import TerminationSettings
-from nbv_planner.thesis.area import fov_boundary, in_simple_interval
+from nbv_planner.thesis.intervals import fov_boundary, in_simple_interval
 from nbv_planner.world.scene import Scene, check_proportions
 
 SCENE = Scene()

@@ -15,7 +15,8 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
-from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper, polar
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import polar
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.thesis import OBJECTIVES

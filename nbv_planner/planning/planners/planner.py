@@ -338,10 +338,10 @@ class Planner(ABC):
         self.expected: ExpectedMarginalCoverage | None = None
         #: decides where EMC promises nothing; None: EMC all the same.
         self.fallback: Objective | None = None
-        #: whether it has a map of its own and depends on what it has `heard`.
+        #: whether it has a map of its own and depends on the `scan_history`.
         self.takes_scans = False
         #: scans that counted, and the poses they were taken at.
-        self.heard: tuple[tuple[Scan, CameraPose], ...] = ()
+        self.scan_history: tuple[tuple[Scan, CameraPose], ...] = ()
         self._set_up()
 
     def _set_up(self) -> None:  # noqa: B027 (a hook)
@@ -364,11 +364,11 @@ class Planner(ABC):
         twin.views = copy.copy(self.views)
         return twin
 
-    def believe(self, belief: Believed, stands: CameraPose | None) -> None:
+    def update(self, belief: Believed, stands: CameraPose | None) -> None:
         """Let the ground hold what the object may occupy, and the camera stand somewhere, None if
         not known.
         """
-        self.views.believe(belief, stands, self._scene.radius_max)
+        self.views.update(belief, stands, self._scene.radius_max)
 
     @abstractmethod
     def _rank(self, options: Options) -> FloatArray:
@@ -524,11 +524,11 @@ class Planner(ABC):
         """Cost of each view: its own, and λ times the distance there, on the view circle
         λ·|Δθ|·d_cam.
         """
-        own = self.views.extras(views)[0]
+        own = self.views.view_costs(views)[0]
         if current_view is None or self.settings.travel_weight == 0.0:
             return own
         return own + self.settings.travel_weight * np.minimum(
-            self.views.drive(current_view, views), _FARTHEST
+            self.views.ground_path_length(current_view, views), _FARTHEST
         )
 
     def _first_best(self, ranks: FloatArray) -> int:

@@ -78,7 +78,9 @@ class PluggedPlanner(Planner):
 
     def _memory(self, views: Poses, situation: Situation) -> Memory:
         stands = situation.current_view
-        travel = np.zeros(len(views)) if stands is None else self.views.drive(stands, views)
+        travel = (
+            np.zeros(len(views)) if stands is None else self.views.ground_path_length(stands, views)
+        )
         return Memory(
             surface=situation.surface,
             scene=situation.scene,
@@ -90,8 +92,8 @@ class PluggedPlanner(Planner):
             seed=self.settings.planner_seed,
             candidates=self.views.candidates,
             settings=self.settings,
-            scans=[scan for scan, _ in self.heard],
-            poses=[pose for _, pose in self.heard],
+            scans=[scan for scan, _ in self.scan_history],
+            poses=[pose for _, pose in self.scan_history],
         )
 
     def _ranks(self, answer: Any, views: Poses) -> FloatArray:

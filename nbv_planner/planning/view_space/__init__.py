@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 
-from nbv_planner.planning.view_space.circle_and_poses import (
-    CircleViewSpace,
-    FoundViewSpace,
-    FreeViewSpace,
-    path_around,
-)
+from nbv_planner.planning.view_space.circle_views import CircleViewSpace, FoundViewSpace
+from nbv_planner.planning.view_space.free_views import FreeViewSpace
 from nbv_planner.planning.view_space.space import (
     Exclusion,
     ExclusionArray,
     ViewSpace,
     aside,
     excluded_numbers,
-    excluded_words,
+    excluded_text,
+    farthest_angle,
+    path_around,
+    path_length_through,
+    start_text,
+    zones_text,
 )
 from nbv_planner.planning.view_space.view_settings import (
     VIEW_SPACES,
@@ -44,9 +45,7 @@ def view_space_for(settings: ViewSpaceSettings, scene: Scene) -> ViewSpace:
     return FreeViewSpace.listed(settings, scene)
 
 
-def put_on_ground(
-    views: ViewSpace, settings: GroundSettings, map: OccupancyMap | None = None
-) -> None:
+def set_ground(views: ViewSpace, settings: GroundSettings, map: OccupancyMap | None = None) -> None:
     """Let a view space use the ground of the settings; the circle only if there is any.
 
     A `map` takes the place of their file.
@@ -72,9 +71,13 @@ __all__ = [
     "check_angles",
     "check_view_poses",
     "excluded_numbers",
-    "excluded_words",
+    "excluded_text",
+    "farthest_angle",
     "path_around",
+    "path_length_through",
     "poses_from_file",
-    "put_on_ground",
+    "set_ground",
+    "start_text",
     "view_space_for",
+    "zones_text",
 ]

@@ -17,7 +17,7 @@ from nbv_planner.geometry import BoolArray, FloatArray, angle_difference
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space.view_settings import ViewSpaceSettings, on_arcs
 from nbv_planner.surface.seam import Believed
-from nbv_planner.world.ground.zones import ZONE_TEXTS, Ground, OpenGround
+from nbv_planner.world.ground.zones import ZONE_TEXTS, Ground, OpenGround, around_disc
 from nbv_planner.world.pose import CameraPose, Poses
 
 ExclusionArray = NDArray[np.uint8]
@@ -43,14 +43,14 @@ _NAMES = {
     Exclusion.REVISIT: ("excluded_revisit", "near a view already taken"),
     Exclusion.UNREACHABLE: ("excluded_unreachable", "near a view not reached, or skipped"),
     **{
-        Exclusion(_ZONES * zone): (f"excluded_{zone.name.lower()}", words)  # type: ignore[union-attr]
-        for zone, words in ZONE_TEXTS.items()
+        Exclusion(_ZONES * zone): (f"excluded_{zone.name.lower()}", text)  # type: ignore[union-attr]
+        for zone, text in ZONE_TEXTS.items()
     },
 }
 
 
 def excluded_numbers(exclusion: ExclusionArray) -> dict[str, int]:
-    """How many candidates each reason holds against; one with several reasons counts under each of
+    """Number of candidates that each reason excludes; one with several reasons counts for each of
     them.
 
     Zones of the ground in which there is none are left out.
@@ -61,11 +61,11 @@ def excluded_numbers(exclusion: ExclusionArray) -> dict[str, int]:
     }
 
 
-def excluded_words(exclusion: ExclusionArray) -> str:
-    """The same numbers in words; reasons that hold against none are left out."""
+def excluded_text(exclusion: ExclusionArray) -> str:
+    """The same numbers as a text; reasons that hold against none are left out."""
     numbers = excluded_numbers(exclusion)
     return ", ".join(
-        f"{numbers[name]} {words}" for name, words in _NAMES.values() if numbers.get(name)
+        f"{numbers[name]} {text}" for name, text in _NAMES.values() if numbers.get(name)
     )
 
 
@@ -73,17 +73,16 @@ def aside(views: Poses, visited: Sequence[CameraPose]) -> FloatArray:
     """Angle about the centre from each of `views` to the nearest one `visited`, shape (V,),
     radians; π of none.
     """
-    turns = angle_difference(
-        views.view_angle, Poses.of(visited).about(views.centre).view_angle[:, np.newaxis]
-    )
+    taken = Poses.of(visited).about(views.centre).view_angle
+    turns = angle_difference(views.view_angle, taken[:, np.newaxis])
     return np.asarray(np.abs(turns).min(axis=0, initial=math.pi))
 
 
 class ViewSpace(ABC):
     """Candidate views and which of them may be chosen now; where they lie is up to the space.
 
-    A space has to say how far it is from one view to another, in :meth:`travel`; all else works on
-    any poses.
+    A space has to give the length of the path from one view to another, in :meth:`path_length`; all
+    else works on any poses.
     """
 
     follows_object: ClassVar[bool] = False
@@ -106,8 +105,9 @@ class ViewSpace(ABC):
             raise SettingError(
                 "allowed_arcs, blocked_arcs: leave none of the candidate views, must leave one"
             )
-        # Replaced as a whole, never changed: a copy of this object keeps what it has.
-        self._unreachable_until: Mapping[int, float] = {}
+        #: time until which a candidate is left out, seconds of the caller's clock, by its index.
+        #: Replaced as a whole, never changed: a copy of this object keeps what it has.
+        self.unreachable: Mapping[int, float] = {}
         #: where the camera may go; None where nothing is known of that. Replaced as a whole, too.
         self.ground: Ground | None = None
         self._stands: CameraPose | None = None
@@ -125,50 +125,39 @@ class ViewSpace(ABC):
         return math.nan
 
     @abstractmethod
-    def travel(self, start: CameraPose, ends: Poses) -> FloatArray:
-        """Distance that the camera travels from a view to each of others, shape (V,), metres.
+    def path_length(self, start: CameraPose, ends: Poses) -> FloatArray:
+        """Length of the camera's path from a view to each of others, shape (V,), metres.
 
-        It is that of the space itself, whatever the ground; :meth:`drive` goes around obstacles.
+        It is that of the space itself, which keeps out of the object but knows no obstacle;
+        :meth:`ground_path_length` keeps out of all zones of the ground.
         """
 
-    def drive(self, start: CameraPose, ends: Poses) -> FloatArray:
+    def ground_path_length(self, start: CameraPose, ends: Poses) -> FloatArray:
         """Length of the camera's path on the ground from a view to others, shape (V,), metres; inf
         without a path.
         """
         if self.ground is None:
-            return self.travel(start, ends)
+            return self.path_length(start, ends)
         return self.ground.lengths((start.x, start.y), *ends.position.T)
 
-    def extras(self, views: Poses) -> tuple[FloatArray, FloatArray]:
-        """What `views` cost besides the way there, shape (V,) each: in the unit of the objective,
+    def view_costs(self, views: Poses) -> tuple[FloatArray, FloatArray]:
+        """What `views` cost besides the path there, shape (V,) each: in the unit of the objective,
         and in seconds.
         """
         return np.zeros(len(views)), np.zeros(len(views))
 
-    def legs(self, start: CameraPose, ends: Poses) -> FloatArray:
-        """Lengths of ways as they are timed and reported, shape (V,), metres.
+    def timed_path_length(self, start: CameraPose, ends: Poses) -> FloatArray:
+        """Path lengths as they are timed and reported, shape (V,), metres.
 
         They go around what stands on the ground besides the object, if anything does. Else, and
         where there is no path, they are those of the space itself, which do not change with the
         belief.
         """
         if self.ground is None or isinstance(self.ground, OpenGround):
-            return self.travel(start, ends)
-        return self._driven(start, ends)
+            return self.path_length(start, ends)
+        return _with_path(self, start, ends)
 
-    def _driven(self, start: CameraPose, ends: Poses) -> FloatArray:
-        """As :meth:`drive`, but where there is no path the distance of the space itself."""
-        driven = self.drive(start, ends)
-        return np.where(np.isfinite(driven), driven, self.travel(start, ends))
-
-    def way(self, views: Sequence[CameraPose]) -> float:
-        """Distance that the camera travels from the first of `views` through all of them, metres.
-
-        Between views of which one is in a zone by now, it is that of the space itself.
-        """
-        return sum(float(self._driven(start, Poses.of([end]))[0]) for start, end in pairwise(views))
-
-    def believe(self, belief: Believed, stands: CameraPose | None, most: float) -> None:
+    def update(self, belief: Believed, stands: CameraPose | None, most: float) -> None:
         """Keep off what the object may occupy, `most` metres at most, and go on from where the
         camera stands.
         """
@@ -183,44 +172,13 @@ class ViewSpace(ABC):
         """Why the camera cannot go to any `views` on the ground, shape (V,)."""
         if self.ground is None:
             return np.zeros(len(views), dtype=np.uint8)
-        known = self._judged
-        if (
-            views is self.candidates
-            and known
-            and known[0] is self.ground
-            and known[1] == self._stands
-        ):
+        known = self._judged if views is self.candidates else None
+        if known and known[0] is self.ground and known[1] == self._stands:
             return known[2]
-        zones = self.ground.reachable(self._start, *views.position.T) * np.uint8(_ZONES)
+        zones = self.ground.reachable(_place(self), *views.position.T) * np.uint8(_ZONES)
         if views is self.candidates:
             self._judged = self.ground, self._stands, zones
         return zones
-
-    @property
-    def _start(self) -> tuple[float, float] | None:
-        """Where the camera stands, metres; None if that is not known."""
-        return None if self._stands is None else (self._stands.x, self._stands.y)
-
-    def standing(self) -> str:
-        """Words for a camera that stands in a zone of the ground; empty if it does not, or nothing
-        is known of that.
-        """
-        return (
-            ""
-            if self.ground is None or self._start is None
-            else self.ground.start_text(self._start)
-        )
-
-    def blame(self) -> str:
-        """Which zones of the ground keep the camera from the candidates, in words; empty if none
-        does.
-        """
-        if self.ground is None or not self.off_ground(self.candidates).any():
-            return ""
-        return (
-            f"of {len(self.candidates)} candidates"
-            f" {self.ground.zones_text(self._start, *self.candidates.position.T)}"
-        )
 
     def allowed(self, views: Poses) -> BoolArray:
         """Which of any `views` the camera may ever take: those on an allowed arc and on no blocked
@@ -239,21 +197,15 @@ class ViewSpace(ABC):
     ) -> BoolArray:
         """Which of any `views` are not near one of the `visited`, shape (V,).
 
-        The `revisit_radius` (radians) is that seen from the centre: a travel of so much times the
+        The `revisit_radius` (radians) is that seen from the centre: a path of so much times the
         view's distance.
         """
         far = np.ones(len(views), dtype=bool)
         for taken in visited if revisit_radius > 0.0 else ():
-            far &= self.travel(taken, views) >= revisit_radius * views.about(self.centre).distance
+            far &= (
+                self.path_length(taken, views) >= revisit_radius * views.about(self.centre).distance
+            )
         return far
-
-    def farthest(self, visited: Sequence[CameraPose]) -> float:
-        """Angle about the centre from the views taken to the farthest that arcs and ground allow,
-        radians; 0: none.
-        """
-        return float(
-            (aside(self.candidates, visited) * ~self.barred(self.off_ground(self.candidates))).max()
-        )
 
     def at_angle(self, view_angle: float) -> CameraPose:
         """The view that a polar angle alone stands for, as `home_angle` does: here the candidate
@@ -278,7 +230,7 @@ class ViewSpace(ABC):
 
     def nearest(self, view: CameraPose) -> int:
         """Index of the candidate nearest to `view`."""
-        return int(np.argmin(self.travel(view, self.candidates)))
+        return int(np.argmin(self.path_length(view, self.candidates)))
 
     def check_circle(self, user: str, view_distance: float) -> None:
         """Refuse what can use views on the view circle only.
@@ -296,8 +248,8 @@ class ViewSpace(ABC):
         """Leave out the candidate nearest to `view`, and `others`, until the time `until`, seconds
         (caller's clock).
         """
-        self._unreachable_until = {
-            **self._unreachable_until,
+        self.unreachable = {
+            **self.unreachable,
             self.nearest(view): until,
             **dict.fromkeys(others, until),
         }
@@ -311,31 +263,14 @@ class ViewSpace(ABC):
         now: float,
         until: float,
     ) -> None:
-        """Leave out a `goal` that was not reached, and what else that tells to be out of reach;
-        here nothing.
+        """Leave out a `goal` that was not reached, and what cannot be reached either; here nothing
+        else.
 
         Where the camera `set_out` for it and where it came to a `halt` may not be known. Within the
         `tolerance` (metres) a view counts as reached; they are left out from `now` `until` (seconds
         of the caller's clock).
         """
         self.mark_unreachable(goal, until)
-
-    @property
-    def unreachable(self) -> Mapping[int, float]:
-        """Time until which a candidate is left out, seconds of the caller's clock, by its index."""
-        return self._unreachable_until
-
-    @unreachable.setter
-    def unreachable(self, until: Mapping[int, float]) -> None:
-        """Take over what another view space of the same candidates held; an IndexError if it has
-        others.
-        """
-        for index in until:
-            if not 0 <= index < len(self.candidates):
-                raise IndexError(
-                    f"unreachable: {index} is no candidate; there are {len(self.candidates)}"
-                )
-        self._unreachable_until = dict(until)
 
     def excluded(
         self,
@@ -352,9 +287,7 @@ class ViewSpace(ABC):
         none. Any other `views` are out of reach if the candidate nearest to them is.
         """
         unreachable = np.zeros(len(self.candidates), dtype=bool)
-        unreachable[[index for index, until in self._unreachable_until.items() if now < until]] = (
-            True
-        )
+        unreachable[[index for index, until in self.unreachable.items() if now < until]] = True
         allowed = self._allowed
         if views is None:
             views = self.candidates
@@ -367,3 +300,61 @@ class ViewSpace(ABC):
             + Exclusion.UNREACHABLE * unreachable
         )
         return np.asarray(reasons, dtype=np.uint8) | self.off_ground(views)
+
+
+def _place(space: ViewSpace) -> tuple[float, float] | None:
+    """Where the camera stands, metres; None if that is not known."""
+    return None if space._stands is None else (space._stands.x, space._stands.y)
+
+
+def _with_path(space: ViewSpace, start: CameraPose, ends: Poses) -> FloatArray:
+    """Path lengths on the ground, where there is no path those of the space itself, shape (V,)."""
+    length = space.ground_path_length(start, ends)
+    return np.where(np.isfinite(length), length, space.path_length(start, ends))
+
+
+def path_length_through(space: ViewSpace, views: Sequence[CameraPose]) -> float:
+    """Length of the camera's path from the first of `views` through all of them, metres.
+
+    Between views of which one is in a zone by now, it is that of the space itself.
+    """
+    pairs = pairwise(views)
+    return sum(float(_with_path(space, start, Poses.of([end]))[0]) for start, end in pairs)
+
+
+def farthest_angle(space: ViewSpace, visited: Sequence[CameraPose]) -> float:
+    """Angle about the centre from the views taken to the farthest that arcs and ground allow,
+    radians; 0: none.
+    """
+    barred = space.barred(space.off_ground(space.candidates))
+    return float((aside(space.candidates, visited) * ~barred).max())
+
+
+def start_text(space: ViewSpace) -> str:
+    """Text about a camera that stands in a zone of the ground; empty if it does not, or nothing is
+    known of that.
+    """
+    place = _place(space)
+    return "" if space.ground is None or place is None else space.ground.start_text(place)
+
+
+def zones_text(space: ViewSpace) -> str:
+    """Which zones of the ground keep the camera from the candidates; empty if none does."""
+    candidates = space.candidates
+    if space.ground is None or not space.off_ground(candidates).any():
+        return ""
+    zones = space.ground.zones_text(_place(space), *candidates.position.T)
+    return f"of {len(candidates)} candidates {zones}"
+
+
+def path_around(start: CameraPose, ends: Poses, radius: float) -> FloatArray:
+    """Length of the shortest path from a view to each of others around a disc about the centre,
+    shape (V,), metres.
+
+    It is straight, or two tangents of the disc with an arc between them. A view inside of the disc
+    counts as on it.
+    """
+    start = start.about(ends.centre)
+    apart = np.abs(angle_difference(ends.view_angle, start.view_angle))
+    first, second = max(start.distance, radius), np.maximum(ends.distance, radius)
+    return around_disc(radius, first, second, apart)

@@ -248,7 +248,7 @@ def poses_from_file(path: str) -> tuple[list[CameraPose], FloatArray]:
     of mappings.
 
     The optional columns `cost` and `seconds`, both >= 0 and 0 where a cell is empty, are returned
-    in shape (2, V), as :meth:`~nbv_planner.planning.view_space.space.ViewSpace.extras`.
+    in shape (2, V), as :meth:`~nbv_planner.planning.view_space.space.ViewSpace.view_costs`.
 
     Raises:
         SettingError: the file cannot be read, or a pose is not complete, not finite or out of

@@ -22,17 +22,13 @@ from nbv_planner.episode.wiring import planner_named, termination_monitor, view_
 from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
-from nbv_planner.planning.view_space import (
-    ViewSpace,
-    ViewSpaceSettings,
-    check_angles,
-    put_on_ground,
-)
+from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings, check_angles, set_ground
 from nbv_planner.report.preflight import PosesBeforeStart, Verdict
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.session import events, facts, targets
+from nbv_planner.session.journal import from_records, to_record
 from nbv_planner.session.questions import Ranking
 from nbv_planner.session.state import EpisodeState, Target
 from nbv_planner.settings import from_mapping
@@ -85,9 +81,9 @@ class Deciders:
             raise SettingError(f"{node.get_name()}: {error}") from error
         return planner, termination_monitor(limits, planner.settings, scene, self.prior.prior())
 
-    def put_on_ground(self, views: ViewSpace) -> None:
+    def set_ground(self, views: ViewSpace) -> None:
         """Let a view space keep off what the newest map of the ground bars."""
-        put_on_ground(views, self._ground, self.map)
+        set_ground(views, self._ground, self.map)
 
     def in_proportion(
         self, found: FoundScene | None, changes: Sequence[Parameter] = ()
@@ -114,10 +110,10 @@ class Deciders:
             self.views, **{name: tuple(lists.get(name, ())) for name in LISTS}
         )
 
-    def refer(self, found: FoundScene | None) -> None:
+    def recentre(self, found: FoundScene | None) -> None:
         """Continue about the centre of what was found."""
         if found != self._node.core.episode.found:
-            self._node.core.refer(found, *self.build(found))
+            self._node.core.recentre(found, *self.build(found))
 
     def use_prior(self) -> None:
         """Switch to the mapper's prior once a surface message contains it."""
@@ -229,7 +225,7 @@ class EpisodeJournal(JournalKeeper):
 
     def resume(self, records: list[Any]) -> None:
         """Resume from the records of the file."""
-        self.go_on(facts.from_records(records))
+        self.go_on(from_records(records))
 
     def go_on(self, said: tuple[EpisodeState, int]) -> None:
         """Go on with an episode and when it was saved; nothing is changed by one of another
@@ -243,12 +239,12 @@ class EpisodeJournal(JournalKeeper):
             )
         before, found = deciders.views, core.episode.found
         try:
-            deciders.refer(episode.found)
+            deciders.recentre(episode.found)
             deciders.use_views(deciders.with_lists(episode.listed))
             core.resume(episode)
         except Exception:
             deciders.use_views(before)
-            deciders.refer(found)
+            deciders.recentre(found)
             raise
         if (views := deciders.views) != before:
             node.set_parameters(
@@ -270,7 +266,7 @@ class EpisodeJournal(JournalKeeper):
         noted, core.facts[:] = list(core.facts), []
         begun = [number for number, fact in enumerate(noted) if isinstance(fact, facts.Begun)]
         self.note(
-            [facts.to_record(fact, now) for fact in noted[begun[-1] if begun else 0 :]],
+            [to_record(fact, now) for fact in noted[begun[-1] if begun else 0 :]],
             rewrite=bool(begun),
         )
         return bool(noted)
@@ -414,7 +410,7 @@ class Operator:
         """Resume the episode of the file in place of the current one; it is read in another
         thread.
         """
-        await self._node.journal.replace(facts.from_records, self._node.journal.go_on)
+        await self._node.journal.replace(from_records, self._node.journal.go_on)
         self._node.advance()
         return f"{len(self._node.core.episode.visited)} views loaded from {self._node.journal.path}"
 

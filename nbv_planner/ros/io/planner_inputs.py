@@ -124,7 +124,7 @@ class PlannerInputs:
                     )
                 )
             self._node.deciders.prior = info.prior
-            self._node.deciders.refer(found)
+            self._node.deciders.recentre(found)
         origin = SurfaceOrigin(frame, len(belief.angle), plain_settings(info.prior))
         lost = events.take_surface(core, belief, stamp, origin)
         self._node.deciders.use_prior()
@@ -153,7 +153,7 @@ class PlannerInputs:
     def on_map(self, map: OccupancyMap) -> None:
         """Use another map of the ground."""
         self._node.deciders.map = map
-        self._node.deciders.put_on_ground(self._node.core.planner.views)
+        self._node.deciders.set_ground(self._node.core.planner.views)
         self._node.ground.publish(map)
         self._node.advance()
 

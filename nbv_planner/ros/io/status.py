@@ -19,7 +19,12 @@ from nbv_planner.episode.messages import PACE, RECORDED_TOPICS
 from nbv_planner.episode.parameters import packages_named
 from nbv_planner.files.located_yaml import dumped
 from nbv_planner.planning.termination import TerminationReason
-from nbv_planner.planning.view_space import excluded_numbers, excluded_words
+from nbv_planner.planning.view_space import (
+    excluded_numbers,
+    excluded_text,
+    path_length_through,
+    start_text,
+)
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import InputMonitor
 from nbv_planner.ros.core.node import BaseNode
@@ -28,7 +33,7 @@ from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.ros.io.conversions import status_message
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Ranking, State
-from nbv_planner.session.state import Goal, behind_words, reach_words
+from nbv_planner.session.state import Goal, behind_text, reach_text
 from nbv_planner.session.targets import pace
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Level, failed, told
@@ -141,12 +146,12 @@ def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
             views.indistinct(arrival.settings),
             arrival.standstill(core.episode),
             core.episode.remedy,
-            reach_words(core.episode.reach),
+            reach_text(core.episode.reach),
         ],
     )
     if core.inputs.refused is not None:
         found.append(f"{core.inputs.refused[-1]}; ~/reset begins a new episode with it")
-    if core.state is not State.MOVING and (standing := views.standing()):
+    if core.state is not State.MOVING and (standing := start_text(views)):
         found.append(standing)
     found += inputs.lost("camera_pose")
     found += inputs.gone("surface") or inputs.lost("mapper") or inputs.partners.troubles
@@ -159,7 +164,7 @@ def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
     ):
         found.append(str(miss))
     elif (behind := arrival.behind(core.episode, core.inputs)) > _LATE:
-        found.append(behind_words(behind))
+        found.append(behind_text(behind))
     under_way = core.episode.target is not None or core.episode.visited
     if under_way and core.inputs.unheard(core.settings.goal_subscribers):
         found.append(_too_few(core, inputs))
@@ -199,7 +204,7 @@ def summary(core: PlannerCore, keeper: JournalKeeper, now: int) -> str:
     return (
         f"{len(core.episode.visited)} views, coverage {coverage},"
         f" {core.episode.elapsed(now):.1f} s,"
-        f" {core.planner.views.way(core.episode.visited):.1f} m between the views;"
+        f" {path_length_through(core.planner.views, core.episode.visited):.1f} m between the views;"
         f" {saved}{recorder}"
     )
 
@@ -251,7 +256,9 @@ def iteration_values(core: PlannerCore, goal: Goal, view_distance: float) -> dic
 def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]:
     """Numbers on `/diagnostics` for plotting tools, in addition to those of every status."""
     belief, goal = core.inputs.belief, core.episode.goal
-    values: dict[str, object] = {"travelled": core.planner.views.way(core.episode.visited)}
+    values: dict[str, object] = {
+        "travelled": path_length_through(core.planner.views, core.episode.visited)
+    }
     if core.episode.legs:
         last, learned = core.episode.legs[-1], pace(core)
         values |= {"leg_predicted": last.predicted, "leg_measured": last.travel + last.dwell}
@@ -284,7 +291,7 @@ def ranking_status(name: str, objective: str, found: Ranking | Exception) -> Dia
         }
     best = f"best: {values['1.view_angle']:.4f} rad, {objective} {values['1.utility']:.6g}"
     if found.excluded[0]:
-        best = f"none may be chosen: {excluded_words(found.excluded)}"
+        best = f"none may be chosen: {excluded_text(found.excluded)}"
     return status_message(
         name, DiagnosticStatus.OK, f"{best}; {len(found.views)} views ranked", values
     )

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -384,80 +383,3 @@ class AveragedPosterior:
         values (M, 2K + 1).
         """
         return self._prior.mean + coefficients @ features.T
-
-
-# Part of the mean radius below which radii are taken for that: noise may bring them near 0.
-_LEAST = 0.1
-
-
-def to_inverse(radius: FloatArray, std: FloatArray, mean: float) -> tuple[FloatArray, FloatArray]:
-    r"""Return :math:`v = 2m - m^2/r` and, to first order, its standard deviation :math:`(m/r)^2 σ`;
-    metres.
-
-    At r = m both are those of the radius. The factor of the standard deviation is the derivative of
-    v, so that the likelihood of the radii differs from that of v by nothing that depends on the
-    prior. Radius and standard deviation have shape (n,); `mean` is m.
-    """
-    ratio = mean / np.maximum(radius, _LEAST * mean)
-    return mean * (2.0 - ratio), ratio**2 * std
-
-
-def from_inverse(value: FloatArray, mean: float) -> FloatArray:
-    """Return the radius m²/(2m - v) at v (any shape), metres; +inf from v = 2m on."""
-    rest = 2.0 * mean - value
-    return np.asarray(
-        np.divide(mean**2, rest, out=np.full(np.shape(value), np.inf), where=rest > 0.0)
-    )
-
-
-# Widest triple of neighbours, radians: over wider ones the curvature of the surface looks like
-# noise.
-_WIDEST = 0.05
-# Fewest triples for an estimate.
-_FEWEST = 20
-# Median of the absolute value of a standard normal.
-_MEDIAN = 0.6744897501960817
-
-
-def noise_ratio(angle: FloatArray, radius: FloatArray, std: FloatArray) -> float:
-    r"""Estimate the noise of measurements as a part of the declared one, by how far neighbours are
-    off a line.
-
-    Each measurement is compared with the line through its two neighbours (pseudo-residuals; Gasser,
-    Sroka & Jennen-Steinmetz 1986), with :math:`a_i = (φ_{i+1} - φ_i)/(φ_{i+1} - φ_{i-1})`:
-
-    .. math::
-        ε_i = a_i r_{i-1} + (1 - a_i) r_{i+1} - r_i, \quad
-        s_i^2 = a_i^2 σ_{i-1}^2 + (1 - a_i)^2 σ_{i+1}^2 + σ_i^2, \quad
-        ρ = \frac{\operatorname{median}_i |ε_i| / s_i}{0.6745}
-
-    The median ignores corners and jumps. Curvature of the surface makes the ratio larger; an error
-    that neighbours have in common, as of the pose of a whole scan, does not show in it.
-
-    Returns:
-        ρ from the angles (radians), radii and declared standard deviations (metres, positive),
-        shape (n,) each; 1 where fewer than 20 triples are close enough together.
-    """
-    order = np.argsort(angle, kind="stable")
-    angle, radius, std = angle[order], radius[order], std[order]
-    width = angle[2:] - angle[:-2]
-    close = (width > 0.0) & (width <= _WIDEST)
-    if close.sum() < _FEWEST:
-        return 1.0
-    before, here, after = (slice(begin, len(angle) - 2 + begin) for begin in range(3))
-    a = (angle[after] - angle[here])[close] / width[close]
-    residual = a * radius[before][close] + (1.0 - a) * radius[after][close] - radius[here][close]
-    spread = np.hypot(
-        np.hypot(a * std[before][close], (1.0 - a) * std[after][close]), std[here][close]
-    )
-    return float(np.median(np.abs(residual) / spread)) / _MEDIAN
-
-
-def noise_level(
-    levels: Iterable[float], angle: FloatArray, radius: FloatArray, std: FloatArray
-) -> float:
-    """Find the smallest of `levels` that is not below the :func:`noise_ratio` of measurements; 1 if
-    there is none.
-    """
-    ratio = noise_ratio(angle, radius, std)
-    return min((level for level in levels if level >= ratio), default=1.0)

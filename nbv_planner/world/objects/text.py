@@ -45,6 +45,18 @@ OUTLINES: dict[str, dict[str, Path]] = {
 """
 
 
+def shipped_outline(family: str, name: str, scene: Scene) -> Polygon:
+    """Load a shipped outline, its greatest radius 97 % of `radius_max`.
+
+    Raises:
+        UnknownNameError: there is none of this name.
+    """
+    if name not in OUTLINES[family]:
+        raise UnknownNameError(f"outline of {family}", name, OUTLINES[family])
+    angle, radius = load_contour(OUTLINES[family][name])
+    return Polygon(tuple(angle.tolist()), tuple((_FILLED * scene.radius_max * radius).tolist()))
+
+
 NAMED_POLYGONS: dict[str, Polygon] = {
     "diamond": Polygon.equally_spaced((3.0, 4.0, 6.0, 4.0)),
     "convex": Polygon.equally_spaced((4.0, 8.0, 6.0, 8.0, 4.0, 2.0)),
@@ -133,11 +145,7 @@ def _build(text: str, scene: Scene) -> PolarObject:
             raise UnknownNameError("polygon", rest, NAMED_POLYGONS)
         return NAMED_POLYGONS[rest]
     if family in OUTLINES:
-        if rest not in OUTLINES[family]:
-            raise UnknownNameError(f"outline of {family}", rest, OUTLINES[family])
-        angles, radii = load_contour(OUTLINES[family][rest])
-        radii *= _FILLED * scene.radius_max
-        return Polygon(tuple(angles.tolist()), tuple(radii.tolist()))
+        return shipped_outline(family, rest, scene)
     if family == "random":
         return parse_random(rest, scene)
     if family == "prior":

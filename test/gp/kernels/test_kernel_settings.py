@@ -17,7 +17,8 @@ from nbv_planner.gp.kernels import (
     Truncated,
     Warped,
 )
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements
 
 
 def test_defaults_are_those_of_the_summed_kernel():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.star2d.shapes.learned_prior import from_inverse, to_inverse
+from nbv_planner.star2d.shapes.learned_shapes import from_inverse, to_inverse
 
 
 @given(st.floats(1e-3, 1e3), st.floats(0.1001, 1e3), st.floats(1e-6, 1.0))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nbv_planner.star2d.shapes.learned_prior import noise_level, noise_ratio
+from nbv_planner.star2d.shapes.learned_shapes import noise_level, noise_ratio
 
 
 def noisy(count=300, noise=0.2, seed=0, width=2.0):

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from benchmarks.reference import REFERENCE_OBJECTIVES
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements
 from nbv_planner.thesis import OBJECTIVES, area, pixels
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe

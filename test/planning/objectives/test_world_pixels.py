@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.geometry import CircleInterpolation
-from nbv_planner.thesis import pixels as cone_pixels
-from nbv_planner.thesis.pixels import cone_reach, pixels_in_band, ranges, world_pixels
+from nbv_planner.thesis import world_pixels as cone_pixels
+from nbv_planner.thesis.world_pixels import cone_reach, pixels_in_band, ranges, world_pixels
 from nbv_planner.world.scene import Scene
 
 TWO_PI = 2 * np.pi

@@ -18,8 +18,8 @@ from nbv_planner.episode.wiring import planner_named
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.planners.rollout import RolloutPlanner
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
-from nbv_planner.star2d.rays import unseen_beyond
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements, unseen_beyond
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import POINTS
 from nbv_planner.thesis import Uncertainty

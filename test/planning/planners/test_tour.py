@@ -201,7 +201,7 @@ class Line(ViewSpace):
     line.
     """
 
-    def travel(self, start: CameraPose, ends: Poses) -> np.ndarray:
+    def path_length(self, start: CameraPose, ends: Poses) -> np.ndarray:
         x, y = ends.position.T
         return np.hypot(x - start.x, y - start.y)
 

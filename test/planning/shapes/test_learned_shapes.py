@@ -11,7 +11,8 @@ import pytest
 
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
 from nbv_planner.star2d.shapes.sampler import Prior, ShapeSettings
 from nbv_planner.world.scene import Scene

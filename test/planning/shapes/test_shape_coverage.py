@@ -15,7 +15,8 @@ from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage, Situation
 from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.star2d.belief import uniform_grid
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_coverage import (
     measured_parts,

@@ -12,7 +12,8 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.star2d.belief import Evidence
-from nbv_planner.star2d.mapper import MapperSettings, Measurements, SurfaceMapper
+from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
+from nbv_planner.star2d.measurements import Measurements
 from nbv_planner.star2d.shapes.sampler import PosteriorShapes, Prior, ShapeSettings
 from nbv_planner.world.scene import Scene
 

@@ -26,8 +26,7 @@ from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.ros.nodes import nbv_planner as module
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.session import events
-from nbv_planner.session.facts import from_records
-from nbv_planner.session.journal import Journal
+from nbv_planner.session.journal import Journal, from_records
 from nbv_planner.system import ending_signals
 
 

@@ -22,6 +22,7 @@ from nav_msgs.msg import OccupancyGrid
 from ros_world import header, pose_msg, view_pose
 
 from nbv_planner.episode.sensor_messages import map_from_msg, pose_from_msg
+from nbv_planner.planning.view_space import start_text
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
@@ -196,7 +197,7 @@ def test_a_robot_that_stands_in_an_occupied_cell_is_told_the_way_out_and_sent_on
     scene.send(grid((10.0, 0.0)))
     x, y = scene.goal(1)
     assert max(abs(x - 10.0), abs(y)) > 1.0
-    words = scene.node.core.planner.views.standing()
+    words = start_text(scene.node.core.planner.views)
     assert words.startswith("the robot stands at x 10 m, y 0 m, not free in the map")
 
 

@@ -82,5 +82,5 @@ def test_a_planner_that_takes_scans_waits_a_moment_for_the_newest_one_in_the_sur
     if not lost:
         scan(conversions.scan_to_msg(CAMERA.scan(there, 1), header("camera", taken)))
     world.spin_until(lambda: goals[-1].header.stamp != goals[0].header.stamp, "the second goal")
-    assert len(node.core.episode.heard) == (not lost)
+    assert len(node.core.episode.scan_history) == (not lost)
     assert time.monotonic() - came >= lost  # a second, at least

@@ -30,8 +30,7 @@ from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.session import surface_map
-from nbv_planner.session.facts import from_records
-from nbv_planner.session.journal import Journal
+from nbv_planner.session.journal import Journal, from_records
 from nbv_planner.session.surface_map import KIND
 from nbv_planner.settings import plain_settings
 from nbv_planner.star2d.shapes.sampler import PriorSettings

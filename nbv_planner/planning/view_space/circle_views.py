@@ -1,6 +1,4 @@
-"""The view spaces: on the view circle, of a known object or one being found, and poses anywhere
-around the object.
-"""
+"""Views on the view circle: of a known object, or of one that is being found."""
 
 from __future__ import annotations
 
@@ -8,24 +6,14 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.spatial import cKDTree
 
-from nbv_planner.errors import SettingError
 from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space.space import ExclusionArray, ViewSpace, aside
-from nbv_planner.planning.view_space.view_settings import (
-    SLACK,
-    ViewSpaceSettings,
-    check_view_poses,
-    in_arcs,
-    on_arcs,
-    poses_from_file,
-)
+from nbv_planner.planning.view_space.view_settings import SLACK, ViewSpaceSettings, in_arcs, on_arcs
 from nbv_planner.surface.seam import Believed
-from nbv_planner.world.ground.zones import around_disc
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scene import AROUND, FoundScene, Scene, centre_of
+from nbv_planner.world.scene import AROUND, FoundScene, centre_of
 
 # Nothing farther than this from a view that was not reached is left out for it, radians.
 _WIDEST = math.pi / 6
@@ -37,8 +25,6 @@ _INWARD = 24
 # A camera that stands on the given point itself has a direction to it from here on, in distances of
 # the scene.
 _LEAST_AWAY = 1e-6
-# Decimals of a travel in metres below which two candidates are at one place.
-_DIGITS = 6
 
 
 class CircleViewSpace(ViewSpace):
@@ -64,12 +50,11 @@ class CircleViewSpace(ViewSpace):
             SettingError: the arcs leave no view.
         """
         self._view_distance = view_distance
-        spaced = np.arange(settings.num_views) * (TWO_PI / settings.num_views)
-        self.angles = (
-            (np.array(settings.view_angles) if settings.listed else spaced)
-            if angles is None
-            else angles
-        )
+        self.angles = np.arange(settings.num_views) * (TWO_PI / settings.num_views)
+        if angles is not None:
+            self.angles = angles
+        elif settings.listed:
+            self.angles = np.array(settings.view_angles)
         super().__init__(Poses.on_circle(self.angles, view_distance, centre), settings)
 
     @property
@@ -80,11 +65,10 @@ class CircleViewSpace(ViewSpace):
         places = np.sort(wrap_angle(self.angles))
         return float(np.diff(places, append=places[:1] + TWO_PI).min())
 
-    def travel(self, start: CameraPose, ends: Poses) -> FloatArray:
+    def path_length(self, start: CameraPose, ends: Poses) -> FloatArray:
         """Distance along the circle by the shorter arc, shape (V,), metres."""
-        apart = angle_difference(
-            ends.about(self.centre).view_angle, start.about(self.centre).view_angle
-        )
+        end_angles = ends.about(self.centre).view_angle
+        apart = angle_difference(end_angles, start.about(self.centre).view_angle)
         return np.abs(apart) * self._view_distance
 
     def apart(
@@ -117,18 +101,14 @@ class CircleViewSpace(ViewSpace):
         distance, turn = 0.5 * self.spacing * self._view_distance, 0.5 * self.spacing
         if arrival.position_tolerance < distance or arrival.heading_tolerance < turn:
             return ""
+        fewer = ""
+        if not self._settings.listed:
+            number = math.ceil(math.pi * self._view_distance / arrival.position_tolerance)
+            fewer = f", or num_views < {number}"
         return (
             f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance:"
             f" {arrival.heading_tolerance:g} rad takes neighbouring candidate views for the same;"
-            f" must be < {distance:.3g} m, half of their distance"
-            + (
-                ""
-                if self._settings.listed
-                else (
-                    ", or num_views <"
-                    f" {math.ceil(math.pi * self._view_distance / arrival.position_tolerance)}"
-                )
-            )
+            f" must be < {distance:.3g} m, half of their distance{fewer}"
         )
 
     def mark_missed(
@@ -150,13 +130,13 @@ class CircleViewSpace(ViewSpace):
         half_width = least = self.spacing + tolerance / self._view_distance
         if set_out is not None and halt is not None:
             came = halt.about(self.centre).view_angle
-            way, short = (
+            moved, short = (
                 abs(float(angle_difference(came, end.about(self.centre).view_angle)))
                 for end in (set_out, goal)
             )
-            half_width = max(least, short) if way > least else least
+            half_width = max(least, short) if moved > least else least
         apart = np.abs(angle_difference(self.angles, goal.view_angle))
-        left_out = [index for index, end in self._unreachable_until.items() if now < end]
+        left_out = [index for index, end in self.unreachable.items() if now < end]
         nearby = self.spacing * np.count_nonzero(apart[left_out] <= _WIDEST)
         arc = np.flatnonzero(apart <= min(max(half_width, nearby), _WIDEST) + SLACK)
         self.mark_unreachable(goal, until, arc.tolist())
@@ -205,19 +185,16 @@ class FoundViewSpace(CircleViewSpace):
         """
         return np.zeros(len(views), dtype=np.uint8) if self._here else super().off_ground(views)
 
-    def believe(self, belief: Believed, stands: CameraPose | None, most: float) -> None:
+    def update(self, belief: Believed, stands: CameraPose | None, most: float) -> None:
         """Keep off what the object may occupy, and choose the one candidate of the approach; see
         :class:`ViewSpace`.
         """
-        super().believe(belief, stands, most)
+        super().update(belief, stands, most)
         if self._stays and stands is not None and not self._here:
             self._here, seen = True, stands.about(self.centre)
             distance = max(seen.distance, _LEAST_AWAY * self._view_distance)
-            self._take(
-                Poses.of(
-                    [CameraPose.from_polar(seen.view_angle, distance, self._turn, self.centre)]
-                )
-            )
+            view = CameraPose.from_polar(seen.view_angle, distance, self._turn, self.centre)
+            self._take(Poses.of([view]))
         elif self._approaches and not self._here and self.ground is not None:
             self._stay_on_ground()
         elif not self._approaches and not self._settled and self.ground is not None:
@@ -226,10 +203,9 @@ class FoundViewSpace(CircleViewSpace):
 
     def _take(self, views: Poses) -> None:
         """Have other candidates; one alone may be chosen."""
-        allowed = (
-            self._allowed if len(views) == len(self._allowed) else np.ones(len(views), dtype=bool)
-        )
-        self.candidates, self._allowed, self._judged = views, allowed, None
+        if len(views) != len(self._allowed):
+            self._allowed = np.ones(len(views), dtype=bool)
+        self.candidates, self._judged = views, None
         self.angles = views.view_angle
 
     def _come_in(self) -> None:
@@ -253,173 +229,12 @@ class FoundViewSpace(CircleViewSpace):
         best = int(np.argmax(self._allowed))
         if not self.off_ground(self.candidates)[best]:
             return
-        angle, distance = np.meshgrid(
-            np.arange(0.0, TWO_PI, _PLACES[0]), self._view_distance * np.array(_PLACES[1:])
-        )
-        places = Poses.from_polar(
-            angle.ravel(), distance.ravel(), np.zeros(angle.size), self.centre
-        )
+        distances = self._view_distance * np.array(_PLACES[1:])
+        angle, distance = np.meshgrid(np.arange(0.0, TWO_PI, _PLACES[0]), distances)
+        turn = np.zeros(angle.size)
+        places = Poses.from_polar(angle.ravel(), distance.ravel(), turn, self.centre)
         (x, y), wanted = places.position.T, self.candidates[best]
         free = on_arcs(places, self._settings) & (self.off_ground(places) == 0)
         if free.any():
             nearest = np.argmin(np.where(free, np.hypot(x - wanted.x, y - wanted.y), np.inf))
             self._take(places.chosen(np.array([nearest])))
-
-
-class FreeViewSpace(ViewSpace):
-    """Poses anywhere around the object, which a camera goes around at the distance of `keep_out`
-    from the centre.
-    """
-
-    def __init__(
-        self,
-        candidates: Poses,
-        settings: ViewSpaceSettings,
-        keep_out: float,
-        extras: FloatArray | None = None,
-    ) -> None:
-        """Set up the candidates, with the :meth:`extras` of each; no path enters the radius
-        `keep_out`, metres.
-        """
-        self._keep_out = keep_out
-        super().__init__(candidates, settings)
-        self._extras = (
-            None if extras is None or not extras.any() else (cKDTree(_placed(candidates)), extras)
-        )
-
-    @classmethod
-    def annulus(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
-        r"""Poses at radii × angles × headings.
-
-        At the distance d the turns against the centre go up to :math:`\arcsin(d_{max}/d) - α/2`,
-        where the edge of the cone touches the bound of the object.
-
-        Raises:
-            SettingError: the annulus reaches into the bound of the object.
-        """
-        if settings.annulus_min <= scene.radius_max:
-            raise SettingError(
-                f"annulus_min: {settings.annulus_min:g} must be > {scene.radius_max:g}"
-                " (radius_max): the object may reach there"
-            )
-        radii = np.linspace(settings.annulus_min, settings.annulus_max, settings.annulus_radii)
-        angles = np.arange(settings.annulus_angles) * (TWO_PI / settings.annulus_angles)
-        part = (
-            np.linspace(-1.0, 1.0, settings.annulus_headings)
-            if settings.annulus_headings > 1
-            else np.zeros(1)
-        )
-        distance, angle, part = (
-            values.ravel() for values in np.meshgrid(radii, angles, part, indexing="ij")
-        )
-        widest = np.maximum(np.arcsin(scene.radius_max / distance) - scene.half_field, 0.0)
-        turn = part * widest
-        _, kept = np.unique(np.stack([distance, angle, turn], axis=1), axis=0, return_index=True)
-        return cls(
-            Poses.from_polar(angle, distance, turn).chosen(np.sort(kept)),
-            settings,
-            scene.radius_max,
-        )
-
-    @classmethod
-    def listed(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
-        """The poses listed in the settings, or in their file; see :func:`poses_from_file`."""
-        if settings.posed:
-            poses, extras = check_view_poses("view_poses", settings.view_poses), None
-        else:
-            poses, extras = poses_from_file(settings.view_file)
-        views = Poses.of(list(poses))
-        return cls(views, settings, min(scene.radius_max, float(views.distance.min())), extras)
-
-    def travel(self, start: CameraPose, ends: Poses) -> FloatArray:
-        """Length of the shortest path around the object's bound, shape (V,), metres."""
-        return path_around(start, ends, self._keep_out)
-
-    def extras(self, views: Poses) -> tuple[FloatArray, FloatArray]:
-        """Cost and seconds of the candidate nearest to each of any `views`, shape (V,) each."""
-        if self._extras is None:
-            return super().extras(views)
-        places, (cost, seconds) = self._extras
-        nearest = places.query(_placed(views))[1]
-        return cost[nearest], seconds[nearest]
-
-    def nearest(self, view: CameraPose) -> int:
-        """Index of the candidate nearest to `view`; of those at one place the one whose heading
-        is.
-        """
-        turned = np.abs(
-            angle_difference(
-                self.candidates.view_angle + self.candidates.turn, view.view_angle + view.turn
-            )
-        )
-        return int(np.lexsort((turned, np.round(self.travel(view, self.candidates), _DIGITS)))[0])
-
-    def indistinct(self, arrival: ArrivalSettings) -> str:
-        """Message that a pose may count as being at two candidates at once; empty if none does.
-
-        None does if each two are farther apart than twice one of the tolerances.
-        """
-        reach, turn = 2.0 * arrival.position_tolerance, 2.0 * arrival.heading_tolerance
-        pairs = cKDTree(self.candidates.position).query_pairs(reach, output_type="ndarray")
-        heading = self.candidates.view_angle + self.candidates.turn
-        alike = np.count_nonzero(
-            np.abs(angle_difference(heading[pairs[:, 0]], heading[pairs[:, 1]])) <= turn
-        )
-        if not alike:
-            return ""
-        return (
-            f"position_tolerance: {arrival.position_tolerance:g} m with heading_tolerance:"
-            f" {arrival.heading_tolerance:g} rad takes {alike} pairs of candidate views for the"
-            " same; must be less than half of their distance, or of the difference of their"
-            " headings"
-        )
-
-    def apart(
-        self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float
-    ) -> BoolArray:
-        """Which of any `views` lie away from all `visited`, or look elsewhere by `revisit_radius`
-        at least, (V,).
-        """
-        far = np.ones(len(views), dtype=bool)
-        x, y = views.position.T
-        for taken in visited if revisit_radius > 0.0 else ():
-            near = np.hypot(x - taken.x, y - taken.y) < revisit_radius * views.distance
-            heading = angle_difference(views.view_angle + views.turn, taken.view_angle + taken.turn)
-            far &= ~(near & (np.abs(heading) < revisit_radius))
-        return far
-
-    def mark_missed(
-        self,
-        goal: CameraPose,
-        set_out: CameraPose | None,
-        halt: CameraPose | None,
-        tolerance: float,
-        now: float,
-        until: float,
-    ) -> None:
-        """Leave out all headings where the goal is: a robot that does not get there may not get
-        there at all.
-        """
-        x, y = self.candidates.position.T
-        here = np.flatnonzero(np.hypot(x - goal.x, y - goal.y) <= tolerance)
-        self.mark_unreachable(goal, until, here.tolist())
-
-
-def _placed(views: Poses) -> FloatArray:
-    """Position, metres, and direction of the line of sight of each view, shape (V, 4)."""
-    heading = views.view_angle + views.turn
-    return np.column_stack([*views.position.T, np.cos(heading), np.sin(heading)])
-
-
-def path_around(start: CameraPose, ends: Poses, radius: float) -> FloatArray:
-    """Length of the shortest path from a view to each of others around a disc about the centre,
-    shape (V,), metres.
-
-    It is straight, or two tangents of the disc with an arc between them. A view inside of the disc
-    counts as on it.
-    """
-    start = start.about(ends.centre)
-    apart = np.abs(angle_difference(ends.view_angle, start.view_angle))
-    return around_disc(
-        radius, max(start.distance, radius), np.maximum(ends.distance, radius), apart
-    )
