@@ -48,7 +48,7 @@ from nbv_planner.geometry import (
 )
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
-from nbv_planner.planning.termination import Termination
+from nbv_planner.planning.endings import Termination
 from nbv_planner.planning.view_space import CircleViewSpace
 from nbv_planner.session.state import SurfaceOrigin
 from nbv_planner.star2d.belief import SurfaceBelief

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from nbv_planner.episode.wiring import mapper_and_planner
     from nbv_planner.errors import NbvPlannerError, SettingError
     from nbv_planner.mapping.scan_mapping import ScanMapping
+    from nbv_planner.planning.endings import Termination
     from nbv_planner.planning.planners import Planner, planner_names
-    from nbv_planner.planning.termination import Termination
     from nbv_planner.report.notebook import Episode, register, simulate
     from nbv_planner.star2d.belief import SurfaceBelief
     from nbv_planner.world.objects import OBJECT_SETS, parse_object
@@ -60,7 +60,7 @@ else:  # types see the names above and no others
         "star2d.belief": ("SurfaceBelief",),
         "mapping.scan_mapping": ("ScanMapping",),
         "planning.planners": ("Planner", "planner_names"),
-        "planning.termination": ("Termination",),
+        "planning.endings": ("Termination",),
         "report.notebook": ("Episode", "register", "simulate"),
         "world.objects": ("OBJECT_SETS", "parse_object"),
         "world.pose": ("CameraPose", "Poses"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.planning.termination import Termination
+from nbv_planner.planning.endings import Termination
 
 
 def end_of(simulation: Simulation) -> Termination:

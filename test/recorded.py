@@ -18,7 +18,8 @@ from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.mapping.surface_info import info_from_text
-from nbv_planner.planning.termination import Termination, TerminationSettings
+from nbv_planner.planning.endings import Termination
+from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.world.simulated_camera import SensorSettings

@@ -48,7 +48,7 @@ from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
 from nbv_planner.mapping.surface_info import SurfaceInfo
-from nbv_planner.planning.termination import Termination
+from nbv_planner.planning.endings import Termination
 from nbv_planner.settings import settings_of
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings

@@ -23,7 +23,7 @@ from nbv_planner.episode.records import (
     episode_metrics,
     write_record,
 )
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.report.tables import Column
 
 ROOT = Path(nbv_planner.__file__).parent

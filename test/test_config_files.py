@@ -28,7 +28,7 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.errors import ConfigFileError, NbvPlannerError
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.planning.planners.planner import ON_SHAPES
+from nbv_planner.planning.planners.decision_settings import ON_SHAPES
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.settings import settings_of

@@ -12,7 +12,7 @@ import pytest
 from nbv_planner.episode.parameter_files import lay_over, load_parameters, values_for
 from nbv_planner.episode.parameters import BESIDE, config_from_parameters
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.camera_mount import TurntableSettings
 from nbv_planner.world.scale import scaled

@@ -14,7 +14,7 @@ import pytest
 from nbv_planner.episode.records import EpisodeRecord, ViewRecord, write_beliefs, write_record
 from nbv_planner.errors import ResultsError
 from nbv_planner.files.results_folder import RECORD_FILE, ResultsFolder, fresh_folder, write_whole
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 
 
 def names(folder) -> set[str]:

@@ -31,7 +31,7 @@ from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, remedy
 from nbv_planner.files.results_folder import ResultsFolder, fresh_folder
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.node_processes import EpisodeMonitor, free_domain_id, isolated_environment
 from nbv_planner.surface.coverage import CoverageEstimate

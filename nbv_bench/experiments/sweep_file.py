@@ -16,7 +16,7 @@ from nbv_planner.episode.parameters import GROUPS, PROTOCOLS, EpisodeConfig, Pla
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import UnknownNameError, shown
 from nbv_planner.files.located_yaml import Located, read_located
-from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
+from nbv_planner.planning.planners.decision_settings import PLANNER_CHOICE, named_choice
 from nbv_planner.settings import Setting, check_value, from_mapping, settings_of
 from nbv_planner.world.objects import OBJECT_SETS, parse_object
 from nbv_planner.world.scene import Scene

@@ -27,7 +27,7 @@ from nbv_planner.episode.run_info import (
     usable_config,
 )
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.coverage import CoverageEstimate

@@ -18,8 +18,8 @@ from nbv_planner.episode.messages import CAMERA_POSE, ITERATION, PACE, SCAN, Rec
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import BagError
 from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.planners import OVERLAP, Decision
-from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import Exclusion, ViewSpace
 from nbv_planner.session import events
 from nbv_planner.session.loop import views

@@ -28,8 +28,8 @@ from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
 from nbv_planner.files.results_folder import ResultsFolder
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
-from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.system import held_signals
 

@@ -32,7 +32,7 @@ from nbv_planner.errors import BagError, RosUnavailableError, UnknownNameError, 
 from nbv_planner.files.results_folder import RECORD_FILE, ResultsFolder, fresh_folder
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS
 from nbv_planner.planning.planners import planner_names
-from nbv_planner.planning.planners.planner import ON_SHAPES, PLANNER_CHOICE
+from nbv_planner.planning.planners.decision_settings import ON_SHAPES, PLANNER_CHOICE
 from nbv_planner.settings import plain_settings
 from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_PLUGINS, origin_words
 from nbv_planner.world.scale import derived_words

@@ -25,7 +25,7 @@ from nbv_planner.episode.records import (
 )
 from nbv_planner.errors import NbvPlannerError, cut, reason, remedy
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.report.take_home import Outline
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Level, told

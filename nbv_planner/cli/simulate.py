@@ -16,7 +16,7 @@ from nbv_planner.cli.options import (
 from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, stopped
 from nbv_planner.episode.parameters import PROTOCOLS, SURFACE_MODELS, EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.planning.termination import Termination
+from nbv_planner.planning.endings import Termination
 from nbv_planner.system import held_signals
 
 

@@ -21,8 +21,8 @@ from nbv_planner.episode.records import (
     episode_metrics,
 )
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.planning.endings import Termination
 from nbv_planner.planning.motion import TimeSettings, leg_time
-from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief, once_around
 from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour

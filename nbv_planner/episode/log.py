@@ -22,8 +22,8 @@ from nbv_planner.mapping.arrival import offset
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
+from nbv_planner.planning.endings import Termination
 from nbv_planner.planning.planners import OVERLAP
-from nbv_planner.planning.termination import Termination
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import SurfaceBelief

@@ -26,7 +26,7 @@ from nbv_planner.clouds.cloud_fields import (
 )
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.view_space import ExclusionArray
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.objects import SurfacePoints

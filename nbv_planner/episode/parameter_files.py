@@ -22,7 +22,7 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.errors import ConfigFileError, UnknownNameError, cut, did_you_mean, shown
 from nbv_planner.files.located_yaml import Located, dumped, located, read_located
-from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
+from nbv_planner.planning.planners.decision_settings import PLANNER_CHOICE, named_choice
 from nbv_planner.settings import Setting, check_value
 
 Parameters = dict[str, dict[str, Any]]

@@ -18,7 +18,7 @@ from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scan_making import ScanMakerSettings
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.planners import DecisionSettings
-from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
+from nbv_planner.planning.planners.decision_settings import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.session.questions import SessionSettings
@@ -516,7 +516,7 @@ def derived(given: Mapping[str, Any], classes: Iterable[type]) -> dict[str, Any]
     """Parameters of `classes` that are not `given` and follow from those that are.
 
     Lengths follow from the scene, see :func:`~nbv_planner.world.scale.scaled`; the planner from an
-    objective, see :func:`~nbv_planner.planning.planners.planner.named_choice`.
+    objective, see :func:`~nbv_planner.planning.planners.decision_settings.named_choice`.
     """
     named = {name: given[name] for name in PLANNER_CHOICE if name in given}
     choice = named_choice(named, PlannerSettings.planner)

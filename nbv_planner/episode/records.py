@@ -19,7 +19,7 @@ from scipy.stats import norm
 
 from nbv_planner.files.results_folder import RECORD_FILE
 from nbv_planner.geometry import TWO_PI, FloatArray
-from nbv_planner.planning.termination import Termination
+from nbv_planner.planning.endings import Termination
 from nbv_planner.star2d.belief import SurfaceBelief, once_around
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.seam import Hits

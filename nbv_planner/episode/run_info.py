@@ -26,7 +26,7 @@ from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
 from nbv_planner.files.located_yaml import located
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.surface_info import SurfaceInfo
-from nbv_planner.planning.planners.planner import BLIND, PLANNER_CHOICE, named_choice
+from nbv_planner.planning.planners.decision_settings import BLIND, PLANNER_CHOICE, named_choice
 from nbv_planner.settings import from_mapping
 from nbv_planner.world.objects import (
     PolarObject,

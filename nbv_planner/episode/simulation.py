@@ -16,9 +16,9 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import cartesian_to_polar
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.searching_mapping import SearchingMapping
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.motion import with_looks
 from nbv_planner.planning.planners import Planner
-from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.session import events
 from nbv_planner.session.facts import Heard

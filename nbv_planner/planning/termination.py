@@ -1,15 +1,15 @@
-"""When to stop: typed reasons, and the coverage estimate that they depend on."""
+"""When an episode ends: the limits, and what they are judged by."""
 
 from __future__ import annotations
 
 import dataclasses
-import enum
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.planners.planner import LEAST_PROMISE
 from nbv_planner.planning.view_space import Exclusion, excluded_text
@@ -23,44 +23,9 @@ from nbv_planner.world.pose import CameraPose, Poses
 _NAMED, _NAMED_APART = 4, 0.5
 # Angle about the centre, radians, from which on another view sees the same at another incidence.
 _ASIDE = 0.3
-# Part of the radius of the object up to which the tolerance of the band may be, to say anything of
-# its shape.
+# Part of the radius of the object that the tolerance of the band may be at most, for the band to
+# show the shape.
 _OF_RADIUS = 0.5
-
-
-class TerminationReason(str, enum.Enum):
-    """Why an episode ended."""
-
-    COVERED = "COVERED"
-    BAND_NARROW = "BAND_NARROW"
-    NO_GAIN = "NO_GAIN"
-    DOUBTFUL = "DOUBTFUL"
-    STALLED = "STALLED"
-    MAX_VIEWS = "MAX_VIEWS"
-    MAX_DURATION = "MAX_DURATION"
-    MAX_TRAVEL = "MAX_TRAVEL"
-    NO_REACHABLE_VIEW = "NO_REACHABLE_VIEW"
-    STOPPED = "STOPPED"
-    FAILED = "FAILED"
-    # The thesis protocol, which knows the surface points:
-    COMPLETE = "COMPLETE"
-    NO_NEW_POINTS = "NO_NEW_POINTS"
-
-
-SUCCESSES = (TerminationReason.COVERED, TerminationReason.BAND_NARROW, TerminationReason.NO_GAIN)
-"""Reasons that are only given while the checks of the model hold; else the episode ends
-DOUBTFUL.
-"""
-
-
-@dataclass(frozen=True)
-class Termination:
-    """Why an episode ended."""
-
-    reason: TerminationReason  #: which rule ended it.
-    #: the numbers the rule depends on, by name.
-    figures: dict[str, float] = field(default_factory=dict)
-    detail: str = ""  #: one sentence for display.
 
 
 @dataclass(frozen=True)
@@ -168,7 +133,7 @@ class TerminationSettings(Settings):
 
 
 def _places(views: Poses) -> str:
-    """Where the first of `views` are, in words; of those that are near each other the first one."""
+    """Text on where the first of `views` are; of those near each other the first one."""
     named: list[CameraPose] = []
     for view in views:
         apart = (math.hypot(view.x - one.x, view.y - one.y) for one in named)
@@ -189,12 +154,9 @@ def vouched(success: Termination, belief: Believed, views: int) -> Termination:
         detail = "; ".join((success.detail, *(check.words for check in untested(belief.checks))))
         return dataclasses.replace(success, detail=detail)
     scores = {check.name: check.score for check in failed(belief.checks)}
-    said = "; ".join(check.words for check in forbid)
-    return Termination(
-        TerminationReason.DOUBTFUL,
-        {**success.figures, **scores},
-        f"{success.reason.value} ({success.detail}) cannot be vouched for: {said}",
-    )
+    why = "; ".join(check.words for check in forbid)
+    detail = f"{success.reason.value} ({success.detail}) cannot be vouched for: {why}"
+    return Termination(TerminationReason.DOUBTFUL, {**success.figures, **scores}, detail)
 
 
 class TerminationMonitor:
@@ -238,11 +200,10 @@ class TerminationMonitor:
         tested yet.
         """
         left = self.settings.doubt_views - sum(self.doubts[:-1])
-        told = (
-            any(check.name == "accuracy" for check in untested(belief.checks))
-            and farthest() >= _ASIDE
-        )
-        self.doubts[-1] |= told or bool(forbidding(belief.checks, len(self.history) + max(left, 0)))
+        untold = any(check.name == "accuracy" for check in untested(belief.checks))
+        may_tell = untold and farthest() >= _ASIDE
+        forbid = forbidding(belief.checks, len(self.history) + max(left, 0))
+        self.doubts[-1] |= may_tell or bool(forbid)
         return self.in_doubt and left > 0
 
     def after_view(
@@ -284,17 +245,16 @@ class TerminationMonitor:
         """The end with what is known of the coverage, where shapes estimate it."""
         if ended is None or self.estimate is None:
             return ended
-        said = f"estimated {self.estimate.target.name} {self.estimate.words}"
-        return dataclasses.replace(ended, detail=f"{ended.detail}; {said}")
+        estimated = f"estimated {self.estimate.target.name} {self.estimate.words}"
+        return dataclasses.replace(ended, detail=f"{ended.detail}; {estimated}")
 
     def _band_narrow(self, belief: Believed) -> Termination | None:
         s = self.settings
         if not isinstance(belief, Banded):
             return None
         (_, lower, upper), fraction = belief.band(), belief.narrow_part(s.band_tolerance)
-        if fraction < s.target_fraction or s.band_tolerance > _OF_RADIUS * float(
-            np.median(0.5 * (lower + upper))
-        ):
+        radius = float(np.median(0.5 * (lower + upper)))
+        if fraction < s.target_fraction or s.band_tolerance > _OF_RADIUS * radius:
             return None
         withheld = ""
         if self.certificate is not None and self.estimate:
@@ -302,16 +262,14 @@ class TerminationMonitor:
             if self.estimate.mean < target or self.estimate.lower < 2.0 * target - 1.0:
                 return None  # narrow, but too little of the surface may have been met by beams
             withheld = f"; at least {target:.1%} cannot be claimed"
-        return Termination(
-            TerminationReason.BAND_NARROW,
-            {
-                "narrow_fraction": fraction,
-                "band_tolerance": s.band_tolerance,
-                "target_fraction": s.target_fraction,
-            },
-            f"the band is narrower than {s.band_tolerance:g} m on {fraction:.1%} of the"
-            f" circle{withheld}",
-        )
+        figures = {
+            "narrow_fraction": fraction,
+            "band_tolerance": s.band_tolerance,
+            "target_fraction": s.target_fraction,
+        }
+        where = f"on {fraction:.1%} of the circle{withheld}"
+        detail = f"the band is narrower than {s.band_tolerance:g} m {where}"
+        return Termination(TerminationReason.BAND_NARROW, figures, detail)
 
     def _covered_enough(self, belief: Believed, taken: Sequence[CameraPose]) -> Termination | None:
         s = self.settings
@@ -345,26 +303,22 @@ class TerminationMonitor:
         )
 
     def before_view(
-        self, predicted_gain: float, belief: Believed, way: float = 0.0
+        self, predicted_gain: float, belief: Believed, path_length: float = 0.0
     ) -> Termination | None:
-        """Judge the best gain of the next view that `belief` predicts, and the `way` through all
-        views with it, m.
+        """Judge the best gain of the next view that `belief` predicts, and the length of the path
+        through all views with it, metres.
         """
         most = self.settings.max_travel
-        if most and way > most:
-            return self.withheld or Termination(
-                TerminationReason.MAX_TRAVEL,
-                {"travel": way, "max_travel": most},
-                f"with the next view the camera would have travelled {way:.3g} m, more than"
-                f" {most:g} m",
-            )
+        if most and path_length > most:
+            figures = {"travel": path_length, "max_travel": most}
+            length = f"{path_length:.3g} m, more than {most:g} m"
+            detail = f"with the next view the camera would have travelled {length}"
+            return self.withheld or Termination(TerminationReason.MAX_TRAVEL, figures, detail)
         if self.settings.min_gain == 0.0 or predicted_gain >= self.settings.min_gain:
             return None
-        ended = Termination(
-            TerminationReason.NO_GAIN,
-            {"predicted_gain": predicted_gain, "min_gain": self.settings.min_gain},
-            f"the best view promises {predicted_gain:g}, less than {self.settings.min_gain:g}",
-        )
+        figures = {"predicted_gain": predicted_gain, "min_gain": self.settings.min_gain}
+        detail = f"the best view promises {predicted_gain:g}, less than {self.settings.min_gain:g}"
+        ended = Termination(TerminationReason.NO_GAIN, figures, detail)
         return vouched(ended, belief, len(self.history))
 
     def only_barred(self, decision: Decision, planner: Planner) -> Termination | None:
@@ -379,28 +333,25 @@ class TerminationMonitor:
         if gain is None:
             return None
         closed = planner.views.barred(excluded)
-        barred, rest = (
-            closed & (gain >= LEAST_PROMISE),
-            gain[~closed & (excluded & Exclusion.REVISIT == 0)],
-        )
+        barred = closed & (gain >= LEAST_PROMISE)
+        rest = gain[~closed & (excluded & Exclusion.REVISIT == 0)]
         if self.in_doubt or not barred.any() or rest.max() >= LEAST_PROMISE:
             return None
         number, most = int(barred.sum()), float(gain[barred].max())
         best = np.flatnonzero(barred)[np.argsort(-gain[barred], kind="stable")]
-        return self._with_estimate(
-            Termination(
-                TerminationReason.NO_REACHABLE_VIEW,
-                {
-                    "barred_candidates": float(number),
-                    "barred_gain": most,
-                    "predicted_gain": float(rest.max()),
-                },
-                "no view that may be chosen is expected to see a further point of the surface, but"
-                f" {number} barred ones are, up to {most:.0f} points"
-                f" ({excluded_text(excluded[barred])}), the best at"
-                f" {_places(decision.candidates.chosen(best))}",
-            )
+        figures = {
+            "barred_candidates": float(number),
+            "barred_gain": most,
+            "predicted_gain": float(rest.max()),
+        }
+        detail = (
+            "no view that may be chosen is expected to see a further point of the surface, but"
+            f" {number} barred ones are, up to {most:.0f} points"
+            f" ({excluded_text(excluded[barred])}), the best at"
+            f" {_places(decision.candidates.chosen(best))}"
         )
+        ended = Termination(TerminationReason.NO_REACHABLE_VIEW, figures, detail)
+        return self._with_estimate(ended)
 
     def _stalled(self) -> Termination | None:
         s = self.settings
@@ -409,23 +360,22 @@ class TerminationMonitor:
         rise = max(self.history[-s.stall_views :]) - self.history[-s.stall_views - 1]
         if rise >= s.stall_change:
             return None
-        return Termination(
-            TerminationReason.STALLED,
-            {
-                "stall_views": float(s.stall_views),
-                "coverage_rise": rise,
-                "stall_change": s.stall_change,
-            },
+        figures = {
+            "stall_views": float(s.stall_views),
+            "coverage_rise": rise,
+            "stall_change": s.stall_change,
+        }
+        detail = (
             f"the last {s.stall_views} views raised the part of the circle whose band is narrower"
-            f" than {s.band_tolerance:g} m by {rise:.2%}",
+            f" than {s.band_tolerance:g} m by {rise:.2%}"
         )
+        return Termination(TerminationReason.STALLED, figures, detail)
 
     def _used_up(self, elapsed: float) -> Termination | None:
         s, views = self.settings, len(self.history)
         if s.max_views and views >= s.max_views:
-            return Termination(
-                TerminationReason.MAX_VIEWS, {"views": float(views)}, f"{views} views taken"
-            )
+            figures = {"views": float(views)}
+            return Termination(TerminationReason.MAX_VIEWS, figures, f"{views} views taken")
         return self.out_of_time(elapsed)
 
     def out_of_time(self, elapsed: float) -> Termination | None:
@@ -433,20 +383,5 @@ class TerminationMonitor:
         limit = self.settings.max_duration
         if limit == 0.0 or elapsed < limit:
             return None
-        passed = f"{elapsed:.1f} s passed"
-        return self.withheld or Termination(
-            TerminationReason.MAX_DURATION, {"seconds": elapsed}, passed
-        )
-
-
-MOST_APPROACHES = 40
-"""Scans of an unknown scene without an object after which the search ends."""
-
-
-def nothing_found(approaches: int) -> Termination:
-    """Why an episode ends in which no scan has hit an object."""
-    detail = (
-        f"{approaches} scans around the given point have not met an object: check it, rough_radius"
-        " and the sensor"
-    )
-    return Termination(TerminationReason.FAILED, {"approaches": float(approaches)}, detail)
+        detail, figures = f"{elapsed:.1f} s passed", {"seconds": elapsed}
+        return self.withheld or Termination(TerminationReason.MAX_DURATION, figures, detail)

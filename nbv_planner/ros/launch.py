@@ -45,7 +45,7 @@ from nbv_planner.files.located_yaml import dumped, read_located
 from nbv_planner.mapping.scan_making import SCAN_SOURCES
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_PLUGINS, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import planner_names
-from nbv_planner.planning.planners.planner import PLANNER_CHOICE, named_choice
+from nbv_planner.planning.planners.decision_settings import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.view_space import VIEW_SPACES
 from nbv_planner.ros.io.recorder import NAME
 from nbv_planner.session.questions import SessionSettings

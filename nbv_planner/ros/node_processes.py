@@ -39,7 +39,7 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.mapping.scans import MeasurementSettings
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.executables import NODES

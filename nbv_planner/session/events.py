@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.view_space import farthest_angle
 from nbv_planner.session import facts, targets
 from nbv_planner.session.planner_core import PlannerCore

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from nbv_planner.planning.endings import Termination
 from nbv_planner.planning.motion import MOST_LEGS, Leg
-from nbv_planner.planning.termination import Termination
 from nbv_planner.session.state import EpisodeState, Goal, LeftOut, Miss, SurfaceOrigin, Target
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis.regret import Round

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbv_planner.geometry import FloatArray
+from nbv_planner.planning.endings import Termination
 from nbv_planner.planning.planners import Decision, Planner
-from nbv_planner.planning.termination import Termination, TerminationMonitor
+from nbv_planner.planning.termination import TerminationMonitor
 from nbv_planner.planning.view_space import ExclusionArray, path_length_through
 from nbv_planner.session.state import SurfaceOrigin
 from nbv_planner.settings import Settings, python_setting, setting

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nbv_planner.mapping.arrival import SPEED_TIME, ArrivalSettings
+from nbv_planner.planning.endings import Termination
 from nbv_planner.planning.motion import Leg
 from nbv_planner.planning.planners import Decision
-from nbv_planner.planning.termination import Termination
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis.regret import Round
 from nbv_planner.world.pose import CameraPose

@@ -8,15 +8,15 @@ import math
 
 import numpy as np
 
-from nbv_planner.planning.motion import TimeSettings, learned_pace
-from nbv_planner.planning.planners import DecisionSettings
-from nbv_planner.planning.termination import (
+from nbv_planner.planning.endings import (
     MOST_APPROACHES,
     Termination,
-    TerminationMonitor,
     TerminationReason,
     nothing_found,
 )
+from nbv_planner.planning.motion import TimeSettings, learned_pace
+from nbv_planner.planning.planners import DecisionSettings
+from nbv_planner.planning.termination import TerminationMonitor
 from nbv_planner.planning.view_space import excluded_numbers, excluded_text, zones_text
 from nbv_planner.session import facts
 from nbv_planner.session.planner_core import PlannerCore

@@ -11,7 +11,8 @@ import numpy as np
 
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import Objective
-from nbv_planner.planning.planners.planner import Decision, DecisionSettings, Options, Planner
+from nbv_planner.planning.planners.decision_settings import DecisionSettings
+from nbv_planner.planning.planners.planner import Decision, Options, Planner
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid

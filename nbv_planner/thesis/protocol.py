@@ -15,8 +15,8 @@ import numpy as np
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.planners import Decision, DecisionSettings, Planner
-from nbv_planner.planning.termination import Termination, TerminationReason
 from nbv_planner.planning.view_space import (
     CircleViewSpace,
     ViewSpace,

@@ -9,7 +9,7 @@ import numpy as np
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.wiring import mapper_and_planner, planner_named, termination_monitor
 from nbv_planner.mapping.matching import MatchedScan
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import SensorHeaders

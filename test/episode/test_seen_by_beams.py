@@ -14,7 +14,8 @@ from episodes import end_of
 from nbv_planner.episode import simulation
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.gp.kernels import KernelSettings
-from nbv_planner.planning.termination import TerminationReason, TerminationSettings
+from nbv_planner.planning.endings import TerminationReason
+from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 from nbv_planner.world.visibility import observe

@@ -17,7 +17,8 @@ from nbv_planner.episode.records import episode_metrics, views_to
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError, UnknownNameError
 from nbv_planner.mapping.matching import DwellSettings
-from nbv_planner.planning.termination import TerminationReason, TerminationSettings
+from nbv_planner.planning.endings import TerminationReason
+from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.star2d.measurements import polar

@@ -15,7 +15,7 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.object_search import SearchSettings
-from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.planning.view_space import FoundViewSpace, ViewSpaceSettings, set_ground
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object

@@ -27,7 +27,7 @@ from nbv_planner.episode.messages import (
 )
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan

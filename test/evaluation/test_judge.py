@@ -15,7 +15,7 @@ from views import at, circle
 
 from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.records import Step
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import Poses

@@ -15,8 +15,8 @@ from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.planning.motion import TimeSettings, leg_time
-from nbv_planner.planning.termination import TerminationReason
 from nbv_planner.planning.view_space import ViewSpaceSettings, set_ground, view_space_for
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells

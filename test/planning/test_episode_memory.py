@@ -18,7 +18,7 @@ from test_session import SECOND, band, feed, ready, session, take_view
 
 from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.files.plain_values import to_plain
-from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.session import events, targets
 from nbv_planner.session.facts import Begun, Counted, Decided, Heard, Judged, Listed
 from nbv_planner.session.journal import Journal, from_records, to_record

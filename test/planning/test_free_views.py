@@ -22,13 +22,10 @@ from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
 from nbv_planner.mapping.scan_mapping import ScanMapping
 from nbv_planner.mapping.scans import MeasurementSettings
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.planning.objectives import ObjectiveInfo
 from nbv_planner.planning.planners import GreedyPlanner, RandomPlanner, UniformPlanner
-from nbv_planner.planning.termination import (
-    TerminationMonitor,
-    TerminationReason,
-    TerminationSettings,
-)
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, ViewSpace, path_length_through
 from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore

@@ -21,12 +21,9 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.planning.planners.planner import PLANNERS
-from nbv_planner.planning.termination import (
-    TerminationMonitor,
-    TerminationReason,
-    TerminationSettings,
-)
+from nbv_planner.planning.endings import TerminationReason
+from nbv_planner.planning.planners.decision_settings import PLANNERS
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import (
     Exclusion,
     ViewSpaceSettings,

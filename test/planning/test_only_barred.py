@@ -12,11 +12,8 @@ import pytest
 from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.planning.termination import (
-    TerminationMonitor,
-    TerminationReason,
-    TerminationSettings,
-)
+from nbv_planner.planning.endings import TerminationReason
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings

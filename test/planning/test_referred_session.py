@@ -18,12 +18,8 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import StateFileError
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.planning.termination import (
-    MOST_APPROACHES,
-    TerminationMonitor,
-    TerminationReason,
-    TerminationSettings,
-)
+from nbv_planner.planning.endings import MOST_APPROACHES, TerminationReason
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, FoundViewSpace, ViewSpaceSettings
 from nbv_planner.session import events
 from nbv_planner.session.facts import Barred

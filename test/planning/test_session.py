@@ -19,11 +19,8 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
-from nbv_planner.planning.termination import (
-    TerminationMonitor,
-    TerminationReason,
-    TerminationSettings,
-)
+from nbv_planner.planning.endings import TerminationReason
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings, excluded_numbers
 from nbv_planner.session import events, targets
 from nbv_planner.session.planner_core import PlannerCore

@@ -10,12 +10,8 @@ import pytest
 from beliefs import belief_of
 
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.termination import (
-    Termination,
-    TerminationMonitor,
-    TerminationReason,
-    TerminationSettings,
-)
+from nbv_planner.planning.endings import Termination, TerminationReason
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Check, Level
 
@@ -286,7 +282,7 @@ def test_a_success_that_waits_for_a_test_holds_where_no_view_can_be_taken():
     ):
         watch = after(9, max_travel=20.0, max_duration=60.0)
         assert watch.after_view(lacking(name), 1.0) is None
-        check(watch.before_view(1.0, lacking(name), way=21.0), reasons[0])
+        check(watch.before_view(1.0, lacking(name), path_length=21.0), reasons[0])
         check(watch.out_of_time(60.0), reasons[1])
     watch = after(9, max_duration=60.0)
     assert watch.after_view(lacking("accuracy"), 1.0) is None

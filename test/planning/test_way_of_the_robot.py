@@ -9,7 +9,7 @@ import math
 import pytest
 from test_session import SECOND, feed, ready, take_view
 
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import State

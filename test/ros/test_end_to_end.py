@@ -34,7 +34,7 @@ from nbv_planner.episode.parameter_files import dump_parameters, load_parameters
 from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError
-from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.node_processes import (
     NODES,

@@ -24,7 +24,7 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from nbv_planner.mapping.scans import MeasurementSettings
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import EpisodeMonitor, free_domain_id

@@ -19,7 +19,7 @@ from journaled import restarted
 from test_session import SECOND, band, feed, ready
 
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.session import events
 from nbv_planner.session.state import Miss, in_a_row, reach_of
 from nbv_planner.world.pose import CameraPose

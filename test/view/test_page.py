@@ -15,7 +15,7 @@ from live_story import SECOND, candidates, decision, judged_episode, status, tol
 
 from nbv_planner.episode.messages import CANDIDATES, GROUND, ITERATION, RUN_INFO, STATUS, SURFACE
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.report.colors import CAMERA, HIT, LAST, TARGET, rgb
 from nbv_planner.report.outlines import barred_ground, ground_shades
 from nbv_planner.surface.checks import Check, Level

@@ -16,7 +16,7 @@ from live_story import decision, judged_episode, status, told
 import nbv_planner.view.server as module
 from nbv_planner.episode.messages import CAMERA_POSE, ITERATION, STATUS
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.termination import Termination, TerminationReason
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.report import colors
 from nbv_planner.view.live import SECTIONS
 from nbv_planner.view.server import Feed, serving

@@ -13,13 +13,10 @@ import pytest
 from scipy.spatial import cKDTree
 
 from nbv_planner.errors import MeasurementError, SettingError
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.planning.objectives import EXPECTED, ExpectedMarginalCoverage
 from nbv_planner.planning.planners import DecisionSettings, RolloutPlanner
-from nbv_planner.planning.termination import (
-    TerminationMonitor,
-    TerminationReason,
-    TerminationSettings,
-)
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.surface.coverage import CoverageTarget
 from nbv_planner.surface.seam import Hits

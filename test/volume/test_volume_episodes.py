@@ -12,7 +12,7 @@ from nbv_planner.cli.main import main
 from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.volume.volume_surface import VolumeSurface
 
 

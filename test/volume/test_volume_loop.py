@@ -15,14 +15,10 @@ from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatc
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scan_mapping import ScanMapping
 from nbv_planner.mapping.scans import MeasurementSettings
+from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.objectives import EXPECTED, ExpectedMarginalCoverage
 from nbv_planner.planning.planners import DecisionSettings, RolloutPlanner
-from nbv_planner.planning.termination import (
-    Termination,
-    TerminationMonitor,
-    TerminationReason,
-    TerminationSettings,
-)
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import CircleViewSpace, ViewSpaceSettings
 from nbv_planner.report.figures.episode_content import episode_frames
 from nbv_planner.report.figures.episode_figure import draw_figure

@@ -19,7 +19,7 @@ from nbv_bench.experiments.summary.sweep_tables import (
 )
 from nbv_bench.statistics import object_interval
 from nbv_planner.episode.records import ViewColumn, views_to
-from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.report.tables import Cell, Column, MeanInterval, Table
 
 _CERTIFICATE_NOTE = (

@@ -11,17 +11,12 @@ import numpy as np
 import pandas as pd
 
 from nbv_bench.experiments.cases import THEORY_MEASURES
-from nbv_bench.experiments.compared_cases import (
-    Episode,
-    by_planner,
-    compare_cases,
-    in_hindsight,
-)
+from nbv_bench.experiments.compared_cases import Episode, by_planner, compare_cases, in_hindsight
 from nbv_bench.experiments.results import SweepResults
 from nbv_bench.experiments.sweep import EPISODE, setting_words, variants
 from nbv_planner.episode.records import Metric
+from nbv_planner.planning.endings import SUCCESSES, TerminationReason
 from nbv_planner.planning.objectives import OMNISCIENT
-from nbv_planner.planning.termination import SUCCESSES, TerminationReason
 
 UNIFORM = "uniform"
 """Name of the planner that sweeps in equal steps."""

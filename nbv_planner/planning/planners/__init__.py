@@ -5,14 +5,12 @@ names.
 from __future__ import annotations
 
 from nbv_planner.planning.objectives import known_objectives
-from nbv_planner.planning.planners.planner import (
-    OVERLAP,
+from nbv_planner.planning.planners.decision_settings import (
     PLANNER_PLUGINS,
     PLANNERS,
-    Decision,
     DecisionSettings,
-    Planner,
 )
+from nbv_planner.planning.planners.planner import OVERLAP, Decision, Planner
 from nbv_planner.planning.planners.plugged import Memory, PluggedPlanner
 from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.planners.simple import GreedyPlanner, RandomPlanner, UniformPlanner

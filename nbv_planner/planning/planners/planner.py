@@ -1,6 +1,4 @@
-"""What all planners share: settings, feasible views, cost of travel, ties, first view, record of a
-decision.
-"""
+"""What all planners share: feasible views, cost of travel, ties, first view, what was decided."""
 
 from __future__ import annotations
 
@@ -9,210 +7,22 @@ import dataclasses
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
-from nbv_planner.planning.motion import TimeSettings
-from nbv_planner.planning.objectives import (
-    EXPECTED,
-    OBJECTIVE_INFO,
-    OBJECTIVE_PLUGINS,
-    ExpectedMarginalCoverage,
-    Ledger,
-    Objective,
-    Situation,
-    wrong_contract,
-)
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage, Ledger, Objective, Situation
+from nbv_planner.planning.planners.decision_settings import DecisionSettings
 from nbv_planner.planning.view_space import ExclusionArray, ViewSpace, aside
-from nbv_planner.settings import PluggedSettings, Plugins, python_setting, setting
 from nbv_planner.surface.checks import Check, Level
-from nbv_planner.surface.coverage import TargetSettings
 from nbv_planner.surface.seam import Believed, Reader
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
-
-PLANNERS = ("greedy", "two_phase", "rollout", "tour", "hybrid", "uniform", "random")
-"""Names of the planners."""
-ON_SHAPES = ("rollout", "tour", "hybrid")
-"""Those that depend on posterior shapes, whatever `objective` is."""
-BLIND = ("uniform", "random")
-"""Those that take no account of an objective."""
-PLANNER_CHOICE = ("planner", "objective", "phase_one_objective")
-"""Parameters that choose a planner together."""
-
-
-def _no_planner(name: str, cls: Any) -> str:
-    return (
-        "an objective has this name, too"
-        if name in OBJECTIVE_PLUGINS.names
-        else wrong_contract(cls, "decide")
-    )
-
-
-PLANNER_PLUGINS = Plugins("planner", (*PLANNERS, *OBJECTIVE_INFO), _no_planner)
-"""Planners of other packages. In tables one may bear the name of its objective: those are not
-free.
-"""
-
-
-@dataclass(frozen=True)
-class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
-    """Which planner, which objective, and further criteria, whatever the surface."""
-
-    plugins: ClassVar = {
-        "planner": PLANNER_PLUGINS,
-        "objective": OBJECTIVE_PLUGINS,
-        "phase_one_objective": OBJECTIVE_PLUGINS,
-    }
-    planner: str = setting(
-        "rollout",
-        "Planner: rollout for the fewest views, tour for the least time, uniform for a simple"
-        " turn.",
-        choices=PLANNERS,
-    )
-    objective: str = setting(
-        "IOA",
-        "Objective that ranks the views of greedy, and of two_phase in phase 2: for comparisons.",
-        choices=OBJECTIVE_INFO,
-    )
-    phase_one_objective: str = python_setting(
-        "CS",
-        "Objective whose maximiser sets the interval in which two_phase chooses.",
-        choices=OBJECTIVE_INFO,
-    )
-    sweep_views: int = python_setting(
-        12,
-        "Number of equally spaced views in a turn of uniform; later turns fill the gaps.",
-        ge=1,
-        le=100_000,
-    )
-    planner_seed: int = python_setting(
-        0,
-        "Seed of random, and of the posterior shapes of EMC and rollout.",
-        ge=0,
-        le=2**53,
-    )
-    first_views: int = python_setting(
-        12,
-        "rollout: number of views of largest EMC that are looked ahead from; tour: of largest EMC"
-        " per second.",
-        ge=1,
-    )
-    deadline: float = setting(
-        1.0,
-        "Time for a decision of rollout, after which the best answer so far is taken: raise"
-        " it if the robot may wait.",
-        unit="s",
-        gt=0.0,
-        read_only=False,
-    )
-    hybrid_factor: float = python_setting(
-        2.0,
-        "hybrid: largest ratio of its regret bound to that of U in the long run.",
-        ge=1.0,
-        read_only=False,
-    )
-    hybrid_share: float = python_setting(
-        0.5,
-        "hybrid: fraction of the bound of U that must be seen for the rollout to be followed"
-        " regardless.",
-        gt=0.0,
-        le=1.0,
-        read_only=False,
-    )
-    near_optimal_epsilon: float = python_setting(
-        1.0,
-        "Regret of one round, surface points, for which T0 of theorem 4.1 is told where it is"
-        " proved.",
-        gt=0.0,
-    )
-    travel_weight: float = setting(
-        0.0,
-        "Utility that a metre of the way costs: raise it if driving is dear; uniform and"
-        " random only report it.",
-        unit="1/m",
-        ge=0.0,
-        read_only=False,
-    )
-    revisit_radius: float = python_setting(
-        0.1,
-        "Candidates nearer than this to a view already taken are left out.",
-        unit="rad",
-        ge=0.0,
-        le=math.pi,
-        read_only=False,
-    )
-    look_every: float = python_setting(
-        0.0,
-        "Way from look to look of a sensor that runs while the robot drives (integrate: always):"
-        " tour counts what is seen on the way, and a simulated episode looks there; 0: at views"
-        " only.",
-        unit="m",
-        ge=0.0,
-        read_only=False,
-    )
-    refine: bool = python_setting(
-        False,
-        "Refine the best candidate of greedy, two_phase or rollout between its neighbours.",
-        read_only=False,
-    )
-    tie_tolerance: float = python_setting(
-        1e-9,
-        "Relative difference below which two utilities count as equal; the first candidate wins.",
-        ge=0.0,
-        lt=1.0,
-        read_only=False,
-    )
-    first_candidate: int = python_setting(
-        -1,
-        "Index of the candidate to take as first view if it may be chosen; -1 lets the planner"
-        " choose.",
-        ge=-1,
-    )
-
-    @property
-    def label(self) -> str:
-        """Short name for tables: the objective of greedy, both of two_phase (`CS-U`), else the
-        planner's name.
-        """
-        labels = {
-            "greedy": self.objective,
-            "two_phase": f"{self.phase_one_objective}-{self.objective}",
-        }
-        return labels.get(self.planner, self.planner)
-
-    @property
-    def used_objectives(self) -> tuple[str, ...]:
-        """Ids of the objectives that the planner evaluates; the last one gives the utilities."""
-        if self.planner in ON_SHAPES:
-            return (EXPECTED,)
-        phases = (self.phase_one_objective,) if self.planner == "two_phase" else ()
-        return (*phases, self.objective)
-
-    @property
-    def draws_shapes(self) -> bool:
-        """Whether the planner depends on posterior shapes, for which a belief must carry its
-        evidence.
-        """
-        return EXPECTED in self.used_objectives
-
-
-def named_choice(given: Mapping[str, str], planner: str) -> dict[str, str]:
-    """Complete those of :data:`PLANNER_CHOICE` that were given to choose a planner.
-
-    If the `planner` without them uses no objectives, an objective alone selects greedy, and with
-    one for phase 1 two_phase.
-    """
-    if "planner" in given or planner not in ON_SHAPES or not given:
-        return dict(given)
-    return {**given, "planner": "two_phase" if "phase_one_objective" in given else "greedy"}
-
 
 LEAST_PROMISE = 1.0
 """Surface points. Where no view is expected to add as many, the posterior shapes hold no more
@@ -408,39 +218,33 @@ class Planner(ABC):
         ranks, decided_by = self._ranked(options, utilities, visited if overlapping else ())
         ranks = np.where(feasible, ranks, -np.inf)
         best = self._first_best(ranks)
-        told = not visited and s.first_candidate >= 0 and bool(feasible[s.first_candidate])
-        if told:
+        if not visited and s.first_candidate >= 0 and feasible[s.first_candidate]:
             best, decided_by = s.first_candidate, "first_candidate"
         runner_up, margin = _runner_up(ranks, options.scores, best, candidates.view_angle)
-        view, utility, score = candidates[best], float(utilities[best]), float(options.scores[best])
+        valued = candidates[best], float(utilities[best]), float(options.scores[best])
         if s.refine and self.refinable and decided_by == s.label:
-            views = self.views.around(best)
-            apart = self.views.apart(views, visited, s.revisit_radius)
-            views = views.chosen(
-                self.views.allowed(views) & apart & (self.views.off_ground(views) == 0)
-            )
-            view, utility, score = self._refined(options, views, (view, utility, score))
-        promised = (
-            utilities
-            if self._objective.info.counts_new
-            else self._promised(view, excluded, situation)
+            valued = self._refined(options, self._views_around(best, visited), valued)
+        promised: FloatArray | None = utilities
+        if not self._objective.info.counts_new:
+            promised = self._promised(valued[0], excluded, situation)
+        decision = Decision(
+            *valued,
+            runner_up,
+            margin,
+            candidates,
+            utilities,
+            costs,
+            excluded,
+            decided_by,
+            promised,
         )
-        return self._entered(
-            visited,
-            Decision(
-                view,
-                utility,
-                score,
-                runner_up,
-                margin,
-                candidates,
-                utilities,
-                costs,
-                excluded,
-                decided_by,
-                promised,
-            ),
-        )
+        return self._entered(visited, decision)
+
+    def _views_around(self, best: int, visited: Sequence[CameraPose]) -> Poses:
+        """Views in which a candidate may be refined."""
+        views = self.views.around(best)
+        apart = self.views.apart(views, visited, self.settings.revisit_radius)
+        return views.chosen(self.views.allowed(views) & apart & (self.views.off_ground(views) == 0))
 
     def _entered(self, visited: Sequence[CameraPose], decision: Decision) -> Decision:
         """The decision, after the views taken, once it is in the ledger of a planner that has
@@ -454,11 +258,9 @@ class Planner(ABC):
         """EMC of all candidates, shape (V,), where some are barred, unless the `chosen` view
         plainly adds points.
         """
-        if (
-            self.expected is None
-            or not situation.surface.drawable
-            or not self.views.barred(excluded).any()
-        ):
+        if self.expected is None or not situation.surface.drawable:
+            return None
+        if not self.views.barred(excluded).any():
             return None
         return self.expected.unless_plain(situation, chosen)
 
@@ -492,9 +294,8 @@ class Planner(ABC):
         return ranks, self.settings.label
 
     def _valued(self, situation: Situation) -> tuple[FloatArray, FloatArray]:
-        return self._objective.evaluate(situation), self._costs(
-            situation.views, situation.current_view
-        )
+        costs = self._costs(situation.views, situation.current_view)
+        return self._objective.evaluate(situation), costs
 
     def _situation(
         self,
@@ -505,10 +306,8 @@ class Planner(ABC):
     ) -> Situation:
         surface = self._reader(belief.by_noise)
         centre = self.views.centre
-        scene, taken = (
-            as_found(self._scene, surface.checks),
-            Poses.of(self._looked(visited)).about(centre),
-        )
+        scene = as_found(self._scene, surface.checks)
+        taken = Poses.of(self._looked(visited)).about(centre)
         stands = current_view and current_view.about(centre)
         return Situation(surface, scene, views, taken, self.views.ground, stands)
 
@@ -521,15 +320,14 @@ class Planner(ABC):
         return bounds - options.costs
 
     def _costs(self, views: Poses, current_view: CameraPose | None) -> FloatArray:
-        """Cost of each view: its own, and λ times the distance there, on the view circle
+        """Cost of each view: its own, and λ times the length of the path there, on the view circle
         λ·|Δθ|·d_cam.
         """
-        own = self.views.view_costs(views)[0]
+        cost = self.views.view_costs(views)[0]
         if current_view is None or self.settings.travel_weight == 0.0:
-            return own
-        return own + self.settings.travel_weight * np.minimum(
-            self.views.ground_path_length(current_view, views), _FARTHEST
-        )
+            return cost
+        length = np.minimum(self.views.ground_path_length(current_view, views), _FARTHEST)
+        return cost + self.settings.travel_weight * length
 
     def _first_best(self, ranks: FloatArray) -> int:
         """First candidate whose rank is the largest up to the tie tolerance."""

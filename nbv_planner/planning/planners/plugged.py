@@ -13,12 +13,8 @@ import numpy as np
 from nbv_planner.errors import PluginError, SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import Situation
-from nbv_planner.planning.planners.planner import (
-    PLANNER_PLUGINS,
-    DecisionSettings,
-    Options,
-    Planner,
-)
+from nbv_planner.planning.planners.decision_settings import PLANNER_PLUGINS, DecisionSettings
+from nbv_planner.planning.planners.planner import Options, Planner
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 

@@ -18,7 +18,7 @@ from std_msgs.msg import String
 from nbv_planner.episode.messages import PACE, RECORDED_TOPICS
 from nbv_planner.episode.parameters import packages_named
 from nbv_planner.files.located_yaml import dumped
-from nbv_planner.planning.termination import TerminationReason
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.planning.view_space import (
     excluded_numbers,
     excluded_text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nbv_planner.planning.planners.planner import ON_SHAPES, PLANNERS, named_choice
+from nbv_planner.planning.planners.decision_settings import ON_SHAPES, PLANNERS, named_choice
 
 
 @pytest.mark.parametrize("planner", ON_SHAPES)

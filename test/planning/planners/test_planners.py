@@ -19,7 +19,7 @@ from nbv_planner.episode.wiring import objective_named, planner_named
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.objectives import Situation
 from nbv_planner.planning.planners import PLANNERS, Decision, proof_of
-from nbv_planner.planning.planners.planner import PLANNER_PLUGINS
+from nbv_planner.planning.planners.decision_settings import PLANNER_PLUGINS
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.checks import Check, Level

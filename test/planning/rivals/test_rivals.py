@@ -20,7 +20,7 @@ from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recor
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.planning.planners import planner_names
-from nbv_planner.planning.planners.planner import PLANNER_PLUGINS
+from nbv_planner.planning.planners.decision_settings import PLANNER_PLUGINS
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import from_mapping, settings_of
 from nbv_planner.thesis import TrueSurface

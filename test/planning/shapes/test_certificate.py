@@ -17,11 +17,8 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import termination_monitor
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.planning.termination import (
-    TerminationMonitor,
-    TerminationReason,
-    TerminationSettings,
-)
+from nbv_planner.planning.endings import TerminationReason
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.star2d.belief import uniform_grid
 from nbv_planner.star2d.shapes.certificate import (
     CURVES,

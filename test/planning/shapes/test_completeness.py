@@ -15,11 +15,8 @@ from views import views_at
 
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.geometry import TWO_PI, polar_to_cartesian
-from nbv_planner.planning.termination import (
-    TerminationMonitor,
-    TerminationReason,
-    TerminationSettings,
-)
+from nbv_planner.planning.endings import TerminationReason
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.star2d.belief import uniform_grid
 from nbv_planner.star2d.shapes.certificate import CoverageCertificate
 from nbv_planner.star2d.shapes.completeness import (
