@@ -25,6 +25,7 @@ from simulated_bags import info_of
 
 import nbv_planner
 from nbv_planner.bags.reader import Bag, decode
+from nbv_planner.episode import parameter_files
 from nbv_planner.episode.parameters import (
     EpisodeConfig,
     PlannerSettings,
@@ -149,6 +150,7 @@ def forget() -> None:
     for group in (PLANNER_PLUGINS, OBJECTIVE_PLUGINS, KERNEL_PLUGINS, OBJECT_PLUGINS):
         for name in ("_entries", "all"):
             vars(group).pop(name, None)
+    parameter_files._known.cache_clear()
 
 
 def write_various(folder: Path) -> Path:
@@ -496,25 +498,27 @@ def site(tmp_path_factory):
     return folder / "site"
 
 
-def command(
-    site: Path, *words: str, code: int = 0, before: str = ""
-) -> subprocess.CompletedProcess[str]:
-    """Run `nbv-planner` where the folder `site` belongs to the environment, once the lines `before`
-    have run.
+@pytest.fixture
+def command(capsys):
+    """Return what runs a command where a folder belongs to the environment, also to that of the
+    processes it starts; gives what was said.
     """
-    places = [str(CHECKOUT), str(CHECKOUT / "test"), str(site)]
-    script = f"import sys; sys.path[:0] = {places}; from programs import main; "
-    script += before
-    paths = f"import os; os.environ['PYTHONPATH'] = {':'.join([str(CHECKOUT), str(site)])!r}; "
-    done = subprocess.run(
-        [sys.executable, "-c", f"{paths}{script}sys.exit(main(sys.argv[1:]))", *words],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert done.returncode == code, done.stderr
-    return done
+
+    def run(site: Path, *words: str, code: int = 0):
+        capsys.readouterr()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.syspath_prepend(str(site))
+            patch.setenv("PYTHONPATH", os.pathsep.join([str(CHECKOUT), str(site)]))
+            forget()
+            given = main(words)
+        for name in ("nbv_farthest", "various"):
+            sys.modules.pop(name, None)
+        forget()
+        said = capsys.readouterr()
+        assert given == code, said.err
+        return said
+
+    return run
 
 
 def angles(folder: Path) -> list[float]:
@@ -553,12 +557,12 @@ def test_the_example_is_short():
 
 
 @pytest.mark.slow
-def test_the_example_is_listed_and_help_does_not_load_it(site):
-    assert "farthest            nbv-farthest" in command(site, "show", "planners").stdout
-    head, *lines = command(site, "show", "objectives").stdout.splitlines()[1:]
+def test_the_example_is_listed_and_help_does_not_load_it(command, site):
+    assert "farthest            nbv-farthest" in command(site, "show", "planners").out
+    head, *lines = command(site, "show", "objectives").out.splitlines()[1:]
     width = next(line for line in lines if line.startswith("WIDTH"))
     assert head.index("name") == width.index("band_width") == len("WIDTH  ")
-    assert "`farthest.travel_weight`" in command(site, "show", "parameters").stdout
+    assert "`farthest.travel_weight`" in command(site, "show", "parameters").out
     script = f"""
 import sys
 sys.path[:0] = {[str(CHECKOUT), str(site)]}
@@ -578,7 +582,7 @@ for words in (["--help"], ["simulate", "--help"]):
 
 
 @pytest.mark.slow
-def test_the_example_runs_by_name_in_a_simulation(site, tmp_path):
+def test_the_example_runs_by_name_in_a_simulation(command, site, tmp_path):
     command(site, "simulate", *EPISODE, "--out", str(tmp_path / "out"))
     quarters = np.array([0.0, 2.0, 1.0, 3.0]) * np.pi / 2
     assert angles(tmp_path / "out")[:4] == pytest.approx(quarters.tolist())
@@ -601,13 +605,12 @@ def test_the_example_runs_by_name_in_a_simulation(site, tmp_path):
     )
     wrong = command(site, "simulate", "--set", "farthest.travel_weight=-1", code=2)
     assert (
-        "farthest.travel_weight: -1.0 is out of range; must be >= 0 and <= 1e+09 rad/m"
-        in wrong.stderr
+        "farthest.travel_weight: -1.0 is out of range; must be >= 0 and <= 1e+09 rad/m" in wrong.err
     )
 
 
 @pytest.mark.slow
-def test_the_example_runs_by_name_in_a_sweep_and_its_report(site, tmp_path):
+def test_the_example_runs_by_name_in_a_sweep_and_its_report(command, site, tmp_path):
     sweep = {
         "objects": ["egg", "egg:nose=0.3"],
         "protocols": ["sensor", "thesis"],
@@ -637,10 +640,8 @@ def test_the_example_runs_by_name_in_a_sweep_and_its_report(site, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_example_runs_by_name_in_a_bench(site, tmp_path):
-    eggs = (
-        "from nbv_planner.world.objects import OBJECT_SETS; OBJECT_SETS['eggs'] = 'egg:nose=0.3',; "
-    )
+def test_the_example_runs_by_name_in_a_bench(command, site, tmp_path, monkeypatch):
+    monkeypatch.setitem(OBJECT_SETS, "eggs", ("egg:nose=0.3",))
     planners = ["farthest", "WIDTH", "farthest{farthest.travel_weight: 0.02}"]
     options = [
         "--split",
@@ -651,7 +652,7 @@ def test_the_example_runs_by_name_in_a_bench(site, tmp_path):
         str(tmp_path / "out"),
         "--no-optimum",
     ]
-    said = command(site, "bench", "run", *planners, *options, "--no-figures", before=eggs).stdout
+    said = command(site, "bench", "run", *planners, *options, "--no-figures").out
     rows = json.loads((tmp_path / "out" / "report.json").read_text())["tables"]["bench"]
     assert [row["planner"] for row in rows] == [*planners, "uniform", "random", "omniscient greed"]
     assert all(row["episodes"] == 1 and row["t95"] > 0.0 for row in rows)
@@ -660,7 +661,9 @@ def test_the_example_runs_by_name_in_a_bench(site, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_example_runs_by_name_in_nodes_and_in_a_replay_of_their_bag(site, tmp_path, capsys):
+def test_the_example_runs_by_name_in_nodes_and_in_a_replay_of_their_bag(
+    command, site, tmp_path, capsys
+):
     pytest.importorskip("rclpy", reason="needs rclpy")
     command(site, "demo", *EPISODE, "--record", "--out", str(tmp_path / "nodes"))
     command(site, "simulate", *EPISODE, "--out", str(tmp_path / "simulated"))
@@ -676,7 +679,7 @@ def test_the_example_runs_by_name_in_nodes_and_in_a_replay_of_their_bag(site, tm
 
 
 @pytest.mark.slow
-def test_a_planner_with_a_map_of_its_own_hears_the_scans_in_its_node(tmp_path):
+def test_a_planner_with_a_map_of_its_own_hears_the_scans_in_its_node(command, tmp_path):
     pytest.importorskip("rclpy", reason="needs rclpy")
     (tmp_path / "site").mkdir()
     words = [
