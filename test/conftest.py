@@ -105,10 +105,12 @@ RELEASE_TESTS = {"test_a_notebook_runs_as_a_reader_runs_it"}
 # busy at the end.
 LONG_FILES = (
     "test_published_tables.py",
+    "test_scripted_robots.py",
     "test_tutorials.py",
     "test_demo.py",
-    "test_scripted_robots.py",
+    "test_plugins.py",
     "test_simulate.py",
+    "test_other_robots.py",
     "test_experiment.py",
     "test_faults.py",
     "test_end_to_end.py",
@@ -116,8 +118,14 @@ LONG_FILES = (
     "test_launch_files.py",
     "test_launch_bags.py",
     "test_recorder.py",
+    "test_scale.py",
+    "test_only_barred.py",
+    "test_volume.py",
+    "test_setting_limits.py",
+    "test_ray_casting.py",
     "test_view.py",
     "test_bench.py",
+    "test_vary.py",
     "test_mujoco_example.py",
 )
 

@@ -25,7 +25,6 @@ from simulated_bags import info_of
 
 import nbv_planner
 from nbv_planner.bags.reader import Bag, decode
-from nbv_planner.episode import parameter_files
 from nbv_planner.episode.parameters import (
     EpisodeConfig,
     PlannerSettings,
@@ -150,7 +149,6 @@ def forget() -> None:
     for group in (PLANNER_PLUGINS, OBJECTIVE_PLUGINS, KERNEL_PLUGINS, OBJECT_PLUGINS):
         for name in ("_entries", "all"):
             vars(group).pop(name, None)
-    parameter_files._known.cache_clear()
 
 
 def write_various(folder: Path) -> Path:
