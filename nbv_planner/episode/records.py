@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from nbv_planner.files.results_folder import RECORD_FILE
 from nbv_planner.geometry import TWO_PI, FloatArray
@@ -231,7 +231,7 @@ def calibration(belief: SurfaceBelief, true_radius: FloatArray) -> Calibration:
     """
     once = once_around(belief)
     error, std = np.abs(true_radius - belief.mean)[once], belief.std[once]
-    factors = norm.ppf(0.5 * (1.0 + np.array(NOMINAL_LEVELS)))
+    factors = ndtri(0.5 * (1.0 + np.array(NOMINAL_LEVELS)))
     in_band = ((belief.lower <= true_radius) & (true_radius <= belief.upper))[once]
     at = np.minimum((belief.angle[once] * (ANGLE_BINS / TWO_PI)).astype(int), ANGLE_BINS - 1)
     count = np.bincount(at, minlength=ANGLE_BINS)
