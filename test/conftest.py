@@ -73,6 +73,7 @@ SLOW = {
     "view",
 }
 SLOW_MODULES = {
+    "test_behind_obstacles.py",
     "test_condensed.py",
     "test_free_view_space.py",
     "test_hybrid.py",
@@ -83,12 +84,14 @@ SLOW_MODULES = {
     "test_prior_settings.py",
     "test_ray_casting.py",
     "test_release.py",
+    "test_rivals.py",
     "test_robust_mapper.py",
     "test_robust_state.py",
     "test_scale.py",
     "test_setting_limits.py",
     "test_simulation.py",
     "test_system.py",
+    "test_tour.py",
     "test_tree.py",
     "test_tutorials.py",
     "test_volume.py",
