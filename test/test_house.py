@@ -152,6 +152,12 @@ def test_the_readme_is_read_in_one_sitting():
     assert len((CHECKOUT / "README.md").read_text(encoding="utf-8").splitlines()) <= 160
 
 
+def test_the_documents_are_short_enough_to_be_kept_true():
+    """Words as `wc -w` counts them, tables and code included."""
+    pages = [CHECKOUT / "README.md", *(CHECKOUT / "docs").rglob("*.md")]
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 40_000
+
+
 def test_help_loads_little():
     script = (
         "import sys\nfrom nbv_planner.cli.main import main\n"
