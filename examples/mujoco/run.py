@@ -33,7 +33,8 @@ from nbv_planner.errors import NbvPlannerError, remedy
 from nbv_planner.files.results_folder import ResultsFolder, fresh_folder
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.ros.core.running import ros_of_its_own
-from nbv_planner.ros.node_processes import EpisodeMonitor, free_domain_id, isolated_environment
+from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
+from nbv_planner.ros.watched_episode import EpisodeMonitor
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.system import held_signals, python_command
 

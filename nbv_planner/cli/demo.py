@@ -121,7 +121,8 @@ def _run_nodes(
     parameters: Parameters,
     came: list[int],
 ) -> Termination:
-    from nbv_planner.ros.node_processes import free_domain_id, run_episode
+    from nbv_planner.ros.node_processes import free_domain_id
+    from nbv_planner.ros.watched_episode import run_episode
 
     # The file of the results can be used again: it names no file of this run, and nobody who
     # watched it.

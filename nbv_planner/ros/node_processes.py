@@ -1,12 +1,9 @@
-"""The three nodes as separate processes on a separate domain, monitored to the end of an
-episode.
-"""
+"""The three nodes as separate processes on a ROS domain of their own."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
-import dataclasses
 import os
 import random
 import signal
@@ -15,39 +12,13 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Protocol
 
-from rclpy.executors import SingleThreadedExecutor
-from std_srvs.srv import Trigger
-
-from nbv_planner.bags.writer import BagWriter
-from nbv_planner.episode.log import EpisodeLog, incomplete
-from nbv_planner.episode.messages import (
-    CAMERA_POSE,
-    GOAL_POSE,
-    GROUND_TRUTH,
-    RECORDED_TOPICS,
-    SCAN,
-    STATUS,
-    SURFACE,
-    SURFACE_INFO,
-)
-from nbv_planner.episode.parameters import EpisodeConfig
-from nbv_planner.episode.records import Step
 from nbv_planner.errors import NbvPlannerError
-from nbv_planner.mapping.scans import MeasurementSettings
-from nbv_planner.planning.endings import Termination, TerminationReason
-from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.executables import NODES
-from nbv_planner.ros.io.listener import EpisodeListener
-from nbv_planner.ros.io.recorder import BagRecorder
-from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.system import python_command
-from nbv_planner.world.scene import Scene
 
 # RTPS: port = 7400 + 250 * domain + offset. Up to 101 the ports stay below Linux's ephemeral range.
 _DOMAINS = range(1, 102)
@@ -252,202 +223,3 @@ def _end_with_parent() -> None:
     """
     pr_set_pdeathsig = 1
     ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
-
-
-class ProgressListener(Protocol):
-    """Receives the progress of an episode."""
-
-    def started(self, domain: int, pids: dict[str, int]) -> None:
-        """The nodes run, on ROS domain `domain`, with these process ids by name."""
-
-    def took(self, step: Step, estimate: CoverageEstimate | None) -> None:
-        """A view has been taken; `estimate` is the coverage by the posterior shapes after it, if
-        enabled.
-        """
-
-    def waits(self, message: str) -> None:
-        """Nothing has been received for a while; the `message` says what came last."""
-
-
-class EpisodeMonitor(EpisodeListener):
-    """Subscribes to the nodes of one episode, and starts it once all of them are connected.
-
-    Discovery may take seconds. With the planner's `wait_for_start` set and :meth:`start_when_ready`
-    called alternately with spinning, no message of the episode is missed. Goals are not subscribed
-    to: a planner that waits for their subscribers waits for the camera.
-    """
-
-    def __init__(
-        self,
-        scene: Scene,
-        measurement: MeasurementSettings,
-        placed: tuple[float, float] = (0.0, 0.0),
-    ) -> None:
-        super().__init__(
-            "episode_monitor", EpisodeLog(), qos.reliable, without=(GOAL_POSE, GROUND_TRUTH)
-        )
-        self._scene, self._measurement, self._placed = scene, measurement, placed
-        self._round = 0
-        self.steps: list[Step] = []  #: the steps that are complete so far, in order.
-        self._done: set[int] = set()
-        #: the planner's coverage estimate by number of views; None if it does not use shapes.
-        self.estimates: dict[int, CoverageEstimate | None] = {}
-        # Last of all: a planner that has found this client has found the subscriptions above.
-        self._start = self.create_client(Trigger, "nbv_planner/start")
-        self._asked_to_start = False
-        self._passed_on = 0
-
-    def start_when_ready(self) -> None:
-        """Start the episode once, as soon as every node is connected."""
-        connected = {SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, STATUS} <= self.log.heard
-        if connected and not self._asked_to_start and self._start.service_is_ready():
-            self._asked_to_start = True
-            self._start.call_async(Trigger.Request())
-
-    @property
-    def state(self) -> tuple[str, str]:
-        """The planner's state and message, as last received."""
-        status = self.log.status
-        return ("", "") if status is None else (status.state, status.message)
-
-    @property
-    def views(self) -> int:
-        """Number of views that the planner has reported."""
-        return 0 if self.log.status is None else self.log.status.views
-
-    @property
-    def termination(self) -> Termination | None:
-        """Why the episode ended, once it has."""
-        return self.log.termination
-
-    @property
-    def complete(self) -> bool:
-        """Whether the episode has ended and all its views are complete."""
-        return self.termination is not None and len(self.steps) >= self.views
-
-    def pass_on(self, listener: ProgressListener, views: int) -> None:
-        """Pass on each of the first `views` views once it is complete, with the estimate after
-        it.
-        """
-        for step in self.steps[self._passed_on : views]:
-            self._passed_on += 1
-            listener.took(step, self.estimates.get(self._passed_on))
-
-    def _on_message(self, topic: str, msg: Any) -> None:
-        super()._on_message(topic, msg)
-        if topic == STATUS and self.log.status is not None:
-            self.estimates[self.views] = self.log.status.estimate
-        # The surface of a restarted mapper may have been replaced by the next one before discovery
-        # and is then never received: the next one is used instead.
-        views = self.log.views
-        for number, view in enumerate(views):
-            if view.decision.goal_stamp in self._done:
-                continue
-            belief = next((each.belief for each in views[number:] if each.belief is not None), None)
-            step = dataclasses.replace(view, belief=belief).step(
-                self._scene, self._measurement, self._placed
-            )
-            if step is None:
-                return
-            self._done.add(view.decision.goal_stamp)
-            if view.decision.round == self._round:  # the one before did not count: an approach
-                self.steps.pop()
-            self._round = view.decision.round
-            self.steps.append(step)
-
-
-# Seconds without a change of the planner's status after which it is shown, and after which the run
-# is aborted.
-_REPORT_AFTER = 3.0
-_GIVE_UP_AFTER = 120.0
-# The same once the planner is done: its messages stay available, but discovery may take seconds.
-_DONE_AFTER = 10.0
-# Seconds after the end during which /diagnostics, published once a second, are still recorded.
-_LAST_WORDS = 1.2
-
-
-def run_episode(
-    config: EpisodeConfig,
-    parameter_file: Path,
-    log_folder: Path,
-    listener: ProgressListener,
-    bag: BagWriter | None,
-    *,
-    domain: int,
-    respawn: bool,
-    ended: Callable[[], bool],
-) -> Termination | None:
-    """Start the nodes on a ROS `domain`, monitor the episode, and end them.
-
-    The parameter file has `wait_for_start` set: the episode starts when all nodes are connected, so
-    that no message is missed. The bag, if any, records all messages of the nodes; with `respawn` a
-    node that fails or is killed is restarted; `ended`, called five times a second, says whether to
-    end before the planner does.
-
-    Returns:
-        Why the planner ended; FAILED if a node ended before it or messages stopped; None if
-        `ended`.
-    """
-    environment = isolated_environment(domain)
-    os.environ.update(environment)
-    with (
-        ros_of_its_own(domain) as executor,
-        NodeProcesses(parameter_file, log_folder, environment, respawn=respawn) as nodes,
-    ):
-        listener.started(domain, nodes.pids)
-        # Before the monitor: a planner that has found the monitor has found the recorder.
-        if bag is not None:
-            executor.add_node(BagRecorder(bag, RECORDED_TOPICS))
-        monitor = EpisodeMonitor(config.scene, config.measurement, config.world.placed)
-        executor.add_node(monitor)
-        termination = _follow(monitor, executor, nodes, listener, ended)
-        if bag is not None:
-            _spin(executor, _LAST_WORDS)
-        return termination
-
-
-def _spin(executor: SingleThreadedExecutor, seconds: float) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        executor.spin_once(timeout_sec=0.05)
-
-
-def _follow(
-    monitor: EpisodeMonitor,
-    executor: SingleThreadedExecutor,
-    nodes: NodeProcesses,
-    listener: ProgressListener,
-    ended: Callable[[], bool],
-) -> Termination | None:
-    """Pass on the views until the planner is done, a node ends, or messages stop."""
-    status = ("", "")
-    changed_at = time.monotonic()
-    reported = False
-    try:
-        while not monitor.complete:
-            if ended():
-                return None
-            executor.spin_once(timeout_sec=0.2)
-            monitor.start_when_ready()
-            monitor.pass_on(listener, monitor.views)
-            if monitor.state != status:
-                status = monitor.state
-                changed_at = time.monotonic()
-                reported = False
-            silence = time.monotonic() - changed_at
-            if silence > _REPORT_AFTER and not reported:
-                reported = True
-                listener.waits(f"planner: {status[1] or 'no status yet'}")
-            if silence > (_GIVE_UP_AFTER if monitor.termination is None else _DONE_AFTER):
-                for missing in incomplete(monitor.log.views):
-                    listener.waits(f"the record ends early: {missing}")
-                detail = f"no sign of progress for {silence:.0f} s; last status: {status[1]}"
-                return monitor.termination or Termination(TerminationReason.FAILED, {}, detail)
-            try:
-                nodes.check()
-            except NbvPlannerError as error:
-                return Termination(TerminationReason.FAILED, {}, str(error))
-        return monitor.termination
-    finally:
-        # including those that the planner has not reported
-        monitor.pass_on(listener, len(monitor.steps))

@@ -38,7 +38,6 @@ from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.node_processes import (
     NODES,
-    EpisodeMonitor,
     NodeProcesses,
     free_domain_id,
     isolated_environment,
@@ -46,6 +45,7 @@ from nbv_planner.ros.node_processes import (
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.ros.watched_episode import EpisodeMonitor
 from nbv_planner.star2d.measurements import polar
 
 PARAMETERS = {

@@ -27,7 +27,8 @@ from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.node_processes import EpisodeMonitor, free_domain_id
+from nbv_planner.ros.node_processes import free_domain_id
+from nbv_planner.ros.watched_episode import EpisodeMonitor
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import Poses

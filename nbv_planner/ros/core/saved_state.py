@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rclpy.task import Future
@@ -25,6 +24,52 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 # Suffix of a file that was not resumed: it is kept, and not overwritten by the next save.
 _REFUSED = ".refused"
+
+
+class RecordWriter:
+    """Writes the records of a journal to its file; its methods may be called from any thread."""
+
+    def __init__(self, journal: Journal) -> None:
+        """Start without records: the first write begins the file."""
+        self.journal, self._lock = journal, threading.Lock()
+        self._records: list[Any] = []
+        self._written, self._rewrite = 0, True
+        self.saves, self.milliseconds = 0, 0.0  #: number of writes, and time of the newest one.
+
+    def adopt(self, records: Sequence[Any], *, rewrite: bool) -> None:
+        """Append to the records of a file from now on, or rewrite it."""
+        with self._lock:
+            self._records, self._written, self._rewrite = list(records), len(records), rewrite
+
+    def note(self, records: Sequence[Any], *, rewrite: bool = False) -> None:
+        """Let :meth:`write` append `records`, or `rewrite` the file with them alone."""
+        with self._lock:
+            self._records = [*([] if rewrite else self._records), *records]
+            self._rewrite |= rewrite
+
+    def write(self, *, rewrite: bool = False) -> StateFileError | None:
+        """Write what has been noted, or `rewrite` the file; returns the error, if any.
+
+        After an error the next call rewrites the file.
+        """
+        with self._lock:
+            started = time.monotonic()
+            try:
+                if self._rewrite or rewrite:
+                    self.journal.begin(self._records)
+                else:
+                    self.journal.append(self._records[self._written :])
+            except StateFileError as error:
+                self._rewrite, self._written = True, len(self._records)
+                return error
+            self._rewrite, self._written = False, len(self._records)
+            self.saves, self.milliseconds = self.saves + 1, 1e3 * (time.monotonic() - started)
+            return None
+
+    @property
+    def behind(self) -> bool:
+        """Whether there are records, and the file does not hold all of them."""
+        return bool(self._records) and (self._rewrite or self._written < len(self._records))
 
 
 class JournalKeeper:
@@ -47,22 +92,21 @@ class JournalKeeper:
         self._node = node
         (_, episode), (self._parameter, path) = vars(read_settings(node, file)).items()
         self.path = at_home(path) if path else None  #: the file, or None if nothing is saved.
-        self._lock = threading.Lock()
-        self._saves, self._milliseconds, self._restored = 0, 0.0, False
-        self._journal = self.path and Journal(self.path, kind, fixed_settings(*settings), episode)
-        self._records: list[Any] = []
-        self._written, self._rewrite = 0, True
+        self._restored = False
+        self._writer = self.path and RecordWriter(
+            Journal(self.path, kind, fixed_settings(*settings), episode)
+        )
         self._files = Worker(node)
         self.pending = 0  #: number of writes whose end the node has not received yet.
 
     def restore(self, apply: Callable[[list[Any]], None]) -> None:
-        """At start, `apply` the records of the file, if it exists; further
-        records are appended.
-        """
+        """At start, `apply` the records of the file, if it exists; further records are appended."""
         if self.path is None:
             return
         try:
-            self._load(apply)
+            records = self._read()
+            with self._as_file_errors():
+                apply(records)
         except StateFileError as error:
             if error.reason != "missing":
                 with contextlib.suppress(OSError):
@@ -70,19 +114,10 @@ class JournalKeeper:
                         self.path.replace(self.path.with_name(self.path.name + _REFUSED))
                 self._node.drop(f"state.{error.reason}", f"starts without the saved state: {error}")
             return
+        self._named_writer().adopt(records, rewrite=False)
         self._restored = True
         self._count_torn()
         self._node.get_logger().info(f"resumed from {self.path}")
-
-    def _timed(self, write: Callable[[], object]) -> StateFileError | None:
-        """Call `write`; returns its error, if any, for :meth:`took` in the node's thread."""
-        started = time.monotonic()
-        try:
-            write()
-        except StateFileError as error:
-            return error
-        self._saves, self._milliseconds = self._saves + 1, 1e3 * (time.monotonic() - started)
-        return None
 
     def took(self, error: StateFileError | None) -> None:
         """Count and log the error of a write, if any."""
@@ -91,31 +126,23 @@ class JournalKeeper:
 
     def diagnosis(self) -> dict[str, object]:
         """Values for `/diagnostics`; none if nothing is saved."""
-        if self.path is None:
+        if self._writer is None:
             return {}
         return {
             "restored": self._restored,
-            "saves": self._saves,
-            "save_milliseconds": self._milliseconds,
+            "saves": self._writer.saves,
+            "save_milliseconds": self._writer.milliseconds,
         }
 
-    def _named_path(self) -> Path:
-        if self.path is None:
+    def _named_writer(self) -> RecordWriter:
+        if self._writer is None:
             raise StateFileError(
                 "no_file", f"no file is named: start the node with the parameter {self._parameter}"
             )
-        return self.path
+        return self._writer
 
-    def _load(self, apply: Callable[[list[Any]], None], *, any_episode: bool = False) -> None:
-        records = self._read(any_episode=any_episode)
-        with self._as_file_errors():
-            apply(records)
-        self._adopt(records, rewrite=any_episode)
-
-    def _read(self, *, any_episode: bool) -> list[Any]:
-        self._named_path()
-        assert self._journal
-        return self._journal.read(any_episode=any_episode)
+    def _read(self, *, any_episode: bool = False) -> list[Any]:
+        return self._named_writer().journal.read(any_episode=any_episode)
 
     @contextlib.contextmanager
     def _as_file_errors(self) -> Iterator[None]:
@@ -133,11 +160,6 @@ class JournalKeeper:
                 "content", f"{self.path}: {type(error).__name__}: {reason(error)}"
             ) from error
 
-    def _adopt(self, records: Sequence[Any], *, rewrite: bool) -> None:
-        """Append to the records of a file from now on, or rewrite it."""
-        with self._lock:
-            self._records, self._written, self._rewrite = list(records), len(records), rewrite
-
     async def replace(self, read: Callable[[list[Any]], T], apply: Callable[[T], None]) -> None:
         """`read` the records of the file, of whatever episode, in another thread, and `apply` the
         result in this one.
@@ -150,44 +172,29 @@ class JournalKeeper:
         records = await self._files.run(partial(self._read, any_episode=True))
         with self._as_file_errors():
             apply(await self._files.run(partial(read, records)))
-        self._adopt(records, rewrite=True)
+        self._named_writer().adopt(records, rewrite=True)
         self._count_torn()
 
     def _count_torn(self) -> None:
         """Count and log an incomplete last line of the file that has been read."""
-        if self._journal and self._journal.torn:
+        if torn := self._named_writer().journal.torn:
             self._node.drop(
                 "state.torn",
-                f"{self.path}: {self._journal.torn} bytes of an incomplete last line are left out",
+                f"{self.path}: {torn} bytes of an incomplete last line are left out",
             )
 
     def note(self, records: Sequence[Any], *, rewrite: bool = False) -> None:
-        """Let :meth:`write` append `records`, or `rewrite` the file with them alone; from any
+        """Let the next write append `records`, or `rewrite` the file with them alone; from any
         thread.
         """
-        if self._journal is None:
-            return
-        with self._lock:
-            self._records = [*([] if rewrite else self._records), *records]
-            self._rewrite |= rewrite
+        if self._writer is not None:
+            self._writer.note(records, rewrite=rewrite)
 
-    def write(self) -> StateFileError | None:
-        """Write what has been noted, in any thread; returns the error, if any, for :meth:`took`.
-
-        After an error the next attempt rewrites the file.
-        """
-        with self._lock:
-            try:
-                self._named_path()
-            except StateFileError as error:
-                return error
-            assert self._journal
-            if self._rewrite:
-                error = self._timed(partial(self._journal.begin, self._records))
-            else:
-                error = self._timed(partial(self._journal.append, self._records[self._written :]))
-            self._rewrite = error is not None
-            self._written = len(self._records)
+    def write(self, *, rewrite: bool = False) -> StateFileError | None:
+        """Write what has been noted, in any thread; returns the error, if any, for :meth:`took`."""
+        try:
+            return self._named_writer().write(rewrite=rewrite)
+        except StateFileError as error:
             return error
 
     def submit(self, done: Callable[[], None]) -> None:
@@ -208,11 +215,10 @@ class JournalKeeper:
 
     def save(self) -> Future:
         """Rewrite the file with all records; the result is the error, if any."""
-        self._rewrite = True
-        return self._files.run(self.write)
+        return self._files.run(partial(self.write, rewrite=True))
 
     def close(self) -> None:
         """End the thread; what has been noted is written, if it is to be saved."""
         self._files.stop()
-        if self.path and (self._rewrite or self._written < len(self._records)) and self._records:
+        if self._writer is not None and self._writer.behind:
             self.write()

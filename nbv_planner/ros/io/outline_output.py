@@ -124,6 +124,75 @@ class _Done:
     error: str = ""
 
 
+class _FreeSpace:
+    """The cells of a map that the scans so far show to be free."""
+
+    def __init__(self, grid: MapGrid) -> None:
+        """Start without scans."""
+        self._scans: list[MatchedScan] = []
+        self._again = False
+        self._begin(grid)
+
+    def _begin(self, grid: MapGrid) -> None:
+        """Start an empty map; a result for the map before it will be discarded."""
+        self.grid, self._next, self._episode, self._turn = grid, 0, object(), 0
+        self._swept = np.zeros((grid.size, grid.size), dtype=bool)
+
+    def add(
+        self, scans: Sequence[MatchedScan], grid: MapGrid, background: Sequence[BoolArray] | None
+    ) -> None:
+        """Add scans, see :meth:`OutlineOutput.show`; the map is on the `grid` from now on."""
+        before = self._scans
+        self._scans = [*before, *scans]
+        if background is not None:
+            masks = background[len(background) - len(self._scans) :]
+            self._scans = [
+                replace(match, background=mask)
+                for match, mask in zip(self._scans, masks, strict=True)
+            ]
+        self._again = background is not None
+        pairs = zip(before, self._scans, strict=False)
+        if grid != self.grid or not all(
+            np.array_equal(old.background, now.background) for old, now in pairs
+        ):
+            self._begin(grid)
+
+    @property
+    def behind(self) -> bool:
+        """Whether there are scans that have not been added to the map."""
+        return len(self._scans) > self._next
+
+    def work(
+        self, belief: SurfaceBelief, stamp: int, frame: str, measurement: MeasurementSettings
+    ) -> _Work:
+        """The scans that have not been added yet, with all that their addition depends on."""
+        return _Work(
+            self._episode,
+            self._turn,
+            belief,
+            stamp,
+            frame,
+            self.grid,
+            self._swept,
+            tuple(self._scans[self._next :]),
+            measurement,
+            _SCANS_AGAIN if self._again else _SCANS,
+        )
+
+    def take(self, done: _Done) -> bool:
+        """Use the free space of a result if it belongs to this map and is new; returns whether it
+        belongs to this map.
+        """
+        work = done.work
+        if work.episode is not self._episode or work.turn != self._turn:
+            return work.episode is self._episode
+        self._turn += 1
+        self._swept, self._next = done.swept, self._next + len(work.scans)
+        if not self._again:
+            self._scans, self._next = self._scans[self._next :], 0
+        return True
+
+
 class OutlineOutput:
     """Publishes outline and map while there are subscribers, and writes the files.
 
@@ -147,10 +216,11 @@ class OutlineOutput:
         Outline and map are given in `frame`; files are written to `folder`, unless it is empty. The
         lengths of `measurement` are in proportion to the object of `scene`.
         """
-        self._node, self._scene, self._measurement, self._frame = node, scene, measurement, frame
+        self._node, self._frame = node, frame
+        self._measurement_of = partial(rescaled, measurement, scene)
         #: where files are written; None if they are not.
         self.folder = at_home(folder) if folder else None
-        self._grid = MapGrid(scene)
+        self._space = _FreeSpace(MapGrid(scene))
         self._publishers = {"outline": node.advertise(PolygonStamped, "~/outline", qos.latched())}
         if OccupancyGrid is None:
             node.get_logger().warning(
@@ -170,15 +240,8 @@ class OutlineOutput:
         self._belief: SurfaceBelief | None = None
         self._written: SurfaceBelief | None = None
         self._stamp = 0
-        self._scans: list[MatchedScan] = []
-        self._begin(self._grid)
-        self._again = False
+        self._space = _FreeSpace(self._space.grid)
         self._sent: dict[str, tuple[object, int]] = {}
-
-    def _begin(self, grid: MapGrid) -> None:
-        """Start an empty map; a result for the map before it will be discarded."""
-        self._grid, self._next, self._episode, self._turn = grid, 0, object(), 0
-        self._swept = np.zeros((grid.size, grid.size), dtype=bool)
 
     def show(
         self,
@@ -200,20 +263,7 @@ class OutlineOutput:
                 twice.
         """
         self._belief, self._stamp = belief, stamp
-        before, grid = self._scans, MapGrid(scene, belief.centre)
-        self._scans = [*before, *scans]
-        if background is not None:
-            masks = background[len(background) - len(self._scans) :]
-            self._scans = [
-                replace(match, background=mask)
-                for match, mask in zip(self._scans, masks, strict=True)
-            ]
-        self._again = background is not None
-        pairs = zip(before, self._scans, strict=False)
-        if grid != self._grid or not all(
-            np.array_equal(old.background, now.background) for old, now in pairs
-        ):
-            self._begin(grid)
+        self._space.add(scans, MapGrid(scene, belief.centre), background)
 
     def publish(self) -> None:
         """Publish what is new to each topic's subscribers, or to new ones; an inactive node
@@ -223,51 +273,24 @@ class OutlineOutput:
             return
         due = []
         for name, publisher in self._publishers.items():
-            listeners, (known, before) = (
-                publisher.get_subscription_count(),
-                self._sent.get(name, (None, 0)),
-            )
+            listeners = publisher.get_subscription_count()
+            known, before = self._sent.get(name, (None, 0))
             if listeners > before or (listeners and known is not self._belief):
                 due.append(name)
                 known = self._belief
             self._sent[name] = known, listeners
-        if due or len(self._scans) > self._next:
+        if due or self._space.behind:
             self._files.submit(partial(self._work().done, due), self._publish)
 
     def _publish(self, done: _Done) -> None:
-        if self._take(done) and self._node.active:
+        if self._space.take(done) and self._node.active:
             for name, message in done.messages.items():
                 self._publishers[name].publish(message)
 
     def _work(self) -> _Work:
-        """The scans that have not been added yet, with all that their addition depends on."""
         assert self._belief is not None
-        measurement = rescaled(self._measurement, self._scene, self._grid.scene)
-        return _Work(
-            self._episode,
-            self._turn,
-            self._belief,
-            self._stamp,
-            self._frame,
-            self._grid,
-            self._swept,
-            tuple(self._scans[self._next :]),
-            measurement,
-            _SCANS_AGAIN if self._again else _SCANS,
-        )
-
-    def _take(self, done: _Done) -> bool:
-        """Use the free space of a result if it belongs to this map and is new; returns whether it
-        belongs to this map.
-        """
-        work = done.work
-        if work.episode is not self._episode or work.turn != self._turn:
-            return work.episode is self._episode
-        self._turn += 1
-        self._swept, self._next = done.swept, self._next + len(work.scans)
-        if not self._again:
-            self._scans, self._next = self._scans[self._next :], 0
-        return True
+        measurement = self._measurement_of(self._space.grid.scene)
+        return self._space.work(self._belief, self._stamp, self._frame, measurement)
 
     def _on_status(self, msg: DiagnosticStatus) -> None:
         """Write the files once each time that an episode ends."""
@@ -298,7 +321,7 @@ class OutlineOutput:
         Raises:
             ValueError: they could not be written.
         """
-        self._take(done)
+        self._space.take(done)
         if done.error:
             raise ValueError(done.error)
         self._written = done.work.belief

@@ -14,7 +14,7 @@ from rclpy.qos import qos_profile_action_status_default
 
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.io.status import iteration_values
+from nbv_planner.ros.io.status_text import iteration_values
 from nbv_planner.ros.io.transforms import needed
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.state import Goal, Target

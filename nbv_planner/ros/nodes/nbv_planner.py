@@ -33,7 +33,8 @@ from nbv_planner.ros.io.robot import (
     PathAction,
     nav2_actions,
 )
-from nbv_planner.ros.io.status import RunInfo, StatusReport, plotted_values, ranking_status, summary
+from nbv_planner.ros.io.status import RunInfo, StatusReport
+from nbv_planner.ros.io.status_text import plotted_values, ranking_status, summary
 from nbv_planner.ros.io.transforms import GroundOutput, MapTopic, TransformPoses
 from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
