@@ -426,7 +426,7 @@ def _knowledge(name: str, node: Any) -> dict[str, Any]:
     if name == "depth_camera":
         places = [
             number
-            for pose in (node.view, node.goal)
+            for pose in (node.motion.view, node.motion.goal)
             for number in (pose.view_angle, pose.distance, pose.turn)
         ]
         return {"view": np.array([*places, node.view_number])}

@@ -33,7 +33,6 @@ OVER = {
     "ros/core/planner_parts.py lines",
     "ros/launch.py lines",
     "ros/launch.py:node lines",
-    "ros/nodes/depth_camera.py:DepthCamera attributes",
     "ros/nodes/nbv_planner.py:NbvPlannerNode attributes",
     "ros/nodes/nbv_planner.py:NbvPlannerNode methods",
     "ros/nodes/surface_mapper.py lines",

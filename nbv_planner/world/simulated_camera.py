@@ -304,6 +304,7 @@ class Drive:
         self, shape: PolarObject, settings: GroundSettings, world: WorldSettings, reach: float
     ) -> None:
         """Take the ground of the settings, for goals up to `reach` from the object, metres."""
+        self.robot_radius = settings.robot_radius  #: metres.
         angle = np.arange(_CONTOUR_STEPS) * (TWO_PI / _CONTOUR_STEPS)
         self._placed = world.placed
         ground = ground_of(settings, reach).seen_from(*world.placed)
@@ -326,3 +327,52 @@ class Drive:
         x, y = along(self.path, distance)
         turn = self._start.turn + distance / self._length * (self._goal.turn - self._start.turn)
         return CameraPose.from_polar(float(wrap_angle(math.atan2(y, x))), math.hypot(x, y), turn)
+
+
+class CameraMotion:
+    """Where a simulated camera is, on its motion from view to goal; times are in nanoseconds."""
+
+    def __init__(self, settings: MotionSettings, view_distance: float, drive: Drive | None) -> None:
+        """Take a robot that drives, or None: the camera then moves around the object."""
+        self.settings, self.drive = settings, drive
+        self._view_distance = view_distance
+
+    def place(self) -> None:
+        """Place the camera at the initial view, which is its goal, too."""
+        angle = float(wrap_angle(self.settings.initial_view_angle))
+        self.view = self.goal = CameraPose.from_polar(angle, self._view_distance)
+
+    def set_out(self, now: int) -> FloatArray | None:
+        """Begin the motion from view to goal; returns the path of a robot that drives, shape
+        (k, 2), metres.
+        """
+        self.start, self.start_time, self._driven = self.view, now, 0.0
+        self.resume(now)
+        return None if self.drive is None else self.drive.set_out(self.start, self.goal)
+
+    def resume(self, now: int) -> None:
+        """Move on from `now`: the time before it does not count."""
+        self._moved_at = now
+
+    def advance(self, now: int) -> None:
+        """Move along the path, or around the object on the shorter side, while distance and turn
+        change in proportion to the angle.
+        """
+        seconds = max(now - self._moved_at, 0) * 1e-9
+        self._moved_at = now
+        if self.drive is not None:
+            self._driven += self.settings.drive_speed * seconds
+            self.view = self.drive.view(self._driven)
+            return
+        view, goal = self.view, self.goal
+        rest = float(angle_difference(goal.view_angle, view.view_angle))
+        reach = self.settings.angular_speed * seconds
+        if self.settings.angular_speed == 0.0 or abs(rest) <= reach:
+            self.view = goal
+            return
+        part = reach / abs(rest)
+        self.view = CameraPose.from_polar(
+            float(wrap_angle(view.view_angle + math.copysign(reach, rest))),
+            view.distance + part * (goal.distance - view.distance),
+            view.turn + part * (goal.turn - view.turn),
+        )

@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 from nbv_planner.episode.parameters import NODE_SETTINGS, DepthCameraParameters, StateFile
 from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, to_nanoseconds
 from nbv_planner.errors import StateFileError, shown
-from nbv_planner.geometry import angle_difference, wrap_angle
+from nbv_planner.geometry import wrap_angle
 from nbv_planner.mapping.matching import is_whole
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
@@ -30,6 +30,7 @@ from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import (
+    CameraMotion,
     Drive,
     MotionSettings,
     SensorSettings,
@@ -57,33 +58,30 @@ class DepthCamera(BaseNode):
     def configure(self) -> None:
         """Read the parameters and open the topics."""
         self.scene = read_settings(self, Scene)
-        self.motion = read_settings(self, MotionSettings)
+        motion = read_settings(self, MotionSettings)
         self.parameters = read_settings(self, DepthCameraParameters)
         shape = parse_object(self.parameters.object, self.scene)
         if placed := origin_words(self.parameters.object):
             self.get_logger().info(placed)
         world = read_settings(self, WorldSettings)
         self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings), world)
-        ground = read_settings(self, GroundSettings)
-        self._drive = (
-            Drive(shape, ground, world, self.scene.view_distance)
-            if self.motion.drive_speed
-            else None
-        )
-        self._robot_radius, self.collisions = ground.robot_radius, 0
+        distance, drive = self.scene.view_distance, None
+        if motion.drive_speed:
+            drive = Drive(shape, read_settings(self, GroundSettings), world, distance)
+        self.motion, self.collisions = CameraMotion(motion, distance, drive), 0
         self._stand_at_start()
         self._keeper = JournalKeeper(self, "simulated camera", StateFile, self.scene)
         self._keeper.restore(self._resume)
         self._scan = self.advertise(LaserScan, "scan", qos.reliable())
         self._pose = self.advertise(PoseStamped, "camera_pose", qos.reliable())
         self._transforms = self._publisher_of_transforms()
-        self._truth = self.advertise(PointCloud2, "ground_truth/surface", qos.latched())
+        truth = self.advertise(PointCloud2, "ground_truth/surface", qos.latched())
         self.listen(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
         points = surface_points(shape, self.scene.pixel_size)
         frame = self.header(self.parameters.object_frame)
         centre = (world.object_x, world.object_y)
-        self._truth.publish(conversions.contour_to_msg(points.angle, points.radius, frame, centre))
-        self.create_timer(1.0 / self.motion.scan_rate, self.on_timer)
+        truth.publish(conversions.contour_to_msg(points.angle, points.radius, frame, centre))
+        self.create_timer(1.0 / motion.scan_rate, self.on_timer)
 
     def _publisher_of_transforms(self) -> Any:
         """Publisher of the camera's transform for RViz, or None where tf2_msgs is not installed."""
@@ -111,7 +109,7 @@ class DepthCamera(BaseNode):
 
     def activate(self) -> None:
         """Resume the motion; the inactive time does not count as motion time."""
-        self._moved_at = self.now_ns()
+        self.motion.resume(self.now_ns())
 
     def _resume(self, records: list[Any]) -> None:
         """Place the camera where it would be had the node not ended: a robot keeps moving while its
@@ -130,13 +128,13 @@ class DepthCamera(BaseNode):
             type(number) is float and math.isfinite(number) for place in places for number in place
         ) or not all(is_whole(count) for count in counts):
             raise StateFileError("content", f"{shown(dict(values))} is not the state of a camera")
-        self.view, self.goal = (
+        self.motion.view, self.motion.goal = (
             CameraPose.from_polar(float(wrap_angle(angle)), *place) for angle, *place in places
         )
         set_out_at, self.view_number, self._goal_stamp = counts
         try:
             self._depart(set_out_at)
-            self._move(self.now_ns())
+            self.motion.advance(self.now_ns())
         except Exception:  # no camera could be there
             self._stand_at_start()
             raise
@@ -144,12 +142,12 @@ class DepthCamera(BaseNode):
     def _keep(self) -> None:
         if self._keeper.path:
             values: dict[str, Any] = {}
-            for name, view in zip(_VIEWS, (self._set_out, self.goal), strict=True):
+            for name, view in zip(_VIEWS, (self.motion.start, self.motion.goal), strict=True):
                 more = view.off_circle(self.scene.view_distance)
                 values |= {f"{name}_angle": view.view_angle} | {
                     f"{name}_{key}": number for key, number in more.items()
                 }
-            counts = (self._set_out_at, self.view_number, self._goal_stamp)
+            counts = (self.motion.start_time, self.view_number, self._goal_stamp)
             self._keeper.note([{**values, **dict(zip(_COUNTS, counts, strict=True))}])
             self._keeper.submit(lambda: None)
 
@@ -161,23 +159,20 @@ class DepthCamera(BaseNode):
 
     def _stand_at_start(self) -> None:
         """Place the camera at the initial view, before any goal."""
-        angle = float(wrap_angle(self.motion.initial_view_angle))
-        self.view = self.goal = CameraPose.from_polar(angle, self.scene.view_distance)
         self.view_number = 0
         self._goal_stamp = -1  # no goal has this stamp
+        self.motion.place()
         self._depart(self.now_ns())
 
     def _depart(self, now: int) -> None:
         """Begin the motion from view to goal; a collision on the path is counted and logged, but
         does not stop the camera.
         """
-        self._set_out, self._set_out_at, self._moved_at = self.view, now, now
-        self._scan_number, self._driven = 0, 0.0
-        if self._drive is not None and self.camera.collides(
-            self._drive.set_out(self._set_out, self.goal), self._robot_radius
-        ):
+        self._scan_number = 0
+        path = self.motion.set_out(now)
+        if path is not None and self.camera.collides(path, self.motion.drive.robot_radius):
             self.collisions += 1
-            x, y = self.goal.x, self.goal.y
+            x, y = self.motion.goal.x, self.motion.goal.y
             self.get_logger().warning(
                 f"collision {self.collisions}: on the path to x {x:.3f} m, y {y:.3f} m"
             )
@@ -191,11 +186,13 @@ class DepthCamera(BaseNode):
             return
         off_circle = goal.off_circle(self.scene.view_distance)
         place = (goal.distance, goal.turn) if off_circle else (self.scene.view_distance, 0.0)
-        self._goal_stamp, self.goal = stamp, CameraPose.from_polar(goal.view_angle, *place)
+        self._goal_stamp = stamp
+        self.motion.goal = CameraPose.from_polar(goal.view_angle, *place)
         self.view_number += 1
         self._depart(self.now_ns())
         self._keep()
-        if self.motion.angular_speed == self.motion.drive_speed == 0.0:
+        settings = self.motion.settings
+        if settings.angular_speed == settings.drive_speed == 0.0:
             self.on_timer()
 
     def on_timer(self) -> None:
@@ -203,8 +200,8 @@ class DepthCamera(BaseNode):
         if not self.active:
             return
         now = self.now_ns()
-        self._move(now)
-        pose = self.view
+        self.motion.advance(now)
+        pose = self.motion.view
         # Subscribers receive the pose while the beams are cast.
         header = self.header(self.parameters.object_frame, now)
         self._pose.publish(conversions.pose_to_msg(pose, header))
@@ -212,45 +209,27 @@ class DepthCamera(BaseNode):
             transform = conversions.transform_to_msg(pose, header, self.parameters.camera_frame)
             self._transforms.publish(self._transforms.msg_type(transforms=[transform]))
         scan = self.camera.scan(pose, self.view_number, self._scan_number)
-        if self.view == self.goal:
+        if pose == self.motion.goal:
             # Numbered from the arrival: the noise of a view must not depend on the time of motion.
             self._scan_number += 1
         header = self.header(self.parameters.camera_frame, now)
-        self._scan.publish(conversions.scan_to_msg(scan, header, 1.0 / self.motion.scan_rate))
-
-    def _move(self, now: int) -> None:
-        """Move along the path, or around the object on the shorter side, while distance and turn
-        change in proportion to the angle.
-        """
-        if self._drive is not None:
-            self._driven += self.motion.drive_speed * max(now - self._moved_at, 0) * 1e-9
-            self._moved_at, self.view = now, self._drive.view(self._driven)
-            return
-        view, goal = self.view, self.goal
-        rest = float(angle_difference(goal.view_angle, view.view_angle))
-        reach = self.motion.angular_speed * max(now - self._moved_at, 0) * 1e-9
-        self._moved_at = now
-        if self.motion.angular_speed == 0.0 or abs(rest) <= reach:
-            self.view = goal
-        else:
-            part = reach / abs(rest)
-            self.view = CameraPose.from_polar(
-                float(wrap_angle(view.view_angle + math.copysign(reach, rest))),
-                view.distance + part * (goal.distance - view.distance),
-                view.turn + part * (goal.turn - view.turn),
-            )
+        self._scan.publish(
+            conversions.scan_to_msg(scan, header, 1.0 / self.motion.settings.scan_rate)
+        )
 
     def on_reset(self) -> str:
         """Return to the initial view and restart the view numbers."""
         self._stand_at_start()
         self._keep()
-        return f"camera at {self.view.view_angle:.4f} rad"
+        return f"camera at {self.motion.view.view_angle:.4f} rad"
 
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Camera angle and motion."""
         level, message, values = super().diagnosis()
         values.update(
-            view_angle=self.view.view_angle, goal_angle=self.goal.view_angle, views=self.view_number
+            view_angle=self.motion.view.view_angle,
+            goal_angle=self.motion.goal.view_angle,
+            views=self.view_number,
         )
         values["collisions"] = self.collisions
         values.update(self._keeper.diagnosis())

@@ -169,7 +169,8 @@ def test_it_goes_to_a_goal_off_the_view_circle_and_stands_there_again_after_a_re
     hears.more(2)
     hears.send(pose_msg(goal, SECOND))
     world.spin_until(
-        lambda: camera.view_number == 1 and camera.view == camera.goal, "the camera at its goal"
+        lambda: camera.view_number == 1 and camera.motion.view == camera.motion.goal,
+        "the camera at its goal",
     )
     world.spin_until(hears.at(goal.view_angle), "its pose at the goal")
     pose = pose_from_msg(hears.poses[-1])
@@ -177,7 +178,7 @@ def test_it_goes_to_a_goal_off_the_view_circle_and_stands_there_again_after_a_re
     assert angle_difference(pose.yaw, goal.yaw) == pytest.approx(0.0, abs=1e-9)
     world.spin_until(lambda: camera.worker.pending == 0, "the state on the disk")
     world.end(camera)
-    assert world.start(DepthCamera, **settings).goal == camera.goal
+    assert world.start(DepthCamera, **settings).motion.goal == camera.motion.goal
 
 
 def test_with_a_drive_speed_it_drives_along_the_path_around_the_object(world, tmp_path):
@@ -195,7 +196,8 @@ def test_with_a_drive_speed_it_drives_along_the_path_around_the_object(world, tm
     hears.more(2)
     hears.send(pose_msg(goal, SECOND))
     world.spin_until(
-        lambda: camera.view_number == 1 and camera.view == camera.goal, "the camera at its goal"
+        lambda: camera.view_number == 1 and camera.motion.view == camera.motion.goal,
+        "the camera at its goal",
     )
     world.spin_until(hears.at(goal.view_angle), "its pose at the goal")
     places = np.array([[pose_from_msg(msg).x, pose_from_msg(msg).y] for msg in hears.poses])
@@ -213,7 +215,7 @@ def test_with_a_drive_speed_it_drives_along_the_path_around_the_object(world, tm
     world.end(camera)
     again = world.start(DepthCamera, **settings)
     world.spin_until(lambda: again.view == again.goal, "the restarted camera at its goal")
-    assert again.goal == camera.goal
+    assert again.motion.goal == camera.motion.goal
 
 
 def test_a_drive_through_a_wall_is_counted_and_said(world, tmp_path):

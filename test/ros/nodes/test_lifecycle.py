@@ -342,10 +342,10 @@ def test_an_inactive_camera_publishes_nothing_and_stands_still(world):
     world.spin_until(lambda: scans, "a scan")
     operator.does("deactivate")
     world.spin_some(5)
-    seen, angle = len(scans), camera.view.view_angle
+    seen, angle = len(scans), camera.motion.view.view_angle
     send(pose_msg(view_pose(3.0), 1))
     world.spin_some()
-    assert (len(scans), camera.view.view_angle) == (seen, angle)
+    assert (len(scans), camera.motion.view.view_angle) == (seen, angle)
     poses.clear()
     before = world.peer.get_clock().now().nanoseconds
     operator.does("activate")
@@ -353,7 +353,7 @@ def test_an_inactive_camera_publishes_nothing_and_stands_still(world):
     moved = pose_from_msg(poses[0]).view_angle - angle
     seconds = 1e-9 * (to_nanoseconds(poses[0].header.stamp) - before)
     assert abs(moved) <= 0.5 * seconds + 1e-6  # the rest was no time to move in
-    world.spin_until(lambda: camera.view.view_angle > angle + 0.01, "the way to the goal")
+    world.spin_until(lambda: camera.motion.view.view_angle > angle + 0.01, "the way to the goal")
 
 
 class Robot:
