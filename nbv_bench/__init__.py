@@ -1,3 +1,1 @@
-"""What a paper needs: sweeps, their report, frozen objects to judge planners on, the optimum,
-rivals.
-"""
+"""Evaluation of planners: sweeps and their report, frozen objects, the optimum, rivals."""

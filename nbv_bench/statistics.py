@@ -111,10 +111,10 @@ def paired_difference(
     Pairing removes the common effect of an object and its noise. The interval is that of
     :func:`mean_interval` or :func:`object_interval`, which also say what is refused.
     """
-    own, other = _series(first), _series(second)
-    both = own.index.intersection(other.index, sort=False)
+    one, other = _series(first), _series(second)
+    both = one.index.intersection(other.index, sort=False)
     return PairedDifference(
-        interval(own.reindex(both) - other.reindex(both)), len(own) + len(other) - 2 * len(both)
+        interval(one.reindex(both) - other.reindex(both)), len(one) + len(other) - 2 * len(both)
     )
 
 

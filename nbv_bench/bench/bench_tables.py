@@ -1,4 +1,4 @@
-"""The bench: planners on frozen objects by fixed protocols, beside uniform, random, omniscient
+"""The bench: planners on frozen objects by fixed protocols, with uniform, random, omniscient
 greed and the optimum.
 
 A bench is a sweep with objects, seeds and settings of `config/bench/bench.yaml`.
@@ -92,10 +92,10 @@ def bench_rows(report: SweepReport, optima: Mapping[Place, Optimum]) -> dict[str
             best.coverage_by(number) / best.surface_points
             for number in range(1, bench["views"] + 1)
         ]
-        own = {"curve": most, "area": _area(most, bench["views"]), "t95": best.views_95}
+        row = {"curve": most, "area": _area(most, bench["views"]), "t95": best.views_95}
         rows.append(
             {"planner": OPTIMUM, "object": text, "seed": seed, "seconds": least.get((text, seed))}
-            | own
+            | row
         )
     cases = pd.DataFrame(rows, columns=["planner", "object", "seed", "curve", *names])
     cases = cases.astype(dict.fromkeys(names, float))
@@ -163,13 +163,13 @@ def bench_tables(
     columns = [_PLANNER, EPISODES, dataclasses.replace(NOT_REACHED, title="below 95 %")]
     columns += [Column("raised", "raised"), Column("error", "error")] if report.failures else []
     cells = list[tuple[Cell, ...]]()
-    for label, own in rows.items():
+    for label, group in rows.items():
         raised = [
             failure["error"] for failure in report.failures if failure["case"]["planner"] == label
         ]
         errors = (len(raised), raised[0] if raised else "") if report.failures else ()
-        means = (object_interval(figures(own, figure.name)) for figure in BenchFigure)
-        cells.append((label, len(own), int(own["t95"].isna().sum()), *errors, *means))
+        means = (object_interval(figures(group, figure.name)) for figure in BenchFigure)
+        cells.append((label, len(group), int(group["t95"].isna().sum()), *errors, *means))
     columns += [Column.of(figure, interval=True) for figure in BenchFigure]
     title = f"Split {bench['split']}, protocol {bench['protocol']}"
     return [Table("bench", title, note, tuple(columns), tuple(cells)), _paired(rows)]
@@ -210,10 +210,10 @@ def _paired(rows: Mapping[str, pd.DataFrame]) -> Table:
 
 def _score(first: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int, int]:
     """On how many objects the first takes fewer views than the other, as many, and more."""
-    own, others = (
+    firsts, others = (
         cases.dropna(subset=["t95"]).groupby("object")["t95"].mean() for cases in (first, other)
     )
-    more = others.sub(own, fill_value=np.inf)
+    more = others.sub(firsts, fill_value=np.inf)
     ahead, behind = int((more > _ROUNDING).sum()), int((more < -_ROUNDING).sum())
     return ahead, len(more) - ahead - behind, behind
 
@@ -221,7 +221,7 @@ def _score(first: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int, int]:
 def mean_curves(rows: Mapping[str, pd.DataFrame], views: int) -> dict[str, list[float]]:
     """Mean coverage of each row after each of the first `views` views, 0 to 1."""
     return {
-        label: [float(value) for value in coverage_band(list(own["curve"]), views).mean[1:]]
-        for label, own in rows.items()
-        if len(own)
+        label: [float(value) for value in coverage_band(list(group["curve"]), views).mean[1:]]
+        for label, group in rows.items()
+        if len(group)
     }

@@ -1,5 +1,5 @@
-"""Judge planners on frozen objects by a fixed protocol, beside uniform, random, omniscient greed
-and the optimum.
+"""Judge planners on frozen objects by a fixed protocol, compared with uniform, random, omniscient
+greed and the optimum.
 
 `bench run PLANNER...` writes one table, coverage curves and differences; `bench table FILE` runs
 the published planners and writes their tables between the marks of a document.

@@ -12,7 +12,7 @@ from nbv_bench.experiments.folder import SweepFolder
 from nbv_bench.experiments.results import read_episodes
 from nbv_bench.experiments.runner import BACKENDS, SweepProgress, run_sweep
 from nbv_bench.experiments.summary.sweep_report import comparison_notes, sweep_report
-from nbv_bench.experiments.sweep import Shard, setting_words
+from nbv_bench.experiments.sweep import Shard, setting_text
 from nbv_bench.experiments.sweep_file import load_sweep
 from nbv_planner.cli.options import add_workers, one_of
 from nbv_planner.cli.output import ProgressLine
@@ -133,7 +133,7 @@ def run_in(results: SweepFolder, arguments: argparse.Namespace) -> SweepProgress
         for outcome in progress.failed:
             case = outcome.content["case"]
             where = (
-                f"{case['planner']} on {case['object']}, protocol {setting_words(case)}, seed"
+                f"{case['planner']} on {case['object']}, protocol {setting_text(case)}, seed"
                 f" {case['seed']}"
             )
             print(

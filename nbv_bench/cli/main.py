@@ -1,4 +1,4 @@
-"""The program `nbv-bench`: what a paper needs; imports only the requested subcommand."""
+"""The program `nbv-bench`; imports only the requested subcommand."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from nbv_planner.errors import remedy
 SUBCOMMANDS = {
     name: Subcommand("study", text, f"nbv_bench.cli.{name}")
     for name, text in (
-        ("bench", "judge planners on frozen objects, beside uniform, random and the optimum"),
+        (
+            "bench",
+            "judge planners on frozen objects, with uniform, random and the optimum for comparison",
+        ),
         ("experiment", "run a sweep of planners, objects, protocols and seeds in parallel"),
         ("report", "report on a sweep, or compare several bags, episodes and sweeps"),
         ("optimum", "compute the least number of views for each object, with proof"),

@@ -1,5 +1,5 @@
-"""Compute the fewest views or the least time to reconstruct each object, with proof, and what
-greedy planners need.
+"""Compute the fewest views or the least time to reconstruct each object, with proof, and those
+of greedy planners.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cache",
         metavar="DIR",
-        help="folder of the cache (default: nbv_planner in that of the user)",
+        help="folder of the cache (default: nbv_planner in the user's cache folder)",
     )
     parser.add_argument(
         "--time-limit",

@@ -122,7 +122,7 @@ def report_on(folder: Path, out: Path, arguments: argparse.Namespace) -> list[Ta
 
 
 def print_summary(report: SweepReport) -> None:
-    """Print what the tables cannot say, and the figures to begin with."""
+    """Print the warnings about the tables, and the summary."""
     for note in report.notes:
         print(f"note: {note}")
     if len(report.cases):

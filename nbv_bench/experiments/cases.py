@@ -81,8 +81,8 @@ def run_case(case: Case) -> Outcome:
 
 @functools.cache
 def prepare_worker() -> None:
-    """In a worker process, leave signals to the runner, which ends its workers, and end with a
-    killed runner.
+    """In a worker process, ignore signals, since the runner ends its workers, and end if the runner
+    is killed.
     """
     parent = multiprocessing.parent_process()
     if parent is None or threading.current_thread() is not threading.main_thread():

@@ -44,8 +44,8 @@ AT_END = (
 
 
 HINDSIGHT = "uniform, best step of each object"
-"""What stands for all sweeps with equal steps: on each object the best of them, which is known in
-hindsight only.
+"""Label of all planners with equal steps together: on each object the best of them, which is known
+only in hindsight.
 """
 
 
@@ -91,7 +91,7 @@ def compare_cases(
     planners, there = (
         frame.groupby(names)["planner"].transform("nunique") for names in ("protocol", TRIAL)
     )
-    # else the others would be ranked too well
+    # otherwise the others would be ranked too high
     return frame.join(ranks(frame[there == planners], TRIAL))
 
 
@@ -165,7 +165,7 @@ def in_hindsight(cases: pd.DataFrame, by: str) -> pd.DataFrame:
 
 
 def reference_hint(cases: pd.DataFrame) -> list[str]:
-    """What to add where no case can be compared with the omniscient greedy planner."""
+    """The hint to add the omniscient greedy planner where no case can be compared with it."""
     add = "add greedy_oracle: {objective: OSM, target: points} to the planners of the sweep."
     none = (
         "There is no episode of the omniscient greedy planner, so that all relative to it is N/A:"
@@ -196,6 +196,6 @@ def by_planner(cases: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 def by_class(cases: pd.DataFrame) -> Groups:
     """The cases of each planner by class of objects."""
-    for planner, own in by_planner(cases):
+    for planner, group in by_planner(cases):
         for name in cases["object_class"].unique():
-            yield (planner, name), own[own["object_class"] == name]
+            yield (planner, name), group[group["object_class"] == name]

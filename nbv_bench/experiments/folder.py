@@ -103,8 +103,8 @@ def folder_lock(folder: Path, shard: Shard | None = None, *, wait: bool = False)
 
 
 def holds_results(folder: Path, description: str) -> bool:
-    """Whether `folder` holds more than the files of a run killed before its first result, named
-    `description` first.
+    """Whether `folder` holds more than the files of a run that was killed before its first result;
+    `description` names the file that is written first.
     """
     names = (path.name for path in folder.iterdir())
     return any(
@@ -136,16 +136,16 @@ class RunFolder:
         *,
         resume: bool = False,
         shard: Shard | None = None,
-        own: Collection[str] = (),
+        files: Collection[str] = (),
         packages: Mapping[str, str] | None = None,
         **extra: Any,
     ) -> None:
-        """Refuse immediately what could not be written later.
+        """Check at once that the results can be written later.
 
         A folder is created if it does not exist, and resumed only if `resume` is set and the same
         was begun in it: `content`, plain values for the manifest. The `text` is that of the file
         `description`; `extra` is more for the manifest, `packages` are versions of plug-ins. A
-        `shard` goes on with what the others have begun; it writes the files named `own`.
+        `shard` continues what the others have begun; it writes the files of these names, `files`.
 
         Raises:
             ResultsError: the folder holds something else, another run, another number of shards or
@@ -163,7 +163,7 @@ class RunFolder:
             **({"shards": shard.of} if shard else {}),
         }
         self._shard = shard
-        self._own = own
+        self._files = files
         self._text = text
         self._resume = resume or shard is not None
         self._stack = contextlib.ExitStack()
@@ -221,7 +221,7 @@ class RunFolder:
                 self._check()
                 for name in ("", *self.folders):
                     for path in (self.path / name).glob(f".*{TEMPORARY}"):
-                        if not self._shard or path.name[1:].removesuffix(TEMPORARY) in self._own:
+                        if not self._shard or path.name[1:].removesuffix(TEMPORARY) in self._files:
                             path.unlink()
                 self._describe()
             except OSError as error:
@@ -279,7 +279,7 @@ class SweepFolder(RunFolder):
             shard=shard,
             packages=packages,
             cases=len(every),
-            own={f"{case.slug}.json" for case in self._cases} if shard else (),
+            files={f"{case.slug}.json" for case in self._cases} if shard else (),
             **extra,
         )
 
@@ -318,5 +318,5 @@ class SweepFolder(RunFolder):
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    """Write a JSON file whole, or not at all."""
+    """Write a JSON file atomically."""
     write_whole(path, json.dumps(content, indent=1, allow_nan=False) + "\n")

@@ -30,7 +30,7 @@ class SweepResults:
     measured: dict[str, list[dict[str, Any]]]  #: records by measure; each holds its `case`.
     #: `case`, `error` and `traceback` of each case that ended in an error.
     failures: list[dict[str, Any]]
-    #: those with a case that has neither of both.
+    #: shards with a case that has neither.
     missing_shards: Sequence[int] = field(default_factory=list)
 
     @property

@@ -136,7 +136,7 @@ def _on_dask(
     scheduler: str,
     needed: Mapping[str, str],
 ) -> Iterator[_Result]:
-    """Not by joblib, which runs everything in this process as long as there is but one worker with
+    """Without joblib, which would run everything in this process if there is only one worker with
     one thread.
     """
     try:
@@ -159,7 +159,7 @@ def _on_dask(
     with distributed.Client(scheduler, set_as_default=False) as client:
         futures = client.map(checked, packed, pure=False, batch_size=100)
         completed = distributed.as_completed(futures, loop=client.loop, with_results=True)
-        del futures  # dask keeps results as long as somebody knows them
+        del futures  # dask keeps results as long as they are referenced
         for _, result in completed:
             yield result
 

@@ -18,11 +18,9 @@ from nbv_planner.world.objects.text import NAMED_POLYGONS
 EPISODE = "episode"
 """The measure that runs a whole episode."""
 VARIED_GROUPS = ("scene", "sensor", "measurement")
-"""Groups whose settings may vary within a sweep; one that several of them have varies in all of
-these.
-"""
+"""Groups whose settings may vary within a sweep; a setting of several groups varies in all."""
 Variation = Mapping[str, Sequence[float]]
-"""Values of settings that vary together, by name: of each as many, the first of all makes the first
+"""Values of settings that vary together, by name, as many of each: the n-th of all make the n-th
 variant.
 """
 
@@ -42,7 +40,7 @@ def variants(vary: Iterable[Variation], settings: Mapping[str, Any]) -> dict[str
 
 
 def variant_label(changed: Mapping[str, float], settings: Mapping[str, Any]) -> str:
-    """Label of a variant: its settings in words, empty where they are those of the `settings`, by
+    """Label of a variant: its settings as text, empty where they are those of the `settings`, by
     group.
     """
     groups = [settings[group] for group in VARIED_GROUPS]
@@ -52,7 +50,7 @@ def variant_label(changed: Mapping[str, float], settings: Mapping[str, Any]) -> 
     return "" if same else ", ".join(f"{name}={number:g}" for name, number in changed.items())
 
 
-def setting_words(case: Mapping[str, Any]) -> str:
+def setting_text(case: Mapping[str, Any]) -> str:
     """Protocol and variant of a case in plain values: what planners must have in common to be
     compared.
     """
@@ -114,9 +112,7 @@ def case_slug(measure: str, case: Mapping[str, Any]) -> str:
 
 
 class Shard(NamedTuple):
-    """One of the parts of a sweep that are run apart, each by a process of its own, into one
-    folder.
-    """
+    """One of the parts of a sweep that separate processes run into one folder."""
 
     number: int  #: 1 ... `of`.
     of: int  #: how many there are.
@@ -236,8 +232,8 @@ class Sweep:
         planners = {label: plain_settings(planner) for label, planner in self.planners.items()}
         for planner in planners.values():
             del planner["planner_seed"]
-        for label, own in self.own_settings.items():
-            planners[label]["settings"] = own
+        for label, changed in self.own_settings.items():
+            planners[label]["settings"] = changed
         content = {
             "name": self.name,
             "objects": self.objects,
@@ -252,7 +248,7 @@ class Sweep:
 
 
 def first_difference(old: Any, new: Any, path: str = "") -> str | None:
-    """First difference between two plain values, in words; None if they are equal."""
+    """Description of the first difference between two plain values; None if they are equal."""
     if isinstance(old, list) and isinstance(new, list):
         old, new = (
             {str(number): item for number, item in enumerate(items)} for items in (old, new)

@@ -189,8 +189,8 @@ def _read_vary(
             len(v) == 1 for v in lists.values()
         ):
             raise item.error(
-                "must be 'parameter: [value, ...]' with at least two values, of several as many of"
-                " each"
+                "must be 'parameter: [value, ...]' with at least two values, and the same number"
+                " for each of several parameters"
             )
         variation: dict[str, list[float]] = {name: [] for name in lists}
         for row in zip(*lists.values(), strict=True):
@@ -247,7 +247,7 @@ def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> S
     )
     vary, places = _read_vary(entries["vary"], base) if "vary" in entries else ((), {})
     refused = {**_NOT_OF_ONE_PLANNER, **(_NOT_IN_THESIS if "thesis" in protocols else {})}
-    own = {
+    settings_of_label = {
         label: _read_fields(entry.mapping()[_SETTINGS], EpisodeConfig, refused)
         for label, entry in planners.items()
         if _SETTINGS in entry.mapping()
@@ -264,7 +264,7 @@ def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> S
             else (EPISODE,)
         ),
         base=base,
-        own_settings={label: groups for label, groups in own.items() if groups},
+        own_settings={label: groups for label, groups in settings_of_label.items() if groups},
         vary=vary,
         text=text,
     )

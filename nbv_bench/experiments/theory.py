@@ -105,8 +105,8 @@ def run_theory_case(config: EpisodeConfig, measurement: str = "line_of_sight") -
 def _played(
     config: EpisodeConfig, kernel: PeriodicMatern, measurement: str
 ) -> tuple[EpisodeJudge, list[SurfaceBelief]]:
-    """Decide, measure, condition and judge in each round; also the belief before each round, and
-    after the last.
+    """Decide, measure, update and judge in each round; also returns the belief before each round
+    and after the last.
     """
     scene, std = config.scene, config.measurement.noise_std
     views = view_space_for(config.views, scene)
@@ -146,7 +146,7 @@ def _played(
 def _measured(
     judge: EpisodeJudge, beliefs: Sequence[SurfaceBelief], shape: PolarObject
 ) -> dict[str, Any]:
-    """What was measured, by name."""
+    """The measured quantities, by name."""
     radius = shape.radius(beliefs[0].angle)
     held = [bool(np.all((belief.lower <= radius) & (radius <= belief.upper))) for belief in beliefs]
     decided_on = zip(beliefs, judge.steps, strict=False)

@@ -120,14 +120,14 @@ def draw_fields(scene: Scene) -> Figure:
     x, y = polar_to_cartesian(angle, radius)
     bearing, distance = world_to_camera(angle, radius, view, d)
     for column, (factor, sign) in enumerate(((0.75, "<"), (1.0, "="), (1.25, ">"))):
-        own = dataclasses.replace(scene, range_max=factor * d)
-        inside = own.in_cone(bearing, distance).astype(float)
+        varied = dataclasses.replace(scene, range_max=factor * d)
+        inside = varied.in_cone(bearing, distance).astype(float)
         world, polar = axes[column], axes[column + 3]
-        panel_title(world, f"depth {own.range_max:g} m {sign} view distance")
+        panel_title(world, f"depth {varied.range_max:g} m {sign} view distance")
         for panel, across, along in ((world, x, y), (polar, angle, radius)):
             panel.contourf(across, along, inside, levels=[0.5, 1.5], colors=[style.BAND], alpha=0.6)
-        for ray in np.linspace(-own.half_field, own.half_field, 5):
-            there = np.linspace(0.0, own.range_max, 400)
+        for ray in np.linspace(-varied.half_field, varied.half_field, 5):
+            there = np.linspace(0.0, varied.range_max, 400)
             ahead, left = -d + there * np.cos(ray), there * np.sin(ray)
             world.plot(ahead, left, color=style.CAMERA, linestyle=":", linewidth=0.8)
             phi, r = cartesian_to_polar(ahead, left)

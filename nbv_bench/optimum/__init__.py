@@ -1,3 +1,3 @@
-"""The best that any planner can do: least views, least time, and the best sets of views, with
+"""The least views, the least time and the best sets of views that any planner could reach, with
 proof.
 """

@@ -44,7 +44,7 @@ def default_cache() -> Path:
     """Folder of the cache: `nbv_planner` in `XDG_CACHE_HOME` if that is a full path, else in
     `~/.cache`.
 
-    That of temporary files takes the place of a home folder that there is not.
+    Without a home folder it is in the folder of temporary files.
     """
     places = (
         Path(os.environ.get("XDG_CACHE_HOME", "")),
@@ -142,8 +142,8 @@ def optimum_for(
     cache: str | Path | None = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
 ) -> Optimum:
-    """Compute the optimum for an object, or read it from the cache. Only what is proved throughout
-    is kept there.
+    """Compute the optimum for an object, or read it from the cache. Only an
+    optimum that is proved for all numbers of views is stored there.
 
     The candidates are view angles on the circle, shape (V,), radians, or any views; the `cache` is
     a folder, None for the :func:`default_cache`; the `time_limit` is in seconds for each number of
@@ -231,15 +231,18 @@ def optimality(new_points: Sequence[int], optimum: Optimum) -> Optimality:
     """
     seen = np.cumsum(new_points, dtype=int).tolist()
     best = [optimum.coverage_by(number) for number in range(1, len(seen) + 1)]
-    own_95, least_95 = views_to(own / optimum.surface_points for own in seen), optimum.views_95
+    reached_95, least_95 = (
+        views_to(points / optimum.surface_points for points in seen),
+        optimum.views_95,
+    )
     return Optimality(
         regret=tuple(
-            (1.0 - math.exp(-1.0)) * most - own for own, most in zip(seen, best, strict=True)
+            (1.0 - math.exp(-1.0)) * most - points for points, most in zip(seen, best, strict=True)
         ),
         approximation_ratio=tuple(
-            own / most if most else math.nan for own, most in zip(seen, best, strict=True)
+            points / most if most else math.nan for points, most in zip(seen, best, strict=True)
         ),
-        views_95=own_95,
-        views_95_relative=None if own_95 is None or least_95 is None else own_95 / least_95,
+        views_95=reached_95,
+        views_95_relative=None if reached_95 is None or least_95 is None else reached_95 / least_95,
         proved=all(optimum.proved[: len(seen)]),
     )

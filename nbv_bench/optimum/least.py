@@ -93,7 +93,7 @@ def candidate_views(count: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class LeastRow:
-    """What it costs, by several methods, to see 95 % of the surface points of an object."""
+    """The cost, by several methods, of seeing 95 % of the surface points of an object."""
 
     object: str  #: as text.
     surface_points: int
@@ -102,11 +102,11 @@ class LeastRow:
 
     def percent(self, method: str, reference: str) -> float | None:
         """Cost of one method over that of another, per cent."""
-        own, other = self.costs[method], self.costs[reference]
+        one, other = self.costs[method], self.costs[reference]
         return (
             None
-            if own is None or other is None or not other.cost
-            else 100.0 * own.cost / other.cost
+            if one is None or other is None or not other.cost
+            else 100.0 * one.cost / other.cost
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -248,24 +248,26 @@ def least_tables(
                 number,
                 0,
                 method,
-                own.cost,
+                cheapest.cost,
                 row.percent(method, beside[method]),
-                own.bound,
-                own.proved,
+                cheapest.bound,
+                cheapest.proved,
             )
             for number, row in enumerate(rows)
-            for method, own in row.costs.items()
-            if own is not None
+            for method, cheapest in row.costs.items()
+            if cheapest is not None
         ],
         columns=["object", "seed", "method", "cost", "percent", "bound", "proved"],
     ).astype({"percent": float})
     means = list[tuple[Cell, ...]]()
     for method in methods:
-        own = costs[costs["method"] == method].set_index(["object", "seed"])
-        bound = own["bound"][own["bound"] > 0.0]
-        cost, percent, least = map(object_interval, (own["cost"], own["percent"].dropna(), bound))
-        proved = int(own["proved"].sum()) if len(bound) else None
-        means.append((method, cost, percent, own["percent"].max(), len(own), proved, least))
+        group = costs[costs["method"] == method].set_index(["object", "seed"])
+        bound = group["bound"][group["bound"] > 0.0]
+        cost, percent, least = map(
+            object_interval, (group["cost"], group["percent"].dropna(), bound)
+        )
+        proved = int(group["proved"].sum()) if len(bound) else None
+        means.append((method, cost, percent, group["percent"].max(), len(group), proved, least))
     columns = (
         Column("method", "method"),
         Column(unit, f"{unit} to 95 %", 2, interval=True),
@@ -294,7 +296,10 @@ def _object_table(rows: Sequence[LeastRow], name: str, digits: int) -> Table:
         (
             row.object,
             row.surface_points,
-            *(None if own is None else float(own.cost) for own in row.costs.values()),
+            *(
+                None if cheapest is None else float(cheapest.cost)
+                for cheapest in row.costs.values()
+            ),
         )
         for row in rows
     )

@@ -32,7 +32,7 @@ def least_time(
 ) -> Cheapest | None:
     r"""Find the tour on a circle that has seen so many `points` first; None if all views see fewer.
 
-    The camera starts at the offset 0 and needs `seconds_per_radian` to drive along the circle to
+    The camera starts at the offset 0 and needs `seconds_per_radian` to move along the circle to
     views at the `offset`, shape (V,), radians counter-clockwise in [0, 2π), and `dwell` seconds at
     each. A tour that gets as far as b counter-clockwise and a clockwise takes at least
 
@@ -95,8 +95,8 @@ def least_time(
 def _stretches(
     problem: CoverageProblem, place: FloatArray, at: IntArray, points: int
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """Stretches of a circle whose views see so many `points`, and how far it is to drive through
-    each, radians.
+    """Stretches of a circle whose views see so many `points`, and the path length of each,
+    radians.
 
     They go from the start counter-clockwise through the first places (their number) and clockwise
     through those from an index on, shape (N,) each; the views are `at` those of the rising offsets
@@ -118,8 +118,8 @@ def _stretches(
 
 
 def shortest_tour(offset: FloatArray) -> tuple[IntArray, float]:
-    """Order in which to visit places on a circle from the offset 0, radians in [0, 2π), and how far
-    that is, radians.
+    """Order in which to visit places on a circle from the offset 0, radians in [0, 2π), and the
+    length of the path, radians.
 
     The first places are visited counter-clockwise and the others clockwise, or the other way round.
     """
@@ -146,7 +146,7 @@ def greedy_tour(
 
     .. math:: θ_t = \arg\max_θ \frac{F(θ | θ_{1:t-1})}{s |θ - θ_{t-1}| + d}
 
-    until so many `points`, which some views see together, have been seen; it drives by the shorter
+    until `points` points, which some views see together, have been seen; it moves by the shorter
     arc. Arguments as in :func:`least_time`; nothing is proved, the bound is 0.
     """
     taken = list[int]()

@@ -81,10 +81,10 @@ def proposals(points: FloatArray, normals: FloatArray, view_distance: float) -> 
 class Frontier(Settings):
     """Look at the nearest edge of the measured surface, head-on.
 
-    Each edge point proposes the view orthogonal to the surface; the candidate nearest to each that
-    may be chosen stands for it, and the one with the shortest way is taken. A proposal near a view
-    that was taken did not move the edge and is dropped, as an outlier. Without any left, look where
-    nobody has been.
+    Each edge point proposes the view orthogonal to the surface; the nearest candidate that may be
+    chosen stands for it, and the one with the shortest path is taken. A proposal near a view that
+    was taken did not move the edge and is dropped as an outlier. If none is left, take the view
+    farthest from all views so far.
     """
 
     takes_scans: ClassVar[bool] = True
@@ -110,7 +110,7 @@ class Frontier(Settings):
     )
 
     def decide(self, memory: Memory) -> FloatArray:
-        """Ranks of the views, shape (V,): less the way to those that are proposed."""
+        """Ranks of the views, shape (V,): for proposed ones the negative path length to them."""
         views, poses = memory.views, memory.poses
         points, cameras = measured_points(memory.scans, poses, memory.scene.view_distance)
         wanted = proposals(

@@ -102,8 +102,8 @@ def visible_frontier(
 class Projection(Settings):
     """Take the view into which most of the frontier projects that is not behind what is occupied.
 
-    Frontier are cells never observed with a free and an occupied neighbour. Where none projects,
-    look where nobody has been.
+    The frontier is the cells never observed that have a free and an occupied neighbour. Where none
+    projects, take the view farthest from all views so far.
     """
 
     takes_scans: ClassVar[bool] = True

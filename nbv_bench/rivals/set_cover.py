@@ -123,8 +123,8 @@ class SetCover(Settings):
     """Plan once, after the first view: the fewest views that see all of posterior shapes; the
     nearest first.
 
-    The plan depends on the first scan alone, so it is the same at every later decision. What of it
-    may not be chosen is left out. Once it is done, look where nobody has been.
+    The plan depends on the first scan alone, so it is the same at every later decision. Views of it
+    that may not be chosen are left out. Once it is done, take the view farthest from all so far.
     """
 
     takes_scans: ClassVar[bool] = True
@@ -134,7 +134,9 @@ class SetCover(Settings):
     )
 
     def decide(self, memory: Memory) -> FloatArray:
-        """Ranks of the views, shape (V,): less the way to those of the plan."""
+        """Ranks of the views, shape (V,): for those of the plan the negative path length to
+        them.
+        """
         views = memory.views
         if not memory.scans:
             return np.zeros(len(views))

@@ -50,9 +50,9 @@ def certificate_table(cases: pd.DataFrame) -> Table | None:
     for protocol, planner in (
         frame.loc[frame["claimed"], ["protocol", "planner"]].drop_duplicates().to_numpy()
     ):
-        own = frame[(frame["protocol"] == protocol) & (frame["planner"] == planner)]
-        classes = list(own.groupby("object_class", sort=False))
-        for family, part in (("all", own), *(classes if len(classes) > 1 else ())):
+        group = frame[(frame["protocol"] == protocol) & (frame["planner"] == planner)]
+        classes = list(group.groupby("object_class", sort=False))
+        for family, part in (("all", group), *(classes if len(classes) > 1 else ())):
             rows.append(
                 (protocol, planner, family, len(part), *_claims(part.loc[part["claimed"], "late"]))
             )

@@ -111,14 +111,16 @@ def optimum_table(episodes: Iterable[Episode], optima: Mapping[Place, Optimum], 
         )
     cells: sweep_tables.Cells = [
         mean_of(T95_OPTIMUM),
-        (NOT_REACHED, lambda own: int(own[T95_OPTIMUM.name].isna().sum())),
+        (NOT_REACHED, lambda group: int(group[T95_OPTIMUM.name].isna().sum())),
         mean_of(Column("true_regret", "R(T) (points)", 1, interval=True)),
         mean_of(Column("approximation_ratio", "ratio at the end", 4, interval=True)),
         mean_of(Column("least_ratio", "least ratio", 4, interval=True)),
         *NUMBER,
-        (Column("proved", "proved"), lambda own: int(own["proved"].sum())),
+        (Column("proved", "proved"), lambda group: int(group["proved"].sum())),
     ]
-    groups = [((planner,), own) for planner, own in by_planner(pd.DataFrame(rows))] if rows else []
+    groups = (
+        [((planner,), group) for planner, group in by_planner(pd.DataFrame(rows))] if rows else []
+    )
     return grouped(name, "Relative to the optimum", _OPTIMUM_NOTE, [PLANNER], cells, groups)
 
 

@@ -65,9 +65,9 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
     first = (T95, 100.0, T95.name) if relative else (VIEWS_95, None, "")
     for merit, line, published in (first, (REGRET, 0.0, PRINTED_REGRET.name)):
         dots = []
-        for planner, own in by_planner(cases):
-            values = figures(own, merit.name)
-            dots.append(_dot(planner, values, len(own) - len(values), f"of {len(own)} N/A"))
+        for planner, group in by_planner(cases):
+            values = figures(group, merit.name)
+            dots.append(_dot(planner, values, len(group) - len(values), f"of {len(group)} N/A"))
         panels.append(DotPanel(merit.title, dots, line, published_means(cases, published)))
     caption = (
         "Left: views to 95"
@@ -80,16 +80,14 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
     figure = draw.draw_dots(
         panels, planner_styles(list(cases["planner"].unique()), report.reference)
     )
-    return picture(
-        f"planners{report.suffix(protocol)}", "Planners beside each other", caption, figure
-    )
+    return picture(f"planners{report.suffix(protocol)}", "Comparison of planners", caption, figure)
 
 
-def _dot(label: str, values: pd.Series, missing: int, words: str) -> Dot:
+def _dot(label: str, values: pd.Series, missing: int, reason: str) -> Dot:
     """The mean of values by object and seed, of which some are missing."""
     points = list(statistics.object_means(values).values())
     return Dot(
-        label, statistics.mean_interval(values), f"{missing} {words}" if missing else "", points
+        label, statistics.mean_interval(values), f"{missing} {reason}" if missing else "", points
     )
 
 
@@ -109,8 +107,8 @@ def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
     panels = []
     for merit in (_views_merit(cases), REGRET):
         dots = []
-        for (first, own), (second, others) in pairs:
-            values = figures(own, merit.name) - figures(others, merit.name)
+        for (first, one), (second, other) in pairs:
+            values = figures(one, merit.name) - figures(other, merit.name)
             dots.append(
                 _dot(f"{first} − {second}", values.dropna(), int(values.isna().sum()), "left out")
             )
@@ -152,14 +150,16 @@ def theory_picture(report: SweepReport) -> Picture | None:
     groups = list(theory_runs(report.theory).groupby(["measurement", "planner"], sort=False))
 
     def dots(name: str) -> list[Dot]:
-        values = [(*names, 100.0 * own[name] / own["bound_spectral"]) for names, own in groups]
+        values = [
+            (*names, 100.0 * group[name] / group["bound_spectral"]) for names, group in groups
+        ]
         return [
             Dot(
                 f"{planner}, {_SHORT[measurement]}",
-                MeanInterval(float(own.mean()), math.nan, math.nan, len(own)),
-                points=own.tolist(),
+                MeanInterval(float(group.mean()), math.nan, math.nan, len(group)),
+                points=group.tolist(),
             )
-            for measurement, planner, own in values
+            for measurement, planner, group in values
         ]
 
     panels = [
@@ -179,9 +179,9 @@ def time_picture(report: SweepReport, protocol: str) -> Picture | None:
     contents = {}
     for race in races(report, protocol):
         means = {
-            label: (mean_of(VIEWS_95)[1](own), mean_of(Column.of(Metric.time95))[1](own))
-            for label, own in by_planner(race.cases)
-            if own["t95"].notna().any()
+            label: (mean_of(VIEWS_95)[1](group), mean_of(Column.of(Metric.time95))[1](group))
+            for label, group in by_planner(race.cases)
+            if group["t95"].notna().any()
         }
         contents[race.pace.time_words] = means
     labels = distinct(label for means in contents.values() for label in means)
@@ -220,7 +220,7 @@ def sensitivity_picture(report: SweepReport) -> Picture | None:
 
 
 _FEWEST = 3
-"""Planners that make a series; of two the varied parameter would be ambiguous."""
+"""Least number of planners in a series; with two the varied parameter would be ambiguous."""
 Series = tuple[str, Mapping[float, str]]
 """Planners that differ in one number: the parameter, and their labels by its value, rising."""
 
@@ -245,9 +245,9 @@ def series_around(sweep: Mapping[str, Any]) -> dict[str, list[Series]]:
     for (name, _), planners in found.items():
         if len(planners) < _FEWEST:
             continue
-        own = sorted(planners.values(), key=labels.index)
-        centre = next((label for label in own if label in centres), None)
-        centres.setdefault(centre or own[0], []).append(
+        members = sorted(planners.values(), key=labels.index)
+        centre = next((label for label in members if label in centres), None)
+        centres.setdefault(centre or members[0], []).append(
             (name.rpartition(".")[2], dict(sorted(planners.items())))
         )
     return centres
@@ -256,12 +256,13 @@ def series_around(sweep: Mapping[str, Any]) -> dict[str, list[Series]]:
 def _parameters(sweep: Mapping[str, Any], label: str) -> dict[str, Any]:
     """All settings of one planner, its own in place of those of the sweep, by group and name."""
     planner = sweep["planners"][label]
-    own = planner.get("settings", {})
+    changed = planner.get("settings", {})
     values = {name: value for name, value in planner.items() if name != "settings"}
     for group, fields in sweep["settings"].items():
         if isinstance(fields, dict):
             values |= {
-                f"{group}.{name}": value for name, value in {**fields, **own.get(group, {})}.items()
+                f"{group}.{name}": value
+                for name, value in {**fields, **changed.get(group, {})}.items()
             }
     return values
 

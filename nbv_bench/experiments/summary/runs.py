@@ -15,7 +15,7 @@ from nbv_bench.experiments.compared_cases import difference, figures
 from nbv_bench.experiments.folder import MANIFEST_FILE
 from nbv_bench.experiments.results import checked_episode, read_episodes
 from nbv_bench.experiments.summary.sweep_tables import EPISODES, PAIRS, UNPAIRED
-from nbv_bench.experiments.sweep import setting_words
+from nbv_bench.experiments.sweep import setting_text
 from nbv_bench.statistics import coverage_band, mean_interval
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.episode.records import Metric, ViewColumn
@@ -41,7 +41,7 @@ _COLUMNS = tuple(
 
 
 class ComparedRun(NamedTuple):
-    """One planner's episodes, and what it is called.
+    """The episodes of one planner, and its label.
 
     A row per episode: `object` and `seed`, which two runs must have in common to be compared;
     `curve`, the coverage after each view, 0 to 1; `true`, whether that is the true one, not the
@@ -105,7 +105,7 @@ def compared_runs(
         }
         return [ComparedRun(name, compared_episodes([case | _of_record(episode)]))]
     analysis = analyse_bag(path)
-    # a bag without true object is a separate case
+    # a bag without a true object is a case of its own
     case = {"object": f"object of {name}", "seed": 0}
     if analysis.truth is not None and analysis.config is not None:
         case = {"object": analysis.config.object, "seed": analysis.config.sensor.seed}
@@ -136,14 +136,15 @@ def _runs_of_sweep(folder: Path) -> list[ComparedRun]:
         rows.append(
             {
                 **case,
-                "run": f"{case['planner']} ({setting_words(case)}, {folder.name})",
+                "run": f"{case['planner']} ({setting_text(case)}, {folder.name})",
                 **_of_record(episode),
             }
         )
     if not rows:
         raise ResultsError(f"{folder}: no episode of the sweep is finished")
     return [
-        ComparedRun(label, own) for label, own in compared_episodes(rows).groupby("run", sort=False)
+        ComparedRun(label, group)
+        for label, group in compared_episodes(rows).groupby("run", sort=False)
     ]
 
 
@@ -184,10 +185,10 @@ def paired_runs_table(runs: Sequence[ComparedRun]) -> Table:
     )
     rows = list[tuple[Cell, ...]]()
     for first, second in pairs:
-        own, others = first.episodes, second.episodes
-        both = len(own.merge(others, on=["object", "seed"]))
-        found = (difference(own, others, column.name).difference for column in _COLUMNS)
+        firsts, others = first.episodes, second.episodes
+        both = len(firsts.merge(others, on=["object", "seed"]))
+        found = (difference(firsts, others, column.name).difference for column in _COLUMNS)
         rows.append(
-            (f"{first.label} − {second.label}", both, len(own) + len(others) - 2 * both, *found)
+            (f"{first.label} − {second.label}", both, len(firsts) + len(others) - 2 * both, *found)
         )
     return Table("paired", "Differences", note, columns, tuple(rows))

@@ -1,5 +1,5 @@
-"""T95 over the values of what varies within a sweep: one table, one picture, and what they show in
-words.
+"""T95 over the values that vary within a sweep: one table, one picture, and the findings in
+text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from scipy.stats import spearmanr
 from nbv_bench.experiments.compared_cases import difference, distinct, figures
 from nbv_bench.experiments.summary.sweep_report import SweepReport
 from nbv_bench.experiments.summary.sweep_tables import NOT_REACHED, PROTOCOL, T95, VIEWS_95
-from nbv_bench.experiments.sweep import setting_words, variant_label
+from nbv_bench.experiments.sweep import setting_text, variant_label
 from nbv_bench.statistics import FEWEST, mean_interval
 from nbv_planner.report.tables import Cell, Column, MeanInterval, Table
 
@@ -53,7 +53,7 @@ class Sensitivity:
     def _mean(self) -> pd.DataFrame:
         """The means alone, a row per value and a column per planner."""
         return pd.DataFrame(
-            {name: [one.mean for one in own] for name, own in self.means.items()}, self.values
+            {name: [one.mean for one in group] for name, group in self.means.items()}, self.values
         )
 
     def missing(self, planner: str) -> list[int]:
@@ -79,10 +79,10 @@ class Sensitivity:
         """Planners by mean T95, least first, and for which values."""
         places: dict[str, list[str]] = {}
         for value, means in self._mean.iterrows():
-            words = " < ".join(means.dropna().sort_values(kind="stable").index)
-            places.setdefault(words, []).append(f"{value:g}")
-        said = "; ".join(f"{words} at {', '.join(values)}" for words, values in places.items())
-        return f"{'unchanged' if len(places) == 1 else 'changes'}: {said}"
+            order = " < ".join(means.dropna().sort_values(kind="stable").index)
+            places.setdefault(order, []).append(f"{value:g}")
+        text = "; ".join(f"{order} at {', '.join(values)}" for order, values in places.items())
+        return f"{'unchanged' if len(places) == 1 else 'changes'}: {text}"
 
     def reversals(self) -> str:
         """Pairs whose paired differences have opposite signs at two values, both beyond their 95 %
@@ -118,7 +118,7 @@ def sensitivities(report: SweepReport) -> Iterator[Sensitivity]:
             label = variant_label(
                 dict(zip(variation, numbers, strict=True)), report.sweep["settings"]
             )
-            of_label = report.of_protocol(setting_words({"protocol": protocol, "variant": label}))
+            of_label = report.of_protocol(setting_text({"protocol": protocol, "variant": label}))
             cases.append(of_label.assign(value=numbers[0]))
         if len(found := pd.concat(cases)):
             yield Sensitivity(protocol, " with ".join(variation), planners, found)
@@ -143,7 +143,7 @@ def _findings(one: Sensitivity) -> Iterator[tuple[Cell, ...]]:
 
 
 def sensitivity_tables(report: SweepReport) -> list[Table]:
-    """T95 by value and planner, and the findings in words; none without variations."""
+    """T95 by value and planner, and the findings in text; none without variations."""
     found = list(sensitivities(report))
     if not found or report.reference is None:
         return []
@@ -171,7 +171,7 @@ def sensitivity_tables(report: SweepReport) -> list[Table]:
         Table("sensitivity", "T95 over what varies", note, columns, tuple(rows)),
         Table(
             "sensitivity_findings",
-            "What that shows",
+            "Findings",
             "Made from the numbers above; the pairs are not corrected for "
             "the number of comparisons.",
             head,

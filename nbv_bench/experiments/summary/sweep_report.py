@@ -13,7 +13,7 @@ import pandas as pd
 from nbv_bench.experiments.cases import THEORY_MEASURES
 from nbv_bench.experiments.compared_cases import Episode, by_planner, compare_cases, in_hindsight
 from nbv_bench.experiments.results import SweepResults
-from nbv_bench.experiments.sweep import EPISODE, setting_words, variants
+from nbv_bench.experiments.sweep import EPISODE, setting_text, variants
 from nbv_planner.episode.records import Metric
 from nbv_planner.planning.endings import SUCCESSES, TerminationReason
 from nbv_planner.planning.objectives import OMNISCIENT
@@ -50,22 +50,26 @@ class SweepReport:
 
     @property
     def notes(self) -> list[str]:
-        """What the tables cannot say: how many episodes ended before what is counted, and what the
-        reference is not.
+        """Warnings about the tables: how many episodes ended too early, and where there is no
+        reference.
         """
-        counted, words = _counted(self.sweep)
+        counted, reached = _counted(self.sweep)
         reference = _omniscient(self.sweep["planners"], _TARGETS[counted])
-        early = self.cases[self.cases[counted.name].isna() & self.cases["reason"].isin(_OWN_ENDS)]
+        early = self.cases[self.cases[counted.name].isna() & self.cases["reason"].isin(_EARLY_ENDS)]
         if early.empty:
             return _target_notes(self.sweep)
         reasons = ", ".join(early["reason"].unique())
-        missing, own = (int((cases["planner"] == reference).sum()) for cases in (early, self.cases))
-        among = f", among them {missing} of {own} of the reference {reference}" if missing else ""
+        missing, number = (
+            int((cases["planner"] == reference).sum()) for cases in (early, self.cases)
+        )
+        among = (
+            f", among them {missing} of {number} of the reference {reference}" if missing else ""
+        )
         return [
             (
                 f"{len(early)} of {len(self.cases)} episodes ended ({reasons}) before reaching"
-                f" {words}{among}: they have no {counted.name} (N/A), and means over the others"
-                f" compare little. {_REMEDY}"
+                f" {reached}{among}: they have no {counted.name} (N/A), so means over the others"
+                f" say little. {_REMEDY}"
             ),
             *_target_notes(self.sweep),
         ]
@@ -103,7 +107,8 @@ class SweepReport:
     def by_planner(self, protocol: str) -> dict[str, list[Episode]]:
         """The episodes of one protocol by the label of their planner."""
         return {
-            planner: list(own["episode"]) for planner, own in by_planner(self.of_protocol(protocol))
+            planner: list(group["episode"])
+            for planner, group in by_planner(self.of_protocol(protocol))
         }
 
     def suffix(self, protocol: str) -> str:
@@ -116,7 +121,7 @@ class SweepReport:
 
     @property
     def progress(self) -> str:
-        """Progress of the sweep, in words."""
+        """Progress of the sweep, as text."""
         said = f"{self.finished} of {self.manifest['cases']} cases, {len(self.failures)} failed"
         if not self.missing_shards:
             return said
@@ -147,7 +152,7 @@ def sweep_report(results: SweepResults) -> SweepReport:
 
     episodes, failures = (
         [
-            {**record, "case": {**record["case"], "protocol": setting_words(record["case"])}}
+            {**record, "case": {**record["case"], "protocol": setting_text(record["case"])}}
             for record in records
         ]
         for records in (sorted(results.episodes, key=place), results.failures)
@@ -172,12 +177,10 @@ def sweep_report(results: SweepResults) -> SweepReport:
 
 _TARGETS = {Metric.T95: "points", Metric.C95: "completeness"}
 """What the reference of each count has to see."""
-_OWN_ENDS = [
+_EARLY_ENDS = [
     end.value for end in (*SUCCESSES, TerminationReason.DOUBTFUL, TerminationReason.STALLED)
 ]
-"""Ends by what the planner believes; the others are limits that are given, or depend on the true
-object.
-"""
+"""Ends that the belief decides; the others are given limits, or depend on the true object."""
 _NEVER_NARROW = 1e-6, 0.01
 """Width of a band that no measurement reaches: metres, and in standard deviations of the noise."""
 _REMEDY = (
@@ -188,32 +191,32 @@ _REMEDY = (
 
 
 def comparison_notes(sweep: Mapping[str, Any]) -> list[str]:
-    """What the tables of a sweep, in plain values, will not be able to say, and what to write to
-    mend it.
+    """Warnings about what the tables of a sweep, in plain values, will not show, with the
+    remedy.
     """
     if "sensor" not in sweep["protocols"] or EPISODE not in sweep["measure"]:
         return []
     ends = {
-        label: ", ".join(_own_ends(sweep["settings"], p.get("settings", {})))
+        label: ", ".join(_early_ends(sweep["settings"], p.get("settings", {})))
         for label, p in sweep["planners"].items()
     }
     early = [label for label, reasons in ends.items() if reasons]
     if not early:
         return _target_notes(sweep)
-    counted, words = _counted(sweep)
+    counted, reached = _counted(sweep)
     return [
         (
-            f"episodes of {', '.join(early)} may end ({ends[early[0]]}) before reaching {words},"
+            f"episodes of {', '.join(early)} may end ({ends[early[0]]}) before reaching {reached},"
             f" which {counted.name} counts; such an episode has no {counted.name}. {_REMEDY}"
         ),
         *_target_notes(sweep),
     ]
 
 
-def _own_ends(settings: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
+def _early_ends(settings: Mapping[str, Any], changed: Mapping[str, Any]) -> list[str]:
     """Reasons of success or stagnation that are switched on."""
     ending, measurement = (
-        {**settings[group], **own.get(group, {})} for group in ("termination", "measurement")
+        {**settings[group], **changed.get(group, {})} for group in ("termination", "measurement")
     )
     least, deviations = _NEVER_NARROW
     on = {
@@ -228,8 +231,8 @@ def _own_ends(settings: Mapping[str, Any], own: Mapping[str, Any]) -> list[str]:
 
 
 def _counted(sweep: Mapping[str, Any]) -> tuple[Metric, str]:
-    """What the episodes of a sweep are long enough for: T95 or C95, and when it is reached, in
-    words.
+    """What the episodes of a sweep are long enough for: T95 or C95, and when it is reached, as
+    text.
     """
     settings = sweep["settings"]
     if settings.get("stop_at_completeness") and not settings.get("stop_at_coverage"):
@@ -238,22 +241,20 @@ def _counted(sweep: Mapping[str, Any]) -> tuple[Metric, str]:
 
 
 def _target_notes(sweep: Mapping[str, Any]) -> list[str]:
-    """Say if the reference has another target than what is counted; in the thesis protocol all have
-    the points.
+    """Warn if the reference has another target than what is counted; in the thesis protocol all
+    have the points.
     """
     counted, target = _counted(sweep)[0], _TARGETS[_counted(sweep)[0]]
     reference = _omniscient(sweep["planners"], target)
     if reference is None or "sensor" not in sweep["protocols"]:
         return []
-    own = sweep["planners"][reference].get("target", "points")
-    return (
-        []
-        if own == target
-        else [
-            f"{reference} knows the object, but its target is {own}: others may be better in"
-            f" {counted.name}, of which it is no reference. Write target: {target} for it."
-        ]
-    )
+    its_target = sweep["planners"][reference].get("target", "points")
+    if its_target == target:
+        return []
+    return [
+        f"{reference} knows the object, but its target is {its_target}: others may be better in"
+        f" {counted.name}, for which it is no reference. Set target: {target} for it."
+    ]
 
 
 def _omniscient(planners: Mapping[str, Mapping[str, Any]], target: str) -> str | None:

@@ -59,7 +59,7 @@ def grouped(
     name: str, title: str, note: str, by: Sequence[Column], cells: Cells, groups: Groups
 ) -> Table:
     """A table with a row per group: its names in the columns `by`, then the cells."""
-    rows = tuple((*names, *(cell(own) for _, cell in cells)) for names, own in groups)
+    rows = tuple((*names, *(cell(group) for _, cell in cells)) for names, group in groups)
     return Table(name, title, note, (*by, *(column for column, _ in cells)), rows)
 
 
@@ -67,7 +67,7 @@ def mean_of(
     merit: Column, interval: Callable[[Cases], MeanInterval] = mean_interval
 ) -> tuple[Column, Callable[[pd.DataFrame], MeanInterval]]:
     """The column with the mean of a figure of merit in a group, with that `interval`."""
-    return merit, lambda own: interval(figures(own, merit.name))
+    return merit, lambda group: interval(figures(group, merit.name))
 
 
 NUMBER: Cells = [(EPISODES, len)]
@@ -82,20 +82,20 @@ _NOTE = (
 
 
 def _note(text: str, cases: pd.DataFrame, over: str) -> str:
-    """Add what is missing in the cases: the reference, or a second `seed` or `object`, over which
-    intervals are.
+    """Add hints to a note: if there is no reference, or too few of `over` (`seed`, `object`) for
+    intervals.
     """
     number = cases[over].nunique()
-    said = f"One {over} is" if number == 1 else f"{number} {over}s are"
+    subject = f"One {over} is" if number == 1 else f"{number} {over}s are"
     hint = (
-        f"{said} too few for an interval: give"
+        f"{subject} too few for an interval: give"
         f" more{', for example seeds: 10' if over == 'seed' else ''}."
     )
     return " ".join([text, *reference_hint(cases), *([hint] if number < FEWEST[over] else [])])
 
 
 def summary_table(cases: pd.DataFrame) -> Table:
-    """The figures to begin with, one row per protocol and planner."""
+    """The summary, one row per protocol and planner."""
     merits = map(mean_of, (REGRET, COVERAGE, COMPLETENESS))
     cells = [*NUMBER, mean_of(VIEWS_95), mean_of(T95), *BELOW_95, *merits]
     note = (
@@ -118,7 +118,7 @@ def planner_table(cases: pd.DataFrame) -> Table:
 
 def _groups(cases: pd.DataFrame) -> Groups:
     for protocol, within in cases.groupby("protocol", sort=False):
-        yield from (((protocol, planner), own) for planner, own in by_planner(within))
+        yield from (((protocol, planner), group) for planner, group in by_planner(within))
 
 
 def paired_table(cases: pd.DataFrame) -> Table:
@@ -179,7 +179,7 @@ def object_table(cases: pd.DataFrame, name: str) -> Table:
     """
     merits = [one for one in (T95, T95_OPTIMUM, REGRET, C95, COMPLETENESS) if one.name in cases]
     cells = [
-        (Column("number", "number"), lambda own: own["object"].nunique()),
+        (Column("number", "number"), lambda part: part["object"].nunique()),
         *BELOW_95,
         *(mean_of(merit, object_interval) for merit in merits),
     ]
@@ -187,9 +187,9 @@ def object_table(cases: pd.DataFrame, name: str) -> Table:
     several = cases["object_class"].nunique() > 1
     groups = [
         group
-        for planner, own in by_planner(cases)
+        for planner, part in by_planner(cases)
         for group in (
-            ((planner, "all"), own),
+            ((planner, "all"), part),
             *(one for one in by_class(cases) if several and one[0][0] == planner),
         )
     ]
@@ -247,17 +247,17 @@ def failure_table(failures: Sequence[Mapping[str, Any]]) -> Table:
 def timing_table(cases: pd.DataFrame) -> Table:
     """Time per decision and quality, by protocol and planner."""
 
-    def times(own: pd.DataFrame) -> list[float]:
+    def times(group: pd.DataFrame) -> list[float]:
         return [
             ms
-            for episode in own["episode"]
+            for episode in group["episode"]
             for ms in ViewColumn.milliseconds.each(episode["views"])
         ]
 
     def quantile(column: Column, level: float) -> tuple[Column, Callable[[pd.DataFrame], Cell]]:
         return (
             column,
-            lambda own: float(np.quantile(values, level)) if (values := times(own)) else None,
+            lambda group: float(np.quantile(values, level)) if (values := times(group)) else None,
         )
 
     note = (
@@ -265,7 +265,7 @@ def timing_table(cases: pd.DataFrame) -> Table:
         " differ from run to run. T95 / T95*: N/A left out, intervals over the objects."
     )
     cells: Cells = [
-        (Column("decisions", "decisions"), lambda own: len(times(own))),
+        (Column("decisions", "decisions"), lambda group: len(times(group))),
         quantile(Column("median_ms", "median (ms)", 2), 0.5),
         quantile(Column("p95_ms", "95 % below (ms)", 2), 0.95),
         quantile(Column("max_ms", "longest (ms)", 2), 1.0),

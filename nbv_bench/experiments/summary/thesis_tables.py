@@ -38,7 +38,7 @@ PRINTED_REGRET = Column("avg_individual_regret", "mean individual regret", 2)
 
 
 def _average(column: Column, name: str = "") -> tuple[Column, Callable[[pd.DataFrame], Cell]]:
-    return column, lambda own: average(own, name or column.name)
+    return column, lambda group: average(group, name or column.name)
 
 
 _REST: Cells = [_average(_RANK_NBV), _average(PRINTED_REGRET, REGRET.name), *BELOW_95]
@@ -47,7 +47,7 @@ TABLE_7_2 = (*map(_average, (_RANK_REC, _T95)), *_REST)
 
 
 def _whole(cases: pd.DataFrame) -> Groups:
-    return (((planner,), own) for planner, own in by_planner(cases))
+    return (((planner,), group) for planner, group in by_planner(cases))
 
 
 def table_7_1(cases: pd.DataFrame, name: str = "table_7_1") -> Table:
@@ -163,7 +163,7 @@ def _comparable(cases: pd.DataFrame) -> pd.DataFrame:
     first = cases[
         (cases["seed"] == cases["seed"].min()) & cases["planner"].isin(PUBLISHED_NOT_REACHED)
     ]
-    return first.groupby("planner").filter(lambda own: set(own["object"]) == everything)
+    return first.groupby("planner").filter(lambda group: set(group["object"]) == everything)
 
 
 def _rows(cases: pd.DataFrame) -> Iterator[tuple[Cell, ...]]:
@@ -173,8 +173,8 @@ def _rows(cases: pd.DataFrame) -> Iterator[tuple[Cell, ...]]:
     printed = pd.concat(
         [whole.assign(**{NOT_REACHED.name: missed.astype(object)}), published_table("table_7_2")]
     )
-    groups = {("all", *planner): own for planner, own in _whole(cases)}
-    groups |= {names[::-1]: own for names, own in by_class(cases)}
+    groups = {("all", *planner): group for planner, group in _whole(cases)}
+    groups |= {names[::-1]: group for names, group in by_class(cases)}
     for column, cell in TABLE_7_1:
         known = printed[column.name].dropna() if column.name in printed else {}
         for place in itertools.product(("all", *THESIS_OBJECTS), cases["planner"].unique()):

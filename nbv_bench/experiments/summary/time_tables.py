@@ -43,8 +43,8 @@ _RELATIVE = Column("time95_rel_percent", "relative (%)", 1, interval=True)
 def seconds_by(episode: Episode, pace: TimeSettings) -> list[float]:
     """Time after each view of an episode by another cost model than its own, seconds.
 
-    The heading turns by as much as the view angle, as on the view circle. The first leg begins
-    where its own cost model says: the camera turns by the angle that it drives.
+    The heading turns by as much as the view angle, as on the view circle. The first motion
+    begins where its own cost model says: the camera turns by the angle that it moves through.
     """
     views, circle = episode["views"], episode["config"]["scene"]["view_distance"]
     lengths = np.diff(ViewColumn.travelled.each(views), prepend=0.0)
@@ -56,7 +56,7 @@ def seconds_by(episode: Episode, pace: TimeSettings) -> list[float]:
 
 
 def timed(episodes: Iterable[Episode], pace: TimeSettings) -> pd.DataFrame:
-    """Rate episodes by a cost model.
+    """Compute times of episodes by a cost model.
 
     A row each: `planner`, `object`, `seed`, and `t95` and `time95`, views and seconds to 95 % of
     the surface, NaN where it is never reached.
@@ -85,18 +85,20 @@ class Race(NamedTuple):
 
 
 def races(report: SweepReport, protocol: str) -> Iterator[Race]:
-    """Rate the planners of a sweep by the cost model of each of its tours; none without a tour."""
-    own = {
+    """Compare the planners of a sweep by the cost model of each of its tours; none without a
+    tour.
+    """
+    pace_of = {
         label: from_mapping(TimeSettings, settings)
         for label, settings in report.sweep["planners"].items()
     }
     kind = {label: settings.get("planner") for label, settings in report.sweep["planners"].items()}
     tours = [label for label in kind if kind[label] == _TOUR]
-    for pace in distinct(own[label] for label in tours):
+    for pace in distinct(pace_of[label] for label in tours):
         every = report.of_protocol(protocol)
         cases = timed(
             every["episode"][
-                ~every["planner"].isin([label for label in tours if own[label] != pace])
+                ~every["planner"].isin([label for label in tours if pace_of[label] != pace])
             ],
             pace,
         )
@@ -127,25 +129,25 @@ def time_table(report: SweepReport, protocol: str) -> Table | None:
         *NUMBER,
         (
             Column("time_not_reached", "N/A: below 95 %"),
-            lambda own: int(own[_TIME.name].isna().sum()),
+            lambda group: int(group[_TIME.name].isna().sum()),
         ),
         mean_of(VIEWS_95),
         mean_of(_TIME),
         mean_of(_RELATIVE),
-        (Column("worst_percent", "worst object (%)", 1), lambda own: _relative(own).max()),
+        (Column("worst_percent", "worst object (%)", 1), lambda group: _relative(group).max()),
         (
             Column("worst", "which"),
-            lambda own: None if (means := _relative(own)).empty else str(means.idxmax()),
+            lambda group: None if (means := _relative(group)).empty else str(means.idxmax()),
         ),
         (
             Column("slower", f"objects > {_SLOWER:g} %"),
-            lambda own: int((_relative(own) > _SLOWER).sum()),
+            lambda group: int((_relative(group) > _SLOWER).sum()),
         ),
     ]
     groups = [
-        ((race.pace.time_words, planner), own)
+        ((race.pace.time_words, planner), group)
         for race in races(report, protocol)
-        for planner, own in by_planner(race.cases)
+        for planner, group in by_planner(race.cases)
     ]
     name, by = f"time{report.suffix(protocol)}", (Column("pace", "cost model"), PLANNER)
     return (

@@ -1,5 +1,5 @@
-"""Pictures of the episodes of a sweep: coverage, calibration, views taken, what objectives said of
-all candidates.
+"""Pictures of the episodes of a sweep: coverage, calibration, views taken, and the values of the
+objectives.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ from nbv_planner.world.pose import Poses
 def coverage_picture(report: SweepReport, protocol: str) -> Picture:
     """Coverage over the number of views, one panel per planner."""
     curves = {
-        planner: [ViewColumn.coverage.each(episode["views"]) for episode in own]
-        for planner, own in report.by_planner(protocol).items()
+        planner: [ViewColumn.coverage.each(episode["views"]) for episode in episodes]
+        for planner, episodes in report.by_planner(protocol).items()
     }
-    views = max(len(curve) for own in curves.values() for curve in own)
-    bands = {planner: statistics.coverage_band(own, views) for planner, own in curves.items()}
+    views = max(len(curve) for episodes in curves.values() for curve in episodes)
+    bands = {
+        planner: statistics.coverage_band(episodes, views) for planner, episodes in curves.items()
+    }
     caption = (
         "True coverage over the number of views. Line: mean over objects and seeds; band: where 80"
         " % of the episodes lie (quantiles 10 % to 90 %). An episode that has ended keeps its"
@@ -59,8 +61,8 @@ def calibration_picture(report: SweepReport, protocol: str) -> Picture | None:
     """Measured over nominal frequencies, and by angle; None if no episode has any."""
     found = {
         planner: known
-        for planner, own in report.by_planner(protocol).items()
-        if (known := [episode["calibration"] for episode in own if episode.get("calibration")])
+        for planner, episodes in report.by_planner(protocol).items()
+        if (known := [episode["calibration"] for episode in episodes if episode.get("calibration")])
     }
     if not found:
         return None
@@ -71,8 +73,8 @@ def calibration_picture(report: SweepReport, protocol: str) -> Picture | None:
     caption = (
         "How often the true radius lies in intervals around the mean, at the end of the episodes,"
         " averaged over objects and seeds. Left: measured over nominal frequency; above the"
-        " diagonal the belief is too cautious, below it too sure. Right: how often it lies between"
-        " the bounds, by polar angle. Angles are not independent of each other."
+        " diagonal the belief is too cautious, below it overconfident. Right: how often the radius"
+        " lies between the bounds, by polar angle. Angles are not independent of each other."
     )
     figure = draw_calibration(levels, inside, by_angle, planner_styles(planners, report.reference))
     return picture(
@@ -186,8 +188,8 @@ def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
     """For each planner the objects with the views it chose."""
     seed = report.of_protocol(protocol)["seed"].min()
     for number, (planner, episodes) in enumerate(report.by_planner(protocol).items(), start=1):
-        if own := [e for e in episodes if e["case"]["seed"] == seed]:
-            shown = f"{min(len(own), _MOST_MAPS)} of {len(own)} objects, seed {seed}"
+        if of_seed := [e for e in episodes if e["case"]["seed"] == seed]:
+            shown = f"{min(len(of_seed), _MOST_MAPS)} of {len(of_seed)} objects, seed {seed}"
             caption = (
                 f"Views that {planner} chose, numbered in the order taken, the first one"
                 f" emphasised; {shown}. Below each name: number of views and coverage at the end."
@@ -197,7 +199,7 @@ def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
                 f"views_{number}_{file_name(planner)}{report.suffix(protocol)}",
                 f"Views chosen by {planner}",
                 caption,
-                draw_view_maps([_map(episode) for episode in own[:_MOST_MAPS]]),
+                draw_view_maps([_map(episode) for episode in of_seed[:_MOST_MAPS]]),
                 folded=True,
             )
 
@@ -210,7 +212,7 @@ def _map(episode: Episode) -> ViewMap:
     )
     scene, views = config.scene, episode["views"]
     try:
-        # fewer than for a large picture
+        # fewer points than for a large picture
         contour = true_contour(parse_object(text, scene), steps=240)
     except NbvPlannerError:  # a contour file may have moved since
         contour = None
@@ -236,10 +238,10 @@ def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:
     caption = (
         f"Objectives over the candidate views on {case['object']}, at decisions of"
         f" {case['planner']} (seed {case['seed']}), all evaluated on the same belief. Grey: new"
-        " surface points that each view would really bring. Both are scaled to a greatest value of"
-        " 1, for objectives have units of their own; where one has values below 0, the least is"
-        " drawn at 0. Each is asked alone; where the planner went may differ, for it may leave out"
-        " views taken before, or look at two objectives."
+        " surface points that each view would add. Both are scaled to a greatest value of 1, since"
+        " objectives have different units; where one has values below 0, the least is drawn at 0."
+        " The planner may have chosen another view than an objective prefers: it may leave out"
+        " views taken before, or use two objectives."
     )
     title = "Objectives over the candidate views"
     return picture(f"objectives{report.suffix(protocol)}", title, caption, draw_landscapes(rows))
