@@ -214,7 +214,9 @@ def test_with_a_drive_speed_it_drives_along_the_path_around_the_object(world, tm
     world.spin_until(lambda: camera.worker.pending == 0, "the state on the disk")
     world.end(camera)
     again = world.start(DepthCamera, **settings)
-    world.spin_until(lambda: again.view == again.goal, "the restarted camera at its goal")
+    world.spin_until(
+        lambda: again.motion.view == again.motion.goal, "the restarted camera at its goal"
+    )
     assert again.motion.goal == camera.motion.goal
 
 
