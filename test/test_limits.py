@@ -35,9 +35,6 @@ OVER = {
     "ros/launch.py:node lines",
     "ros/nodes/nbv_planner.py:NbvPlannerNode attributes",
     "ros/nodes/nbv_planner.py:NbvPlannerNode methods",
-    "ros/nodes/surface_mapper.py lines",
-    "ros/nodes/surface_mapper.py:SurfaceMapperNode attributes",
-    "ros/nodes/surface_mapper.py:SurfaceMapperNode methods",
     "settings.py lines",
     "star2d/model_checks.py lines",
 }

@@ -246,11 +246,11 @@ def test_mapper_publishes_markers_only_while_somebody_listens(world):
 
     mapper = world.start(SurfaceMapperNode)
     built = []
-    publisher = mapper.markers._publisher
-    mapper.markers._publisher = Counting(publisher, built)
+    publisher = mapper.output.markers._publisher
+    mapper.output.markers._publisher = Counting(publisher, built)
     say = world.speaker(PoseStamped, "camera_pose")
     say(pose_msg(POSE))
-    world.spin_until(lambda: mapper.markers._content.pose, "the pose")
+    world.spin_until(lambda: mapper.output.markers._content.pose, "the pose")
     world.spin_some()
     assert built == []
 

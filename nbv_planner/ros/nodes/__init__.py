@@ -1,1 +1,1 @@
-"""The nodes, one per file."""
+"""The nodes, one per file, and the parts of the mapper's."""

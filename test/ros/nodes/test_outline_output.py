@@ -126,7 +126,7 @@ def test_when_the_planner_is_done_the_files_are_written_and_named(world, tmp_pat
     assert not (tmp_path / "new").exists()
     send(status("DONE"))
     folder = tmp_path / "new" / "here"
-    world.spin_until(lambda: not mapper.outline._unwritten, "the files")
+    world.spin_until(lambda: not mapper.output.outline._unwritten, "the files")
     said = capfd.readouterr().err
     for name in FILES:
         assert str(folder / name) in said

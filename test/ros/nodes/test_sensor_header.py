@@ -92,7 +92,7 @@ def test_a_later_header_that_sees_more_widens_and_one_that_sees_less_does_not(ma
     )
     assert values(node) == pytest.approx([0.6, 0.1, 9.0])
     assert sensor()["range_max"] == 9.0
-    node.on_scan(scan_msg(0.25, stamp=30, range_max=5.0))
+    node.incoming.on_scan(scan_msg(0.25, stamp=30, range_max=5.0))
     assert values(node) == pytest.approx([0.6, 0.1, 9.0])
 
 
@@ -106,7 +106,7 @@ def test_what_was_given_is_not_widened(mapper):
 def test_headers_that_change_from_scan_to_scan_are_said_once(mapper, capfd):
     node, _ = mapper(scan_msg(stamp=10, range_max=4.0))
     for n in range(2, 10):
-        node.on_scan(scan_msg(stamp=10 * n, range_max=3.0 + n))
+        node.incoming.on_scan(scan_msg(stamp=10 * n, range_max=3.0 + n))
     assert capfd.readouterr().err.count("the headers of the scans change from one to the next") == 1
     assert node.diagnosis()[2]["header_changes"] == 8
     assert values(node)[2] == 12.0
@@ -127,10 +127,12 @@ def test_returns_beyond_the_range_of_the_first_header_are_mapped(world):
     node = world.start(SurfaceMapperNode, grid_size=100, range_min=0.05)
     for number, far in enumerate((3.69, 9.0)):
         pose, stamp = view_pose(2.0 * number), (10 + 10 * number) * MS
-        node.on_goal(pose_msg(pose, stamp))
-        node.on_pose(pose_msg(pose, stamp))
-        node.on_scan(scan_msg(stamp=stamp // MS, range_max=far, ranges=np.full(101, far - 1.0)))
-        node.on_pose(pose_msg(pose, stamp + MS))
+        node.incoming.on_goal(pose_msg(pose, stamp))
+        node.incoming.on_pose(pose_msg(pose, stamp))
+        node.incoming.on_scan(
+            scan_msg(stamp=stamp // MS, range_max=far, ranges=np.full(101, far - 1.0))
+        )
+        node.incoming.on_pose(pose_msg(pose, stamp + MS))
         world.spin_until(
             lambda number=number: node.core.known.progress.views == number + 1, "the view"
         )
@@ -251,10 +253,10 @@ def test_a_surface_waits_for_what_is_said_of_it_in_either_order_and_no_text_is_d
 def test_scans_of_a_view_that_cannot_be_averaged_are_named(world, capfd, half, named):
     node = world.start(SurfaceMapperNode, grid_size=100, scans_per_view=2)
     pose = view_pose(0.3)
-    node.on_goal(pose_msg(pose, 10 * MS))
+    node.incoming.on_goal(pose_msg(pose, 10 * MS))
     for stamp, msg in ((10, scan_msg()), (20, scan_msg(half, stamp=20))):
-        node.on_pose(pose_msg(pose, stamp * MS))
-        node.on_scan(msg)
+        node.incoming.on_pose(pose_msg(pose, stamp * MS))
+        node.incoming.on_scan(msg)
     world.spin_until(lambda: node.core.known.progress.views == 1, "the view")
     said = "1 scans of a view are not averaged with the others: their beams are elsewhere"
     assert capfd.readouterr().err.count(said) == named
