@@ -375,7 +375,9 @@ def test_nodes_make_no_name_that_rclpy_keeps_to_itself():
         *(private_names_made(ast.parse(place.read_text(encoding="utf-8"))) for place in places)
     )
     nodes = [
-        path for path in MODULES if identity(path).startswith(("ros/nodes/", "ros/core/node.py"))
+        path
+        for path in MODULES
+        if identity(path).startswith(("ros/nodes/", "ros/core/node.py", "ros/core/managed_node.py"))
     ]
     assert len(nodes) > 4
     made = {

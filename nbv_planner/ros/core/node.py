@@ -1,81 +1,73 @@
-"""What the nodes have in common: parameters, life cycle, counted drops, diagnostics, a clean start
-and end.
-"""
+"""What the nodes have in common: parameters, topics and services, counted drops, diagnostics."""
 
 from __future__ import annotations
 
-import enum
 import inspect
 import math
 import re
 import sys
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from lifecycle_msgs.srv import ChangeState
 from rcl_interfaces.msg import SetParametersResult
 from rclpy.callback_groups import MutuallyExclusiveCallbackGroup
 from rclpy.clock import Clock, ClockType
 from rclpy.event_handler import PublisherEventCallbacks, SubscriptionEventCallbacks
-from rclpy.exceptions import (
-    InvalidParameterTypeException,
-    InvalidParameterValueException,
-    InvalidTopicNameException,
-)
-from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from rclpy.qos_overriding_options import QoSOverridingOptions
 from std_msgs.msg import Header
 
 from nbv_planner.episode.parameter_files import check_sections
-from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError
+from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.matching import ScanMatcher
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.inputs import InputMonitor
+from nbv_planner.ros.core.managed_node import ManagedNode
 from nbv_planner.ros.core.node_parameters import check_changes, declare_settings, warn_of_overruled
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.io.conversions import status_message, to_stamp
 
-REFUSALS = (
-    NbvPlannerError,
-    InvalidParameterTypeException,
-    InvalidParameterValueException,
-    InvalidTopicNameException,
-)
-"""Errors of parameters or names; anything else is an error of the program."""
-
 # History, depth and reliability, by `qos_overrides.` parameters.
 _OVERRIDABLE = QoSOverridingOptions.with_default_policies()
-_ENTITIES = ("timer", "subscription", "service", "client", "publisher")
-
-
-class Stage(str, enum.Enum):
-    """Primary states of the ROS 2 life cycle."""
-
-    UNCONFIGURED = "unconfigured"
-    INACTIVE = "inactive"
-    ACTIVE = "active"
-    FINALIZED = "finalized"
-
-
 # Seconds between two log lines of one kind: a reason to drop messages, a status that is not OK.
 _WARNING_PERIOD, _STATUS_PERIOD = 5.0, 30.0
 
 
-class BaseNode(LifecycleNode):
+class _StatusLog:
+    """Logs a status that is not OK when it appears, changes or ends, and at intervals."""
+
+    def __init__(self) -> None:
+        self._complaint: tuple[bytes, str] | None = None
+        self._complained = 0.0
+
+    def write(self, logger: Any, level: bytes, message: str) -> None:
+        """Log the newest status, if it is to be."""
+        doing, _, wrong = re.sub(r"\d", "", message).partition("; ")
+        complaint = None if level == DiagnosticStatus.OK else (level, wrong or doing)
+        now = time.monotonic()
+        if complaint == self._complaint and (
+            complaint is None or now - self._complained < _STATUS_PERIOD
+        ):
+            return
+        self._complaint, self._complained = complaint, now
+        if complaint is None:
+            logger.info(f"no more warnings: {message}")
+        elif level == DiagnosticStatus.ERROR:
+            logger.error(message)
+        else:
+            logger.warning(message)
+
+
+class BaseNode(ManagedNode):
     """A managed node with checked parameters that counts what it drops and reports it on
     `/diagnostics`.
 
-    Subclasses override :meth:`configure`, :meth:`activate` and :meth:`forget`, and call
-    :meth:`autostart` at the end of their constructor. Publishers, subscriptions, services, clients
-    and timers created in `configure` are destroyed by the clean-up; those of the constructor last
-    as long as the node.
+    Subclasses call :meth:`autostart` at the end of their constructor.
     """
 
     def __init__(self, name: str, settings: Iterable[type], **kwargs: Any) -> None:
@@ -86,13 +78,6 @@ class BaseNode(LifecycleNode):
             ConfigFileError: a parameter file meant for this node does not apply to it.
         """
         super().__init__(name, automatically_declare_parameters_from_overrides=True, **kwargs)
-        self.stage = Stage.UNCONFIGURED  #: the node's life cycle state.
-        self.failure: Exception | None = None  #: why the last transition failed, or None.
-        self._lasting: set[object] = set()
-        self._by_itself = False
-        for service in self.services:
-            if service.srv_type is ChangeState:
-                service.callback = self._refusing(service.callback)
         self.worker = Worker(self)
         words = list(pairwise([*sys.argv, *(kwargs.get("cli_args") or ())]))
         files = [file for flag, file in words if flag == "--params-file"]
@@ -105,134 +90,16 @@ class BaseNode(LifecycleNode):
         self.add_on_set_parameters_callback(self.on_parameters)
         self.drops: Counter[str] = Counter()
         self._warned: dict[str, float] = {}
-        self._complaint: tuple[bytes, str] | None = None
-        self._complained = 0.0
+        self._status_log = _StatusLog()
         self.inputs = InputMonitor(self)
         self._diagnostics = self.advertise(DiagnosticArray, "/diagnostics", qos.reliable())
         # By the machine's clock: a simulation time that stands still can be reported.
         self.steady_clock = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(1.0, self.look_around, clock=self.steady_clock)
 
-    def _refusing(self, change_state: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-        """Wrap the service: in rclpy 7 a transition that does not fit the state ends the node."""
-
-        def answer(request: Any, response: Any) -> Any:
-            try:
-                return change_state(request, response)
-            # rclpy's RCLError; an error of a transition itself is caught before
-            except RuntimeError:
-                self.get_logger().warning(
-                    f"transition {request.transition.id} is not possible when {self.stage.value}"
-                )
-                response.success = False
-                return response
-
-        return answer
-
-    @property
-    def active(self) -> bool:
-        """Whether the node is active."""
-        return self.stage is Stage.ACTIVE
-
-    @property
-    def configured(self) -> bool:
-        """Whether the node is configured."""
-        return self.stage in (Stage.INACTIVE, Stage.ACTIVE)
-
-    def configure(self) -> None:
-        """Read the parameters and create the parts; an exception refuses the transition."""
-
-    def activate(self) -> None:
-        """Start work; :attr:`active` is already true."""
-
-    def forget(self) -> None:
-        """Discard what `configure` created, except topics, services and timers."""
-
     def transitioned(self) -> None:
-        """Publish the state; called after a transition, also a failed one, unless the next follows
-        immediately.
-        """
+        """Publish the state."""
         self.publish_diagnostics()
-
-    def autostart(self) -> None:
-        """Configure and activate without an operator, if the parameter `autostart` is set.
-
-        Raises:
-            Exception: an error of the parameters or the program.
-        """
-        if not self.get_parameter("autostart").value:
-            return
-        self._by_itself = True
-        for trigger in (self.trigger_configure, self.trigger_activate):
-            trigger()
-            if self.failure is not None:
-                raise self.failure
-        self._by_itself = False
-
-    def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Create the parts; after a failure none are left, and it can be retried."""
-        self._lasting = {entity for kind in _ENTITIES for entity in getattr(self, f"{kind}s")}
-        return self._transition(Stage.INACTIVE, self.configure, on_failure=self._release)
-
-    def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Start work."""
-        self.stage = Stage.ACTIVE
-        return self._transition(Stage.ACTIVE, self.activate, failed=Stage.INACTIVE)
-
-    def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop work, and keep all state."""
-        self.stage = Stage.INACTIVE
-        return self._transition(Stage.INACTIVE, lambda: None)
-
-    def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget everything."""
-        return self._transition(Stage.UNCONFIGURED, self._release)
-
-    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Discard all state; the process runs until it is ended."""
-        return self._transition(Stage.FINALIZED, self._release if self.configured else lambda: None)
-
-    def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """After an error of the program: return to unconfigured; :attr:`failure` stays."""
-        self._release()
-        self.stage = Stage.UNCONFIGURED
-        self.transitioned()
-        return TransitionCallbackReturn.SUCCESS
-
-    def _transition(
-        self,
-        reached: Stage,
-        action: Callable[[], None],
-        *,
-        failed: Stage = Stage.UNCONFIGURED,
-        on_failure: Callable[[], None] = lambda: None,
-    ) -> TransitionCallbackReturn:
-        """Run `action`; its exception, which rclpy would swallow, is stored, and logged or raised
-        by the caller.
-        """
-        result, self.failure = TransitionCallbackReturn.SUCCESS, None
-        try:
-            action()
-            self.stage = reached
-        except Exception as error:
-            refused = isinstance(error, REFUSALS)
-            result = TransitionCallbackReturn.FAILURE if refused else TransitionCallbackReturn.ERROR
-            self.failure, self.stage = error, failed
-            on_failure()
-            if not self._by_itself:
-                words = f"not {reached.value}: {' '.join(str(error).split())}"
-                self.get_logger().error(words if refused else traceback.format_exc())
-        if self.active or not self._by_itself:
-            self.transitioned()
-        return result
-
-    def _release(self) -> None:
-        """Destroy what has been created since the configuration began."""
-        for kind in _ENTITIES:
-            for entity in list(getattr(self, f"{kind}s")):
-                if entity not in self._lasting:
-                    getattr(self, f"destroy_{kind}")(entity)
-        self.forget()
 
     def not_given(self, found: Mapping[str, float]) -> dict[str, float]:
         """Those of the values found whose parameters were not given."""
@@ -388,23 +255,6 @@ class BaseNode(LifecycleNode):
             SettingError: they do not fit the others; nothing is changed then.
         """
 
-    def resting(self) -> str:
-        """Why the node is inactive; empty if it is active."""
-        if self.active:
-            return ""
-        next_one = {Stage.UNCONFIGURED: "configure", Stage.INACTIVE: "activate"}.get(self.stage)
-        waits = (
-            f"waiting for the transition {next_one} of the life cycle"
-            if next_one
-            else "it can only be ended"
-        )
-        reason = (
-            f"; the last transition failed: {' '.join(str(self.failure).split())}"
-            if self.failure
-            else ""
-        )
-        return f"{self.stage.value}: {waits}{reason}"
-
     def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
         """Level, message and values of the node's own entry on `/diagnostics`; to be overridden."""
         return DiagnosticStatus.OK, "running", {}
@@ -418,7 +268,7 @@ class BaseNode(LifecycleNode):
         troubles = [*self.inputs.clock(), *self.inputs.problems()]
         level = max(level, DiagnosticStatus.WARN if troubles else level)
         message = "; ".join([message, *(text for text in troubles if text not in message)])
-        self._log_status(level, message)
+        self._status_log.write(self.get_logger(), level, message)
         drops = {f"dropped.{reason}": number for reason, number in sorted(self.drops.items())}
         values = {"stage": self.stage.value, **values, **self.inputs.values(), **drops}
         name = self.get_fully_qualified_name().lstrip("/")
@@ -427,25 +277,6 @@ class BaseNode(LifecycleNode):
                 header=self.header(""), status=[status_message(name, level, message, values)]
             )
         )
-
-    def _log_status(self, level: bytes, message: str) -> None:
-        """Log a status that is not OK when it appears, changes or ends, and at intervals."""
-        doing, _, wrong = re.sub(r"\d", "", message).partition("; ")
-        now, complaint = (
-            time.monotonic(),
-            (None if level == DiagnosticStatus.OK else (level, wrong or doing)),
-        )
-        if complaint == self._complaint and (
-            complaint is None or now - self._complained < _STATUS_PERIOD
-        ):
-            return
-        self._complaint, self._complained = complaint, now
-        if complaint is None:
-            self.get_logger().info(f"no more warnings: {message}")
-        elif level == DiagnosticStatus.ERROR:
-            self.get_logger().error(message)
-        else:
-            self.get_logger().warning(message)
 
 
 def error_words(error: Exception) -> str:

@@ -15,7 +15,8 @@ from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
 
 from nbv_planner.errors import RosUnavailableError
-from nbv_planner.ros.core.node import REFUSALS, BaseNode
+from nbv_planner.ros.core.managed_node import REFUSALS
+from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.system import held_signals, ignored_after
 
 # Seconds between two checks for signals.
