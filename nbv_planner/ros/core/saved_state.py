@@ -190,12 +190,9 @@ class JournalKeeper:
         if self._writer is not None:
             self._writer.note(records, rewrite=rewrite)
 
-    def write(self, *, rewrite: bool = False) -> StateFileError | None:
+    def write(self) -> StateFileError | None:
         """Write what has been noted, in any thread; returns the error, if any, for :meth:`took`."""
-        try:
-            return self._named_writer().write(rewrite=rewrite)
-        except StateFileError as error:
-            return error
+        return self._writer and self._writer.write()
 
     def submit(self, done: Callable[[], None]) -> None:
         """Write what has been noted in the writer's thread, then call `done` in the node's
@@ -214,11 +211,15 @@ class JournalKeeper:
         return self._files.run(lambda: None)
 
     def save(self) -> Future:
-        """Rewrite the file with all records; the result is the error, if any."""
-        return self._files.run(partial(self.write, rewrite=True))
+        """Rewrite the file with all records; the result is the error, if any.
+
+        Raises:
+            StateFileError: no file is named.
+        """
+        return self._files.run(partial(self._named_writer().write, rewrite=True))
 
     def close(self) -> None:
         """End the thread; what has been noted is written, if it is to be saved."""
         self._files.stop()
-        if self._writer is not None and self._writer.behind:
+        if self._writer and self._writer.behind:
             self.write()

@@ -54,7 +54,7 @@ def result_of(
     update = job()
     records, rewrite = update.records()
     keeper.note(records, rewrite=rewrite)
-    unsaved = keeper.write() if keeper.path else None
+    unsaved = keeper.write()
     header = Header(stamp=conversions.to_stamp(update.known.progress.stamp), frame_id=frame)
     info = update.info(setup, (mount.x, mount.y, mount.yaw))
     return Result(
