@@ -119,7 +119,7 @@ def test_a_map_that_is_restored_keeps_what_the_headers_said(world, mapper, tmp_p
     again = world.start(SurfaceMapperNode, grid_size=100, map_file=file)
     assert values(again) == pytest.approx([0.6, 0.2, 9.0])
     assert again.scene.range_max == 9.0
-    again.on_scan(scan_msg(0.2, stamp=200, range_max=3.69))
+    again.incoming.on_scan(scan_msg(0.2, stamp=200, range_max=3.69))
     assert values(again) == pytest.approx([0.6, 0.2, 9.0])
 
 
