@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -68,32 +69,26 @@ class _Work:
     may be done in another thread.
     """
 
-    episode: object  #: identifies the map.
-    turn: int  #: number of results that have gone into it before.
+    space: _FreeSpace  #: a copy, to which nothing is added.
     belief: SurfaceBelief
     stamp: int
     frame: str
-    grid: MapGrid
-    swept: BoolArray  #: cells that are known to be free.
-    scans: tuple[MatchedScan, ...]
     measurement: MeasurementSettings
-    most: int  #: greatest number of scans to add; of more only every second, third, ... one.
 
     def done(self, names: Sequence[str] = (), folder: Path | None = None) -> _Done:
         """Add the free space; make the messages of the topics `names`, or write files to
         `folder`.
         """
-        swept, grid = self.swept.copy(), self.grid
-        for match in self.scans[:: 1 + len(self.scans) // self.most]:
+        swept, grid, scans = self.space.swept.copy(), self.space.grid, self.space.new
+        most = _SCANS_AGAIN if self.space.again else _SCANS
+        for match in scans[:: 1 + len(scans) // most]:  # of too many every second, third, ... one
             pose = match.pose.relative_to(*grid.centre)
             found = scan_to_hits(
                 match.scan, pose, grid.scene, self.measurement, background=match.background
             )
             swept |= grid.swept(found.free, match.scan.angle_increment)
-        outline, cells = (
-            Outline.of(self.belief, grid.scene, self.frame),
-            grid.occupancy(self.belief, swept),
-        )
+        outline = Outline.of(self.belief, grid.scene, self.frame)
+        cells = grid.occupancy(self.belief, swept)
         if folder is None:
             header = Header(stamp=to_stamp(self.stamp), frame_id=self.frame)
             made = {
@@ -130,13 +125,13 @@ class _FreeSpace:
     def __init__(self, grid: MapGrid) -> None:
         """Start without scans."""
         self._scans: list[MatchedScan] = []
-        self._again = False
+        self.again = False
         self._begin(grid)
 
     def _begin(self, grid: MapGrid) -> None:
         """Start an empty map; a result for the map before it will be discarded."""
         self.grid, self._next, self._episode, self._turn = grid, 0, object(), 0
-        self._swept = np.zeros((grid.size, grid.size), dtype=bool)
+        self.swept = np.zeros((grid.size, grid.size), dtype=bool)
 
     def add(
         self, scans: Sequence[MatchedScan], grid: MapGrid, background: Sequence[BoolArray] | None
@@ -150,7 +145,7 @@ class _FreeSpace:
                 replace(match, background=mask)
                 for match, mask in zip(self._scans, masks, strict=True)
             ]
-        self._again = background is not None
+        self.again = background is not None
         pairs = zip(before, self._scans, strict=False)
         if grid != self.grid or not all(
             np.array_equal(old.background, now.background) for old, now in pairs
@@ -158,38 +153,21 @@ class _FreeSpace:
             self._begin(grid)
 
     @property
-    def behind(self) -> bool:
-        """Whether there are scans that have not been added to the map."""
-        return len(self._scans) > self._next
-
-    def work(
-        self, belief: SurfaceBelief, stamp: int, frame: str, measurement: MeasurementSettings
-    ) -> _Work:
-        """The scans that have not been added yet, with all that their addition depends on."""
-        return _Work(
-            self._episode,
-            self._turn,
-            belief,
-            stamp,
-            frame,
-            self.grid,
-            self._swept,
-            tuple(self._scans[self._next :]),
-            measurement,
-            _SCANS_AGAIN if self._again else _SCANS,
-        )
+    def new(self) -> list[MatchedScan]:
+        """The scans that have not been added to the map."""
+        return self._scans[self._next :]
 
     def take(self, done: _Done) -> bool:
         """Use the free space of a result if it belongs to this map and is new; returns whether it
         belongs to this map.
         """
-        work = done.work
-        if work.episode is not self._episode or work.turn != self._turn:
-            return work.episode is self._episode
+        before = done.work.space
+        if before._episode is not self._episode or before._turn != self._turn:
+            return before._episode is self._episode
         self._turn += 1
-        self._swept, self._next = done.swept, self._next + len(work.scans)
-        if not self._again:
-            self._scans, self._next = self._scans[self._next :], 0
+        self.swept, self._next = done.swept, self._next + len(before.new)
+        if not self.again:
+            self._scans, self._next = self.new, 0
         return True
 
 
@@ -279,7 +257,7 @@ class OutlineOutput:
                 due.append(name)
                 known = self._belief
             self._sent[name] = known, listeners
-        if due or self._space.behind:
+        if due or self._space.new:
             self._files.submit(partial(self._work().done, due), self._publish)
 
     def _publish(self, done: _Done) -> None:
@@ -290,7 +268,7 @@ class OutlineOutput:
     def _work(self) -> _Work:
         assert self._belief is not None
         measurement = self._measurement_of(self._space.grid.scene)
-        return self._space.work(self._belief, self._stamp, self._frame, measurement)
+        return _Work(copy(self._space), self._belief, self._stamp, self._frame, measurement)
 
     def _on_status(self, msg: DiagnosticStatus) -> None:
         """Write the files once each time that an episode ends."""

@@ -66,7 +66,12 @@ class ScanMakerNode(BaseNode):
 
     def on_points(self, msg: PointCloud2) -> None:
         """Publish the nearest point of the band at each bearing."""
-        self._make("points", msg.header, partial(_scan_of_cloud, msg, self.settings))
+        optical = self.settings.optical(msg.header.frame_id)
+
+        def scan() -> Scan:
+            return scan_of_points(points_from_msg(msg), self.settings, optical=optical)
+
+        self._make("points", msg.header, scan)
 
     def on_camera(self, msg: CameraInfo) -> None:
         """Receive focal lengths and principal point."""
@@ -74,9 +79,13 @@ class ScanMakerNode(BaseNode):
 
     def on_image(self, msg: Image) -> None:
         """Publish the nearest surface of the band at each bearing."""
-        if self._camera is None:
+        if (camera := self._camera) is None:
             raise InputRejectedError("no_camera_info", "no camera_info received yet")
-        self._make("image", msg.header, partial(_scan_of_image, msg, self._camera, self.settings))
+
+        def scan() -> Scan:
+            return scan_of_depth(depth_from_msg(msg), pinhole_from_msg(camera, msg), self.settings)
+
+        self._make("image", msg.header, scan)
 
     def _make(self, topic: str, header: Header, make: Callable[[], Scan]) -> None:
         """Make a scan in the worker and publish it; what comes faster than that is left out."""
@@ -105,13 +114,3 @@ class ScanMakerNode(BaseNode):
         level, message, values = super().diagnosis()
         missing = self.inputs.missing(*self._topics)
         return level, "waiting for " + "; ".join(missing) if missing else message, values
-
-
-def _scan_of_cloud(msg: PointCloud2, settings: ScanMakerSettings) -> Scan:
-    return scan_of_points(
-        points_from_msg(msg), settings, optical=settings.optical(msg.header.frame_id)
-    )
-
-
-def _scan_of_image(msg: Image, camera: CameraInfo, settings: ScanMakerSettings) -> Scan:
-    return scan_of_depth(depth_from_msg(msg), pinhole_from_msg(camera, msg), settings)
