@@ -50,9 +50,9 @@ class MaternTerm:
 class ImplicitPrior:
     """What is believed of φ before any measurement, in units of the radius of the ball."""
 
-    terms: tuple[MaternTerm, ...] = (MaternTerm(0.3, 0.7), MaternTerm(0.06, 0.22, rough=True))
+    terms: tuple[MaternTerm, ...] = (MaternTerm(0.15, 0.7), MaternTerm(0.06, 0.22, rough=True))
     constant: float = 0.2  #: standard deviation of the constant c.
-    slope: float = 0.8  #: s.
+    slope: float = 1.2  #: s.
     middle: float = 0.45  #: r_0.
 
     def mean(self, points: FloatArray) -> FloatArray:
@@ -83,9 +83,9 @@ class Reading:
     side: float = 0.06
     most: int = 700  #: of merged hits, and of free points.
     hit_std: float = 0.015  #: of φ at a hit, beside the noise of the range.
-    behind: float = 0.06  #: how far behind a hit the object goes on.
-    inside: float = -0.04  #: φ there.
-    inside_std: float = 0.03
+    aside: float = 0.06  #: how far before a hit it is free, and behind it solid.
+    level: float = 0.04  #: φ before, and -φ behind.
+    aside_std: float = 0.03
     band: float = 0.3  #: free points count up to this distance from what is not known to be free.
     apart: float = 0.09  #: distance of free points from each other.
     widest: float = 0.4  #: greatest width of the interval that holds φ at a free point.
@@ -104,8 +104,8 @@ class Observations:
 def observations(cells: Cells, reading: Reading) -> Observations:
     r"""What hits and free space say of φ.
 
-    At a free point it lies between the distance to the nearest cell that is not known to be free
-    and that to the
+    It is 0 at a hit, positive a little before it and negative as much behind. At a free point it
+    lies between the distance to the nearest cell that is not known to be free and that to the
     nearest hit: the midpoint, with the width of the interval over :math:`\sqrt{12}` as deviation.
     """
     lattice, radius, side = cells.lattice, cells.lattice.radius, reading.side
@@ -114,21 +114,17 @@ def observations(cells: Cells, reading: Reading) -> Observations:
         side *= _WIDER
         hits = cells.hits.coarser(lattice, side * radius)
     place, noise = hits.mean / radius, hits.sigma / radius
-    behind = place + reading.behind * hits.direction
+    aside, wide = reading.aside * hits.direction, np.hypot(reading.aside_std, noise)
+    behind = place + aside
     there = lattice.index(behind * radius)
     kept = (there >= 0) & (cells.state[there] != FREE)
     points, low, high = free_interval(cells, reading)
+    level, width = np.full(len(place), reading.level), (high - low) / math.sqrt(12.0)
     return Observations(
-        np.concatenate([place, behind[kept], points]),
+        np.concatenate([place, place - aside, behind[kept], points]),
+        np.concatenate([0.0 * level, level, -level[kept], 0.5 * (low + high)]),
         np.concatenate(
-            [np.zeros(len(place)), np.full(kept.sum(), reading.inside), 0.5 * (low + high)]
-        ),
-        np.concatenate(
-            [
-                np.hypot(reading.hit_std, noise),
-                np.hypot(reading.inside_std, noise[kept]),
-                (high - low) / math.sqrt(12.0) + reading.free_std,
-            ]
+            [np.hypot(reading.hit_std, noise), wide, wide[kept], width + reading.free_std]
         ),
     )
 
@@ -155,7 +151,8 @@ def free_interval(cells: Cells, reading: Reading) -> tuple[FloatArray, FloatArra
         lattice.centres.reshape(*lattice.shape, -1)[chosen].reshape(-1, lattice.dimension)
         / lattice.radius
     )
-    kept = np.flatnonzero((near > 0.0) & (near < reading.band))
+    ball = np.linalg.norm(points, axis=1) <= 1.0  # beyond it nobody has looked
+    kept = np.flatnonzero(ball & (near > 0.0) & (near < reading.band))
     if len(kept) > reading.most:
         kept = np.sort(np.random.default_rng(0).choice(kept, reading.most, replace=False))
     low = near[kept]
@@ -211,6 +208,8 @@ class Posterior:
 
     def solved(self, right: FloatArray) -> FloatArray:
         """Solve with the covariance of the observations, shape (n, n)."""
+        if not len(right):
+            return right
         if not self._factor:
             total = self.prior.covariance(self.given.points, self.given.points)
             total[np.diag_indices_from(total)] += self.given.std**2

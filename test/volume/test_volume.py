@@ -99,7 +99,8 @@ def test_samples_have_the_moments_of_the_exact_posterior(dimension):
         a, b = math.sqrt(5.0) * r / 0.7, math.sqrt(3.0) * r / 0.4
         return 0.09 * (1 + a + a * a / 3) * np.exp(-a) + 0.01 * (1 + b) * np.exp(-b) + 0.04
 
-    prior = ImplicitPrior((MaternTerm(0.3, 0.7), MaternTerm(0.1, 0.4, rough=True)), constant=0.2)
+    terms = (MaternTerm(0.3, 0.7), MaternTerm(0.1, 0.4, rough=True))
+    prior = ImplicitPrior(terms, constant=0.2, slope=0.8, middle=0.45)
     coarse = Lattice.around(dimension, 32 if dimension == 2 else 20, 8.0)
     rng = np.random.default_rng(5)
     at = rng.choice(len(coarse.centres), 12, replace=False)
@@ -307,6 +308,26 @@ def test_a_mapper_copy_is_independent_and_surfaces_do_not_change():
     assert twin.belief().count > before.count == len(hits)
     mapper.reset()
     assert not mapper.belief().drawable
+
+
+def test_the_interval_of_the_estimate_is_wider_than_that_of_the_samples():
+    """Its ends leave 1.2 and 0.7 of what those of the samples leave to be seen."""
+    surface, views = mapped(6), Poses.on_circle(np.arange(60) * 2.0 * np.pi / 60, 10.0)
+    taken = Poses.on_circle(np.arange(6) * 2.0 * np.pi / 6, 10.0)
+    certificate = VolumeCertificate(SCENE, AIM, views, 0.9, count=20, seed=3)
+    found = certificate.estimate(surface, taken, 0.1)
+    drawn = surface.hypotheses(AIM, 20, 3)
+    counts = surface.visible(drawn, views, SCENE).any(axis=1) | (drawn.seen > 0.0)
+    met = drawn.reached(surface.visible(drawn, taken, SCENE), AIM.tau)
+    seen = 1.0 - (1.0 - drawn.seen) * 0.5 ** met.sum(axis=1)
+    size = drawn.size * counts
+    covered = (size * seen).sum(axis=1) / size.sum(axis=1)
+    low, high = np.quantile(covered, [0.05, 0.95])
+    assert (found.lower, found.mean, found.upper) == pytest.approx(
+        (1.0 - 1.2 * (1.0 - low), covered.mean(), 1.0 - 0.7 * (1.0 - high))
+    )
+    assert found.probability == pytest.approx(np.mean(covered >= 0.9))
+    assert 0.0 < found.lower < found.mean < found.upper < 1.0
 
 
 def test_before_a_hit_shapes_are_those_of_the_prior():
