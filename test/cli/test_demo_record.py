@@ -25,23 +25,14 @@ SLOW_CAMERA = """\
 /**/nbv_planner:
   ros__parameters: {num_views: 24, max_views: 3, deadline: 60.0, travel_weight: 0.1}
 """
-PROVED = ["--objective", "U"] + [
-    word
-    for given in (
-        "surface_mapper.confidence=schedule",
-        "surface_mapper.robust=false",
-        "revisit_radius=0",
-    )
-    for word in ("--set", given)
-]
-"""The mapper and the planner of the proof."""
+PLAIN = ["--objective", "U", "--set", "robust=false"]
 
 
 @pytest.mark.parametrize("kind", ["fast", "slow"])
 def test_the_bag_of_a_demo_tells_the_same_as_its_record(here, fast_file, capsys, kind):
     (here / "slow.yaml").write_text(SLOW_CAMERA)
     file = fast_file if kind == "fast" else "slow.yaml"
-    options = PROVED if kind == "fast" else []
+    options = PLAIN if kind == "fast" else []
     assert (
         main(["demo", "--params-file", file, *options, "--seed", "3", "--out", "demo", "--record"])
         == 0
@@ -53,7 +44,6 @@ def test_the_bag_of_a_demo_tells_the_same_as_its_record(here, fast_file, capsys,
         json.loads((here / name / "episode.json").read_text()) for name in ("demo", "analysis")
     )
     assert found == recorded
-    assert found["metrics"].get("T0", 0) > (1e12 if kind == "fast" else -1)
     assert all(view["simple_regret"] is not None for view in found["views"])
     assert "not computed" not in capsys.readouterr().out
     check_layouts(Bag(bag))
