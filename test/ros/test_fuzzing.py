@@ -155,10 +155,10 @@ def test_a_cloud_is_sound_only_with_every_number_in_it(pairs):
 
 def test_knowledge_that_differs_is_a_fault(pairs):
     tally, pair = Tally(), pairs["depth_camera"]
-    there = pair.reference.view
-    pair.reference.view = CameraPose.from_polar(there.view_angle + 0.1, there.distance, there.turn)
+    there = pair.reference.motion.view
+    pair.reference.motion.view = CameraPose.from_polar(there.view_angle + 0.1, there.distance, there.turn)
     pair.compare(tally)
-    pair.reference.view = there
+    pair.reference.motion.view = there
     assert ["differs" in fault for fault in tally.faults] == [True]
 
 
