@@ -7,10 +7,10 @@ from launch import LaunchDescription
 from nbv_planner.ros.launch import PLANNING, description
 
 PLACE = {
-    "map_frame": ("map", "Frame in which the object's place is given."),
+    "map_frame": ("map", "Frame in which the position of the object is given."),
     "object_frame": ("object", "Frame of the object; as in params_file."),
-    "object_x": ("0.0", "Place of the object's centre, metres."),
-    "object_y": ("0.0", "Place of the object's centre, metres."),
+    "object_x": ("0.0", "Position of the object's centre, metres."),
+    "object_y": ("0.0", "Position of the object's centre, metres."),
     "object_yaw": ("0.0", "Heading of the object's frame, radians."),
 }
 OPTIONS = {

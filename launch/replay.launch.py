@@ -28,7 +28,7 @@ from nbv_planner.ros.launch import (
 SHARED = ("namespace", "log_level", "objective", "planner", "exit_when_done", "rviz")
 OWN = {
     "rate": ("1.0", "How many times as fast as recorded."),
-    "delay": ("5.0", "Seconds before the bag, for nodes to start."),
+    "delay": ("5.0", "Seconds until the bag is played, for the nodes to start."),
 }
 
 
@@ -62,7 +62,7 @@ def player(given: dict[str, str], namespace: str) -> ExecuteProcess:
     bag, rate, delay = (given[name] for name in ("bag", "rate", "delay"))
     if not has_rosbag2():
         raise RuntimeError(
-            "ros2 bag is not installed, which replay.launch.py needs; else: nbv-planner bag"
+            "replay.launch.py needs ros2 bag, which is not installed; without it: nbv-planner bag"
             " replay BAG"
         )
     if not Path(bag).exists():

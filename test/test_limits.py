@@ -27,7 +27,6 @@ OVER = {
     "report/figures/episode_figure.py:draw_world lines",
     "report/preflight.py lines",
     "report/preflight.py:rows_of lines",
-    "ros/core/planner_parts.py lines",
     "ros/launch.py lines",
     "ros/launch.py:node lines",
     "ros/nodes/nbv_planner.py:NbvPlannerNode attributes",

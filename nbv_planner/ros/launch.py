@@ -1,4 +1,4 @@
-"""What the launch files share: arguments, nodes, respawn, bags, wirings."""
+"""What the launch files share: arguments, nodes, their restart, and recording."""
 
 from __future__ import annotations
 
@@ -130,11 +130,10 @@ def _without_recorder(
     """
     if context.is_shutdown:
         return
-    kept = f"what came before is in {bag}" if bag and bag.exists() else "nothing has been recorded"
-    said = (
-        f"NOT RECORDED ANY MORE: the recorder has ended with exit code {event.returncode}; {kept}"
+    kept = f"messages until then are in {bag}" if bag and bag.exists() else "nothing was recorded"
+    get_logger(event.process_name).error(
+        f"RECORDING STOPPED: the recorder has ended with exit code {event.returncode}; {kept}"
     )
-    get_logger(event.process_name).error(said)
     context.asyncio_loop.call_exception_handler(
         {"message": "This launch will end with exit code 1."}
     )
@@ -142,12 +141,12 @@ def _without_recorder(
     client = AsyncParameterClient(node, planner)
     changes = [Parameter("recorder", value=""), Parameter("goal_subscribers", value=subscribers)]
 
-    def tell() -> None:
+    def release() -> None:
         if client.services_are_ready():
             timer.cancel()
             client.set_parameters(changes)
 
-    timer = node.create_timer(0.2, tell)
+    timer = node.create_timer(0.2, release)
 
 
 def qos_overrides(namespace: str, renamed: Sequence[Renaming]) -> Path:
@@ -193,9 +192,7 @@ def _given_values(given: Mapping[str, str], name: str) -> dict[str, Any]:
 
 
 def process(name: str, command: list[str], on_exit: object = None) -> ExecuteProcess:
-    """A command whose output is shown, and which has time to write its buffers when the launch
-    ends.
-    """
+    """A command whose output is shown, with time to write its buffers when the launch ends."""
     return ExecuteProcess(
         cmd=[[TextSubstitution(text=part)] for part in command],
         name=name,
@@ -214,13 +211,13 @@ _FROM_FILE = "; empty: as in params_file"
 ARGUMENTS = {
     "namespace": ("", "Namespace of the nodes and their topics."),
     "use_sim_time": ("false", "Take the time from /clock (true, false)."),
-    "log_level": ("info", "Least severity that is logged (debug, info, warn, error, fatal)."),
+    "log_level": ("info", "Lowest severity that is logged (debug, info, warn, error, fatal)."),
     "objective": (
         "",
         (
             f"Objective: {', '.join([*OBJECTIVES, EXPECTED, *OBJECTIVE_PLUGINS.names])}"
-            f" ({', '.join(TRUTH_OBJECTIVES)} know the object: nbv-planner simulate only); of"
-            f" greedy where that planner has none{_FROM_FILE}."
+            f" ({', '.join(TRUTH_OBJECTIVES)} know the object: nbv-planner simulate only);"
+            f" that of planner greedy where the planner has none{_FROM_FILE}."
         ),
     ),
     "planner": ("", f"Planner: {', '.join(planner_names())}{_FROM_FILE}."),
@@ -239,7 +236,7 @@ ARGUMENTS = {
     "room": ("", f"File of the walls and obstacles around the object{_FROM_FILE}."),
     "radius_max": (
         "",
-        f"Greatest radius of the object, m{_FROM_FILE}; lengths that are not there follow from it.",
+        f"Greatest radius of the object, m{_FROM_FILE}; lengths not given there follow from it.",
     ),
     "view_distance": ("", f"Distance of the camera from the centre, m{_FROM_FILE}."),
     "noise_std": ("", f"Standard deviation of a range, m{_FROM_FILE}."),
@@ -248,7 +245,7 @@ ARGUMENTS = {
     "seed": ("", f"Seed of the simulated sensor noise{_FROM_FILE}."),
     "record": (
         "false",
-        "Record a bag of everything from which the episode can be understood (true, false).",
+        "Record a bag of all topics that show the episode (true, false).",
     ),
     "bag_path": ("", "Folder of the bag that is recorded; empty: bag_<date>_<time>."),
     "exit_when_done": ("false", "End the launch when the planner is done (true, false)."),
@@ -275,8 +272,8 @@ ARGUMENTS = {
     "scan_source": (
         "",
         (
-            f"What the sensor sends ({', '.join(SCAN_SOURCES)}): of all but laser_scan, scan_maker"
-            f" makes scans{_FROM_FILE}."
+            f"What the sensor sends ({', '.join(SCAN_SOURCES)}): for all but laser_scan, scan_maker"
+            f" makes the scans{_FROM_FILE}."
         ),
     ),
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
@@ -346,7 +343,9 @@ def description(
         SetRemap(src=topic, dst=LaunchConfiguration(name))
         for name, topic in zip(named, topics, strict=True)
     ]
-    file = parameter_file(config, f"; what it does not name is as in the shipped {config}")
+    file = parameter_file(
+        config, f"; parameters that it does not name are as in the shipped {config}"
+    )
     start = OpaqueFunction(function=_nodes, args=[file["params_file"][0], list(nodes)])
     started = GroupAction([*renamed, *beside, start]) if renamed else start
     return LaunchDescription([*declared({**file, **used, **named, **(arguments or {})}), started])
@@ -459,7 +458,7 @@ def node(
 
 
 def _whole(path: str) -> str:
-    """A path that does not depend on where a node is started."""
+    """The absolute path, which does not depend on where a node is started."""
     return str(at_home(path).resolve())
 
 
@@ -472,8 +471,8 @@ def _typed(name: str, text: str, kind: type) -> Any:
 
 
 def _outline_folder(given: Mapping[str, str]) -> str:
-    """Where the mapper writes the outline: as the argument says, which by default leaves it to the
-    files.
+    """Where the mapper writes the outline: the argument, unless that is the default and a file
+    names a folder.
     """
     asked = given["outline_folder"]
     in_file = planner_parameters(given, "surface_mapper").get("outline_folder")
@@ -506,7 +505,7 @@ def _on_exit(
         RuntimeError: the node has failed and is not restarted, or would fail again in the same way.
     """
     if not context.is_shutdown and respawn and event.returncode == _REFUSED:
-        raise RuntimeError(f"{event.process_name} has refused its parameters; see its output")
+        raise RuntimeError(f"{event.process_name} has refused its parameters (see its output)")
     if context.is_shutdown or not ends or (respawn and event.returncode):
         return []
     if event.returncode:
@@ -515,7 +514,7 @@ def _on_exit(
 
 
 def is_true(name: str, given: Mapping[str, str]) -> bool:
-    """Whether an argument says true.
+    """Whether an argument is true.
 
     Raises:
         ValueError: it is neither true nor false.

@@ -1,41 +1,30 @@
-"""Parts of the planner's node: what decides, by its parameters, its journal, and answers to the
-operator.
-"""
+"""Parts of the planner's node: planner and monitor by its parameters, and its journal."""
 
 from __future__ import annotations
 
 import dataclasses
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
-from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseArray
 from rclpy.parameter import Parameter
-from rclpy.task import Future
-from std_msgs.msg import Float64MultiArray
 
 from nbv_planner.episode.parameters import PlannerSettings
-from nbv_planner.episode.sensor_messages import check_frame, plane_pose_outside
 from nbv_planner.episode.wiring import planner_named, termination_monitor, view_space
-from nbv_planner.errors import InputRejectedError, SettingError, StateFileError
+from nbv_planner.errors import SettingError, StateFileError
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
-from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings, check_angles, set_ground
-from nbv_planner.report.preflight import PosesBeforeStart, Verdict
+from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings, set_ground
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import JournalKeeper
-from nbv_planner.session import events, facts, targets
+from nbv_planner.session import facts
 from nbv_planner.session.journal import from_records, to_record
-from nbv_planner.session.questions import Ranking
 from nbv_planner.session.state import EpisodeState, Target
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
-from nbv_planner.world.pose import Poses
 from nbv_planner.world.scale import adopted, at_found, rescaled
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import FoundScene, Scene, check_proportions
@@ -47,9 +36,7 @@ _SOURCE = "not given, so as the mapper says"
 
 
 class Deciders:
-    """Builds planner and monitor by the node's parameters, without the true object, which a robot
-    does not know.
-    """
+    """Builds planner and monitor by the node's parameters; the true object is not known to them."""
 
     def __init__(self, node: BaseNode) -> None:
         """Read the parameters."""
@@ -128,7 +115,7 @@ class Deciders:
             self._node.core.use(*self.build(self._node.core.episode.found))
 
     def use_views(self, views: ViewSpaceSettings) -> None:
-        """Switch to other candidates, if they are others; an error changes nothing."""
+        """Switch to other candidates, unless they are the same; an error changes nothing."""
         before, self.views = self.views, views
         try:
             if views != before:
@@ -152,69 +139,6 @@ class Deciders:
             self._node.core.use(*self.build(self._node.core.episode.found))
 
 
-class AskedViews:
-    """Answers what somebody asks about views beside the episode, which does not notice."""
-
-    def __init__(
-        self, node: BaseNode, ranking: Any, message: Callable[..., DiagnosticStatus]
-    ) -> None:
-        """Take the planner's node, its publisher of the ranking, and what words its `message`."""
-        self._node, self._ranking, self._message = node, ranking, message
-
-    def on_rank(self, msg: Float64MultiArray) -> None:
-        """Rank view angles (radians) by the objective on the newest surface."""
-        node = self._node
-        try:
-            if not node.active:
-                raise ValueError(node.resting())
-            circle = (node.core.episode.found or node.scene).view_distance
-            views = Poses.on_circle(check_angles("rank", msg.data), circle)
-            question = targets.ask(node.core, node.now_ns())
-        except ValueError as error:
-            self._answer(error)
-            raise InputRejectedError("angles", str(error)) from error
-        node.worker.submit(partial(caught, partial(question.rank, views)), self._answer)
-
-    def _answer(self, found: Ranking | Exception) -> None:
-        settings = self._node.core.planner.settings if self._node.core else PlannerSettings()
-        name = f"{self._node.get_name()}: ranking"
-        self._ranking.publish(self._message(name, settings.used_objectives[-1], found))
-
-    def on_view_poses(self, msg: PoseArray) -> None:
-        """Take the candidate poses of a list, except for those that cannot be used, as the
-        parameter `view_poses`.
-        """
-        node = self._node
-        check_frame(msg.header, node.parameters.object_frame)
-        numbers: list[float] = []
-        for number, pose in enumerate(msg.poses, start=1):
-            try:
-                numbers += plane_pose_outside(pose, node.scene.radius_max)
-            except InputRejectedError as error:
-                node.drop(f"~/view_poses.{error.reason}", f"pose {number}: {error}")
-        (answer,) = node.set_parameters(
-            [Parameter("view_poses", Parameter.Type.DOUBLE_ARRAY, numbers)]
-        )
-        if not answer.successful:
-            raise InputRejectedError("refused", answer.reason)
-        node.get_logger().info(
-            f"{len(numbers) // 3} of {len(msg.poses)} poses of ~/view_poses are the candidates now"
-        )
-
-    async def on_plan_once(self) -> str:
-        """Return the next view, without going there."""
-        node, answered = self._node, Future()
-        node.decisions.decide(targets.ask(node.core, node.now_ns()), answered.set_result)
-        answer = await answered
-        if isinstance(answer, Exception):
-            raise ValueError(f"the decision failed: {error_words(answer)}")
-        decision = answer.decision
-        if decision is None:
-            raise ValueError("no candidate view may be chosen")
-        place = decision.view.words(node.scene.view_distance, 6)
-        return f"view_angle: {place}, utility: {decision.utility:.6g}"
-
-
 class EpisodeJournal(JournalKeeper):
     """The journal of the planner's node: what has happened is in it before what follows from it is
     published.
@@ -227,11 +151,11 @@ class EpisodeJournal(JournalKeeper):
         """Resume from the records of the file."""
         self.go_on(from_records(records))
 
-    def go_on(self, said: tuple[EpisodeState, int]) -> None:
-        """Go on with an episode and when it was saved; nothing is changed by one of another
-        clock.
+    def go_on(self, saved: tuple[EpisodeState, int]) -> None:
+        """Continue an episode, given with the time at which it was saved; one that was saved by
+        another clock changes nothing.
         """
-        node, (episode, saved_at) = self._node, said
+        node, (episode, saved_at) = self._node, saved
         deciders, core, now = node.deciders, node.core, node.now_ns()
         if 0 < now < saved_at:  # 0: no time of a simulation has been received yet
             raise StateFileError(
@@ -257,8 +181,8 @@ class EpisodeJournal(JournalKeeper):
         self.restored = True
 
     def note_facts(self) -> bool:
-        """Take what has happened out of the core; a new episode begins a new file. Returns whether
-        anything has.
+        """Note what has happened in the core; a new episode begins a new file. Returns whether
+        anything has happened.
         """
         core, now = self._node.core, self._node.now_ns()
         if (lists := self._node.deciders.lists) != core.episode.listed:
@@ -272,9 +196,7 @@ class EpisodeJournal(JournalKeeper):
         return bool(noted)
 
     def keep(self, target: Target | None, publish: Callable[[Target | None], None]) -> None:
-        """Write down what has happened, then `publish` what follows from it, and a `target`, if
-        any.
-        """
+        """Save what has happened, then `publish` what follows from it, and a `target`, if any."""
         due = self.note_facts() or target is not None
         if self.path and due:
             self.submit(partial(publish, target))
@@ -285,140 +207,13 @@ class EpisodeJournal(JournalKeeper):
         """Write what has not been written."""
         try:
             self.note_facts()
-        except Exception as error:  # of the program; the node ends all the same
+        except Exception as error:  # of the program; it must not keep the node from ending
             self._node.get_logger().error(error_words(error))
         self.close()
 
 
-class Operator:
-    """Answers the operator's commands; the first goal is only given if the checks of the poses do
-    not forbid it.
-    """
-
-    def __init__(self, node: BaseNode) -> None:
-        """Take the planner's node."""
-        self._node = node
-        self.before = PosesBeforeStart()  #: poses before the first goal.
-
-    def durable(self, command: Callable[..., str]) -> Callable[..., Awaitable[str]]:
-        """The same command, answered once it is in the journal."""
-
-        async def answer(*request: Any) -> str:
-            message, journal = command(*request), self._node.journal
-            if journal is not None and journal.pending:
-                await journal.flushed()
-            return message
-
-        return answer
-
-    def on_start(self) -> str:
-        """Begin, or resume after a pause; a first goal is only given if the checks do not forbid
-        it.
-        """
-        checked = not self.unchecked
-        if not checked and self.before.heard:
-            self._check_start()
-            checked = True
-        message = events.start(self._node.core, self._node.now_ns())
-        self._node.core.unchecked = not checked
-        self._node.advance()
-        return (
-            message if checked else f"{message}; the first poses are checked before the first goal"
-        )
-
-    @property
-    def unchecked(self) -> bool:
-        """Whether there are checks before the first goal, and that has not been given."""
-        episode = self._node.core.episode
-        return (
-            self._node.parameters.preflight != "off"
-            and not episode.visited
-            and episode.goal is None
-        )
-
-    def check_late(self) -> None:
-        """Make the checks of a start that came before the poses; the start is withdrawn if they
-        forbid it.
-        """
-        core = self._node.core
-        if not core.unchecked or core.missing() or not self.before.enough(time.monotonic()):
-            return
-        core.unchecked = False
-        try:
-            self._check_start()
-        except ValueError as error:
-            self._node.get_logger().error(str(error))
-            events.withdraw_start(core, str(error))
-
-    def _check_start(self) -> None:
-        """Log what the checks of the poses warn of, and refuse what makes an episode impossible
-        (ValueError).
-        """
-        core, views = self._node.core, self._node.deciders.views
-        known = core.episode.found is None
-        rows = self.before.rows(
-            self._node.scene, views, core.arrival.settings, core.settings, known=known
-        )
-        for row in rows:
-            if row.verdict is not Verdict.PASS:
-                self._node.get_logger().warning(f"before the start: {row}")
-        failed = [str(row) for row in rows if row.verdict is Verdict.FAIL]
-        if failed and self._node.parameters.preflight == "refuse":
-            raise ValueError(
-                f"not started: {'; '.join(failed)}; preflight: warn starts all the same"
-            )
-
-    def on_stop(self) -> str:
-        """End the episode."""
-        events.stop(self._node.core)
-        self._node.advance()
-        return f"{len(self._node.core.episode.visited)} views taken"
-
-    def on_pause(self, pause: bool) -> str:
-        """Pause, or resume; the current goal stays."""
-        events.pause(self._node.core, pause, self._node.now_ns())
-        self._node.advance()
-        return self._node.core.state.value
-
-    def on_skip_view(self) -> str:
-        """Skip the current goal and go to the next best view."""
-        message = events.skip(self._node.core, self._node.now_ns())
-        self._node.get_logger().info(message)
-        self._node.advance()
-        return message
-
-    def on_reset(self) -> str:
-        """Begin a new episode; the surface mapper keeps its measurements until it is reset
-        itself.
-        """
-        self._node.core.begin()
-        self._node.incoming.reset()
-        self._node.deciders.use_prior()
-        self._node.goals.cancel()
-        self._node.advance()
-        return "episode reset"
-
-    async def on_save(self) -> str:
-        """Rewrite the journal, in a worker thread."""
-        self._node.journal.note_facts()
-        views, error = len(self._node.core.episode.visited), await self._node.journal.save()
-        if error is not None:
-            raise error
-        return f"{views} views saved to {self._node.journal.path}"
-
-    async def on_load(self) -> str:
-        """Resume the episode of the file in place of the current one; it is read in another
-        thread.
-        """
-        await self._node.journal.replace(from_records, self._node.journal.go_on)
-        self._node.advance()
-        return f"{len(self._node.core.episode.visited)} views loaded from {self._node.journal.path}"
-
-
 def caught(compute: Callable[[], T]) -> T | Exception:
-    """Compute; an error is returned, so that the node can report it, or end the episode with it,
-    and keep running.
-    """
+    """Compute; an error is returned, so that the node can report it and keep running."""
     try:
         return compute()
     except Exception as error:

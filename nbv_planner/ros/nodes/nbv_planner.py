@@ -22,7 +22,7 @@ from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
-from nbv_planner.ros.core.planner_parts import LISTS, AskedViews, Deciders, EpisodeJournal, Operator
+from nbv_planner.ros.core.planner_parts import LISTS, Deciders, EpisodeJournal
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.planner_inputs import Decisions, PlannerInputs
 from nbv_planner.ros.io.robot import (
@@ -36,6 +36,7 @@ from nbv_planner.ros.io.robot import (
 from nbv_planner.ros.io.status import RunInfo, StatusReport
 from nbv_planner.ros.io.status_text import plotted_values, ranking_status, summary
 from nbv_planner.ros.io.transforms import GroundOutput, MapTopic, TransformPoses
+from nbv_planner.ros.nodes.operator import AskedViews, Operator
 from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import GoalReminder, SessionSettings
