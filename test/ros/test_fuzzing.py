@@ -155,10 +155,11 @@ def test_a_cloud_is_sound_only_with_every_number_in_it(pairs):
 
 def test_knowledge_that_differs_is_a_fault(pairs):
     tally, pair = Tally(), pairs["depth_camera"]
-    there = pair.reference.motion.view
-    pair.reference.motion.view = CameraPose.from_polar(there.view_angle + 0.1, there.distance, there.turn)
+    motion = pair.reference.motion
+    there = motion.view
+    motion.view = CameraPose.from_polar(there.view_angle + 0.1, there.distance, there.turn)
     pair.compare(tally)
-    pair.reference.motion.view = there
+    motion.view = there
     assert ["differs" in fault for fault in tally.faults] == [True]
 
 

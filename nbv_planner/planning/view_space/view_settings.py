@@ -34,6 +34,8 @@ VIEW_SPACES = ("circle", "annulus", "file")
 """Where the camera may stand."""
 # What stands for no list: ROS has no empty list of numbers.
 _NO_LIST = (-1.0,)
+LISTS = ("view_angles", "view_poses")
+"""Parameters that list candidates; they may change between two episodes."""
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from nbv_planner.errors import SettingError, StateFileError
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings, set_ground
+from nbv_planner.planning.view_space.view_settings import LISTS
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import JournalKeeper
@@ -30,8 +31,6 @@ from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import FoundScene, Scene, check_proportions
 
 T = TypeVar("T")
-LISTS = ("view_angles", "view_poses")
-"""Parameters that list candidates; they may change between two episodes."""
 _SOURCE = "not given, so as the mapper says"
 
 

@@ -19,10 +19,11 @@ from std_srvs.srv import SetBool, Trigger
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.planning.view_space.view_settings import LISTS
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
-from nbv_planner.ros.core.planner_parts import LISTS, Deciders, EpisodeJournal
+from nbv_planner.ros.core.planner_parts import Deciders, EpisodeJournal
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.planner_inputs import Decisions, PlannerInputs
 from nbv_planner.ros.io.robot import (
