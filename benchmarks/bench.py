@@ -46,7 +46,6 @@ from nbv_planner.cli.options import (
 )
 from nbv_planner.errors import ResultsError
 from nbv_planner.files.results_folder import write_whole
-from nbv_planner.gp.kernels import MATERN_SMOOTHNESS
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import planner_styles
 
@@ -374,12 +373,8 @@ def _values(key: str, **where: Any) -> Callable[[Rows], list[float]]:
     return values
 
 
-def _growth(key: str, smoothness: str) -> Callable[[Rows], list[float]]:
-    return lambda rows: [
-        row[key]
-        for row in growth_rows(rows)
-        if row["smoothness"] == smoothness and row["to"] >= _MANY
-    ]
+def _growth(key: str) -> Callable[[Rows], list[float]]:
+    return lambda rows: [row[key] for row in growth_rows(rows) if row["to"] >= _MANY]
 
 
 def _samples_per_update(rows: Rows) -> list[float]:
@@ -409,33 +404,24 @@ def _loop(key: str, least_s: float) -> Callable[[Rows], list[float]]:
 
 
 TARGETS = (
-    *(
-        Target(
-            "mapper",
-            f"ν = {nu}: update at n = 1500, M = 1000: dense time to ours",
-            100.0,
-            _values("ratio", smoothness=nu, measurements=1500, grid=1000),
-            at_least=True,
-        )
-        for nu in MATERN_SMOOTHNESS
+    Target(
+        "mapper",
+        "every ν: update at n = 1500, M = 1000: dense time to ours",
+        100.0,
+        _values("ratio", measurements=1500, grid=1000),
+        at_least=True,
     ),
-    *(
-        Target(
-            "mapper",
-            f"ν = {nu}: time of an update from n = 10³ to 10⁶: log–log slope",
-            0.05,
-            _growth("update", nu),
-        )
-        for nu in MATERN_SMOOTHNESS
+    Target(
+        "mapper",
+        "every ν: time of an update from n = 10³ to 10⁶: log–log slope",
+        0.05,
+        _growth("update"),
     ),
-    *(
-        Target(
-            "mapper",
-            f"ν = {nu}: memory from n = 10³ to 10⁶: log–log slope",
-            0.05,
-            _growth("megabytes", nu),
-        )
-        for nu in MATERN_SMOOTHNESS
+    Target(
+        "mapper",
+        "every ν: memory from n = 10³ to 10⁶: log–log slope",
+        0.05,
+        _growth("megabytes"),
     ),
     Target("mapper", "64 joint samples: time in updates", 5.0, _samples_per_update),
     Target(

@@ -63,10 +63,10 @@ def test_slopes_over_less_than_three_decades_say_nothing_of_the_target():
 def test_the_worst_value_decides():
     rows = [
         mapper_row(1500, ratio=300.0),
-        mapper_row(1500, ratio=99.0),
+        mapper_row(1500, smoothness="5/2", ratio=99.0),
         mapper_row(1500, grid=500, ratio=1.0),
     ]
-    assert judged("mapper", rows)["ν = 3/2: update at n = 1500, M = 1000: dense time to ours"] == (
+    assert judged("mapper", rows)["every ν: update at n = 1500, M = 1000: dense time to ours"] == (
         99.0,
         False,
     )
