@@ -77,6 +77,7 @@ SLOW_MODULES = {
     "test_condensed.py",
     "test_free_view_space.py",
     "test_hybrid.py",
+    "test_killed_process.py",
     "test_listed_views.py",
     "test_looks_on_the_way.py",
     "test_object_search.py",
