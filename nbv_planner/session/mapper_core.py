@@ -50,7 +50,7 @@ class MapperSetup:
 
 
 @dataclass(frozen=True)
-class Words:
+class LogMessage:
     """Something to be logged: with a `reason` it may come often, and each reason is said at
     intervals.
 
@@ -64,7 +64,7 @@ class Words:
 
 
 @dataclass(frozen=True, eq=False)
-class Update:
+class MapUpdate:
     """Result of a :class:`MapJob`."""
 
     job: MapJob
@@ -125,13 +125,13 @@ class MapJob:
     scans: tuple[MatchedScan, ...]
     episode: object  #: identifies the map; a result for another one is discarded.
 
-    def __call__(self) -> Update:
+    def __call__(self) -> MapUpdate:
         """Condition a copy of the mapping on the scans."""
         started = time.perf_counter()
         before, progress = self.before, self.progress
         if not self.scans and before.belief is not None:
             known = dataclasses.replace(before, progress=progress)
-            return Update(self, known, before.belief, MappedScans.none(), 0.0)
+            return MapUpdate(self, known, before.belief, MappedScans.none(), 0.0)
         mapper = before.mapper.copy()
         mapper.use(self.scene)
         mapped = mapper.add(self.scans, progress.newest_view)
@@ -144,7 +144,7 @@ class MapJob:
         )
         batches = 1 if before.long else before.batches + 1
         known = SurfaceMap(mapper, progress, belief, batches if self.scans else 0)
-        return Update(self, known, belief, mapped, 1e3 * (time.perf_counter() - started))
+        return MapUpdate(self, known, belief, mapped, 1e3 * (time.perf_counter() - started))
 
     def alike(self, measurement: MeasurementSettings) -> object:
         """Key of updates of equal duration, one scan more in the same model in linear time; None if
@@ -177,7 +177,7 @@ class MapperCore:
         #: as declared, with the sensor of the headers so far where none was given.
         self.scene = setup.scene
         self.headers = SensorHeaders()  #: of all scans so far.
-        self.words: deque[Words] = deque()  #: for the caller to take out.
+        self.messages: deque[LogMessage] = deque()  #: for the caller to take out.
         self.drops: Counter[str] = Counter()  #: number of beams left out, by reason.
         self._begin(self._blank())
 
@@ -189,7 +189,7 @@ class MapperCore:
     def _begin(self, known: SurfaceMap) -> None:
         """Start from what is known; the result of a job that is being made is discarded."""
         self.known = known  #: the newest map that has been taken.
-        self.last: Update | None = None  #: the newest update.
+        self.last: MapUpdate | None = None  #: the newest update.
         self.updates = 0  #: number of them.
         self.waiting: deque[MatchedScan] = deque()  #: scans to be mapped.
         self._episode = object()
@@ -247,7 +247,7 @@ class MapperCore:
         while len(self.waiting) > self.setup.queue_size:
             late = self.waiting.popleft()
             words = f"the scan at {late.stamp} ns: scans come faster than they are mapped"
-            self.words.append(Words(words, True, "scan.backlog", 1))
+            self.messages.append(LogMessage(words, True, "scan.backlog", 1))
         return found
 
     def job(self) -> MapJob | None:
@@ -268,7 +268,7 @@ class MapperCore:
         )
         return MapJob(known, progress, self.scene, scans, self._episode)
 
-    def take(self, update: Update) -> bool:
+    def take(self, update: MapUpdate) -> bool:
         """Take the result of a job, if it is one of this map; whether it is."""
         if update.job.episode is not self._episode:
             return False
@@ -277,12 +277,12 @@ class MapperCore:
         self.updates += 1
         found = update.known.mapper.found
         if found and found.views and not (before and before.views and found.same_as(before)):
-            self.words.append(
-                Words(f"{found.words}; found by {found.views} scans, all mapped about it")
+            self.messages.append(
+                LogMessage(f"{found.words}; found by {found.views} scans, all mapped about it")
             )
         return True
 
-    def _count_beams(self, update: Update) -> None:
+    def _count_beams(self, update: MapUpdate) -> None:
         """Count the skipped beams, and warn of returns where the object cannot be; missing returns
         are normal.
         """
@@ -309,14 +309,14 @@ class MapperCore:
             self._warn("beam.background", words)
 
     def _warn(self, reason: str, text: str) -> None:
-        self.words.append(Words(text, True, reason))
+        self.messages.append(LogMessage(text, True, reason))
 
     def _read_header(self, scan: Scan) -> None:
         """Take what was not given of the sensor from the headers of all scans so far."""
         before, self.headers = self.headers, self.headers.after(scan)
         if self.headers.changing and not before.changing:
-            self.words.append(
-                Words(
+            self.messages.append(
+                LogMessage(
                     "the headers of the scans change from one to the next, now"
                     f" {SensorHeader.of(scan).words}: the widest values count; give field_of_view,"
                     " range_min and range_max if they are known",
@@ -327,10 +327,10 @@ class MapperCore:
         unknown = self._use_headers() if first or self.headers.widest.differs(before.widest) else ()
         if first:
             if missing := ", ".join(f"{name} {getattr(self.scene, name):g}" for name in unknown):
-                self.words.append(Words(f"the scans do not say, so it stays: {missing}"))
+                self.messages.append(LogMessage(f"the scans do not say, so it stays: {missing}"))
             apart = scan.angle_increment * (self.scene.view_distance - self.scene.radius_min)
-            self.words.append(
-                Words(f"{len(scan.ranges)} beams, up to {apart:.3g} m apart on the object")
+            self.messages.append(
+                LogMessage(f"{len(scan.ranges)} beams, up to {apart:.3g} m apart on the object")
             )
 
     def _use_headers(self) -> Sequence[str]:
@@ -347,5 +347,5 @@ class MapperCore:
             self._warn("derive", f"left out, {_SOURCE}: {error}")
             return unknown
         if words and not self.headers.changing:
-            self.words.append(Words(words))
+            self.messages.append(LogMessage(words))
         return unknown

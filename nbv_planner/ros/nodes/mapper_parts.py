@@ -27,7 +27,7 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.markers import MarkerPublisher
 from nbv_planner.ros.io.outline_output import OutlineOutput
 from nbv_planner.ros.io.transforms import TransformPoses
-from nbv_planner.session.mapper_core import MapJob, MapperSetup, Update
+from nbv_planner.session.mapper_core import MapJob, MapperSetup, MapUpdate
 from nbv_planner.session.surface_map import SurfaceMap
 from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.ground.grid_ground import ground_of
@@ -39,7 +39,7 @@ from nbv_planner.world.scene import Scene
 class Result:
     """An update with its messages, and the error of saving it, if any."""
 
-    update: Update
+    update: MapUpdate
     surface: PointCloud2
     info: String  #: with the stamp of the surface.
     unsaved: StateFileError | None

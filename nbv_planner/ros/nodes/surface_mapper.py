@@ -176,8 +176,8 @@ class SurfaceMapperNode(BaseNode):
             return
         self.drops.update(self.core.drops)
         self.core.drops.clear()
-        while self.core.words:
-            notice = self.core.words.popleft()
+        while self.core.messages:
+            notice = self.core.messages.popleft()
             if notice.number:
                 self.drop(notice.reason, notice.text, notice.number)
             elif notice.reason:
