@@ -81,8 +81,11 @@ LINES = {
     ],
     "vary: {}": ["line 15: vary: must be 'parameter: [value, ...]'"],
     "vary: []": ["line 15: vary: must be a list with at least one item"],
-    "vary: {pixel_size: [0.1, 0.2], range_max: [9]}": ["line 15: vary", "as many of each"],
-    "vary: {pixel_size: [0.1, 0.2], range_max: [9, 10, 11]}": ["line 15: vary", "as many of each"],
+    "vary: {pixel_size: [0.1, 0.2], range_max: [9]}": ["line 15: vary", "the same number for each"],
+    "vary: {pixel_size: [0.1, 0.2], range_max: [9, 10, 11]}": [
+        "line 15: vary",
+        "the same number for each",
+    ],
     "vary:\n  - pixel_size: [0.1, -0.2]": [
         "line 16: vary: pixel_size: -0.2 is out of range; must be >= 1e-12"
     ],
