@@ -358,15 +358,15 @@ class CameraMotion:
         """Move along the path, or around the object on the shorter side, while distance and turn
         change in proportion to the angle.
         """
-        seconds = max(now - self._moved_at, 0) * 1e-9
+        nanoseconds = max(now - self._moved_at, 0)
         self._moved_at = now
         if self.drive is not None:
-            self._driven += self.settings.drive_speed * seconds
+            self._driven += self.settings.drive_speed * nanoseconds * 1e-9
             self.view = self.drive.view(self._driven)
             return
         view, goal = self.view, self.goal
         rest = float(angle_difference(goal.view_angle, view.view_angle))
-        reach = self.settings.angular_speed * seconds
+        reach = self.settings.angular_speed * nanoseconds * 1e-9
         if self.settings.angular_speed == 0.0 or abs(rest) <= reach:
             self.view = goal
             return
