@@ -9,6 +9,7 @@ import math
 import re
 import shlex
 import sys
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -333,7 +334,8 @@ def document(path: Path, kind: str, answers: dict[Question, Any]) -> str:
     for question, value in answers.items():
         meta = _SETTINGS[question.parameter][1]
         unit = f"{meta.unit}: " if meta.unit else ""
-        lines += [f"    # {unit}{meta.description}", f"    {question.parameter}: {_plain(value)}"]
+        words = textwrap.indent(textwrap.fill(f"{unit}{meta.description}", 110), "    # ")
+        lines += [words, f"    {question.parameter}: {_plain(value)}"]
     shipped = {name: value for values in _shipped(kind).values() for name, value in values.items()}
     for one in answers:
         shipped.pop(one.parameter, None)

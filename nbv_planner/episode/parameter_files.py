@@ -34,8 +34,9 @@ _ALL = ("**", "*")
 """Names of sections that hold for any node."""
 
 
-def load_parameters(path: str | Path) -> Parameters:
-    """Read a ROS 2 parameter file for the three nodes and check every value in it.
+def load_parameters(path: str | Path, *, every: bool = False) -> Parameters:
+    """Read a ROS 2 parameter file for the three nodes and check every value in it; with `every`
+    setting that of a recorded run, which may hold what is no parameter any more.
 
     Sections are `/**` (all nodes that have the parameter) and the node names, each with
     `ros__parameters`; own win. Namespaces may be nested, and sections of other packages are left
@@ -48,10 +49,11 @@ def load_parameters(path: str | Path) -> Parameters:
     """
     parameters: Parameters = {node: {} for node in NODE_SETTINGS}
     for section, values in _sections(path):
-        others = names_of_all() if _last(section) in _ALL else set()
+        others = names_of_all(every) if _last(section) in _ALL else set()
         for node in _nodes_of(section, values):
-            known = parameters_of(NODES[node])
-            parameters[node].update(_checked(known, _entries(values), others))
+            parameters[node].update(
+                _checked(parameters_of(NODES[node], every=every), _entries(values), others)
+            )
     return parameters
 
 
@@ -94,9 +96,9 @@ def set_parameters(parameters: Parameters, changes: Iterable[str], *, ros: bool 
     lay_over(parameters, given)
 
 
-def names_of_all() -> set[str]:
+def names_of_all(every: bool = False) -> set[str]:
     """Every name that may stand under `/**`: parameters of any node."""
-    return set[str]().union(*map(parameters_of, NODES.values()))
+    return {name for one in NODES.values() for name in parameters_of(one, every=every)}
 
 
 def _unknown(name: str, known: Collection[str]) -> str:

@@ -133,7 +133,9 @@ def parameters_from_file(path: str) -> RunParameters:
     Raises:
         NbvPlannerError: it cannot be read, or a value is not allowed.
     """
-    return RunParameters({name: values for name, values in load_parameters(path).items() if values})
+    return RunParameters(
+        {name: values for name, values in load_parameters(path, every=True).items() if values}
+    )
 
 
 def usable_config(

@@ -281,7 +281,7 @@ def test_answers_that_do_not_fit_together_are_asked_for_again_and_the_others_are
         == 2
     )
     assert said.count("standard deviation of a range") == 1
-    found = load_parameters("nbv.yaml")["nbv_planner"]
+    found = load_parameters("nbv.yaml")["surface_mapper"]
     assert [found[name] for name in ("radius_max", "view_distance", "noise_std")] == [
         2.0,
         6.0,

@@ -248,7 +248,7 @@ def test_from_poses_of_a_file_the_processes_cover_the_object_as_the_simulation_d
     ros_environment, tmp_path
 ):
     poses = tmp_path / "poses.csv"
-    places = [(r, a) for r in (8.5, 12.25, 16.0) for a in np.radians(range(0, 360, 15))]
+    places = [(10.0 + 2.5 * (n % 2), a) for n, a in enumerate(np.radians(range(0, 360, 5)))]
     rows = [f"{r * math.cos(a)},{r * math.sin(a)},{a + math.pi}" for r, a in places]
     poses.write_text("\n".join(["x,y,yaw", *rows]), encoding="utf-8")
     parameters = {
