@@ -23,6 +23,7 @@ def test_configuration_is_plain_data():
     assert set(plain) == {
         "object",
         "protocol",
+        "surface_model",
         "scene",
         "sensor",
         "matching",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from beliefs import left_to_see
 
-from campaigns.bounds_command import STEPS, Case, ToldSurface
+from campaigns.bounds_command import STEPS, Case, InformedSurface
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import TWO_PI
@@ -37,7 +37,7 @@ def predicted(
     simulation: Simulation, told: tuple[str, ...], taken: Poses, views: Poses, belief: SurfaceBelief
 ):
     scene = simulation.config.scene
-    surface = ToldSurface(belief, StarReader(scene), simulation, told)
+    surface = InformedSurface(belief, StarReader(scene), simulation, told)
     return coverage_of(surface, surface.met(drawn(simulation), POINTS), POINTS, taken, views, scene)
 
 

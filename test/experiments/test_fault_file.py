@@ -64,8 +64,8 @@ def test_a_small_campaign_is_read(load):
         ("node: nbv_planner", "node: planner", ["line 8", "node", "one of"]),
         ("at: 1", "at: -2", ["line 8", "at", ">= -1"]),
         ("at: 1", "when: 1", ["line 8", "unknown setting 'when'"]),
-        ("  one:", "  reference:", ["line 6", "no name of a case"]),
-        ("  one:", "  One case:", ["line 6", "no name of a case"]),
+        ("  one:", "  reference:", ["line 6", "is not a name of a case"]),
+        ("  one:", "  One case:", ["line 6", "is not a name of a case"]),
         (
             "faults: [{kind: kill, node: nbv_planner, at: 1}]",
             "faults: []",

@@ -25,7 +25,7 @@ def probed(**changes) -> SimpleNamespace:
     values = {
         "scans": [100 * MS, 125 * MS, 150 * MS, 175 * MS],
         "surfaces": [(150 * MS, 161 * MS), (100 * MS, 104 * MS)],
-        "heard": {100 * MS: 102 * MS, 150 * MS: 151 * MS},
+        "received_at": {100 * MS: 102 * MS, 150 * MS: 151 * MS},
         "goals": {107 * MS: 109 * MS, 163 * MS: 170 * MS},
         "decisions": [
             {
@@ -87,8 +87,8 @@ def test_what_the_camera_takes_is_not_counted_from_the_reception_of_a_scan():
     assert figures["scan_in_to_goal_ms"] == {"median": 13.0, "p99": 18.88, "max": 19.0}
 
 
-def test_a_scan_that_was_not_heard_counts_from_its_stamp_only():
-    figures = _loop_figures(probed(heard={150 * MS: 151 * MS}))
+def test_a_scan_that_was_not_received_counts_from_its_stamp_only():
+    figures = _loop_figures(probed(received_at={150 * MS: 151 * MS}))
     assert (figures["scan_to_goal_ms"]["max"], figures["scan_in_to_goal_ms"]["median"]) == (
         20.0,
         19.0,
