@@ -279,7 +279,6 @@ def _parameters(rate_hz: float, objective: str, num_beams: int) -> dict[str, dic
             "certify": False,
             "max_views": 0,
             "stall_views": 0,
-            "revisit_radius": 0.0,
             "band_tolerance": 1e-9,
             "max_duration": 0.0,
             "goal_subscribers": 3,

@@ -15,7 +15,7 @@ from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.measurements import Measurements
-from nbv_planner.thesis import OBJECTIVES, area, pixels
+from nbv_planner.thesis import OBJECTIVES, intervals, world_pixels
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
@@ -121,10 +121,10 @@ def test_blocks_of_views_give_the_values_of_one_block(name, monkeypatch):
         np.random.default_rng(6).uniform(0.0, TWO_PI, 50),
     )
     together = OBJECTIVES[name].values(belief, scene, views)
-    monkeypatch.setattr(area, "_BLOCK_ENTRIES", 1000)
-    monkeypatch.setattr(pixels, "_BLOCK_PAIRS", 2000)
+    monkeypatch.setattr(intervals, "_BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr(world_pixels, "_BLOCK_PAIRS", 2000)
     for kept in (2_000_000, 0):
-        monkeypatch.setattr(pixels, "_MOST_KEPT", kept)
+        monkeypatch.setattr(world_pixels, "_MOST_KEPT", kept)
         np.testing.assert_array_equal(OBJECTIVES[name].values(belief, scene, views), together)
 
 
