@@ -710,10 +710,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    names, effort = (
-        [name for name in PARTS if name in (arguments.parts or WITHOUT_ROS)],
-        _effort(arguments),
-    )
+    names = [name for name in PARTS if name in (arguments.parts or WITHOUT_ROS)]
+    effort = _effort(arguments)
     for name in names:
         PARTS[name].require()
     folder = None if arguments.out is None else Path(arguments.out)

@@ -56,11 +56,9 @@ def test_mapper_the_obvious_way(benchmark, what):
 
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_objective(benchmark, name):
-    belief, scene, views = (
-        belief_after(VISITED, 1000),
-        Scene(),
-        CircleViewSpace(ViewSpaceSettings(), 10.0).angles,
-    )
+    belief = belief_after(VISITED, 1000)
+    scene = Scene()
+    views = CircleViewSpace(ViewSpaceSettings(), 10.0).angles
     values = benchmark(lambda: OBJECTIVES[name].values(belief, scene, views))
     assert np.isfinite(values).all()
 

@@ -316,11 +316,9 @@ def shape_rows(quick: bool) -> Iterator[Row]:
 
 
 def _shapes_row(name: str, taken: int, candidates: int, rounds: int) -> Row:
-    settings, visited, belief = (
-        _PLANNERS[name],
-        VISITED[:taken],
-        belief_after(VISITED[:taken], _GRID),
-    )
+    settings = _PLANNERS[name]
+    visited = VISITED[:taken]
+    belief = belief_after(VISITED[:taken], _GRID)
     space = CircleViewSpace(ViewSpaceSettings(num_views=candidates), Scene().view_distance)
     views = [space.at_angle(angle) for angle in visited]
     planner, sampler = planner_named(settings, Scene(), space), shape_sampler(settings, Prior())
@@ -687,10 +685,8 @@ def obvious_implementation() -> AbstractContextManager[None]:
 
 def _one_by_one(reference: Reference) -> Callable[..., FloatArray]:
     def evaluate(objective: object, situation: Situation) -> FloatArray:
-        belief, angles = (
-            star2d(situation.surface, "the benchmark").belief,
-            situation.views.view_angle,
-        )
+        belief = star2d(situation.surface, "the benchmark").belief
+        angles = situation.views.view_angle
         return np.array([reference(belief, situation.scene, float(angle)) for angle in angles])
 
     return evaluate

@@ -325,11 +325,9 @@ class FaultRelay(Node):
 
     def _on_status(self, message: DiagnosticStatus) -> None:
         values = status_values(message)
-        self.state, self.message, self.views = (
-            values["state"],
-            message.message,
-            int(values["views"]),
-        )
+        self.state = values["state"]
+        self.message = message.message
+        self.views = int(values["views"])
         if self.began is None and self.state not in ("WAITING", ""):
             self.began = time.monotonic()
 
@@ -417,13 +415,11 @@ class _Course:
         nodes: NodeProcesses,
         executor: SingleThreadedExecutor,
     ) -> None:
-        self._run, self._limit, self._relay, self._nodes, self._executor = (
-            run,
-            campaign.time_limit,
-            relay,
-            nodes,
-            executor,
-        )
+        self._run = run
+        self._limit = campaign.time_limit
+        self._relay = relay
+        self._nodes = nodes
+        self._executor = executor
         self._open: list[tuple[Recovery, int]] = []
         self._recoveries: list[Recovery] = []
         self._down: dict[str, float] = {}

@@ -293,10 +293,8 @@ def views(number: int) -> Iterator[list[Message]]:
         parse_object("polygon:star", scene), scene, SensorSettings(num_beams=31)
     )
     for view in range(number):
-        pose, stamp = (
-            CameraPose.from_polar(2.4 * view % (2.0 * math.pi), scene.view_distance),
-            (view + 1) * _STEP,
-        )
+        pose = CameraPose.from_polar(2.4 * view % (2.0 * math.pi), scene.view_distance)
+        stamp = (view + 1) * _STEP
         scan = conversions.scan_to_msg(camera.scan(pose, view), header("camera", stamp))
         message = conversions.pose_to_msg(pose, header("object", stamp))
         yield [("goal_pose", message), ("camera_pose", message), ("scan", scan)]
@@ -477,10 +475,8 @@ def run_campaign(
     passed on. `progress` is called with the number sent.
     """
     tally, rng = Tally(), np.random.default_rng(seed)
-    mutator, inputs = (
-        Mutator(rng),
-        [(node, topic) for node, topics in _TOPICS.items() for topic in topics],
-    )
+    mutator = Mutator(rng)
+    inputs = [(node, topic) for node, topics in _TOPICS.items() for topic in topics]
     with pairs_of_nodes(domain) as pairs:
         with suppress(KeyboardInterrupt):
             sent = 0

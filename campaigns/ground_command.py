@@ -46,11 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
         for seed in range(arguments.seed, arguments.seed + arguments.cases):
             rng = np.random.default_rng(seed)
             outcome = judged(random_case(rng), rng)
-            goals, barred, paths = (
-                goals + outcome.goals,
-                barred + outcome.barred,
-                paths + outcome.paths,
-            )
+            goals = goals + outcome.goals
+            barred = barred + outcome.barred
+            paths = paths + outcome.paths
             faulty += [f"case {seed}: {fault}" for fault in outcome.faults]
             done += 1
             line.show(done)

@@ -51,10 +51,8 @@ def random_case(rng: np.random.Generator) -> Case:
         angle, away = rng.uniform(0.0, TWO_PI), rng.uniform(4.0, 13.0)
         around, size = np.sort(rng.uniform(0.0, TWO_PI, rng.integers(3, 7))), rng.uniform(0.3, 3.0)
         radius = size * rng.uniform(0.3, 1.0, len(around))
-        x, y = (
-            away * math.cos(angle) + radius * np.cos(around),
-            away * math.sin(angle) + radius * np.sin(around),
-        )
+        x = away * math.cos(angle) + radius * np.cos(around)
+        y = away * math.sin(angle) + radius * np.sin(around)
         polygons.append(" ".join(f"{a:.4f},{b:.4f}" for a, b in zip(x, y, strict=True)))
     settings = GroundSettings(
         robot_radius=float(rng.choice([0.0, 0.3, 1.0]) * rng.uniform(0.5, 1.0)),

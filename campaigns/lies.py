@@ -245,10 +245,8 @@ def _from_contradiction(looks: Sequence[Look], config: EpisodeConfig, since: int
         cell, radius = _cells(look.shown, _CELLS), np.hypot(*look.shown.T)
         known = number[cell] > 0
         off = np.abs(radius[known] - total[cell[known]] / number[cell[known]]) / sigma - _IGNORED
-        count, score = (
-            count + int((off > 0.0).sum()),
-            score + float((np.maximum(off, 0.0) ** 2).sum()),
-        )
+        count = count + int((off > 0.0).sum())
+        score = score + float((np.maximum(off, 0.0) ** 2).sum())
         if view >= since and count >= _ENOUGH and score >= _CHI_SQUARED:
             return view
         np.add.at(number, cell, 1.0)

@@ -41,10 +41,8 @@ from nbv_planner.world.objects import OBJECT_SETS, parse_object
 from nbv_planner.world.scene import Scene
 
 OUT = Path(__file__).resolve().parents[2] / "nbv_planner" / "world" / "objects" / "contours"
-FURNITURE, FONT = (
-    "usr/share/sweethome3d/furniture",
-    "usr/share/fonts/truetype/noto/NotoColorEmoji.ttf",
-)
+FURNITURE = "usr/share/sweethome3d/furniture"
+FONT = "usr/share/fonts/truetype/noto/NotoColorEmoji.ttf"
 LICENCES = {
     "BlendSwap-CC-0": "CC0-1.0",
     "BlendSwap-CC-BY": "CC-BY-3.0",

@@ -71,10 +71,8 @@ def folder_lock(folder: Path, shard: Shard | None = None, *, wait: bool = False)
         ResultsError: another process holds it, and is not waited for; names it.
         OSError: the folder cannot be written.
     """
-    path, in_place = (
-        folder / (f"{LOCK_FILE}-{shard.number}-of-{shard.of}" if shard else LOCK_FILE),
-        False,
-    )
+    path = folder / (f"{LOCK_FILE}-{shard.number}-of-{shard.of}" if shard else LOCK_FILE)
+    in_place = False
     while not in_place:  # its holder may remove it between opening and locking
         file = path.open("a+", encoding="utf-8")
         try:

@@ -172,12 +172,10 @@ def _from_theory(
     """Bounds and their components, by name; `view_angles` are the lines of sight of all rounds,
     radians.
     """
-    scene, mapper, noise_std, rounds = (
-        config.scene,
-        config.mapper,
-        config.measurement.noise_std,
-        len(view_angles),
-    )
+    scene = config.scene
+    mapper = config.mapper
+    noise_std = config.measurement.noise_std
+    rounds = len(view_angles)
     gain = information_gain(kernel, view_angles, noise_std)
     beta = scheduled_beta(rounds, mapper.delta, mapper.schedule_a, mapper.schedule_b)
     bound = regret_bound(scene, kernel.variance, noise_std, polar=polar)

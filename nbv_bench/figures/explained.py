@@ -175,12 +175,10 @@ def counted(name: str, belief: SurfaceBelief, scene: Scene, view: float) -> Coun
     """
     offset = angle_difference(belief.angle, view)
     order = np.argsort(offset, kind="stable")
-    offset, angle, lower, upper = (
-        offset[order],
-        belief.angle[order],
-        belief.lower[order],
-        belief.upper[order],
-    )
+    offset = offset[order]
+    angle = belief.angle[order]
+    lower = belief.lower[order]
+    upper = belief.upper[order]
     if name in ("U", "UP"):  # the band at the view itself, for the whole interval
         lower, upper = (
             np.full(len(order), belief.interpolate(bound, view))

@@ -318,10 +318,8 @@ def _draw_line(
             color=color,
             fontsize=style.TICK_SIZE,
         )
-    times, values = (
-        [point.milliseconds for point in points],
-        [point.quality.mean for point in points],
-    )
+    times = [point.milliseconds for point in points]
+    values = [point.quality.mean for point in points]
     axes.plot(times, values, **look, linewidth=1.3, markersize=5.0, markeredgewidth=0, label=name)
 
 
@@ -348,10 +346,8 @@ def draw_sensitivity(
         style.style_axes(panel, plain(title), ylabel if place % columns == 0 else "")
         style.level_line(panel, line, "line", style.CAMERA)
         for label, points in course.items():
-            look, known = (
-                styles[label],
-                [(value, mean, lost) for value, mean, lost in points if mean.cases],
-            )
+            look = styles[label]
+            known = [(value, mean, lost) for value, mean, lost in points if mean.cases]
             values, means = [value for value, _, _ in known], [mean.mean for _, mean, _ in known]
             panel.plot(values, means, **style.curve(look), label=label)
             for value, mean, lost in known:

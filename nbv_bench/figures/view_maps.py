@@ -184,11 +184,9 @@ def _draw_landscape(axes: Axes, content: Landscape, *, top: bool, left: bool, bo
     axes.set(ylim=(0.0, _TOP), yticks=(0.0, 0.5, 1.0))
     axes.tick_params(labelbottom=bottom, labelleft=left)
     order = np.argsort(content.angle, kind="stable")
-    angle, value, gain = (
-        content.angle[order],
-        _scaled(content.value)[order],
-        _scaled(content.gain)[order],
-    )
+    angle = content.angle[order]
+    value = _scaled(content.value)[order]
+    gain = _scaled(content.gain)[order]
     axes.fill_between(
         *_closed(angle, gain), color=_GAIN_COLOR, linewidth=0, zorder=1, label="true gain"
     )

@@ -231,10 +231,8 @@ def optimality(new_points: Sequence[int], optimum: Optimum) -> Optimality:
     """
     seen = np.cumsum(new_points, dtype=int).tolist()
     best = [optimum.coverage_by(number) for number in range(1, len(seen) + 1)]
-    reached_95, least_95 = (
-        views_to(points / optimum.surface_points for points in seen),
-        optimum.views_95,
-    )
+    reached_95 = views_to(points / optimum.surface_points for points in seen)
+    least_95 = optimum.views_95
     return Optimality(
         regret=tuple(
             (1.0 - math.exp(-1.0)) * most - points for points, most in zip(seen, best, strict=True)

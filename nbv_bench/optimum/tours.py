@@ -109,10 +109,8 @@ def _stretches(
     down = np.concatenate([np.logical_or.accumulate(sees[::-1])[::-1], none])
     ahead, behind = np.triu_indices(len(place) + 1)
     seen = np.array([(first | down) @ problem.weights for first in up])[ahead, behind]
-    left, right = (
-        np.concatenate([[0.0], place])[ahead],
-        np.concatenate([TWO_PI - place, [0.0]])[behind],
-    )
+    left = np.concatenate([[0.0], place])[ahead]
+    right = np.concatenate([TWO_PI - place, [0.0]])[behind]
     enough = seen >= points
     return ahead[enough], behind[enough], (left + right + np.minimum(left, right))[enough]
 

@@ -78,11 +78,9 @@ class Design(Settings):
         """Reduction of the criterion by each of the views, shape (V,)."""
         surface = star2d(memory.surface, "planner design")
         belief, kernel = surface.belief, surface.reader.prior.kernel
-        grid, scene, views = (
-            uniform_grid(self.grid),
-            memory.scene,
-            surface.about_centre(memory.views),
-        )
+        grid = uniform_grid(self.grid)
+        scene = memory.scene
+        views = surface.about_centre(memory.views)
         merged = Evidence.none(grid).adding(grid, *evidence_of(belief).measured)
         angle, _, std = merged.measured
         covariance = dense_covariance(kernel, grid, angle, std)

@@ -89,10 +89,8 @@ class Analysis:
         if self.judge is None or self.config is None:
             return None
         record = self.judge.record(self.config.as_dict(), self.config.sensor.seed, self.termination)
-        parameters, metrics = (
-            self.recording.log.parameters,
-            record.metrics | t0_metric(self.near_optimal_by),
-        )
+        parameters = self.recording.log.parameters
+        metrics = record.metrics | t0_metric(self.near_optimal_by)
         versions = (parameters and parameters.versions) or record.versions
         return dataclasses.replace(record, versions=versions, metrics=metrics)
 

@@ -203,10 +203,8 @@ class RecordedWorld:
                 else Termination(TerminationReason.STOPPED, {}, "the recording ends")
             )
             return Verdict(math.nan, False, None, ended, None)
-        view, own = (
-            recorded.view(self._replayer.scene.view_distance),
-            self._decide(question, recorded),
-        )
+        view = recorded.view(self._replayer.scene.view_distance)
+        own = self._decide(question, recorded)
         self._compare(recorded, view, own)
         went = _alone(view) if own is None else dataclasses.replace(own, view=view)
         return Answer(went, recorded.milliseconds)

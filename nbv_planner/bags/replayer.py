@@ -113,10 +113,8 @@ class Replayer:
         # What was mapped is recorded: nothing that waits for its surface is dropped here.
         self._mapper.setup = dataclasses.replace(self._mapper.setup, queue_size=_MANY)
         settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
-        space, self._ground = (
-            view_space(config.views, self.scene, config.ground, map=map),
-            config.ground,
-        )
+        space = view_space(config.views, self.scene, config.ground, map=map)
+        self._ground = config.ground
         self._planner_for = partial(planner_named, settings, views=space, prior=prior.prior())
         chooser = self._planner_for(self.scene)
         monitor = termination_monitor(

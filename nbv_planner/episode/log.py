@@ -514,23 +514,17 @@ class EpisodeLog:
             parameters.nodes.get(name, {}) for name in ("nbv_planner", "surface_mapper")
         )
         try:
-            views, measurement = (
-                from_mapping(ViewSpaceSettings, planner),
-                from_mapping(MeasurementSettings, mapper),
-            )
+            views = from_mapping(ViewSpaceSettings, planner)
+            measurement = from_mapping(MeasurementSettings, mapper)
             scene = views.sight_in(from_mapping(Scene, planner or mapper))
-            matching, mount = (
-                from_mapping(MatchingSettings, mapper),
-                from_mapping(PoseSettings, mapper),
-            )
+            matching = from_mapping(MatchingSettings, mapper)
+            mount = from_mapping(PoseSettings, mapper)
         except SettingError as error:
             raise InputRejectedError("run_info", f"not usable: {error}") from error
-        self.scene, self.measurement, self._matching, self._mount = (
-            scene,
-            measurement,
-            matching,
-            mount,
-        )
+        self.scene = scene
+        self.measurement = measurement
+        self._matching = matching
+        self._mount = mount
         self._takes_all = matching.integrate == "always"
         if self.info is not None:
             self._learn(self.info)

@@ -230,10 +230,8 @@ class Simulation:
             return None
         figures, more = {"coverage": record.coverage}, ""
         if completeness:
-            figures["completeness"], more = (
-                record.completeness,
-                f", completeness {record.completeness:.1%}",
-            )
+            figures["completeness"] = record.completeness
+            more = f", completeness {record.completeness:.1%}"
         detail = f"{record.coverage:.1%} of the surface points have been seen{more}"
         return Termination(TerminationReason.COMPLETE, figures, detail)
 

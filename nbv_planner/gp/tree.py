@@ -338,10 +338,8 @@ class Tree:
         for bridge, following in self._downward:
             used = state.shape[1] * d
             own = normals[:, used : used + len(bridge) * d].T.reshape(d, len(bridge), -1)
-            ends, rows = (
-                np.concatenate([state, state.take(following, axis=1)])[:, -len(bridge) :],
-                bridge.rows,
-            )
+            ends = np.concatenate([state, state.take(following, axis=1)])[:, -len(bridge) :]
+            rows = bridge.rows
             middle = np.einsum("ijn,jns->ins", bridge.weight, ends)
             middle += np.einsum("ijn,jns->ins", root_of(bridge.covariance), own[:rows])
             state = np.concatenate([state[:rows], middle + bridge.offset[..., None]], axis=1)

@@ -105,10 +105,8 @@ def spread_row(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> Row:
         f"half of {arrival.position_tolerance:g} m, {arrival.heading_tolerance:g} rad (tolerances)"
         " or less"
     )
-    name, advice = (
-        "spread of the poses",
-        "the robot's accuracy: larger tolerances, or better localisation",
-    )
+    name = "spread of the poses"
+    advice = "the robot's accuracy: larger tolerances, or better localisation"
     if len(poses) < _FEWEST_POSES:
         return Row(name, f"{len(poses)} poses", asked, Verdict.WARN, "too few to judge")
     table = np.column_stack(
@@ -284,17 +282,13 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         values = given[node] or next((other for other in given.values() if other), {})
         return from_mapping(kind, {**derived(values, NODE_SETTINGS[node]), **values})
 
-    scene, arrival, session = (
-        settings(Scene, "surface_mapper"),
-        settings(ArrivalSettings),
-        settings(SessionSettings),
-    )
+    scene = settings(Scene, "surface_mapper")
+    arrival = settings(ArrivalSettings)
+    session = settings(SessionSettings)
     known = not settings(SearchSettings, "surface_mapper").unknown
     measurement = settings(MeasurementSettings, "surface_mapper")
-    mapper, by_tf = (
-        settings(SurfaceMapperParameters, "surface_mapper"),
-        settings(PoseSettings).pose_source == "tf",
-    )
+    mapper = settings(SurfaceMapperParameters, "surface_mapper")
+    by_tf = settings(PoseSettings).pose_source == "tf"
     posing = (
         "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
     )

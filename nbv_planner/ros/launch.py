@@ -379,10 +379,8 @@ def _nodes(context: LaunchContext, shipped: str, names: Sequence[str]) -> list[E
     others = int(
         planner_parameters(given).get("goal_subscribers", SessionSettings().goal_subscribers)
     )
-    names_of_topics, sim_time = (
-        names_here(context, given["namespace"]),
-        is_true("use_sim_time", given),
-    )
+    names_of_topics = names_here(context, given["namespace"])
+    sim_time = is_true("use_sim_time", given)
     recorder = record_process(*names_of_topics, given["bag_path"], others, use_sim_time=sim_time)
     # No message is lost, however long the recorder takes to start.
     waits = {

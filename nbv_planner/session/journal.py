@@ -138,12 +138,10 @@ class Journal:
                     _flushed(file, lines)
             except OSError as error:
                 raise self._not_written(error) from error
-            self._sum, self._size, self._waiting, self._torn = (
-                total,
-                self._size + len(lines),
-                [],
-                False,
-            )
+            self._sum = total
+            self._size += len(lines)
+            self._waiting = []
+            self._torn = False
 
     def _go_to_end(self, file: BinaryIO) -> None:
         """Go behind the last whole line, and drop what is behind it: a line torn by a crash or a

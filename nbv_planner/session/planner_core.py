@@ -237,10 +237,8 @@ class LegWatch:
         """Begin a leg."""
         self.start, self.leg, self._came, end = start, None, None, Poses.of([view])
         if start is not None:
-            length, turn = (
-                float(views.timed_path_length(start, end)[0]),
-                float(turns_to(start, end)[0]),
-            )
+            length = float(views.timed_path_length(start, end)[0])
+            turn = float(turns_to(start, end)[0])
             self.leg = Leg(length, turn, float(leg_time(views, start, end, pace)[0]))
 
 

@@ -166,15 +166,13 @@ class CommonErrors:
     @property
     def words(self) -> str:
         """What was found, in words; empty if nothing was."""
-        said, found = (
-            (
-                ("ranges are", 1.0, "m short", "m long"),
-                ("hits lie", 1.0, "m to the right", "m to the left"),
-                ("bearings are", 100.0, "% narrow", "% wide"),
-                ("scans are", 1.0, "s early", "s late"),
-            ),
-            list[str](),
+        said = (
+            ("ranges are", 1.0, "m short", "m long"),
+            ("hits lie", 1.0, "m to the right", "m to the left"),
+            ("bearings are", 100.0, "% narrow", "% wide"),
+            ("scans are", 1.0, "s early", "s late"),
         )
+        found = list[str]()
         for (what, unit, less, more), value, std, there in zip(
             said, *self.shown, self.found, strict=True
         ):

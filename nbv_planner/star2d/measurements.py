@@ -243,10 +243,8 @@ class PolarRays:
         ahead = self.distance - self.length * np.cos(aside)
         reach = np.arctan2(self.length * np.sin(aside), ahead)
         for turn in (1.0, -1.0):  # a rising bearing sweeps a falling polar angle
-            rays, offset = (
-                np.flatnonzero(turn * self.bearing <= 0.0),
-                wrap_angle(turn * (angle - self.camera_angle)),
-            )
+            rays = np.flatnonzero(turn * self.bearing <= 0.0)
+            offset = wrap_angle(turn * (angle - self.camera_angle))
             rays = rays[np.argsort(aside[rays], kind="stable")]
             # The angle of a ray's own end must not move to the next ray by rounding.
             place = np.where(offset < TWO_PI - 1e-9, offset, 0.0) - 1e-12

@@ -173,11 +173,9 @@ class ModelChecks:
     def copy(self) -> ModelChecks:
         """An independent copy."""
         twin = copy(self)
-        twin._views, twin.through, twin._counts = (
-            self._views.copy(),
-            self.through.copy(),
-            self._counts.copy(),
-        )
+        twin._views = self._views.copy()
+        twin.through = self.through.copy()
+        twin._counts = self._counts.copy()
         twin._sights = self._sights.copy()
         return twin
 
@@ -235,10 +233,8 @@ class ModelChecks:
         counts["beyond"] = max(
             counts["beyond"], beyond_bounds(scan, pose, self.scene, self._declared)
         )
-        counts["lowest"], counts["highest"] = (
-            min(counts["lowest"], pose.height),
-            max(counts["highest"], pose.height),
-        )
+        counts["lowest"] = min(counts["lowest"], pose.height)
+        counts["highest"] = max(counts["highest"], pose.height)
         finite = ranges[np.isfinite(ranges)]
         if new_view:
             counts["constant"] += len(finite) > IN_A_ROW and bool(np.ptp(finite) == 0.0)
@@ -405,10 +401,8 @@ class ModelChecks:
         Raises:
             MeasurementError: it is no such state; nothing is changed.
         """
-        sights, through = (
-            saved_array(state, "check_sights", None, 2),
-            saved_array(state, "check_through", None),
-        )
+        sights = saved_array(state, "check_sights", None, 2)
+        through = saved_array(state, "check_through", None)
         counts = saved_array(state, "check_counts", 2 + len(_COUNTERS), finite=False)
         views = [
             ViewData(
@@ -422,10 +416,8 @@ class ModelChecks:
         if len(through) > len(views):
             raise MeasurementError(f"checks: {len(views)} views, {len(through)} judged")
         self.reset()
-        self.through, self._sights = (
-            through.tolist(),
-            [(field, far) for field, far in sights.tolist()],
-        )
+        self.through = through.tolist()
+        self._sights = [(field, far) for field, far in sights.tolist()]
         self._views, self._triples, self._excess = views, int(counts[0]), float(counts[1])
         self._counts = dict(zip(_COUNTERS, counts[2:].tolist(), strict=True))
         self._last = state.get("check_last", self._last)

@@ -271,11 +271,9 @@ def displacement_scores(
     )
     sums = sums.reshape(views, cells, -1)
     groups = np.concatenate([np.triu(np.ones((views, views)))[1:], np.eye(views)])
-    own, every, number = (
-        np.tensordot(groups, sums, 1),
-        sums.sum(axis=0),
-        (sums[..., 0] > 0).sum(axis=0),
-    )
+    own = np.tensordot(groups, sums, 1)
+    every = sums.sum(axis=0)
+    number = (sums[..., 0] > 0).sum(axis=0)
     overlap = _scores(own, every, (own[..., 0] > 0) & (own[..., 0] < every[:, 0]), _ENOUGH_CELLS)
     if views < ALL_AROUND:
         return _greatest(overlap), math.nan

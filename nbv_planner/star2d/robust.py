@@ -178,21 +178,18 @@ class RobustMapper(SurfaceMapper):
         fitted, rows = self.last_fit, np.empty((6, 0))
         if fitted is not None:
             rows = np.stack([*dataclasses.astuple(fitted.data), fitted.weight])
-        kept, base = (
-            {
-                "beams": beam_rows(self.beams),
-                "rays": ray_rows(self._rays),
-                "scans": np.array(self._scans),
-                "fit": rows,
-                "base_hits": self._base.hits,
-                "base_evidence": self._base.evidence.rows,
-                "base_passed": self._base.passed,
-            },
-            {
-                f"base_{name}": values
-                for name, values in posterior_state(self._base.posterior).items()
-            },
-        )
+        kept = {
+            "beams": beam_rows(self.beams),
+            "rays": ray_rows(self._rays),
+            "scans": np.array(self._scans),
+            "fit": rows,
+            "base_hits": self._base.hits,
+            "base_evidence": self._base.evidence.rows,
+            "base_passed": self._base.passed,
+        }
+        base = {
+            f"base_{name}": values for name, values in posterior_state(self._base.posterior).items()
+        }
         return {**super().state(), **base, **kept}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:

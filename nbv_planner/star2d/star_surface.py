@@ -178,11 +178,9 @@ class StarSurface:
         """The mean contour within the bounds, its surface points, what of it has been seen, and its
         deviation.
         """
-        scene, belief, angle = (
-            self.reader.scene,
-            self.belief,
-            uniform_grid(self.reader.settings.shape_grid),
-        )
+        scene = self.reader.scene
+        belief = self.belief
+        angle = uniform_grid(self.reader.settings.shape_grid)
         radius = np.clip(belief.interpolate(belief.mean, angle), scene.radius_min, scene.radius_max)
         mean = Shapes(angle, radius[None])
         seen = 1.0 - unseen_fraction(belief, angle, scene.pixel_size)[None]

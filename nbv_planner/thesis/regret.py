@@ -173,10 +173,8 @@ def near_optimal_by(
         or not noise_std
     ):
         return None
-    bound, capacity = (
-        regret_bound(scene, kernel.variance, noise_std),
-        capacity_constants(kernel, noise_std),
-    )
+    bound = regret_bound(scene, kernel.variance, noise_std)
+    capacity = capacity_constants(kernel, noise_std)
 
     def enough(rounds: int) -> bool:
         beta = scheduled_beta(rounds, mapper.delta, mapper.schedule_a, mapper.schedule_b)

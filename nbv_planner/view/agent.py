@@ -47,10 +47,8 @@ class KnownObject:
         """Prepare the object of a configuration; environments of one process share it."""
         scene, planner = config.scene, config.planner
         shape = parse_object(config.object, scene)
-        points, space = (
-            surface_points(shape, scene.pixel_size),
-            view_space(config.views, scene, config.ground),
-        )
+        points = surface_points(shape, scene.pixel_size)
+        space = view_space(config.views, scene, config.ground)
         start = config.motion.start(scene.view_distance)
         judge = EpisodeJudge(
             StarTruth(points, scene, shape), space, start, planner.completeness_tau, planner

@@ -139,14 +139,10 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         given = options or {}
         for name in given.keys() - {"object", "noise_seed"}:
             raise UnknownNameError("option of reset", str(name), ("object", "noise_seed"))
-        drawn, noise = (
-            int(self.np_random.integers(len(self.objects))),
-            int(self.np_random.integers(2**31)),
-        )
-        object, noise = (
-            given.get("object", self.objects[drawn]),
-            int(given.get("noise_seed", noise)),
-        )
+        drawn = int(self.np_random.integers(len(self.objects)))
+        noise = int(self.np_random.integers(2**31))
+        object = given.get("object", self.objects[drawn])
+        noise = int(given.get("noise_seed", noise))
         target = KnownObject.of(dataclasses.replace(self.config, object=object))
         self._episode = episode = AgentEpisode(self._setup, target, object, noise)
         self._reached = self._part(episode)

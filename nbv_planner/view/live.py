@@ -111,12 +111,10 @@ class LiveEpisode(EpisodeLog):
     def add(self, topic: str, value: Any, stamp: int = 0) -> None:
         """Process the content of a message, and wake the threads that wait for what it changes."""
         with self._changed:
-            scene, pose, hits, first = (
-                self.scene,
-                self._pose_now,
-                dict(self._hits),
-                topic not in self.heard,
-            )
+            scene = self.scene
+            pose = self._pose_now
+            hits = dict(self._hits)
+            first = topic not in self.heard
             super().add(topic, value, stamp)
             self._received_at = time.monotonic()
             changed = {*_CHANGES.get(topic, ()), *(["status"] if first else [])}

@@ -144,10 +144,8 @@ class Merged:
         Raises:
             MeasurementError: it is no such state.
         """
-        key, dimension = (
-            saved_array(state, "hit_cells", None, dtype=np.intp, least=0),
-            lattice.dimension,
-        )
+        key = saved_array(state, "hit_cells", None, dtype=np.intp, least=0)
+        dimension = lattice.dimension
         points, beams = (saved_array(state, name, len(key), dimension) for name in _OF_HITS[1:3])
         weight, number = (saved_array(state, name, len(key), least=0.0) for name in _OF_HITS[3:])
         if len(key) and (

@@ -78,10 +78,8 @@ def _claim(episode: Episode) -> dict[str, Any]:
 def _claims(late: pd.Series) -> tuple[Cell, ...]:
     """Cells on the claims of a group, each given by how many views late it was."""
     held, claims = late.dropna(), len(late)
-    mean, percent = (
-        object_interval({(place, 0): float(views) for place, views in held.items()}),
-        None,
-    )
+    mean = object_interval({(place, 0): float(views) for place, views in held.items()})
+    percent = None
     if claims:
         low, high = binomtest(len(held), claims).proportion_ci(_LEVEL, method="wilson")
         percent = MeanInterval(100.0 * len(held) / claims, 100.0 * low, 100.0 * high, claims)

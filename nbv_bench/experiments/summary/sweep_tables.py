@@ -33,11 +33,9 @@ PROTOCOL, PLANNER = Column("protocol", "protocol"), Column("algorithm", "planner
 OBJECT_CLASS, EPISODES = Column("object_class", "objects"), Column("episodes", "episodes")
 NOT_REACHED = Column("not_reached", "N/A: below 95 %")
 NO_C95 = Column("c95_not_reached", "N/A: completeness below 95 %")
-OTHER, PAIRS, UNPAIRED = (
-    Column("other", "minus"),
-    Column("pairs", "pairs"),
-    Column("unpaired", "left out"),
-)
+OTHER = Column("other", "minus")
+PAIRS = Column("pairs", "pairs")
+UNPAIRED = Column("unpaired", "left out")
 T95_OPTIMUM = Column("t95_optimum_percent", "T95 / least T95 (%)", 1, interval=True)
 
 
@@ -109,10 +107,8 @@ def summary_table(cases: pd.DataFrame) -> Table:
 
 def planner_table(cases: pd.DataFrame) -> Table:
     """Mean and interval of each figure of merit, one row per protocol and planner."""
-    cells, note = (
-        [*NUMBER, *BELOW_95, *_INCOMPLETE, *map(mean_of, MERITS)],
-        _note(_NOTE, cases, "seed"),
-    )
+    cells = [*NUMBER, *BELOW_95, *_INCOMPLETE, *map(mean_of, MERITS)]
+    note = _note(_NOTE, cases, "seed")
     return grouped("planners", "Planners", note, (PROTOCOL, PLANNER), cells, _groups(cases))
 
 

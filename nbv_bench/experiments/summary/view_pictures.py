@@ -158,11 +158,9 @@ def _landscapes(judge: EpisodeJudge, objectives: Sequence[str], decision: int) -
 
     That is 2 to the number of views: before the first the belief is flat.
     """
-    scene, earlier, candidates = (
-        judge.truth.scene,
-        judge.steps[: decision - 1],
-        judge.steps[decision - 1].candidates,
-    )
+    scene = judge.truth.scene
+    earlier = judge.steps[: decision - 1]
+    candidates = judge.steps[decision - 1].candidates
     taken = Poses.of([step.view for step in earlier])
     truth = TrueSurface(judge.truth.points.angle, judge.truth.points.radius)
     truth.seen = np.asarray(truth.observed(taken, scene).any(axis=0))
@@ -205,11 +203,9 @@ def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
 
 
 def _map(episode: Episode) -> ViewMap:
-    config, text, metrics = (
-        recorded_config(episode["config"]),
-        episode["case"]["object"],
-        episode["metrics"],
-    )
+    config = recorded_config(episode["config"])
+    text = episode["case"]["object"]
+    metrics = episode["metrics"]
     scene, views = config.scene, episode["views"]
     try:
         # fewer points than for a large picture

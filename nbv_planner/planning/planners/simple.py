@@ -33,11 +33,9 @@ class UniformPlanner(Planner):
     heeds_objective = False
 
     def _rank(self, options: Options) -> FloatArray:
-        angles, visited, steps = (
-            self.views.candidates.view_angle,
-            options.situation.visited,
-            self.settings.sweep_views,
-        )
+        angles = self.views.candidates.view_angle
+        visited = options.situation.visited
+        steps = self.settings.sweep_views
         turn, place = divmod(len(visited), steps)
         first = visited.view_angle[0] if len(visited) else angles[0]
         return -np.abs(

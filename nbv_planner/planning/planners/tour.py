@@ -237,10 +237,8 @@ def _covering_time(
     changed.
     """
     shapes, size, cells = visible.shape
-    hidden, towards = (
-        (1.0 - visible).reshape(shapes * size, cells),
-        np.ascontiguousarray(visible.swapaxes(1, 2)),
-    )
+    hidden = (1.0 - visible).reshape(shapes * size, cells)
+    towards = np.ascontiguousarray(visible.swapaxes(1, 2))
     row, may = np.arange(shapes)[:, None] * size, allowed.astype(np.float32)
     route, parts = [np.broadcast_to(first, owed.shape)], np.zeros(owed.shape)
     while (owed > _ROUNDING).any():

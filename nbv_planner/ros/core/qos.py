@@ -41,15 +41,11 @@ def check_override(name: str, value: object) -> None:
     """
     policy = name.rpartition(".")[2]
     if policy == "depth":
-        good, allowed = (
-            type(value) is int and 0 <= value <= _DEPTH_MAX,
-            f"an integer >= 0 and <= {_DEPTH_MAX}",
-        )
+        good = type(value) is int and 0 <= value <= _DEPTH_MAX
+        allowed = f"an integer >= 0 and <= {_DEPTH_MAX}"
     elif policy in _CHOICES:
-        good, allowed = (
-            str(value).lower() in _CHOICES[policy],
-            "one of " + ", ".join(_CHOICES[policy]),
-        )
+        good = str(value).lower() in _CHOICES[policy]
+        allowed = "one of " + ", ".join(_CHOICES[policy])
     else:
         raise SettingError(
             f"{name}: {policy!r} cannot be overridden; must be one of depth, {', '.join(_CHOICES)}"

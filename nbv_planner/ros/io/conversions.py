@@ -51,19 +51,15 @@ def pose_to_msg(pose: CameraPose, header: Header) -> PoseStamped:
     """Build a PoseStamped."""
     msg = PoseStamped(header=header)
     msg.pose.position.x, msg.pose.position.y, msg.pose.position.z = pose.x, pose.y, pose.height
-    msg.pose.orientation.z, msg.pose.orientation.w = (
-        math.sin(0.5 * pose.yaw),
-        math.cos(0.5 * pose.yaw),
-    )
+    msg.pose.orientation.z = math.sin(0.5 * pose.yaw)
+    msg.pose.orientation.w = math.cos(0.5 * pose.yaw)
     return msg
 
 
 def transform_to_msg(pose: CameraPose, header: Header, frame: str) -> TransformStamped:
     """Build the transform from the header's frame to `frame`, which stands at `pose` in it."""
-    msg, there = (
-        TransformStamped(header=header, child_frame_id=frame),
-        pose_to_msg(pose, header).pose,
-    )
+    msg = TransformStamped(header=header, child_frame_id=frame)
+    there = pose_to_msg(pose, header).pose
     msg.transform.translation.x, msg.transform.translation.y = pose.x, pose.y
     msg.transform.rotation = there.orientation
     return msg
@@ -96,10 +92,8 @@ def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
 
     It holds their turns where there are any.
     """
-    views, layout = (
-        decision.candidates,
-        cloud_fields.CANDIDATES_LAYOUT + cloud_fields.EXCLUDED_LAYOUT,
-    )
+    views = decision.candidates
+    layout = cloud_fields.CANDIDATES_LAYOUT + cloud_fields.EXCLUDED_LAYOUT
     x, y = views.position.T
     columns = {
         "x": x,

@@ -257,10 +257,8 @@ class MarkerPublisher:
 
     def reset(self) -> None:
         """Discard everything: the markers are deleted until their content is known again."""
-        self._content, self._new = (
-            SceneContent(self._content.scene, ground=self._content.ground),
-            True,
-        )
+        self._content = SceneContent(self._content.scene, ground=self._content.ground)
+        self._new = True
 
     def _on_candidates(self, msg: PointCloud2) -> None:
         check_frame(msg.header, self._frame)

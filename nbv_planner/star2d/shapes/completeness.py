@@ -79,10 +79,8 @@ def near_part(shapes: Shapes, belief: SurfaceBelief, scene: Scene, tau: float) -
     """
     points = MeasuredContour.of(belief, scene.pixel_size, tau).points - belief.centre
     polar, radius = cartesian_to_polar(*points.T)
-    step, least = (
-        max(tau / _STEPS, scene.radius_max / _MOST_STEPS),
-        float(radius.min(initial=np.inf)),
-    )
+    step = max(tau / _STEPS, scene.radius_max / _MOST_STEPS)
+    least = float(radius.min(initial=np.inf))
     shape = len(shapes.angle), math.ceil(scene.radius_max / step) + 2
     ray, aside = rays_beside(polar, math.asin(tau / least) if least > tau else math.pi, shape[0])
     # A point at the distance s from a ray is near it for sqrt(τ² - s²) before and behind; middles

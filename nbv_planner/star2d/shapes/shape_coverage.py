@@ -53,10 +53,8 @@ def measured_parts(
     evidence, angle = evidence_of(belief), shapes.angle
     if not belief.hits.any() or not np.isfinite(evidence.std).any():
         return [np.zeros(shapes.radius.shape)] * len(reaches)
-    noise, spacing = (
-        float(np.median(evidence.measured[2])),
-        _spacing(_ways(belief), scene.pixel_size),
-    )
+    noise = float(np.median(evidence.measured[2]))
+    spacing = _spacing(_ways(belief), scene.pixel_size)
     unit = max(scene.pixel_size, _NOISE * noise, _SPACING * spacing)
     surfaces = (
         MeasuredSurface.of(evidence, angle, reach * unit, scene.radius_max) for reach in reaches
@@ -183,10 +181,8 @@ def _ways(belief: SurfaceBelief) -> FloatArray:
     """Length of the mean contour from each grid angle with a measurement to the next such, shape
     (n,), metres.
     """
-    hit, way = (
-        np.flatnonzero(belief.hits > 0),
-        np.concatenate([[0.0], np.cumsum(contour_steps(belief))]),
-    )
+    hit = np.flatnonzero(belief.hits > 0)
+    way = np.concatenate([[0.0], np.cumsum(contour_steps(belief))])
     return np.diff(way[hit], append=way[hit[:1]] + way[-1])
 
 

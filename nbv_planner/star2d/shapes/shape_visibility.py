@@ -123,10 +123,8 @@ def _on_grid(
         for begin in range(0, count, rows):
             part = slice(begin, begin + rows)
             radius = shapes.radius[part].take(place, axis=1)
-            ahead, field = (
-                distance - radius * cos,
-                (None if scene.beams else (-edges[-turn], edges[turn])),
-            )
+            ahead = distance - radius * cos
+            field = None if scene.beams else (-edges[-turn], edges[turn])
             # Behind the centre a walk meets nothing visible: there the offset exceeds the widest
             # one.
             seen, tangent, _ = sight(

@@ -143,10 +143,8 @@ class GridGround(Ground):
         )
         forward = (start[:, 0] <= ends[:, 0])[:, None]
         left, right = np.where(forward, start, ends), np.where(forward, ends, start)
-        first, last = (
-            np.floor(left[ok, 0]).min(initial=0.0),
-            np.floor(right[ok, 0]).max(initial=0.0),
-        )
+        first = np.floor(left[ok, 0]).min(initial=0.0)
+        last = np.floor(right[ok, 0]).max(initial=0.0)
         columns = int(last - first) + 1
         chosen = np.flatnonzero(ok)
         for part in np.array_split(chosen, max(1, len(chosen) * columns // _AT_ONCE)):
