@@ -24,7 +24,9 @@ from nbv_planner.report.tables import CoverageBand, MeanInterval
 
 Cases: TypeAlias = "Mapping[tuple[Hashable, Hashable], float] | pd.Series"
 """One value per (object, seed), which are the index of a series."""
-_TRIAL, _LEVEL, _TAIL = ("object", "seed"), 0.95, 0.1
+_TRIAL = ("object", "seed")
+_LEVEL = 0.95
+_TAIL = 0.1
 FEWEST = {"seed": 3, "object": 4}
 """Least number of seeds, or of objects, that give an interval: with two it is 12.7 standard errors
 to each side.
@@ -65,7 +67,8 @@ def mean_interval(cases: Cases) -> MeanInterval:
     number = np.bincount(objects)
     means = np.bincount(objects, values) / number
     share = np.bincount(seeds, (values - means[objects]) / (number[objects] * len(names)))
-    mean, count = float(np.mean(means)), len(share)
+    mean = float(np.mean(means))
+    count = len(share)
     if number.min() < 2 or count < FEWEST["seed"]:
         return MeanInterval(mean, math.nan, math.nan, len(values))
     half = _student(count) * math.sqrt(count / (count - 1) * np.sum(share**2))
@@ -98,7 +101,8 @@ def object_interval(cases: Cases) -> MeanInterval:
     It says where the mean over all objects of the kind lies, if these are a sample of them: the
     spread between objects holds that between seeds. With fewer than four objects there is none.
     """
-    mean, means = mean_interval(cases), list(object_means(cases).values())
+    mean = mean_interval(cases)
+    means = list(object_means(cases).values())
     half = _student(len(means)) * float(sem(means)) if len(means) >= FEWEST["object"] else math.nan
     return MeanInterval(mean.mean, mean.mean - half, mean.mean + half, mean.cases)
 
@@ -111,7 +115,8 @@ def paired_difference(
     Pairing removes the common effect of an object and its noise. The interval is that of
     :func:`mean_interval` or :func:`object_interval`, which also say what is refused.
     """
-    one, other = _series(first), _series(second)
+    one = _series(first)
+    other = _series(second)
     both = one.index.intersection(other.index, sort=False)
     return PairedDifference(
         interval(one.reindex(both) - other.reindex(both)), len(one) + len(other) - 2 * len(both)

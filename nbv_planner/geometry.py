@@ -53,7 +53,8 @@ def angle_difference(angle: ArrayLike, reference: ArrayLike) -> FloatArray:
 
 def polar_to_cartesian(angle: ArrayLike, radius: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """World coordinates `(x, y)` of the point at polar `angle` and `radius`."""
-    angle, radius = np.asarray(angle, dtype=float), np.asarray(radius, dtype=float)
+    angle = np.asarray(angle, dtype=float)
+    radius = np.asarray(radius, dtype=float)
     return radius * np.cos(angle), radius * np.sin(angle)
 
 

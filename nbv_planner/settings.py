@@ -35,7 +35,8 @@ _GIVEN = {
 _KEY = "nbv_planner.setting"
 _OWN = "nbv_planner"
 _DOT = "."  # between a section and what is in it
-_GREATEST, _GREATEST_INTEGER = int(np.finfo(float).max), 2**63 - 1
+_GREATEST = int(np.finfo(float).max)
+_GREATEST_INTEGER = 2**63 - 1
 # Bounds that a setting does not state, by its unit: least positive number (for those that must be >
 # 0), and greatest. They are wider than any use; beyond them squares and ratios of settings are no
 # finite numbers any more.

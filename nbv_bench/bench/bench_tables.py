@@ -48,7 +48,8 @@ class BenchFigure(Quantity):
 
 def episode_figures(episode: Episode, views: int) -> dict[BenchFigure, float]:
     """Figures of merit of an episode, but those relative to others; K is the number of `views`."""
-    taken, number = episode["views"], Metric.T95.of(episode["metrics"])
+    taken = episode["views"]
+    number = Metric.T95.of(episode["metrics"])
     found = {BenchFigure.area: _area(ViewColumn.coverage.each(taken), views)}
     until = taken[:number]
     if until:
@@ -78,7 +79,8 @@ def bench_rows(report: SweepReport, optima: Mapping[Place, Optimum]) -> dict[str
     Each is a frame with a row per episode: `object`, `seed`, `curve` (coverage after each view),
     and the members of :class:`BenchFigure` by name, NaN where there is none.
     """
-    bench, names = report.manifest["bench"], [figure.name for figure in BenchFigure]
+    bench = report.manifest["bench"]
+    names = [figure.name for figure in BenchFigure]
     rows = [
         {**episode["case"], "curve": ViewColumn.coverage.each(episode["views"])}
         | {figure.name: value for figure, value in episode_figures(episode, bench["views"]).items()}
@@ -118,8 +120,10 @@ def _least_seconds(episodes: Mapping[tuple[str, int], Episode]) -> dict[tuple[st
     the optimum.
     """
     config = recorded_config(next(iter(episodes.values()))["config"])
-    circle, pace = view_space_for(config.views, config.scene).candidates, config.planner
-    start, speed = config.motion.start(config.scene.view_distance), pace.linear_speed
+    circle = view_space_for(config.views, config.scene).candidates
+    pace = config.planner
+    start = config.motion.start(config.scene.view_distance)
+    speed = pace.linear_speed
     least = {
         text: (
             LeastTimeCase(text, circle, start, (speed,), pace.dwell_time, DEFAULT_TIME_LIMIT).run()
@@ -144,7 +148,8 @@ def bench_tables(
     """The table of a bench, without anything that depends on the machine, and that of differences
     to its first row.
     """
-    bench, sweep = report.manifest["bench"], report.sweep
+    bench = report.manifest["bench"]
+    sweep = report.sweep
     best = {
         text: optima[place_of(episode)]
         for (text, _), episode in _of_greed(report).items()
@@ -214,7 +219,8 @@ def _score(first: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int, int]:
         cases.dropna(subset=["t95"]).groupby("object")["t95"].mean() for cases in (first, other)
     )
     more = others.sub(firsts, fill_value=np.inf)
-    ahead, behind = int((more > _ROUNDING).sum()), int((more < -_ROUNDING).sum())
+    ahead = int((more > _ROUNDING).sum())
+    behind = int((more < -_ROUNDING).sum())
     return ahead, len(more) - ahead - behind, behind
 
 

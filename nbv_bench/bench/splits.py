@@ -78,7 +78,8 @@ class Bench:
         """First digits of the SHA-256 of the objects, as text and by their radii at 360 angles, in
         micrometres.
         """
-        digest, angle = hashlib.sha256(), np.arange(_ANGLES) * (TWO_PI / _ANGLES)
+        digest = hashlib.sha256()
+        angle = np.arange(_ANGLES) * (TWO_PI / _ANGLES)
         for text in self.objects:
             radius = np.rint(_MICROMETRES * parse_object(text, Scene()).radius(angle)).astype(int)
             digest.update(f"{text} {radius.tolist()}\n".encode())
@@ -170,7 +171,8 @@ def planner_entry(text: str) -> tuple[str, dict[str, Any]]:
             )
         label, entry = next(iter(content.items()))
         return str(label), entry
-    first, second = named[1], named[2]
+    first = named[1]
+    second = named[2]
     if first not in (planner_names() if second else (*planner_names(), *objectives)):
         raise UnknownNameError(
             "planner", first, [*planner_names(), *(() if second else objectives)]
@@ -195,7 +197,8 @@ def bench_sweep(bench: Bench, planners: Sequence[str]) -> Sweep:
             gives or that does not exist.
     """
     content = bench_file()
-    fixed, references = content["planner"], content["references"]
+    fixed = content["planner"]
+    references = content["references"]
     entries: dict[str, dict[str, Any]] = {}
     for label, entry in map(planner_entry, planners):
         if label in entries or label == OPTIMUM or entry != references.get(label, entry):

@@ -22,7 +22,8 @@ from nbv_planner.files.results_folder import fresh_folder, write_whole
 from nbv_planner.report.tables import Table
 from nbv_planner.system import read_regular
 
-BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+BEGIN = "<!-- bench:begin -->"
+END = "<!-- bench:end -->"
 """Marks of a document around the tables."""
 _LARGEST = 10**7  # bytes of a document
 
@@ -129,7 +130,9 @@ def _published(arguments: argparse.Namespace) -> int:
         )
     document = Path(arguments.names[0])
     written_between(document, "")
-    published, parts, code = bench_file()["published"], [], 0
+    published = bench_file()["published"]
+    parts = []
+    code = 0
     for split, protocol in published["benches"]:
         bench = bench_named(split, protocol, arguments.seeds)
         folder = Path(arguments.out) / f"{split}-{protocol}"

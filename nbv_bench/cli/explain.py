@@ -48,7 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     folder = Path(arguments.episode)
     record = checked_episode(read_json(folder / RECORD_FILE), folder / RECORD_FILE)
-    config, views = recorded_config(record["config"]), record["views"]
+    config = recorded_config(record["config"])
+    views = record["views"]
     if len(views) < 2 or not config.views.on_circle:
         raise ResultsError(f"{folder}: must be an episode of at least two views on the circle")
     number = arguments.view or max(2, (len(views) + 1) // 2)

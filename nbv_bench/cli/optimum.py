@@ -35,7 +35,7 @@ from nbv_planner.cli.output import ProgressLine
 from nbv_planner.episode.parameter_files import Parameters, set_parameters
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.view_space import ViewSpaceSettings, view_space_for
-from nbv_planner.report.tables import Table
+from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.settings import from_mapping, refuse_unknown
 from nbv_planner.versions import versions
 from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_SETS, parse_object
@@ -126,10 +126,11 @@ def run(arguments: argparse.Namespace) -> int:
             f"--set {arguments.set[0]}: is for the view space of --poses, which is not given"
         )
     if arguments.out is None:
-        print(_results(arguments, objects)[1])
+        print(_text(_results(arguments, objects)[1]))
         return 0
     with results_folder(arguments, "optimum", JSON_FILE) as results:
-        rows, text, tables = _results(arguments, objects)
+        rows, tables = _results(arguments, objects)
+        text = _text(tables)
         content = {"versions": versions(), "rows": [row.to_json() for row in rows]}
         write_json(results.folder / JSON_FILE, content)
         (results.folder / "optimum.md").write_text(text + "\n", encoding="utf-8")
@@ -142,9 +143,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _results(
     arguments: argparse.Namespace, objects: Sequence[str]
-) -> tuple[Sequence[OptimumRow | LeastRow], str, list[Table]]:
-    """Rows, tables as text, and those that have a CSV file."""
-    limit, scene = arguments.time_limit, Scene()
+) -> tuple[Sequence[OptimumRow | LeastRow], list[Table]]:
+    """Rows and tables."""
+    limit = arguments.time_limit
+    scene = Scene()
     if not (arguments.poses or arguments.time):
         cache = None if arguments.cache is None else Path(arguments.cache)
         calls = [
@@ -153,13 +155,18 @@ def _results(
             for text in objects
         ]
         optima = _computed(calls, arguments.workers)
-        return optima, optimum_tables(optima), []
-    rows, tables = list[LeastRow](), list[Table]()
+        return optima, [
+            optimum_table(count, [row for row in optima if row.candidates == count])
+            for count in dict.fromkeys(arguments.candidates)
+        ]
+    rows = list[LeastRow]()
+    tables = list[Table]()
     poses = view_space_for(_pose_settings(arguments), scene).candidates if arguments.poses else None
     for count in arguments.candidates:
         circle = view_space_for(ViewSpaceSettings(num_views=count), scene).candidates
         if arguments.time:
-            start, speeds = MotionSettings().start(scene.view_distance), tuple(arguments.speed)
+            start = MotionSettings().start(scene.view_distance)
+            speeds = tuple(arguments.speed)
             tours = [
                 LeastTimeCase(text, circle, start, speeds, arguments.dwell, limit, poses).run
                 for text in objects
@@ -171,7 +178,11 @@ def _results(
             found = _computed(sets, arguments.workers)
             tables += least_tables(found, f"poses_{count}", "views", 0, "circle, greedy")
         rows += found
-    return rows, "\n\n".join(table.to_markdown().strip() for table in tables), tables
+    return rows, tables
+
+
+def _text(tables: Sequence[Table]) -> str:
+    return "\n\n".join(table.to_markdown().strip() for table in tables)
 
 
 def _pose_settings(arguments: argparse.Namespace) -> ViewSpaceSettings:
@@ -187,60 +198,38 @@ def _computed(calls: Sequence[Callable[[], R]], workers: int) -> list[R]:
         return run_optima(calls, workers, line.show)
 
 
-def optimum_tables(rows: Sequence[OptimumRow]) -> str:
-    """One Markdown table per number of candidates."""
-    counts = dict.fromkeys(row.candidates for row in rows)
-    return "\n\n".join(
-        _table(count, [row for row in rows if row.candidates == count]) for count in counts
-    )
+_COLUMNS = (
+    Column("object", "object"),
+    Column("surface_points", "surface points"),
+    Column("views_95", "least views to 95 %"),
+    Column("greedy_95", "greedy"),
+    Column("views_100", "least views to 100 %"),
+    Column("greedy_100", "greedy"),
+    Column("ratio", "greedy / optimum", 3),
+)
 
 
-def _table(count: int, rows: Sequence[OptimumRow]) -> str:
-    head = [
-        f"{count} candidate views",
-        "",
-        (
-            "| object | surface points | least views to 95 % | greedy | least views to 100 % |"
-            " greedy | greedy / optimum |"
-        ),
-        "|---|---|---|---|---|---|---|",
-    ]
+def optimum_table(count: int, rows: Sequence[OptimumRow]) -> Table:
+    """A row per object, for one number of candidates; `≤` before what is not proved, and how many
+    points can be seen at all where not all can.
+    """
     proved = sum(row.optimum.views_95_proved and row.optimum.views_reachable_proved for row in rows)
     every = sum(all(row.optimum.proved) for row in rows)
-    return "\n".join(
-        [
-            *head,
-            *(_line(row) for row in rows),
-            "",
-            (
-                f"The least numbers of views are proved for {proved} of {len(rows)} objects, the"
-                f" best coverage by each number of views for {every}. The last column is the least"
-                " ratio of the coverage by as many views."
-            ),
-        ]
+    note = (
+        f"The least numbers of views are proved for {proved} of {len(rows)} objects, the best"
+        f" coverage by each number of views for {every}. The last column is the least ratio of the"
+        " coverage by as many views."
     )
+    cells = tuple(map(_cells, rows))
+    return Table(f"optimum_{count}", f"{count} candidate views", note, _COLUMNS, cells)
 
 
-def _line(row: OptimumRow) -> str:
-    """One line; `≤` before what is not proved, and how many points can be seen at all where not all
-    can.
-    """
+def _cells(row: OptimumRow) -> tuple[Cell, ...]:
     best = row.optimum
-    least_95 = (
-        "N/A" if best.views_95 is None else f"{'' if best.views_95_proved else '≤ '}{best.views_95}"
-    )
+    least_95 = best.views_95 and f"{'' if best.views_95_proved else '≤ '}{best.views_95}"
     least_100 = f"{'' if best.views_reachable_proved else '≤ '}{best.views_reachable}"
     if best.views_100 is None:
         least_100 += f" (of the {best.reachable} that can be seen)"
-    greedy = row.greedy
-    ratio = f"{min(greedy.approximation_ratio):.3f}" if greedy.approximation_ratio else "N/A"
-    cells = [
-        row.object,
-        str(best.surface_points),
-        least_95,
-        str(greedy.views_95 or "N/A"),
-        least_100,
-        str(len(row.greedy_coverage)),
-        ratio,
-    ]
-    return "| " + " | ".join(cells) + " |"
+    ratio = min(row.greedy.approximation_ratio, default=None)
+    taken = len(row.greedy_coverage)
+    return row.object, best.surface_points, least_95, row.greedy.views_95, least_100, taken, ratio

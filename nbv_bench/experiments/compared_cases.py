@@ -146,7 +146,8 @@ def pairs(
     # in their order
     wide = wide.reindex(pd.MultiIndex.from_frame(cases[["object", "seed"]].drop_duplicates()))
     for first, second in itertools.combinations(cases["planner"].unique(), 2):
-        both, alone = wide[first] - wide[second], wide[first].isna() != wide[second].isna()
+        both = wide[first] - wide[second]
+        alone = wide[first].isna() != wide[second].isna()
         yield first, second, PairedDifference(interval(both.dropna()), int(alone.sum()))
 
 

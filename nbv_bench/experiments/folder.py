@@ -250,7 +250,9 @@ class RunFolder:
 class SweepFolder(RunFolder):
     """The results folder of a sweep."""
 
-    format, what, description = FORMAT, "sweep", SWEEP_FILE
+    format = FORMAT
+    what = "sweep"
+    description = SWEEP_FILE
     folders = (FAILURES_FOLDER, *(measure.folder for measure in MEASURES.values()))
 
     def __init__(

@@ -88,7 +88,8 @@ def run_theory_case(config: EpisodeConfig, measurement: str = "line_of_sight") -
     if config.termination.max_views < 1:
         raise SettingError("max_views: must be >= 1, it is the number of rounds T")
     judge, beliefs = _played(config, kernel, measurement)
-    planner, view_angles = config.planner, np.array([step.view.view_angle for step in judge.steps])
+    planner = config.planner
+    view_angles = np.array([step.view.view_angle for step in judge.steps])
     return {
         "planner": planner.label,
         "object": config.object,
@@ -108,7 +109,8 @@ def _played(
     """Decide, measure, update and judge in each round; also returns the belief before each round
     and after the last.
     """
-    scene, std = config.scene, config.measurement.noise_std
+    scene = config.scene
+    std = config.measurement.noise_std
     views = view_space_for(config.views, scene)
     views.check_circle("the theory", scene.view_distance)
     shape = parse_object(config.object, scene)
@@ -118,7 +120,8 @@ def _played(
         config.planner, travel_weight=0.0, revisit_radius=0.0, refine=False, first_candidate=-1
     )
     planner = planner_named(settings, scene, views, prior=Prior(kernel, config.mapper.prior_mean))
-    mapper, noise = SurfaceMapper(kernel, config.mapper), np.random.default_rng(config.sensor.seed)
+    mapper = SurfaceMapper(kernel, config.mapper)
+    noise = np.random.default_rng(config.sensor.seed)
     beliefs = [mapper.belief()]
     for _ in range(config.termination.max_views):
         decision = planner.decide(beliefs[-1])
@@ -213,7 +216,8 @@ def spectral_capacity_bound(kernel: PeriodicMatern, rounds: int, noise_std: floa
     has the constant variance of the tail.
     """
     most = 4 * rounds + 64
-    s, noise_var = fourier_coefficients(kernel, most), noise_std**2
+    s = fourier_coefficients(kernel, most)
+    noise_var = noise_std**2
     kept = s[0] + 2.0 * np.concatenate([[0.0], np.cumsum(s[1:])])
     features = 2.0 * np.arange(most) + 1.0
     linear = 0.5 * features * np.log1p(rounds * kernel.variance / (features * noise_var))
@@ -245,8 +249,10 @@ def greedy_capacity(
     Wolsey & Fisher 1978; Krause & Guestrin 2005).
     """
     grid = np.arange(grid_size) * (TWO_PI / grid_size)
-    variance, rows = np.full(grid_size, kernel.variance), np.empty((rounds, grid_size))
-    gain, gains = 0.0, []
+    variance = np.full(grid_size, kernel.variance)
+    rows = np.empty((rounds, grid_size))
+    gain = 0.0
+    gains = []
     for t in range(rounds):
         best = int(np.argmax(variance))
         gain += 0.5 * math.log1p(variance[best] / noise_std**2)

@@ -33,7 +33,8 @@ from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.thesis.intervals import fov_boundary, in_simple_interval
 from nbv_planner.world.scene import Scene
 
-_LAYERS, _ALONG = 24, 80
+_LAYERS = 24
+_ALONG = 80
 
 
 def explanations(
@@ -74,7 +75,9 @@ def draw_regret(views: Sequence[Mapping[str, Any]]) -> Figure:
     shown = ViewColumn.new_points, ViewColumn.greedy_gain, ViewColumn.simple_regret
     # None becomes NaN.
     new, greedy, simple = (np.array(column.each(views), dtype=float) for column in shown)
-    rounds, seen, near = np.arange(1, len(new) + 1), np.cumsum(new), np.cumsum(simple + new)
+    rounds = np.arange(1, len(new) + 1)
+    seen = np.cumsum(new)
+    near = np.cumsum(simple + new)
     legend = [
         Line2D([], [], color=style.MEAN, marker="o", label="seen, F(θ₁:ₜ)"),
         Line2D([], [], color=style.LAST, linewidth=2.5, label="individual regret"),
@@ -115,20 +118,23 @@ def draw_fields(scene: Scene) -> Figure:
     4.5).
     """
     figure, axes = panels(6, 3, width=3.2, height=3.2)
-    d, view = scene.view_distance, math.pi
+    d = scene.view_distance
+    view = math.pi
     angle, radius = np.meshgrid(np.linspace(0.0, TWO_PI, 721), np.linspace(1e-3, 1.4 * d, 421))
     x, y = polar_to_cartesian(angle, radius)
     bearing, distance = world_to_camera(angle, radius, view, d)
     for column, (factor, sign) in enumerate(((0.75, "<"), (1.0, "="), (1.25, ">"))):
         varied = dataclasses.replace(scene, range_max=factor * d)
         inside = varied.in_cone(bearing, distance).astype(float)
-        world, polar = axes[column], axes[column + 3]
+        world = axes[column]
+        polar = axes[column + 3]
         panel_title(world, f"depth {varied.range_max:g} m {sign} view distance")
         for panel, across, along in ((world, x, y), (polar, angle, radius)):
             panel.contourf(across, along, inside, levels=[0.5, 1.5], colors=[style.BAND], alpha=0.6)
         for ray in np.linspace(-varied.half_field, varied.half_field, 5):
             there = np.linspace(0.0, varied.range_max, 400)
-            ahead, left = -d + there * np.cos(ray), there * np.sin(ray)
+            ahead = -d + there * np.cos(ray)
+            left = there * np.sin(ray)
             world.plot(ahead, left, color=style.CAMERA, linestyle=":", linewidth=0.8)
             phi, r = cartesian_to_polar(ahead, left)
             dots = np.mod(phi, TWO_PI)[::6], r[::6]
@@ -226,7 +232,8 @@ def _hidden(
 def draw_counted(belief: SurfaceBelief, scene: Scene, view: float) -> Figure:
     """Draw what each of :data:`COUNTED` counts at a view angle, radians (figures of ch. 5)."""
     figure, axes = panels(8, 4, width=2.7, height=2.6, share=True)
-    width, top = 1.6 * scene.simple_half_width, max(scene.view_distance, float(belief.upper.max()))
+    width = 1.6 * scene.simple_half_width
+    top = max(scene.view_distance, float(belief.upper.max()))
     for place, (panel, name) in enumerate(zip(axes, COUNTED, strict=True)):
         found = counted(name, belief, scene, view)
         across = np.append(found.offset, found.offset[-1] + belief.step) - 0.5 * belief.step

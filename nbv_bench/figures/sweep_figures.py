@@ -22,7 +22,8 @@ from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import panel_title, panels, plain, planner_styles
 from nbv_planner.report.tables import CoverageBand, MeanInterval
 
-_ROW_HEIGHT, _MARGIN_HEIGHT = 0.27, 0.75
+_ROW_HEIGHT = 0.27
+_MARGIN_HEIGHT = 0.75
 _NOTE_X = 1.02
 _VALUE: style.Style = {"markersize": 7.0, "markeredgewidth": 0, "linestyle": "none", "zorder": 4}
 _BAR: style.Style = {"linewidth": 1.8, "zorder": 3}
@@ -251,7 +252,8 @@ def draw_tradeoff(
     )
     style.level_line(axes, line, "line", style.CAMERA)
     for point in points:
-        look, value = looks[point.label], point.quality.mean
+        look = looks[point.label]
+        value = point.quality.mean
         axes.plot(
             [point.milliseconds, point.slow],
             [value, value],
@@ -305,7 +307,8 @@ def draw_tradeoff_lines(contents: Mapping[str, Lines], ylabel: str, line: float)
 def _draw_line(
     axes: Axes, name: str, points: Sequence[TradeOff], look: style.Style, side: tuple[int, int]
 ) -> None:
-    color, (right, up) = look["color"], side
+    color = look["color"]
+    (right, up) = side
     for point in points:
         _draw_interval(axes, point, color=color, linewidth=1.0, alpha=0.35)
         axes.annotate(
@@ -348,7 +351,8 @@ def draw_sensitivity(
         for label, points in course.items():
             look = styles[label]
             known = [(value, mean, lost) for value, mean, lost in points if mean.cases]
-            values, means = [value for value, _, _ in known], [mean.mean for _, mean, _ in known]
+            values = [value for value, _, _ in known]
+            means = [mean.mean for _, mean, _ in known]
             panel.plot(values, means, **style.curve(look), label=label)
             for value, mean, lost in known:
                 panel.plot([value] * 2, [mean.low, mean.high], color=look["color"], linewidth=1.6)

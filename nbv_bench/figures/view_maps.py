@@ -21,13 +21,16 @@ from nbv_planner.report.tables import Landscape
 _COLUMNS = 5
 _SIZE = 2.3
 _CAMERA_SIZE = 3.2
-_LIMIT, _TITLE_ROOM = 1.64, 0.42
+_LIMIT = 1.64
+_TITLE_ROOM = 0.42
 """Half of a map's side, and the room for the title above; these and the following as parts of the
 view circle.
 """
-_HALF_DIGIT, _HALF_HEIGHT = 0.066, 0.088
+_HALF_DIGIT = 0.066
+_HALF_HEIGHT = 0.088
 """Half of the room that a digit takes, with its margin."""
-_GAP, _STEP = 0.05, 0.06
+_GAP = 0.05
+_STEP = 0.06
 """Least distance of a number from the circle, and by how much it moves outwards until it is
 free.
 """
@@ -163,7 +166,8 @@ def draw_landscapes(rows: Sequence[Sequence[Landscape]]) -> Figure:
     The `rows` hold for each decision the landscapes of the objectives, in the same order
     everywhere.
     """
-    decisions, objectives = len(rows), len(rows[0])
+    decisions = len(rows)
+    objectives = len(rows[0])
     height = 1.25 + 0.6 / objectives
     figure, axes = panels(
         objectives * decisions, decisions, width=3.5, height=height, share=True, legend=_legend()

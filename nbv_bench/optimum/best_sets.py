@@ -198,7 +198,8 @@ def compare_with_optimum(judge: EpisodeJudge) -> None:
 
     Free views have none: there are too many candidates.
     """
-    truth, space = judge.truth, judge.space
+    truth = judge.truth
+    space = judge.space
     if not space.on_circle:
         return
     best = optimum_for(truth.points, truth.scene, space.candidates, time_limit=_COMPARED_SECONDS)

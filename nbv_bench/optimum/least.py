@@ -75,7 +75,8 @@ def optimum_row(text: str, candidates: int, cache: Path | None, time_limit: floa
     `cache` is the folder of the cache, None for the usual one; `time_limit` seconds are for each
     number of views.
     """
-    scene, views = Scene(), candidate_views(candidates)
+    scene = Scene()
+    views = candidate_views(candidates)
     points = surface_points(parse_object(text, scene), scene.pixel_size)
     optimum = optimum_for(points, scene, views, cache=cache, time_limit=time_limit)
     problem = plain_problem(observe(points.angle, points.radius, views, scene))
@@ -102,7 +103,8 @@ class LeastRow:
 
     def percent(self, method: str, reference: str) -> float | None:
         """Cost of one method over that of another, per cent."""
-        one, other = self.costs[method], self.costs[reference]
+        one = self.costs[method]
+        other = self.costs[reference]
         return (
             None
             if one is None or other is None or not other.cost
@@ -179,7 +181,8 @@ class LeastTimeCase:
         A path that keeps out of the object's bound is no shorter than its projection on that disc,
         so that the tours on the disc bound those of all paths. Time to turn is not counted.
         """
-        scene, rings = BeamScene(), list[Cheapest]()
+        scene = BeamScene()
+        rings = list[Cheapest]()
         for distance in np.unique(poses.distance):
             ring = np.flatnonzero(poses.distance == distance)
             problem = self._problem(surface, poses.chosen(ring), scene)

@@ -148,7 +148,8 @@ def greedy_tour(
     arc. Arguments as in :func:`least_time`; nothing is proved, the bound is 0.
     """
     taken = list[int]()
-    here, seconds = 0.0, 0.0
+    here = 0.0
+    seconds = 0.0
     while problem.coverage(taken) < points:
         apart = np.abs(offset[problem.candidates] - here)
         cost = seconds_per_radian * np.minimum(apart, TWO_PI - apart) + dwell
@@ -156,7 +157,8 @@ def greedy_tour(
         # A view at no cost comes first if it shows anything.
         best = int(np.where(gains > 0, gains / np.maximum(cost, 1e-12), -1.0).argmax())
         taken.append(best)
-        here, seconds = float(offset[problem.candidates[best]]), seconds + float(cost[best])
+        here = float(offset[problem.candidates[best]])
+        seconds = seconds + float(cost[best])
     return Cheapest(tuple(taken), seconds, 0.0)
 
 

@@ -18,5 +18,6 @@ def farthest_ranks(views: Poses, visited: Poses) -> FloatArray:
     """
     if not len(visited):
         return np.zeros(len(views))
-    (x, y), (at_x, at_y) = views.position.T, visited.position.T
+    (x, y) = views.position.T
+    (at_x, at_y) = visited.position.T
     return np.asarray(np.hypot(x[:, None] - at_x, y[:, None] - at_y).min(axis=1))

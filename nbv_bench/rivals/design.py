@@ -77,7 +77,8 @@ class Design(Settings):
     def decide(self, memory: Memory) -> FloatArray:
         """Reduction of the criterion by each of the views, shape (V,)."""
         surface = star2d(memory.surface, "planner design")
-        belief, kernel = surface.belief, surface.reader.prior.kernel
+        belief = surface.belief
+        kernel = surface.reader.prior.kernel
         grid = uniform_grid(self.grid)
         scene = memory.scene
         views = surface.about_centre(memory.views)

@@ -25,7 +25,8 @@ def measured_points(
     """Points within `reach` of the centre that were hit, and where the camera of each stood, shape
     (n, 2), metres.
     """
-    points, cameras = [np.empty((0, 2))], [np.empty((0, 2))]
+    points = [np.empty((0, 2))]
+    cameras = [np.empty((0, 2))]
     for scan, pose in zip(scans, poses, strict=True):
         ranges = np.asarray(scan.ranges, dtype=float)
         hit = (ranges >= scan.range_min) & (ranges <= scan.range_max) & np.isfinite(ranges)
@@ -50,7 +51,8 @@ def frontier_points(
         return points, points
     pairs = cKDTree(points).query_pairs(radius, output_type="ndarray")
     one, other = np.concatenate([pairs, pairs[:, ::-1]]).T
-    apart, size = points[other] - points[one], len(points)
+    apart = points[other] - points[one]
+    size = len(points)
 
     def total(values: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(one, values, size), dtype=float)
@@ -111,7 +113,8 @@ class Frontier(Settings):
 
     def decide(self, memory: Memory) -> FloatArray:
         """Ranks of the views, shape (V,): for proposed ones the negative path length to them."""
-        views, poses = memory.views, memory.poses
+        views = memory.views
+        poses = memory.poses
         points, cameras = measured_points(memory.scans, poses, memory.scene.view_distance)
         wanted = proposals(
             *frontier_points(points, cameras, self.radius, self.dense), memory.scene.view_distance

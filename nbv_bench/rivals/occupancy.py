@@ -84,7 +84,9 @@ class OccupancyGrid:
         )
         for scan, pose in zip(scans, poses, strict=True):
             grid._insert(scan, pose, scene, reach, odds)
-        grid.log_odds[-1], grid.observed[-1], grid.hidden[-1] = -np.inf, True, np.inf
+        grid.log_odds[-1] = -np.inf
+        grid.observed[-1] = True
+        grid.hidden[-1] = np.inf
         return grid
 
     @property
@@ -139,7 +141,8 @@ class OccupancyGrid:
         """Cells along rays at equal bearings over the sensor's field, from its least to its
         greatest range.
         """
-        sensor, (x, y) = scene.sensor, views.position.T
+        sensor = scene.sensor
+        (x, y) = views.position.T
         bearing = np.linspace(sensor.bearing_min, sensor.bearing_max, rays)
         nearest = max(sensor.range_min, float(views.distance.min()) - math.sqrt(2.0) * self.half)
         furthest = min(sensor.range_max, float(views.distance.max()) + math.sqrt(2.0) * self.half)
@@ -152,11 +155,15 @@ class OccupancyGrid:
 
     def _insert(self, scan: Scan, pose: CameraPose, scene: Scene, reach: float, odds: Odds) -> None:
         """Add what a scan says; a cell changes once, and a hit counts more than beams that pass."""
-        sensor, ranges = scene.sensor, np.asarray(scan.ranges, dtype=float)
-        low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
+        sensor = scene.sensor
+        ranges = np.asarray(scan.ranges, dtype=float)
+        low = max(scan.range_min, sensor.range_min)
+        high = min(scan.range_max, sensor.range_max)
         hit = (ranges >= low) & (ranges <= high)
         used = hit | (np.isposinf(ranges) & sensor.misses_are_free)
-        bearing, length, hit = scan.bearings[used], np.where(hit, ranges, high)[used], hit[used]
+        bearing = scan.bearings[used]
+        length = np.where(hit, ranges, high)[used]
+        hit = hit[used]
         along = np.arange(
             low, float(length.max(initial=low)) + reach + self.cell, self.cell / _STEPS
         )

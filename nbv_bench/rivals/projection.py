@@ -66,11 +66,13 @@ def clusters(points: FloatArray, radius: float) -> IntArray:
     """Label of each point, shape (n,): of the nearest of centres, chosen farthest first until all
     are in `radius`.
     """
-    labels, nearest = np.zeros(len(points), dtype=np.intp), np.full(len(points), np.inf)
+    labels = np.zeros(len(points), dtype=np.intp)
+    nearest = np.full(len(points), np.inf)
     number = 0
     while nearest.max(initial=0.0) > radius:
         distance = np.hypot(*(points - points[np.argmax(nearest)]).T)
-        labels[distance < nearest], nearest = number, np.minimum(distance, nearest)
+        labels[distance < nearest] = number
+        nearest = np.minimum(distance, nearest)
         number += 1
     return labels
 
@@ -121,7 +123,8 @@ class Projection(Settings):
     def decide(self, memory: Memory) -> FloatArray:
         """Bearings of the frontier in each of the views, shape (V,)."""
         grid = OccupancyGrid.of(memory.scans, memory.poses, memory.scene, self.cells)
-        occupied, free = grid.occupied, grid.log_odds < 0.0
+        occupied = grid.occupied
+        free = grid.log_odds < 0.0
         border = grid.unknown & grid.beside(occupied) & grid.beside(free)
         points = [grid.centres(cells) for cells in (occupied, border)]
         known, new = (clusters(places, self.cluster * grid.cell) for places in points)

@@ -83,7 +83,8 @@ def coverage_after(scan: Scan, pose: CameraPose, memory: Memory, shapes: int) ->
     Raises:
         SettingError: the surface is not a radius over the polar angle.
     """
-    scene, settings = memory.scene, memory.settings
+    scene = memory.scene
+    settings = memory.settings
     reader = star2d(memory.surface, "planner set_cover").reader
     noise = MeasurementSettings(
         max(settings.noise_std, 1e-6), settings.noise_std_per_metre, scene.radius_max
@@ -93,7 +94,8 @@ def coverage_after(scan: Scan, pose: CameraPose, memory: Memory, shapes: int) ->
         reader.prior.kernel, MapperSettings(reader.prior.mean, grid_size=reader.settings.shape_grid)
     )
     mapper.take(found.hits, [found.free])
-    surface, aim = StarSurface(mapper.belief(), reader), CoverageTarget.of(settings)
+    surface = StarSurface(mapper.belief(), reader)
+    aim = CoverageTarget.of(settings)
     drawn = surface.hypotheses(aim, shapes, memory.seed)
     return coverage_of(surface, drawn, aim, Poses.of([pose]), memory.candidates, scene)
 
@@ -111,7 +113,8 @@ def least_cover(visible: BoolArray) -> IntArray:
     views, points = seen.shape
     if points == 0:
         return np.empty(0, dtype=np.intp)
-    cost, every = np.repeat([1.0, 0.0], (views, points)), np.repeat([0.0, 1.0], (views, points))
+    cost = np.repeat([1.0, 0.0], (views, points))
+    every = np.repeat([0.0, 1.0], (views, points))
     return np.array(
         cover_programme("the planner set_cover", seen, cost, (every, points, points))[0],
         dtype=np.intp,

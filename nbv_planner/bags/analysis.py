@@ -229,7 +229,8 @@ def _judge(
     if config is None or truth is None:
         return None, "the bag carries no true object"
     try:
-        space, tau = view_space_for(config.views, config.scene), config.planner.completeness_tau
+        space = view_space_for(config.views, config.scene)
+        tau = config.planner.completeness_tau
         space.ground = recording.log.ground()
         number = len(space.candidates)
         if number * len(truth.points) > _LARGEST:
@@ -271,7 +272,9 @@ def _analysed(
     if recording.log.status is not None:
         said[recording.log.status.views] = recording.log.status.estimate
     for view in views:
-        decision, estimate, interval = view.decision, math.nan, said.get(view.decision.round)
+        decision = view.decision
+        estimate = math.nan
+        interval = said.get(view.decision.round)
         if judge is not None and config is not None:  # no judge without it
             x, y = config.world.placed
             taken = decision.view(judge.truth.scene.view_distance, (x, y))

@@ -127,7 +127,8 @@ def _calibration(analysis: Analysis) -> Table:
 
 
 def _topics(analysis: Analysis) -> Table:
-    roles, counts = analysis.recording.topics.names, analysis.recording.inventory.counts
+    roles = analysis.recording.topics.names
+    counts = analysis.recording.inventory.counts
     return _table(
         "topics",
         "What the bag holds",
@@ -250,9 +251,11 @@ def _views(analysis: Analysis) -> Table:
     columns = _VIEW_COLUMNS + (_POSE_COLUMNS if free else ())
     circle = analysis.recording.log.scene.view_distance
     decided = [view.decision.goal_stamp for view in analysis.recording.log.views]
-    timed, rows = analysis.config is not None and _is_timed(analysis.config), []
+    timed = analysis.config is not None and _is_timed(analysis.config)
+    rows = []
     for index, view in enumerate(analysis.views):
-        decision, stamp = view.evidence.decision, view.evidence.belief_stamp
+        decision = view.evidence.decision
+        stamp = view.evidence.belief_stamp
         angle, distance, turn = decision.view(circle).polar
         values: dict[str, Cell] = {}
         if analysis.judge is not None:

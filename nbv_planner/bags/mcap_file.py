@@ -27,7 +27,12 @@ from nbv_planner.bags.storage import (
 )
 
 MCAP_MAGIC = b"\x89MCAP0\r\n"
-_FOOTER, _SCHEMA, _CHANNEL, _MESSAGE, _CHUNK, _DATA_END = 0x02, 0x03, 0x04, 0x05, 0x06, 0x0F
+_FOOTER = 0x02
+_SCHEMA = 0x03
+_CHANNEL = 0x04
+_MESSAGE = 0x05
+_CHUNK = 0x06
+_DATA_END = 0x0F
 _ENDS = {_FOOTER: 20, _DATA_END: 4}  # bytes of each
 _READ = {_SCHEMA, _CHANNEL, _MESSAGE, _CHUNK}
 _IN_CHUNK = {_SCHEMA, _CHANNEL, _MESSAGE}
@@ -48,7 +53,10 @@ class McapFile:
         """Take a file opened at its beginning, of `size` bytes on disk; `remarks` receives its
         problems.
         """
-        self._stream, self._name, self._remarks, self._size = stream, name, remarks, max(size, 1)
+        self._stream = stream
+        self._name = name
+        self._remarks = remarks
+        self._size = max(size, 1)
         self._schemas: dict[int, str] = {}
         #: channels met so far by number; an unwanted one is None.
         self.topics: dict[int, Topic | None] = {}

@@ -255,7 +255,9 @@ def read_recording(
         BagError: a file cannot be read, or there is no such episode.
         DependencyError: rosbags is not installed.
     """
-    log, remarks, names = EpisodeLog(episode), Counter(topics.remarks), {}
+    log = EpisodeLog(episode)
+    remarks = Counter(topics.remarks)
+    names = {}
     if parameters is not None:
         log.add(RUN_INFO, parameters)
     for topic, name in topics.names.items():

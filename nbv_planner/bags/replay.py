@@ -150,7 +150,10 @@ class RecordedWorld:
         """
         log = analysis.recording.log
         self.decisions: list[ReplayedDecision] = []
-        self._replayer, self._events, self._kept, self._now = replayer, recorded, kept, 0
+        self._replayer = replayer
+        self._events = recorded
+        self._kept = kept
+        self._now = 0
         self._views = {view.decision.goal_stamp: view for view in log.views}
         self._given_up = log.given_up
         self._judge = analysis.judge and dataclasses.replace(analysis.judge, steps=[], views=[])
@@ -211,7 +214,9 @@ class RecordedWorld:
 
     def _decide(self, question: Question, recorded: RecordedDecision) -> Decision | None:
         """What this planner chooses, None if no view may be chosen."""
-        planner, replayer, now = question.planner, self._replayer, recorded.goal_stamp * 1e-9
+        planner = question.planner
+        replayer = self._replayer
+        now = recorded.goal_stamp * 1e-9
         circle = replayer.scene.view_distance
         for view in _unreachable(self._views[recorded.goal_stamp], planner.views, circle):
             planner.views.mark_unreachable(view, math.nextafter(now, math.inf))

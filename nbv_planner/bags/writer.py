@@ -91,7 +91,9 @@ class BagWriter(AbstractContextManager["BagWriter"]):
         Raises:
             BagError: it cannot be written.
         """
-        storage, unflushed, self._unflushed = self._writer.storage, self._unflushed, 0
+        storage = self._writer.storage
+        unflushed = self._unflushed
+        self._unflushed = 0
         with self._written():
             if self._storage == "sqlite3":
                 storage.conn.commit()

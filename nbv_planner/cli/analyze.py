@@ -21,7 +21,9 @@ from nbv_planner.files.results_folder import write_whole
 from nbv_planner.report import page
 from nbv_planner.report.tables import Table
 
-JSON_FILE, PAGE_FILE, ANIMATION_FILE = "analysis.json", "analysis.html", "reconstruction.gif"
+JSON_FILE = "analysis.json"
+PAGE_FILE = "analysis.html"
+ANIMATION_FILE = "reconstruction.gif"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -71,7 +73,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _write_pictures(folder: Path, name: str, analysis: Analysis, tables: list[Table]) -> None:
     from nbv_planner.bags.bag_pictures import draw_animation, draw_pictures
 
-    pictures, animation = list(draw_pictures(analysis)), draw_animation(analysis)
+    pictures = list(draw_pictures(analysis))
+    animation = draw_animation(analysis)
     page.write_pictures(folder / "figures", pictures)
     if animation is not None:
         write_whole(folder / ANIMATION_FILE, animation.gif)

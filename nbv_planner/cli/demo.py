@@ -126,7 +126,8 @@ def _run_nodes(
 
     # The file of the results can be used again: it names no file of this run, and nobody who
     # watched it.
-    file, state = results.folder / "parameters.yaml", results.folder / "state"
+    file = results.folder / "parameters.yaml"
+    state = results.folder / "state"
     if arguments.respawn or arguments.view:
         state.mkdir()
         file = state / "parameters.yaml"

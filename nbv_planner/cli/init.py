@@ -412,7 +412,8 @@ def _with(kind: str, answers: Mapping[Question, Any]) -> Parameters:
 
 def _default(question: Question, kind: str, texts: Mapping[Question, str]) -> str:
     """What holds for a question that is not answered, in the unit that is asked for."""
-    name, (value, meta) = question.parameter, _SETTINGS[question.parameter]
+    name = question.parameter
+    (value, meta) = _SETTINGS[question.parameter]
     if kind != "simulation" and name in SENSOR_NAMES:
         return "as the scans say"
     answers = {one: checked(one, text) for one, text in texts.items() if text and one != question}

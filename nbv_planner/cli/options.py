@@ -157,7 +157,8 @@ def add_domain(
 
 def add_planner(parser: argparse.ArgumentParser, default: str = "") -> None:
     """Add the options of the planner."""
-    planners, objectives = planner_names(), (*OBJECTIVE_INFO, *OBJECTIVE_PLUGINS.names)
+    planners = planner_names()
+    objectives = (*OBJECTIVE_INFO, *OBJECTIVE_PLUGINS.names)
     parser.add_argument(
         "--objective",
         type=one_of("objective", objectives),

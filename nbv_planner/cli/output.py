@@ -123,7 +123,8 @@ def finish(
     belief = judge.steps[-1].belief.seen_from(-x, -y) if judge.steps else None
     outline = written_outline(results, belief, config.scene)
     results.commit()
-    metrics, regret = record.metrics, Metric.mean_individual_regret.of(record.metrics)
+    metrics = record.metrics
+    regret = Metric.mean_individual_regret.of(record.metrics)
     say(f"ended: {termination.reason.value}, {termination.detail}")
     say(
         f"{Metric.T.of(metrics)} views, true coverage {Metric.rec.of(metrics):.1%} of"
@@ -229,7 +230,9 @@ class ProgressLine(contextlib.AbstractContextManager["ProgressLine"]):
     def __init__(self, total: int, what: str) -> None:
         """Start the clock, with so many things to do from now on, called `what`."""
         self._total, self._what = total, what
-        self._began, self._shown, self._width = time.monotonic(), float("-inf"), 0
+        self._began = time.monotonic()
+        self._shown = float("-inf")
+        self._width = 0
         self._done = -1
 
     def __exit__(self, *_: object) -> None:

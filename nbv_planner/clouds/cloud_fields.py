@@ -80,7 +80,8 @@ def _point_type(
     """Type of a point of `size` bytes with fields at `offsets`; the clouds of one sender all have
     the same.
     """
-    names, formats = [name for name, _ in layout], [f"<{kind}" for _, kind in layout]
+    names = [name for name, _ in layout]
+    formats = [f"<{kind}" for _, kind in layout]
     return np.dtype(
         {"names": names, "formats": formats, "offsets": list(offsets), "itemsize": size}
     )

@@ -57,7 +57,8 @@ class PointErrors:
     @classmethod
     def of(cls, measured: PointSet, true: PointSet, tau: float) -> PointErrors:
         """Compare a measured surface with the true one at a resolution of `tau`, metres."""
-        missed, off = true.distance_from(measured), measured.distance_from(true)
+        missed = true.distance_from(measured)
+        off = measured.distance_from(true)
         chamfer = 0.5 * (true.mean(missed) + measured.mean(off))
         return cls(true.part(missed <= tau), measured.part(off <= tau), chamfer)
 
@@ -170,7 +171,8 @@ def intersection_over_union(first: FloatArray, second: FloatArray) -> float:
 
     The rectangle rule on the closed circle takes the place of the integrals.
     """
-    common, either = np.minimum(first, second), np.maximum(first, second)
+    common = np.minimum(first, second)
+    either = np.maximum(first, second)
     return float(np.sum(common**2) / np.sum(either**2))
 
 
@@ -311,7 +313,8 @@ class Judge(Generic[AnyTruth]):
         self.seen = self.seen | new
         errors = dict[str, float]()
         if belief is not None:
-            errors, self.measured = self.truth.errors(belief), self.truth.measured(belief, self.tau)
+            errors = self.truth.errors(belief)
+            self.measured = self.truth.measured(belief, self.tau)
             errors |= asdict(PointErrors.of(self.measured, self.outline, self.tau))
         record = ViewRecord(
             number=len(self.views) + 1,

@@ -40,7 +40,10 @@ T = TypeVar("T")
 # Scans, poses, surfaces and candidates are kept until their decision has arrived.
 _KEPT, _KEPT_BYTES = 400, 32 * 2**20
 # Bounds that no real recording reaches; a malicious one must not exhaust the memory.
-_MOST_VIEWS, _MOST_DECISIONS, _MOST_GRID_ANGLES, _MOST_NODES = 2000, 20_000, 4_000_000, 100
+_MOST_VIEWS = 2000
+_MOST_DECISIONS = 20_000
+_MOST_GRID_ANGLES = 4_000_000
+_MOST_NODES = 100
 _MOST_SURFACES, _MOST_CHANGES = 1_000_000, 100_000
 # Scans nearer to each other than this, metres and radians, see the same.
 _LOOKS_APART, _LOOKS_TURNED = 0.05, 0.02
@@ -220,7 +223,9 @@ class EpisodeLog:
         #: parameters of the nodes, None if not known; scene, measurement and mount are the defaults
         #: then.
         self.parameters: RunParameters | None = None
-        self.scene, self.measurement, self._mount = Scene(), MeasurementSettings(), PoseSettings()
+        self.scene = Scene()
+        self.measurement = MeasurementSettings()
+        self._mount = PoseSettings()
         self.contour: SurfacePoints | None = None  #: points of the true surface, None if not known.
         self.map: OccupancyMap | None = None  #: newest map of the ground that the planner goes by.
         #: newest values of each node on /diagnostics, by full name.
@@ -234,7 +239,8 @@ class EpisodeLog:
         self._matching = MatchingSettings()
         self._track = self._matching.track(_KEPT)
         self._unpaired: OrderedDict[int, None] = OrderedDict()
-        self._takes_all, self._on_the_way = False, deque[int](maxlen=_KEPT)
+        self._takes_all = False
+        self._on_the_way = deque[int](maxlen=_KEPT)
         self._takers: dict[str, Callable[[Any, int], None]] = {
             messages.SCAN: self._scan,
             messages.CAMERA_POSE: self._pose,
@@ -343,9 +349,11 @@ class EpisodeLog:
             [*(goal for goal, _ in self.given_up), *(view.decision for view in self.views)]
         )
         self.views, self.given_up = [], []
-        self.states, self._next_states = self._next_states or self.states[-1:], []
+        self.states = self._next_states or self.states[-1:]
+        self._next_states = []
         self.termination = None
-        self.first_pose, self.path = self._poses[-1][1] if self._poses else None, 0.0
+        self.first_pose = self._poses[-1][1] if self._poses else None
+        self.path = 0.0
 
     def _follow_state(self, status: PlannerStatus, arrival: int) -> None:
         """Process a status; one that follows the end of an episode belongs to the next episode."""

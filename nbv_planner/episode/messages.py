@@ -190,7 +190,8 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
         InputRejectedError: reason `iteration`: a value is missing or is no number.
     """
     with _usable("iteration", "the iteration has no usable value"):
-        surface, (coverage, estimate) = values.get("surface_stamp"), _coverage(values)
+        surface = values.get("surface_stamp")
+        (coverage, estimate) = _coverage(values)
         names = ("view_angle", "view_distance", "view_turn", "centre_x", "centre_y")
         place = {name: float(values[name]) for name in names if name in values}
         for name, number in place.items():
@@ -308,7 +309,8 @@ def estimate_from_values(values: Mapping[str, str]) -> CoverageEstimate | None:
         return None
     with _usable("status", "the estimated coverage is not usable"):
         given = {"coverage_level": "0.95", **values}  # which earlier versions did not say
-        figures, tau = [float(given[name]) for name in _CERTIFIED], float(values.get(_TAU, 0.0))
+        figures = [float(given[name]) for name in _CERTIFIED]
+        tau = float(values.get(_TAU, 0.0))
     if not 0.0 <= tau < math.inf:
         raise InputRejectedError("status", f"{_TAU} is {tau}, must be >= 0")
     if not all(0.0 <= value <= 1.0 for value in figures):

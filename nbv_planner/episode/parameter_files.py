@@ -81,7 +81,9 @@ def set_parameters(parameters: Parameters, changes: Iterable[str], *, ros: bool 
     given: Parameters = {node: {} for node in parameters}
     each = {node: parameters_of(NODES[node], every=not ros) for node in given}
     for change in changes:
-        where, (name, _, text), nodes = f"--set {cut(change)}", change.partition("="), list(given)
+        where = f"--set {cut(change)}"
+        (name, _, text) = change.partition("=")
+        nodes = list(given)
         known = {own for node in nodes for own in each[node]}
         if "." in name and not name.startswith(_QOS) and name not in known:
             *nodes, name = name.split(".", 1)

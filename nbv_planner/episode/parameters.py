@@ -415,7 +415,9 @@ class EpisodeConfig:
         None where nothing is proved: another planner or mapper, or one that may leave out the best
         view.
         """
-        planner, views, free = self.planner, self.views, ViewSpaceSettings()
+        planner = self.planner
+        views = self.views
+        free = ViewSpaceSettings()
         limited = (views.allowed_arcs, views.blocked_arcs) != (free.allowed_arcs, free.blocked_arcs)
         limited |= self.ground.given or not views.on_circle or self.search.unknown
         other = (

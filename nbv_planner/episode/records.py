@@ -38,7 +38,10 @@ class Quantity(Enum):
         """Give its header for people, what it is, its unit, and its decimals unless it is a
         count.
         """
-        self.title, self.what, self.unit, self.digits = title, what, unit, digits
+        self.title = title
+        self.what = what
+        self.unit = unit
+        self.digits = digits
 
     @property
     def heading(self) -> str:
@@ -230,7 +233,8 @@ def calibration(belief: SurfaceBelief, true_radius: FloatArray) -> Calibration:
     averaged.
     """
     once = once_around(belief)
-    error, std = np.abs(true_radius - belief.mean)[once], belief.std[once]
+    error = np.abs(true_radius - belief.mean)[once]
+    std = belief.std[once]
     factors = ndtri(0.5 * (1.0 + np.array(NOMINAL_LEVELS)))
     in_band = ((belief.lower <= true_radius) & (true_radius <= belief.upper))[once]
     at = np.minimum((belief.angle[once] * (ANGLE_BINS / TWO_PI)).astype(int), ANGLE_BINS - 1)

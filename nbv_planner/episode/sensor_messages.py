@@ -155,14 +155,16 @@ def points_from_msg(msg: Any) -> FloatArray:
         InputRejectedError: reason `layout`: no x, y, z of floating point, or the data do not hold
             the points.
     """
-    fields, kinds = {field.name: field for field in msg.fields}, {FLOAT32: "f4", FLOAT64: "f8"}
+    fields = {field.name: field for field in msg.fields}
+    kinds = {FLOAT32: "f4", FLOAT64: "f8"}
     found = [fields[name] for name in "xyz" if name in fields and fields[name].datatype in kinds]
     if len(found) < 3 or any(
         field.offset + int(kinds[field.datatype][1]) > msg.point_step for field in found
     ):
         raise InputRejectedError("layout", "the cloud has no fields x, y, z of floating point")
     strides = (_row_step(msg.row_step, msg.point_step, msg), msg.point_step)
-    shape, order = (msg.height, msg.width), ">" if msg.is_bigendian else "<"
+    shape = (msg.height, msg.width)
+    order = ">" if msg.is_bigendian else "<"
     if 0 in shape:
         return np.empty((0, 3))
     columns = [

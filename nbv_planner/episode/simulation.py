@@ -121,7 +121,9 @@ class Simulation:
 
     def _true_object(self, views: ViewSpace) -> Any:
         """The true object, as a judge asks for it."""
-        config, scene, given = self.config, self.config.scene, self.shape or self.config.object
+        config = self.config
+        scene = self.config.scene
+        given = self.shape or self.config.object
         if config.surface_model == "volume":
             return OutlineTruth.of(given, scene, views.candidates)
         shape = parse_object(given, scene)
@@ -220,7 +222,8 @@ class Simulation:
         """The end of the episode if coverage and completeness have reached the values that are
         enough, if any are.
         """
-        coverage, completeness = self.config.stop_at_coverage, self.config.stop_at_completeness
+        coverage = self.config.stop_at_coverage
+        completeness = self.config.stop_at_completeness
         enough = record.coverage >= coverage and record.completeness >= completeness
         if (
             not enough
@@ -364,7 +367,8 @@ class Simulation:
 
     def _take(self, goal: Goal) -> ViewRecord:
         """Judge the step of a goal, which is as seen from the true centre."""
-        decision, belief = goal.decision, self._newest.seen_from(*self.config.world.placed)
+        decision = goal.decision
+        belief = self._newest.seen_from(*self.config.world.placed)
         return self.judge.add(
             Step(
                 self._from_truth(goal.pose),

@@ -138,7 +138,8 @@ def planner_named(
             name, truth, setting=setting, views=views, scene=scene, reader=reader, settings=settings
         )
 
-    chosen, expected = settings.used_objectives[-1], objective(EXPECTED)
+    chosen = settings.used_objectives[-1]
+    expected = objective(EXPECTED)
     ranked = expected if chosen == EXPECTED else objective(chosen)
     if settings.planner == "two_phase":
         phase_one = objective(settings.phase_one_objective, "phase_one_objective")
@@ -201,7 +202,9 @@ def scan_mapping(
 def _known_mapping(
     config: EpisodeConfig, grid: FloatArray | None = None, map: OccupancyMap | None = None
 ) -> ScanMapping:
-    scene, noise, robust = config.scene, config.measurement.noise, config.robust
+    scene = config.scene
+    noise = config.measurement.noise
+    robust = config.robust
     model: SurfaceModel = VolumeModel(VolumeForm(radius=scene.radius_max))
     if config.surface_model != "volume":
         model = mapper_for(config.kernel.build(), config.mapper, robust, grid=grid)
@@ -264,7 +267,9 @@ def deciders(
     config: EpisodeConfig, views: ViewSpace, truth: TrueSurface | None = None
 ) -> tuple[Planner, TerminationMonitor]:
     """Planner and monitor of an episode; see :func:`planner_named` for errors."""
-    scene, prior, settings = config.scene, config.prior, config.termination
+    scene = config.scene
+    prior = config.prior
+    settings = config.termination
     if config.surface_model == "volume":
         planner = planner_named(config.planner, scene, views, reader=read)
         certificate = VolumeCertificate(

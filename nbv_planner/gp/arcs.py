@@ -129,7 +129,8 @@ class Arcs(_Blocks):
         """
         d = chain.size
         blocks = np.zeros((d, 3 * d + 2, len(gap)))
-        blocks[:, :d], blocks[:, d + 1 : 2 * d + 1] = chain.transition(gap), chain.noise(gap)
+        blocks[:, :d] = chain.transition(gap)
+        blocks[:, d + 1 : 2 * d + 1] = chain.noise(gap)
         if likelihood is not None:
             blocks[:, 2 * d + 1 :] = likelihood
         return cls(blocks)
@@ -185,7 +186,9 @@ class Arcs(_Blocks):
     def joined(self, after: Arcs) -> tuple[Arcs, Meeting]:
         """Combine as :meth:`then` does, and return how the stretches meet."""
         d, met = self.size, self.met(after)
-        transition, own, both = after.blocks[:, :d], after.blocks, np.empty(self.blocks.shape)
+        transition = after.blocks[:, :d]
+        own = after.blocks
+        both = np.empty(self.blocks.shape)
         seen = product(own[:, 2 * d + 1 : 3 * d + 1], self.blocks[:, : d + 1])  # J_j [A_i | b_i]
         np.subtract(own[:, 3 * d + 1], seen[:, d], out=seen[:, d])
         np.einsum("jin,jkn->ikn", met[:, :d], seen, out=both[:, 2 * d + 1 :])
@@ -226,7 +229,8 @@ class Meeting:
             m \mid x, z \sim N\bigl((W A_i - K A)\,x + K z + W(b_i + C_i η_j) - K b,\; D - K A_j
             D\bigr).
         """
-        d, kept = len(self.met), slice(len(self.met) + 1, len(self.met) + 1 + rows)
+        d = len(self.met)
+        kept = slice(len(self.met) + 1, len(self.met) + 1 + rows)
         gain = transposed(solved(np.concatenate([self.spread, self.reached[:, kept]], axis=1)))
         middle = self.met[:rows] - product(gain, self.reached)
         return Bridges(np.concatenate([middle[:, :d], gain, middle[:, d : d + 1 + rows]], axis=1))

@@ -66,9 +66,11 @@ def _likelihood(
     d = chain.size
     _, precision, radius, spread, slope = columns
     likelihood = np.zeros((d, d + 1, columns.shape[1]))
-    likelihood[0, 0], likelihood[0, d] = precision, precision * (radius - prior_mean)
+    likelihood[0, 0] = precision
+    likelihood[0, d] = precision * (radius - prior_mean)
     if d > 1 and not points:
-        likelihood[1, 1], likelihood[1, d] = spread * chain.rate**2, slope * chain.rate
+        likelihood[1, 1] = spread * chain.rate**2
+        likelihood[1, d] = slope * chain.rate
     return likelihood
 
 
@@ -78,7 +80,8 @@ def combined(arcs: Arcs, size: IntArray) -> Arcs:
     Neighbours combine in pairs, then in pairs of pairs, each into its first.
     """
     head = np.cumsum(size) - size
-    rank, left = np.arange(len(arcs)) - np.repeat(head, size), np.repeat(size, size)
+    rank = np.arange(len(arcs)) - np.repeat(head, size)
+    left = np.repeat(size, size)
     reach = 1
     while reach < size.max():
         first = np.flatnonzero((rank % (2 * reach) == 0) & (rank + reach < left))

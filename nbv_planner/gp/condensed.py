@@ -190,8 +190,10 @@ class CondensedMeasurements:
         """
         (angle, precision), bounds = self.columns[:2], self.bounds
         size, apart = np.diff(bounds), np.diff(angle)
-        begin, end = np.repeat(self.edge, size), np.repeat(self._end, size)
-        inside, from_gap = np.minimum((angle - begin)[:-1], (end - angle)[1:]), self._from_gap()
+        begin = np.repeat(self.edge, size)
+        end = np.repeat(self._end, size)
+        inside = np.minimum((angle - begin)[:-1], (end - angle)[1:])
+        from_gap = self._from_gap()
         share = np.ones(len(size))
         share[self.changed] = 0.5
         slope = precision[1:] * precision[:-1] / (precision[1:] + precision[:-1]) * apart**2
@@ -224,7 +226,8 @@ class CondensedMeasurements:
         angle, apart = self.angle, np.diff(self.angle)
         gaps = np.flatnonzero(apart > TWO_PI / len(self.edge))
         run = np.diff(gaps, prepend=-1, append=len(angle) - 1)
-        first, last = angle[np.append(0, gaps + 1)], angle[np.append(gaps, len(angle) - 1)]
+        first = angle[np.append(0, gaps + 1)]
+        last = angle[np.append(gaps, len(angle) - 1)]
         return np.asarray(
             np.minimum((angle - np.repeat(first, run))[:-1], (np.repeat(last, run) - angle)[1:])
         )
@@ -255,7 +258,8 @@ def _merged(columns: FloatArray, size: IntArray) -> FloatArray:
     first = np.repeat(angle[start], size)
     mean_angle = angle[start] + np.add.reduceat(precision * (angle - first), start) / total
     mean_radius = np.add.reduceat(precision * radius, start) / total
-    ahead, above = angle - np.repeat(mean_angle, size), radius - np.repeat(mean_radius, size)
+    ahead = angle - np.repeat(mean_angle, size)
+    above = radius - np.repeat(mean_radius, size)
     spread = np.add.reduceat(spread + precision * ahead**2, start)
     slope = np.add.reduceat(slope + precision * ahead * above, start)
     return np.stack([mean_angle, total, mean_radius, spread, slope])

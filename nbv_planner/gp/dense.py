@@ -176,7 +176,9 @@ class DensePosterior:
         )
         if self.most is not None and len(angle) > self.most:
             data = CondensedMeasurements.none(_CELLS, self.most).adding(angle, radius, noise_std)
-            angle, radius, noise_std = data.angle, data.radius, data.noise_std
+            angle = data.angle
+            radius = data.radius
+            noise_std = data.noise_std
         return dataclasses.replace(self, measured=(angle, radius, noise_std))
 
     preview = adding

@@ -49,17 +49,21 @@ class GridChain:
         Raises:
             SettingError: they are so short that their precision would round off.
         """
-        chain, d, step = MaternChain.of(kernel), kernel.order + 1, np.array([TWO_PI / size])
+        chain = MaternChain.of(kernel)
+        d = kernel.order + 1
+        step = np.array([TWO_PI / size])
         finest = int(TWO_PI * kernel.rate * _FINEST ** (-1.0 / (2 * d - 1)))
         if size > finest:
             raise SettingError(
                 f"grid_size: {size} must be at most {finest} with this kernel and solver: grid"
             )
-        forward, precision = chain.transition(step)[..., 0], inverse_of(chain.noise(step))[..., 0]
+        forward = chain.transition(step)[..., 0]
+        precision = inverse_of(chain.noise(step))[..., 0]
         below = -precision @ forward
         diagonal = precision - forward.T @ below
         column = np.concatenate([diagonal, below])
-        band, border = np.zeros((2 * d, (size - 1) * d), order="F"), np.zeros(((size - 1) * d, d))
+        band = np.zeros((2 * d, (size - 1) * d), order="F")
+        border = np.zeros(((size - 1) * d, d))
         for j in range(d):
             # what would lie below the last row is never read
             band[: 2 * d - j, j::d] = column[j:, j, None]

@@ -156,7 +156,8 @@ class Ring:
         lower = np.tril(dpotri(self._factor, lower=True)[0])
         joint = (lower + np.tril(lower, -1).T).reshape(n, d, n, d)
         here = np.arange(n)
-        own, across = joint[here, :, here], joint[here, :, (here + 1) % n]
+        own = joint[here, :, here]
+        across = joint[here, :, (here + 1) % n]
         return np.ascontiguousarray(own.transpose(1, 2, 0)), np.ascontiguousarray(
             across.transpose(1, 2, 0)
         )
@@ -222,7 +223,8 @@ class Tree:
     @classmethod
     def over(cls, cells: Arcs, pairing: Pairing) -> Tree:
         """Combine `cells`, one for each node, in the order of the nodes."""
-        d, pairs = cells.size, [size // 2 for size in pairing.sizes[:-1]] or [0]
+        d = cells.size
+        pairs = [size // 2 for size in pairing.sizes[:-1]] or [0]
         nodes = Arcs(np.empty((d, 3 * d + 2, sum(pairing.sizes[1:]))))
         leaf, inner = (
             Bridges(np.empty((e, 2 * d + 1 + e, n)))
@@ -252,7 +254,9 @@ class Tree:
                 nodes.put(np.array([start]), below.take(at[:1]))
             meetings.append(meeting)
             pairs.append(first - odd)
-            touched, below, at = mark.nonzero()[0], nodes, np.arange(start, start + above)
+            touched = mark.nonzero()[0]
+            below = nodes
+            at = np.arange(start, start + above)
             start += above
         leaf, inner = self._bridging(meetings, pairs)
         return Tree(

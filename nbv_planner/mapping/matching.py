@@ -229,7 +229,9 @@ class ScanMatcher:
         if len(self._here) < self._matching.scans_per_view:
             return []
         here = list(self._here)[: self._matching.scans_per_view]
-        goal.taken, goal.since, goal.frame = len(here), here[-1].stamp, here[-1].frame
+        goal.taken = len(here)
+        goal.since = here[-1].stamp
+        goal.frame = here[-1].frame
         # There the camera stands: how it moved before is no rate of these poses.
         return self._hand_out([dataclasses.replace(match, rate=_NO_RATE) for match in here])
 
@@ -297,7 +299,8 @@ class ScanMatcher:
         (since, before), *_ = [*self._poses.during(stamp - SPEED_TIME, stamp, frame), (stamp, pose)]
         if not 0 < stamp - since <= SPEED_TIME + round(self._matching.pose_gap * 1e9):
             return _NO_RATE
-        seconds, turn = (stamp - since) * 1e-9, float(angle_difference(pose.yaw, before.yaw))
+        seconds = (stamp - since) * 1e-9
+        turn = float(angle_difference(pose.yaw, before.yaw))
         return (pose.x - before.x) / seconds, (pose.y - before.y) / seconds, turn / seconds
 
     def _give_up(self, newest: int) -> None:

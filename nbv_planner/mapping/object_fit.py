@@ -59,7 +59,8 @@ class Returns:
 
         Returns are connected in neighbouring cells of this `side`, metres.
         """
-        part, near = np.zeros(len(self.x), dtype=int), np.hypot(self.x, self.y) <= outer
+        part = np.zeros(len(self.x), dtype=int)
+        near = np.hypot(self.x, self.y) <= outer
         if near.any():
             column, row = (np.floor((v[near] + outer) / side).astype(int) for v in (self.x, self.y))
             cells = np.zeros((max(column.max(), row.max()) + 1,) * 2, dtype=bool)
@@ -123,7 +124,8 @@ def fitted_circle(x: FloatArray, y: FloatArray, stated: float) -> tuple[float, f
         sector = np.floor(wrap_angle(np.arctan2(dy, dx)) / SHAPE_ANGLE).astype(int)
         weight = 1.0 / np.bincount(sector)[sector] / (_SHAPE_STD * mean) ** 2
         rows = np.stack([-dx / radius, -dy / radius, np.full(len(x), -1.0)], axis=1)
-        normal, right = rows.T @ (weight[:, None] * rows), -rows.T @ (weight * (radius - mean))
+        normal = rows.T @ (weight[:, None] * rows)
+        right = -rows.T @ (weight * (radius - mean))
         log = math.log(mean / usual)
         precision = np.array([_CENTRE_STD, _CENTRE_STD, _SIZE_STD]) ** -2.0 / mean**2
         normal[np.diag_indices(3)] += precision

@@ -89,7 +89,10 @@ _APART = 0.5
 _MOST_OFF, _PULLS = 0.4, 100
 # Bounds: so much beyond the farthest hit and the mean radius, and as far inside as by default or
 # the nearest hit tells.
-_BEYOND_HITS, _BEYOND_MEAN, _INSIDE, _INSIDE_HITS = 1.15, 1.35, 0.25, 0.7
+_BEYOND_HITS = 1.15
+_BEYOND_MEAN = 1.35
+_INSIDE = 0.25
+_INSIDE_HITS = 0.7
 # The first of them once hits are in so many of the 21 directions of 0.3 rad: no unseen part can be
 # much farther out.
 _BEYOND, _AROUND_SEEN = 1.1, 15
@@ -240,7 +243,9 @@ class Search:
         scan without a valid beam, or with something too close, shows nothing to be free. The next
         side is looked at from no farther than the camera has stood.
         """
-        last, stated, sensor = scans[-1], self.settings.stated(self.scene), self.scene.sensor
+        last = scans[-1]
+        stated = self.settings.stated(self.scene)
+        sensor = self.scene.sensor
         x, y = last.pose.x, last.pose.y
         here = [
             one for one in scans if math.hypot(one.pose.x - x, one.pose.y - y) < _PLACE * stated
@@ -250,7 +255,8 @@ class Search:
         blind = not (ranges > 0.0).any() or bool(np.isneginf(ranges).any())
         reach = min(sensor.range_max, ahead.scan.range_max)
         free = min(float(np.min(ranges, where=ranges > 0.0, initial=np.inf)), reach)
-        angle, away = float(wrap_angle(math.atan2(y, x))), math.hypot(x, y)
+        angle = float(wrap_angle(math.atan2(y, x)))
+        away = math.hypot(x, y)
         turn = 0.0
         if not blind and reach >= away:
             turn = self._turn([one.pose.turn for one in here], _OFF * stated / away)

@@ -158,7 +158,8 @@ def _between_columns(depth: FloatArray, place: FloatArray, camera: Pinhole) -> F
     """
     column = np.rint(place).astype(int)
     left = np.minimum(place.astype(int), max(len(depth) - 2, 0))
-    one, other = depth[left], depth[np.minimum(left + 1, len(depth) - 1)]
+    one = depth[left]
+    other = depth[np.minimum(left + 1, len(depth) - 1)]
     with np.errstate(invalid="ignore", divide="ignore"):
         mixed = 1.0 / ((1.0 - (place - left)) / one + (place - left) / other)
         step = np.abs(np.diff(depth, append=np.nan))

@@ -72,7 +72,9 @@ class ScanMapping:
         self.model = model  #: the surface model, which changes.
         #: test its assumptions by the scans, and give the noise; they change, too.
         self.checks = checks
-        self._scene, self._settings, self._obstacles = scene, settings, obstacles
+        self._scene = scene
+        self._settings = settings
+        self._obstacles = obstacles
 
     def add(
         self, scans: Sequence[MatchedScan], newest_view: int, *, last: bool = True
@@ -90,7 +92,8 @@ class ScanMapping:
             found = self._measured(together, new_view=view > newest_view)
             apart += unlike(together, self._settings.noise)
             new = Hits.together([one.hits for one in found])
-            free, final = [one.free for one in found], last and number == len(groups)
+            free = [one.free for one in found]
+            final = last and number == len(groups)
             self.model.take(new, free, same_view=view <= newest_view, last=final)
             hits.append(new)
             views += view > newest_view

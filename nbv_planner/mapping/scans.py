@@ -98,7 +98,8 @@ def scan_to_hits(
     up to there if it is one of three neighbours that have: one alone is an outlier. One that ends
     before the object tells nothing.
     """
-    ranges, at = np.asarray(scan.ranges, dtype=float), np.array([pose.x, pose.y])
+    ranges = np.asarray(scan.ranges, dtype=float)
+    at = np.array([pose.x, pose.y])
     margin = settings.radius_margin
     reasons, kept, miss, high = _left_out(scan, scene, background)
     points = np.stack(pose.to_world(scan.bearings[kept], ranges[kept]), axis=1)
@@ -109,7 +110,8 @@ def scan_to_hits(
     passed[kept] |= reasons["outside_bounds"] & (outward > 0.0)
     reasons["inside_bounds"] = radius < scene.radius_min - margin
     inside = ~(reasons["outside_bounds"] | reasons["inside_bounds"])
-    hit, incidence = np.zeros(len(ranges), dtype=bool), np.zeros(len(ranges))
+    hit = np.zeros(len(ranges), dtype=bool)
+    incidence = np.zeros(len(ranges))
     hit[kept[inside]] = True
     across = np.abs(beam[:, 0] * points[:, 1] - beam[:, 1] * points[:, 0])
     incidence[kept] = np.arctan2(across, -outward)
@@ -123,7 +125,8 @@ def scan_to_hits(
         spread = pose.covariance.hit_spread(beam[inside])
     origin, views = np.tile(at, (number, 1)), np.full(number, view)
     hits = Hits(points[inside], std[of_hit], origin, views, spread)
-    heading, clear = pose.yaw + scan.bearings[free], np.maximum(length - NOISE_MARGIN * std, 0.0)
+    heading = pose.yaw + scan.bearings[free]
+    clear = np.maximum(length - NOISE_MARGIN * std, 0.0)
     rays = FreeRays(at, np.stack([np.cos(heading), np.sin(heading)], axis=1), clear, of_hit)
     dropped = {reason: int(mask.sum()) for reason, mask in reasons.items() if mask.any()}
     return ScanHits(hits, rays, dropped)
@@ -135,8 +138,11 @@ def _left_out(
     """Which beams are left out whatever the bounds, by reason; the others, the misses, and how far
     these went, metres.
     """
-    ranges, sensor = np.asarray(scan.ranges, dtype=float), scene.sensor
-    finite, miss, nowhere = np.isfinite(ranges), ranges == np.inf, np.zeros(len(ranges), dtype=bool)
+    ranges = np.asarray(scan.ranges, dtype=float)
+    sensor = scene.sensor
+    finite = np.isfinite(ranges)
+    miss = ranges == np.inf
+    nowhere = np.zeros(len(ranges), dtype=bool)
     valid, low, high = valid_beams(scan, sensor)
     beside = nowhere if background is None else background & finite
     reasons = {
@@ -155,7 +161,8 @@ def valid_beams(scan: Scan, sensor: SensorModel) -> tuple[BoolArray, float, floa
     """Which beams met anything where scan and sensor can measure, and the least and the greatest
     such range, metres.
     """
-    low, high = max(scan.range_min, sensor.range_min), min(scan.range_max, sensor.range_max)
+    low = max(scan.range_min, sensor.range_min)
+    high = min(scan.range_max, sensor.range_max)
     ranges = np.asarray(scan.ranges, dtype=float)
     return (ranges >= low) & (ranges <= high) & (ranges > 0.0), low, high
 
@@ -283,7 +290,8 @@ def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedSc
     scans = _on_beams_of_first(scans, noise)
     first, beam = scans[0], np.arange(len(scans[0].scan.ranges))
     ranges = np.array([match.scan.ranges for match in scans], dtype=float)  # (n, B)
-    met, nothing = np.isfinite(ranges), np.zeros(len(beam), dtype=bool)
+    met = np.isfinite(ranges)
+    nothing = np.zeros(len(beam), dtype=bool)
     backgrounds = (match.background for match in scans)
     behind = np.array([nothing if mask is None else mask for mask in backgrounds])
     outcomes = np.array([met & ~behind, met & behind, np.isposinf(ranges)])

@@ -111,7 +111,8 @@ class SearchingMapping:
                 np.isfinite(match.scan.ranges) & ~mask
                 for match, mask in zip(self._scans, background, strict=True)
             )
-            number, newest_view = next(number for number, hits in enumerate(met) if hits.any()), -1
+            number = next(number for number, hits in enumerate(met) if hits.any())
+            newest_view = -1
         scans = self._about_centre(self._scans[number:], background[number:])
         self._calls = [*self._calls, (self._search.scene, scans, newest_view)]
         return dataclasses.replace(self._mapped(), views=new) if last else MappedScans.none(new)

@@ -77,7 +77,8 @@ def distance_row(poses: Sequence[CameraPose], scene: Scene, views: ViewSpace) ->
     views a question.
     """
     found = float(np.median([math.hypot(pose.x, pose.y) for pose in poses]))
-    least, most = float(views.candidates.distance.min()), float(views.candidates.distance.max())
+    least = float(views.candidates.distance.min())
+    most = float(views.candidates.distance.max())
     asked = (
         f"{least:g} m (view_distance)"
         if least == most
@@ -117,7 +118,8 @@ def spread_row(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> Row:
     squares = np.concatenate(
         [(half - middle) ** 2 for half, middle in zip(halves, middles, strict=True)]
     )
-    place, turn = math.sqrt(squares[:, :2].sum(axis=1).mean()), math.sqrt(squares[:, 2].mean())
+    place = math.sqrt(squares[:, :2].sum(axis=1).mean())
+    turn = math.sqrt(squares[:, 2].mean())
     change = middles[1] - middles[0]
     for verb, unit, way, spread, tolerance in (
         ("moves", "m", math.hypot(*change[:2]), place, arrival.position_tolerance),
@@ -149,7 +151,8 @@ def spacing_row(views: ViewSpace, arrival: ArrivalSettings) -> Row:
     """Tolerances of the arrival against half of what lies between neighbouring candidate views."""
     problem, asked = views.indistinct(arrival), "less than"
     if not math.isnan(views.spacing):
-        half, distance = 0.5 * views.spacing, float(np.median(views.candidates.distance))
+        half = 0.5 * views.spacing
+        distance = float(np.median(views.candidates.distance))
         asked = f"less than {distance * math.sin(half):.3g} m or {half:.3g} rad,"
     return Row(
         "tolerances",
@@ -238,7 +241,8 @@ def hits_row(
         bool(scene.sensor.in_field(math.atan2(left, ahead)))
         and math.hypot(pose.x, pose.y) <= (1.0 + _ON_CIRCLE) * scene.view_distance
     )
-    least, most = max(scene.radius_min - margin, 0.0), scene.radius_max + margin
+    least = max(scene.radius_min - margin, 0.0)
+    most = scene.radius_max + margin
     return Row(
         "beams on the object",
         f"{hits} of {beams}",

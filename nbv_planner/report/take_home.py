@@ -260,7 +260,8 @@ class MapGrid:
         angle, radius = cartesian_to_polar(
             *(v - c for v, c in zip(self.centres, belief.centre, strict=True))
         )
-        at, half = CircleInterpolation.at(belief.angle, angle), self.resolution * math.sqrt(0.5)
+        at = CircleInterpolation.at(belief.angle, angle)
+        half = self.resolution * math.sqrt(0.5)
         mean, lower, upper = (at(values) for values in (belief.mean, belief.lower, belief.upper))
         seen = at(seen_stretches(belief, self.scene.pixel_size).astype(float)) > 0.5
         occupied = (

@@ -433,7 +433,8 @@ def node(
         base = {"/**": {"ros__parameters": {**values_for(given["shipped"], name), **chosen}}}
         files.insert(0, str(_written("shipped_", base)))
     overrides.update(typed)
-    ends, respawn = is_true("exit_when_done", given), is_true("respawn", given)
+    ends = is_true("exit_when_done", given)
+    respawn = is_true("respawn", given)
     if ends and name == "nbv_planner":
         overrides["exit_when_done"] = True
     # That of a node is below the launch's, as the generated policy has it.

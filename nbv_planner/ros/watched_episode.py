@@ -70,7 +70,9 @@ class EpisodeMonitor(EpisodeListener):
         super().__init__(
             "episode_monitor", EpisodeLog(), qos.reliable, without=(GOAL_POSE, GROUND_TRUTH)
         )
-        self._scene, self._measurement, self._placed = scene, measurement, placed
+        self._scene = scene
+        self._measurement = measurement
+        self._placed = placed
         self._round = 0
         self.steps: list[Step] = []  #: the steps that are complete so far, in order.
         self._done: set[int] = set()

@@ -119,7 +119,8 @@ def question(core: PlannerCore, now: int) -> Question | EndQuestion | None:
     if core.state is not State.PLANNING or belief is None:
         return None
     if core.episode.unjudged:
-        visited, elapsed = core.episode.visited, core.episode.elapsed(now)
+        visited = core.episode.visited
+        elapsed = core.episode.elapsed(now)
         farthest = partial(farthest_angle, core.planner.views, visited)
         return EndQuestion(targets.informed(core), belief, elapsed, visited, farthest, core.token)
     if core.episode.began is None:

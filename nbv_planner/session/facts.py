@@ -279,7 +279,8 @@ class Judged:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Keep the judgement."""
-        history, doubts = (*state.history, self.coverage), (*state.doubts, self.doubt)
+        history = (*state.history, self.coverage)
+        doubts = (*state.doubts, self.doubt)
         known = replace(state, history=history, doubts=doubts, estimate=self.estimate)
         return replace(
             known, termination=self.termination, ending=self.ending, withheld=self.withheld

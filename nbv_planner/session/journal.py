@@ -88,7 +88,10 @@ class Journal:
         except StateFileError as error:
             raise StateFileError(error.reason, f"{self.path}: {error}") from error
         with self._lock:
-            self.torn, self._sum, self._size, self._waiting = len(content) - size, total, size, []
+            self.torn = len(content) - size
+            self._sum = total
+            self._size = size
+            self._waiting = []
             self._torn = self.torn > 0
         return facts
 
@@ -113,7 +116,10 @@ class Journal:
                 _sync_folder(self.path.parent)
             except OSError as error:
                 raise self._not_written(error) from error
-            self._sum, self._size, self._waiting, self._torn = total, len(lines), [], False
+            self._sum = total
+            self._size = len(lines)
+            self._waiting = []
+            self._torn = False
 
     def append(self, facts: Sequence[Any]) -> None:
         """Write `facts` behind the others; the first ones of a journal that was not read begin a

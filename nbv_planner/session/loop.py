@@ -49,6 +49,7 @@ def views(
         elif chosen is not None:
             goal = chosen  # goal
             scans = world.scan(goal)  # scan
-            core.inputs.pose, core.inputs.pose_stamp = goal.pose, goal.stamp + 1
+            core.inputs.pose = goal.pose
+            core.inputs.pose_stamp = goal.stamp + 1
             events.take_surface(core, world.map(scans), goal.stamp + 1)  # belief
             events.advance(core, goal.stamp + 1)  # the view counts

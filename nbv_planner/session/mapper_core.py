@@ -273,7 +273,9 @@ class MapperCore:
         if update.job.episode is not self._episode:
             return False
         self._count_beams(update)
-        before, self.last, self.known = self.known.mapper.found, update, update.known
+        before = self.known.mapper.found
+        self.last = update
+        self.known = update.known
         self.updates += 1
         found = update.known.mapper.found
         if found and found.views and not (before and before.views and found.same_as(before)):

@@ -59,7 +59,10 @@ class Arrival:
 
     def aim(self, episode: EpisodeState, pose_stamp: int) -> None:
         """Watch for the present target, if any, from here on."""
-        self.since, self._stood, self._away, self._pose_before = None, [], episode.away, pose_stamp
+        self.since = None
+        self._stood = []
+        self._away = episode.away
+        self._pose_before = pose_stamp
         self._near_since = None
 
     def set_out(self, episode: EpisodeState, pose: CameraPose | None) -> None:
@@ -77,7 +80,9 @@ class Arrival:
         """Judge the newest pose; returns an arrival or its loss. In a pause the camera may only be
         driven away.
         """
-        target, pose, stamp = episode.target, inputs.pose, inputs.pose_stamp
+        target = episode.target
+        pose = inputs.pose
+        stamp = inputs.pose_stamp
         if pose is None:
             return None
         self._watch_near(episode, pose, stamp)
@@ -148,7 +153,10 @@ class Arrival:
         if pose is None:
             return miss
         distance, turn = offset(pose, goal)
-        x, y, cos, sin = pose.x - goal.x, pose.y - goal.y, math.cos(goal.yaw), math.sin(goal.yaw)
+        x = pose.x - goal.x
+        y = pose.y - goal.y
+        cos = math.cos(goal.yaw)
+        sin = math.sin(goal.yaw)
         ahead, left = cos * x + sin * y, cos * y - sin * x
         return dataclasses.replace(
             miss,
@@ -235,7 +243,10 @@ class LegWatch:
         self, views: ViewSpace, start: CameraPose | None, view: CameraPose, pace: TimeSettings
     ) -> None:
         """Begin a leg."""
-        self.start, self.leg, self._came, end = start, None, None, Poses.of([view])
+        self.start = start
+        self.leg = None
+        self._came = None
+        end = Poses.of([view])
         if start is not None:
             length = float(views.timed_path_length(start, end)[0])
             turn = float(turns_to(start, end)[0])
@@ -303,7 +314,9 @@ class PlannerCore:
         self.facts.clear()
         self.arrival.moved()
         self.arrival.aim(episode, 0)
-        self.drive, self.waiting_since, self.token = LegWatch(), None, object()
+        self.drive = LegWatch()
+        self.waiting_since = None
+        self.token = object()
         self._leave_out()
 
     def note(self, fact: facts.Fact) -> None:

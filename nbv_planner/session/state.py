@@ -92,7 +92,8 @@ class Miss:
         return self._within(NEAR) and math.isnan(self.behind)
 
     def _within(self, times: float) -> bool:
-        distance, turn = self.arrival.position_tolerance, self.arrival.heading_tolerance
+        distance = self.arrival.position_tolerance
+        turn = self.arrival.heading_tolerance
         return self.distance <= times * distance and self.turn <= times * turn
 
     def like(self, other: Miss) -> bool:

@@ -72,8 +72,10 @@ def ask(core: PlannerCore, now: int) -> Question:
 def informed(core: PlannerCore) -> TerminationMonitor:
     """A copy of the monitor that knows of the views so far."""
     monitor, episode = copy.copy(core.monitor), core.episode
-    monitor.history, monitor.doubts = list(episode.history), list(episode.doubts)
-    monitor.estimate, monitor.withheld = episode.estimate, episode.withheld
+    monitor.history = list(episode.history)
+    monitor.doubts = list(episode.doubts)
+    monitor.estimate = episode.estimate
+    monitor.withheld = episode.withheld
     return monitor
 
 
@@ -84,7 +86,9 @@ def pace(core: PlannerCore) -> DecisionSettings:
 
 def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> Goal:
     """Send the camera to the view that was decided."""
-    decision, planner, views = answer.decision, question.planner, core.planner.views
+    decision = answer.decision
+    planner = question.planner
+    views = core.planner.views
     assert decision is not None
     view, visited = decision.view, core.episode.visited
     leg = core.drive.driven(views, Poses.of(visited[-1:]), now)
@@ -143,7 +147,8 @@ def left_out(
 def no_view(core: PlannerCore, question: Question) -> Termination:
     """Explain why no candidate may be chosen."""
     planner, episode = question.planner, core.episode
-    now, radius = question.now * 1e-9, planner.settings.revisit_radius
+    now = question.now * 1e-9
+    radius = planner.settings.revisit_radius
     excluded = planner.views.excluded(now, question.visited, radius)
     figures = {name: float(number) for name, number in excluded_numbers(excluded).items()}
     detail = f"no candidate view may be chosen: {excluded_text(excluded)}"
@@ -240,7 +245,9 @@ def _move_goal(core: PlannerCore, now: int, reach: tuple[float, float]) -> Goal 
     """Move the goal to where the camera stands: it arrives, and its scans count; end if it leaves
     that again, too.
     """
-    goal, pose, episode = core.episode.goal, core.inputs.pose, core.episode
+    goal = core.episode.goal
+    pose = core.inputs.pose
+    episode = core.episode
     assert goal is not None
     assert pose is not None
     if episode.moves >= _MOST_MOVES:

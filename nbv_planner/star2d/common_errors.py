@@ -169,7 +169,8 @@ class Crossings:
         angle = cartesian_to_polar(x + beyond * along_x, y + beyond * along_y)[0]
         upright, aside = _normal(outline, angle)
         cos, sin = np.cos(angle), np.sin(angle)
-        normal_x, normal_y = upright * cos - aside * sin, upright * sin + aside * cos
+        normal_x = upright * cos - aside * sin
+        normal_y = upright * sin + aside * cos
         facing = -(normal_x * along_x + normal_y * along_y)
         across = normal_y * along_x - normal_x * along_y
         far, ahead, left = far + beyond, np.cos(yaw), np.sin(yaw)
@@ -248,7 +249,8 @@ def posterior(
     without it.
     """
     seen = np.asarray(slopes.any(axis=0))
-    mean, covariance = np.zeros(slopes.shape[1]), np.eye(slopes.shape[1])
+    mean = np.zeros(slopes.shape[1])
+    covariance = np.eye(slopes.shape[1])
     if seen.any():
         columns = np.ascontiguousarray(slopes[:, seen])
         mean[seen], covariance[np.ix_(seen, seen)] = _posterior_of_seen(columns, off, cluster)
@@ -359,7 +361,8 @@ def _scatter(
 
     `off` are the distances less the common errors, in standard deviations of the range, shape (n,).
     """
-    place, size = cells.cell * views + crossings.view, cells.number * views
+    place = cells.cell * views + crossings.view
+    size = cells.number * views
     noise = np.maximum(crossings.facing, _SLANTING) ** 2
     count, expected, total = (
         np.bincount(place[steady], values, minlength=size).reshape(-1, views)

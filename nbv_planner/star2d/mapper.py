@@ -198,7 +198,9 @@ class SurfaceMapper:
         rows = saved_array(state, "evidence", 4, len(self._grid), finite=False)
         self._evidence = evidence_from_rows(rows)
         self._posterior, self._trusted = posterior, trusted(posterior, self._grid)
-        self._hits, self._views, self.solver = hits, int(views), self._settings.solver
+        self._hits = hits
+        self._views = int(views)
+        self.solver = self._settings.solver
 
     def copy(self) -> SurfaceMapper:
         """An independent copy."""
@@ -239,7 +241,9 @@ class SurfaceMapper:
         the surface, as the belief with these measurements sees it
         (:meth:`Measurements.radial_std`). That takes a second posterior mean.
         """
-        angle, radius, std = measurements.angle, measurements.radius, measurements.std
+        angle = measurements.angle
+        radius = measurements.radius
+        std = measurements.std
         at_hits = CircleInterpolation.at(self._grid, angle)
         if measurements.tilt.any() or measurements.spread.any():
             preview = trusted(self._posterior.preview(angle, radius, std), self._grid)
@@ -302,7 +306,8 @@ class SurfaceMapper:
         of the relative slope q is :math:`s\,(\cos t - q \sin t) = μ - r`, cut off at three standard
         deviations.
         """
-        tilt, radius = measurements.tilt, np.maximum(measurements.radius, 1e-9)
+        tilt = measurements.tilt
+        radius = np.maximum(measurements.radius, 1e-9)
         if not tilt.any():
             return measurements.angle
         mean = self._trusted.mean()

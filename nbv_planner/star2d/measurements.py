@@ -129,7 +129,8 @@ class Measurements:
 
 def polar(hits: Hits, centre: tuple[float, float] = (0.0, 0.0)) -> Measurements:
     """Hits in the plane as measurements of the radius about a `centre`, metres."""
-    points, beam = hits.points - np.array(centre), hits.points - hits.origin
+    points = hits.points - np.array(centre)
+    beam = hits.points - hits.origin
     angle, radius = cartesian_to_polar(*points.T)
     tilt = angle_difference(np.arctan2(beam[:, 1], beam[:, 0]), angle)
     cos, sin = np.cos(angle), np.sin(angle)
@@ -238,7 +239,9 @@ class PolarRays:
         that reach an angle the one with the least |β| counts. A star-shaped object that has a free
         point lies inside of it.
         """
-        aside, ray, around = np.abs(self.bearing), np.full(len(angle), -1), np.zeros(len(angle))
+        aside = np.abs(self.bearing)
+        ray = np.full(len(angle), -1)
+        around = np.zeros(len(angle))
         # of the end of a ray; behind the centre below 0
         ahead = self.distance - self.length * np.cos(aside)
         reach = np.arctan2(self.length * np.sin(aside), ahead)
@@ -249,8 +252,10 @@ class PolarRays:
             # The angle of a ray's own end must not move to the next ray by rounding.
             place = np.where(offset < TWO_PI - 1e-9, offset, 0.0) - 1e-12
             first = np.append(rays, -1)[np.searchsorted(np.maximum.accumulate(reach[rays]), place)]
-            ray, around = np.where(first < 0, ray, first), np.where(first < 0, around, offset)
-        found, bound = np.flatnonzero(ray >= 0), np.full(len(angle), np.inf)
+            ray = np.where(first < 0, ray, first)
+            around = np.where(first < 0, around, offset)
+        found = np.flatnonzero(ray >= 0)
+        bound = np.full(len(angle), np.inf)
         ray = ray[found]
         along = np.sin(aside[ray] + around[found])
         radius = np.divide(

@@ -97,7 +97,9 @@ def covered_parts(scan: Scan, scene: Scene) -> tuple[float, float]:
     A beam that something too close covers is not valid; one of 0 is no return for some drivers, and
     may be.
     """
-    sensor, beam, ranges = scene.sensor, scan.angle_increment, np.asarray(scan.ranges, dtype=float)
+    sensor = scene.sensor
+    beam = scan.angle_increment
+    ranges = np.asarray(scan.ranges, dtype=float)
     valid = angle_difference(scan.bearings[(ranges >= scan.range_min) | (ranges == 0.0)], 0.0)
     valid = valid[(valid > sensor.bearing_min - beam) & (valid < sensor.bearing_max + beam)]
     if len(valid) == 0:
@@ -213,7 +215,8 @@ class ModelChecks:
         """Whether the noise surely differs from the declared one, where that matters: larger, or
         smaller.
         """
-        limit, unsure = self.settings.noise_limit, _UNSURE / math.sqrt(max(self._triples, 1))
+        limit = self.settings.noise_limit
+        unsure = _UNSURE / math.sqrt(max(self._triples, 1))
         if self.noise < 1.0 < limit:
             limit, surely = 1.0 / limit, self.noise < 1.0 / limit - unsure
         else:
@@ -226,9 +229,11 @@ class ModelChecks:
         """Take a scan, before it is mapped; nothing is kept of it where nothing is checked."""
         if not self.settings.checks:
             return
-        counts, ranges = self._counts, np.asarray(scan.ranges, dtype=float)
+        counts = self._counts
+        ranges = np.asarray(scan.ranges, dtype=float)
         number, ratio = noise_ratio(scan, self._declared)
-        self._triples, self._excess = self._triples + number, self._excess + number * ratio
+        self._triples = self._triples + number
+        self._excess = self._excess + number * ratio
         self._see(scan, new_view=new_view)
         counts["beyond"] = max(
             counts["beyond"], beyond_bounds(scan, pose, self.scene, self._declared)
@@ -254,7 +259,8 @@ class ModelChecks:
         """Note the field of view (radians) and the range (metres) of a view: those of its widest
         scan.
         """
-        whole, parts = _sight_of(self.scene.sensor), covered_parts(scan, self.scene)
+        whole = _sight_of(self.scene.sensor)
+        parts = covered_parts(scan, self.scene)
         before = (0.0, 0.0) if new_view or not self._sights else self._sights.pop()
         field, far = (
             max(old, part * all_of_it)
@@ -363,7 +369,9 @@ class ModelChecks:
 
     def _of_radius(self, belief: SurfaceBelief) -> list[Check]:
         """Checks that need a radius over the polar angle."""
-        limits, std, noise = self.settings, self.noise_factor * self._declared_std, belief.by_noise
+        limits = self.settings
+        std = self.noise_factor * self._declared_std
+        noise = belief.by_noise
         outline = Outline(noise, std)
         residuals = Residuals.of(self._views, outline)
         off = residuals.outliers()
@@ -418,7 +426,9 @@ class ModelChecks:
         self.reset()
         self.through = through.tolist()
         self._sights = [(field, far) for field, far in sights.tolist()]
-        self._views, self._triples, self._excess = views, int(counts[0]), float(counts[1])
+        self._views = views
+        self._triples = int(counts[0])
+        self._excess = float(counts[1])
         self._counts = dict(zip(_COUNTERS, counts[2:].tolist(), strict=True))
         self._last = state.get("check_last", self._last)
 
@@ -454,7 +464,8 @@ def _centroid_offset(belief: SurfaceBelief) -> float:
     in its corner.
     """
     once = once_around(belief)
-    angle, radius = belief.angle[once], np.maximum(belief.mean[once], 0.0)
+    angle = belief.angle[once]
+    radius = np.maximum(belief.mean[once], 0.0)
     area = 0.5 * float(radius @ radius)
     if area == 0.0:
         return math.nan

@@ -140,7 +140,8 @@ class Outline:
         """
         angle, radius = cartesian_to_polar(x, y)
         off = radius - np.interp(angle, self.angle, self.radius, period=TWO_PI)
-        before, found = np.searchsorted(self.angle, angle) - 1, np.empty((3, len(x)))
+        before = np.searchsorted(self.angle, angle) - 1
+        found = np.empty((3, len(x)))
         near = np.abs(off) <= self._std
         for chosen, window in zip((near, ~near), self._windows, strict=True):
             found[:, chosen] = self._nearest(
@@ -153,7 +154,8 @@ class Outline:
         there; (3, n).
         """
         edge %= len(self.angle)
-        from_x, from_y = x[:, np.newaxis] - self._x[edge], y[:, np.newaxis] - self._y[edge]
+        from_x = x[:, np.newaxis] - self._x[edge]
+        from_y = y[:, np.newaxis] - self._y[edge]
         edge_x, edge_y = self._edge[0][edge], self._edge[1][edge]
         part = np.clip((from_x * edge_x + from_y * edge_y) / self._squared[edge], 0.0, 1.0)
         squared = (from_x - part * edge_x) ** 2 + (from_y - part * edge_y) ** 2
@@ -265,7 +267,8 @@ def displacement_scores(
     radius = float(np.mean(outline.radius))
     cell, cells = cells_of(residuals.angle, outline, std)
     kept = ~(residuals.steep | residuals.lone)
-    place, lengths = residuals.view * cells + cell, np.array([radius, radius, 1.0])
+    place = residuals.view * cells + cell
+    lengths = np.array([radius, radius, 1.0])
     sums = _sums(
         residuals.by * (lengths / noise), residuals.distance / noise, place, kept, views * cells
     )
@@ -307,7 +310,9 @@ def _sums(
     """Sums over the kept hits of each place: number, z, D, D z and the products of D; shape (size,
     17).
     """
-    slope, z, place = by[kept].T, np.clip(distance[kept], -_GATE, _GATE), place[kept]
+    slope = by[kept].T
+    z = np.clip(distance[kept], -_GATE, _GATE)
+    place = place[kept]
     products = (slope[:, np.newaxis] * slope).reshape(9, -1)
     columns = np.concatenate([[np.ones_like(z), z], slope, slope * z, products])
     return np.stack([np.bincount(place, column, minlength=size) for column in columns], axis=-1)
@@ -333,7 +338,8 @@ def _scores(own: FloatArray, every: FloatArray, shared: BoolArray, least: int) -
         own[..., 8:].reshape(*slope.shape, 3)
         - slope[..., np.newaxis] * (slope / number)[..., np.newaxis, :]
     )
-    normal, cells = normal * shared[..., np.newaxis, np.newaxis], shared.sum(axis=1)
+    normal = normal * shared[..., np.newaxis, np.newaxis]
+    cells = shared.sum(axis=1)
     precision = normal.sum(axis=1) + np.eye(3) / _LIKELY**2
     inverse = np.linalg.inv(precision)
     found = np.einsum("gij,gj->gi", inverse, pull.sum(axis=1))

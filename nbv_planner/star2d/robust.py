@@ -228,7 +228,8 @@ class RobustMapper(SurfaceMapper):
             self._hits, self._evidence = self._with(self.beams.scan >= 0)
             return
         self.last_fit = fit(self._base.posterior, self._grid, self.beams, self._robust)
-        self._posterior, self._trusted = self.last_fit.posterior, self.last_fit.trusted
+        self._posterior = self.last_fit.posterior
+        self._trusted = self.last_fit.trusted
         self._hits, self._evidence = self._with(np.ones(len(self.beams), dtype=bool))
         excess = len(self.beams) - self._robust.window
         if excess > 0:

@@ -76,7 +76,8 @@ def linearised(
     x, y = (values[:, 0] for values in beams.moved(beyond[:, np.newaxis]))
     angle = cartesian_to_polar(x, y)[0]
     at_hits = CircleInterpolation.at(grid, angle)
-    slope, contour = at_hits(slope_on_grid(grid, mean)), at_hits(mean)
+    slope = at_hits(slope_on_grid(grid, mean))
+    contour = at_hits(mean)
     tilt = beams.direction - angle
     fall = np.cos(tilt) - slope * np.sin(tilt)
     noise = hits.std * _incidence_factor(fall, slope, incidence)

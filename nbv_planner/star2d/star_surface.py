@@ -166,7 +166,8 @@ class StarSurface:
             SettingError: the belief carries no evidence.
         """
         scene, belief = self.reader.scene, self.belief
-        size, hidden = surface_density(shapes, scene.pixel_size, aim.density), None
+        size = surface_density(shapes, scene.pixel_size, aim.density)
+        hidden = None
         if aim.tau:
             seen = near_part(shapes, belief, scene, aim.tau)
             seen = np.minimum(seen, 1.0 - unseen_fraction(belief, shapes.angle, scene.pixel_size))

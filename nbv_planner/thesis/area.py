@@ -46,7 +46,8 @@ class BandObjective(ABC):
         Raises:
             SettingError: there are others than it takes.
         """
-        self._user, self._settings = f"objective {self.info.id}", settings
+        self._user = f"objective {self.info.id}"
+        self._settings = settings
         star_reader(reader, self._user)
         if not self.anywhere:
             views.check_circle(self._user, scene.view_distance)
@@ -79,7 +80,8 @@ class Confidence(BandObjective):
     @staticmethod
     def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
-        values, area = np.empty(len(views)), prefix_sums(_area(belief, scene))
+        values = np.empty(len(views))
+        area = prefix_sums(_area(belief, scene))
         for part, block in boundary_blocks(scene, belief.angle, views):
             first, last = _up_to_crossings(block, belief.lower)
             values[part] = area[last] - area[first]
@@ -120,7 +122,8 @@ class ConfidenceSimpleWeighted(BandObjective):
     @staticmethod
     def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in (weighted) pixels."""
-        values, area = np.empty(len(views)), _area(belief, scene) / scene.view_distance
+        values = np.empty(len(views))
+        area = _area(belief, scene) / scene.view_distance
         for part, block in boundary_blocks(scene, belief.angle, views):
             rows = block.rows(area)
             rows *= block.boundary
@@ -138,7 +141,9 @@ class Intersection(BandObjective):
     @staticmethod
     def values(belief: SurfaceBelief, scene: Scene, views: FloatArray) -> FloatArray:
         """Value per candidate view, in pixels."""
-        values, outer, inner = np.empty(len(views)), belief.upper**2, belief.lower**2
+        values = np.empty(len(views))
+        outer = belief.upper**2
+        inner = belief.lower**2
         for part, block in boundary_blocks(scene, belief.angle, views):
             # in place from here: new arrays would take longer than the arithmetic
             rows = block.rows(outer)
@@ -161,8 +166,11 @@ def _up_to_crossings(block: BoundaryBlock, lower: FloatArray) -> tuple[IntArray,
     the camera is the one nearest in angle.
     """
     beyond = block.rows(lower) >= block.boundary
-    rising, falling = beyond & block.rising, (beyond & block.falling)[:, ::-1]
-    row, right, left = np.arange(len(beyond)), rising.argmax(axis=1), falling.argmax(axis=1)
+    rising = beyond & block.rising
+    falling = (beyond & block.falling)[:, ::-1]
+    row = np.arange(len(beyond))
+    right = rising.argmax(axis=1)
+    left = falling.argmax(axis=1)
     begin = np.where(falling[row, left], beyond.shape[1] - left, 0)
     end = np.where(rising[row, right], right, block.width)
     return block.first + begin, block.first + np.maximum(end, begin)
@@ -201,7 +209,8 @@ class Uncertainty(BandObjective):
         view circle.
         """
         views = Poses.given(views, scene.view_distance)
-        middle, length = views.view_angle, _interval_length(scene, views.view_angle)
+        middle = views.view_angle
+        length = _interval_length(scene, views.view_angle)
         if scene.beams:
             middle, length = _between_edges(scene, views)
         lower, upper = _bounds(belief, middle)

@@ -53,7 +53,8 @@ class TwoPhasePlanner(Planner):
         self._phase_one = phase_one
 
     def _rank(self, options: Options) -> FloatArray:
-        situation, angles = options.situation, options.situation.views.view_angle
+        situation = options.situation
+        angles = options.situation.views.view_angle
         areas = self._phase_one.evaluate(situation) - options.costs
         middle = self._first_best(np.where(options.feasible, areas, -np.inf))
         near = in_simple_interval(situation.scene, angles, angles[middle])

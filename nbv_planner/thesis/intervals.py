@@ -98,7 +98,8 @@ def windows_among(scene: Scene, angle: FloatArray, views: FloatArray) -> Windows
     turns = np.concatenate([angle, angle + TWO_PI])
     start = wrap_angle(views - scene.simple_half_width)
     end = start + 2.0 * scene.simple_half_width
-    first, last = np.searchsorted(turns, start), np.searchsorted(turns, end, side="right")
+    first = np.searchsorted(turns, start)
+    last = np.searchsorted(turns, end, side="right")
     return Windows(first, last)
 
 

@@ -65,11 +65,14 @@ def _corners(
     angle, radius = belief.angle[points], belief.lower[points]
     seen = sightings(angle, radius, views, scene, limit_range=False)
     order = np.argsort(seen.view * BEARING_SPAN + seen.bearing, kind="stable")
-    view, bearing, distance = seen.view[order], seen.bearing[order], seen.distance[order]
+    view = seen.view[order]
+    bearing = seen.bearing[order]
+    distance = seen.distance[order]
     first = np.flatnonzero(np.diff(view, prepend=-1))
     behind = np.append(first[1:], len(view))[: len(first)]
     lowest, highest = bearing_extent(angle, radius, views[view[first]], scene.view_distance)
-    begin, end = (np.minimum(lowest, bearing[first]), np.maximum(highest, bearing[behind - 1]))
+    begin = np.minimum(lowest, bearing[first])
+    end = np.maximum(highest, bearing[behind - 1])
     # Each view gets two corners more, one before its points and one behind them.
     number = np.arange(len(first))
     added = np.concatenate([first + 2 * number, behind + 2 * number + 1])

@@ -184,7 +184,8 @@ def observations(
     The mapper takes the noise `noise_std`, metres, for that of the observed points; `visited` gives
     the views so far. Returns why it has ended.
     """
-    noise_std, belief = math.sqrt(noise_std**2 + _JITTER), mapper.belief()
+    noise_std = math.sqrt(noise_std**2 + _JITTER)
+    belief = mapper.belief()
     while not observer.seen.all():
         started = time.process_time()
         planner.update(belief, None)

@@ -234,7 +234,8 @@ def _all_in_cones(scene: Scene, views: bytes, rows: int) -> _AllInCones:
     """Pixels of the whole world in the cones of `views`, in parts of `rows`; the bytes are part of
     the cache key.
     """
-    angles, world = np.frombuffer(views), world_pixels(cone_reach(scene), scene.pixel_size)
+    angles = np.frombuffer(views)
+    world = world_pixels(cone_reach(scene), scene.pixel_size)
     parts = [
         _in_cones(scene, angles[start : start + rows], world)
         for start in range(0, len(angles), rows)

@@ -79,7 +79,8 @@ class EpisodeSetup:
         planner, monitor = deciders(
             dataclasses.replace(config, planner=plain, termination=ends), views
         )
-        candidates, around = views.candidates, config.planner.revisit_radius
+        candidates = views.candidates
+        around = config.planner.revisit_radius
         apart = np.array(
             [views.apart(candidates, [candidates[i]], around) for i in range(len(candidates))]
         )
@@ -93,7 +94,9 @@ class Agent:
         self, setup: EpisodeSetup, camera: SimulatedCamera, start: CameraPose | None
     ) -> None:
         """Begin an episode."""
-        self._setup, self._camera, self._mapping = setup, camera, setup.blank.copy()
+        self._setup = setup
+        self._camera = camera
+        self._mapping = setup.blank.copy()
         self._action, self._now = 0, 0
         self.belief: SurfaceBelief = self._mapping.belief()  #: the newest one.
         #: views, the belief after each, and its hits.
@@ -157,10 +160,14 @@ class AgentEpisode:
 
     def __init__(self, setup: EpisodeSetup, target: KnownObject, object: str, noise: int) -> None:
         """Begin with an object, and the noise of a seed."""
-        self.setup, self.target, self.object, self.noise = setup, target, object, noise
+        self.setup = setup
+        self.target = target
+        self.object = object
+        self.noise = noise
         self.at = target.judge.start  #: where the camera is.
         self.agent = Agent(setup, target.camera.with_seed(noise), self.at)
-        self.mask, self.seen = setup.allowed.copy(), np.zeros(target.visible.shape[1], dtype=bool)
+        self.mask = setup.allowed.copy()
+        self.seen = np.zeros(target.visible.shape[1], dtype=bool)
         self.steps, self.seconds, self.new = 0, 0.0, 0
 
     def step(self, action: int) -> None:

@@ -103,7 +103,9 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         if not self.objects:
             raise SettingError("object: an empty list; must be one object or more")
         self.config = _config({**DEFAULTS, **(settings or {})})
-        self.reward, self.target, self.render_mode = reward, target, render_mode
+        self.reward = reward
+        self.target = target
+        self.render_mode = render_mode
         self._utility_of, self._setup = utility, EpisodeSetup.of(self.config)
         self._episode: AgentEpisode | None = None
         self._reached = 0.0
@@ -204,7 +206,8 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         only.
         """
         episode = self._begun("judged")
-        blank, before = episode.target.judge, self._setup.blank.belief().as_transmitted()
+        blank = episode.target.judge
+        before = self._setup.blank.belief().as_transmitted()
         judge = EpisodeJudge(blank.truth, blank.space, blank.start, blank.tau, self.config.planner)
         for view, belief, hits in episode.agent.taken:
             values = self._utility(before)
@@ -247,7 +250,8 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         return objective.values(belief, self.config.scene, self.views.candidates.polar[:, 0])
 
     def _observation(self, episode: AgentEpisode) -> Observation:
-        belief, angle = episode.agent.belief, episode.at.polar[0] if episode.at else 0.0
+        belief = episode.agent.belief
+        angle = episode.at.polar[0] if episode.at else 0.0
         known = {
             **{
                 name: np.clip(getattr(belief, name), 0.0, self.config.scene.view_distance)

@@ -249,7 +249,8 @@ def target_words(view: LiveView) -> str:
 
 def taken_views(view: LiveView) -> Poses:
     """The views taken, in order; none unless all of them are known."""
-    number, circle = 0 if view.status is None else view.status.views, view.scene.view_distance
+    number = 0 if view.status is None else view.status.views
+    circle = view.scene.view_distance
     views = [
         logged.decision.view(circle) for logged in view.views if logged.decision.round <= number
     ]

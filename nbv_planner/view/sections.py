@@ -84,7 +84,8 @@ def _camera(view: LiveView) -> Data:
 def _decision(view: LiveView) -> Data:
     """Candidates of the last decision with the chosen one, and all views so far."""
     taken = view.status.views if view.status else 0
-    decisions, places = [logged.decision for logged in view.views], _chosen(view)
+    decisions = [logged.decision for logged in view.views]
+    places = _chosen(view)
     views = [
         [decision.round, _number(float(wrap_angle(place.polar[0]))), place.distance]
         for decision, place in zip(decisions, places, strict=True)

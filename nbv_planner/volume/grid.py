@@ -183,7 +183,8 @@ class Merged:
         side = (beam > 0.0) @ (1 << np.arange(lattice.dimension))
         rows = (weight[:, None] * hits.points, weight[:, None] * beam, weight, np.ones(len(hits)))
         key, kept = (cell << lattice.dimension) + side, cell >= 0
-        before, key = (self.points, self.beams, self.weight, self.number), key[kept]
+        before = (self.points, self.beams, self.weight, self.number)
+        key = key[kept]
         both = (np.concatenate([one, more[kept]]) for one, more in zip(before, rows, strict=True))
         key = np.concatenate([self.key, key])
         return Merged(key, *both).by(key)

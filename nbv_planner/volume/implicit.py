@@ -108,18 +108,22 @@ def observations(cells: Cells, reading: Reading) -> Observations:
     lies between the distance to the nearest cell that is not known to be free and that to the
     nearest hit: the midpoint, with the width of the interval over :math:`\sqrt{12}` as deviation.
     """
-    lattice, radius, side = cells.lattice, cells.lattice.radius, reading.side
+    lattice = cells.lattice
+    radius = cells.lattice.radius
+    side = reading.side
     hits = cells.hits.coarser(lattice, side * radius)
     while len(hits.key) > reading.most:
         side *= _WIDER
         hits = cells.hits.coarser(lattice, side * radius)
     place, noise = hits.mean / radius, hits.sigma / radius
-    aside, wide = reading.aside * hits.direction, np.hypot(reading.aside_std, noise)
+    aside = reading.aside * hits.direction
+    wide = np.hypot(reading.aside_std, noise)
     behind = place + aside
     there = lattice.index(behind * radius)
     kept = (there >= 0) & (cells.state[there] != FREE)
     points, low, high = free_interval(cells, reading)
-    level, width = np.full(len(place), reading.level), (high - low) / math.sqrt(12.0)
+    level = np.full(len(place), reading.level)
+    width = (high - low) / math.sqrt(12.0)
     return Observations(
         np.concatenate([place, place - aside, behind[kept], points]),
         np.concatenate([0.0 * level, level, -level[kept], 0.5 * (low + high)]),
@@ -133,7 +137,8 @@ def free_interval(cells: Cells, reading: Reading) -> tuple[FloatArray, FloatArra
     """Free points (n, D) near what is not known to be free, and the bounds of φ there, shape (n,)
     each, in radii.
     """
-    lattice, state = cells.lattice, cells.state.reshape(cells.lattice.shape)
+    lattice = cells.lattice
+    state = cells.state.reshape(cells.lattice.shape)
     side = lattice.cell / lattice.radius
     step = max(1, round(reading.apart / side))
     chosen = (slice(step // 2, None, step),) * lattice.dimension
@@ -248,7 +253,8 @@ def prior_draws(
     axes: Sequence[FloatArray] = np.meshgrid(*[away] * coarse.dimension, indexing="ij")
     distance = np.sqrt(sum((axis**2 for axis in axes), start=np.zeros((size,) * coarse.dimension)))
     power = np.maximum(np.fft.rfftn(prior.stationary(distance)).real, 0.0)
-    rng, kept = np.random.default_rng([seed, 0]), (slice(coarse.count),) * coarse.dimension
+    rng = np.random.default_rng([seed, 0])
+    kept = (slice(coarse.count),) * coarse.dimension
     axis = tuple(range(coarse.dimension))
     drawn = np.empty((count, *coarse.shape), dtype=np.float32)
     for one in drawn:

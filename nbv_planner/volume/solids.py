@@ -96,7 +96,9 @@ def solids_of(cells: Cells, coarse: Lattice, fields: FloatArray) -> BoolArray:
     is free. Once there is a hit, parts without any are left out, and voids without a free cell are
     filled: nobody could look into them.
     """
-    lattice, hit, sure = cells.lattice, cells.state == HIT, cells.sure
+    lattice = cells.lattice
+    hit = cells.state == HIT
+    sure = cells.sure
     free = cells.state == FREE
     asked = np.flatnonzero(cells.state != FREE)
     found = np.zeros((len(fields), len(hit)), dtype=bool)
@@ -143,7 +145,8 @@ def elements(lattice: Lattice, solids: BoolArray, most: int, seed: int) -> CellH
     ]
     number = max((len(cell) for cell, _, _ in found), default=0)
     cell = np.zeros((len(found), number), dtype=np.intp)
-    normals, size = np.zeros((*cell.shape, lattice.dimension)), np.zeros(cell.shape)
+    normals = np.zeros((*cell.shape, lattice.dimension))
+    size = np.zeros(cell.shape)
     normals[..., 0] = 1.0
     for row, (one, normal, area) in enumerate(found):
         cell[row, : len(one)], normals[row, : len(one)] = one, normal
@@ -262,7 +265,8 @@ def _first_met(cells: NDArray[np.int32], words: Words) -> Words:
     _, views, beams = cells.shape
     before = np.zeros((views, beams), dtype=np.uint64)
     row = np.repeat(np.arange(views) * len(words), beams)
-    place, bits = [np.empty(0, dtype=np.intp)], [np.empty(0, dtype=np.uint64)]
+    place = [np.empty(0, dtype=np.intp)]
+    bits = [np.empty(0, dtype=np.uint64)]
     for step in cells:
         met = words[step]
         new = (met & ~before).reshape(-1)

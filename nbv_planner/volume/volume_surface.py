@@ -156,7 +156,8 @@ class VolumeSurface:
     @cached_property
     def _likeliest(self) -> CellHypotheses:
         """That of the mean of φ."""
-        coarse, where = self.form.coarse, needed(self.cells, self.form.coarse)
+        coarse = self.form.coarse
+        where = needed(self.cells, self.form.coarse)
         fields = np.full((1, len(where)), np.inf)
         fields[:, where] = self.posterior.mean(coarse.centres[where])
         solid = solids_of(self.cells, coarse, fields)
@@ -166,7 +167,8 @@ class VolumeSurface:
         """The surface of the mean of φ, and the deviation of φ at each element, at hits that of a
         range at most.
         """
-        drawn, noise = self._likeliest, float(self.cells.hits.sigma.min(initial=np.inf))
+        drawn = self._likeliest
+        noise = float(self.cells.hits.sigma.min(initial=np.inf))
         wide = self.posterior.std(drawn.points[0]) * self.form.radius
         return drawn, np.where(drawn.seen[0] > 0.0, np.minimum(wide, noise), wide)
 
@@ -295,7 +297,8 @@ class VolumeModel:
         Raises:
             MeasurementError: it is no such state; nothing is changed.
         """
-        blank, lattice = VolumeSurface.blank(self.surface.form), self.surface.form.lattice
+        blank = VolumeSurface.blank(self.surface.form)
+        lattice = self.surface.form.lattice
         cells = saved_array(state, "cells", len(lattice.centres), dtype=np.uint8)
         hits = Merged.of_state(state, lattice)
         if (cells > HIT).any() or (cells[lattice.outside] != FREE).any():

@@ -209,9 +209,11 @@ class CameraPose:
         exactly.
         """
         cos, sin = math.cos(self.yaw), math.sin(self.yaw)
-        ahead, aside = cos * relative.x - sin * relative.y, sin * relative.x + cos * relative.y
+        ahead = cos * relative.x - sin * relative.y
+        aside = sin * relative.x + cos * relative.y
         covariance = None if self.covariance is None else self.covariance.at_lever(ahead, aside)
-        yaw, height = self.yaw + relative.yaw, self.height + relative.height
+        yaw = self.yaw + relative.yaw
+        height = self.height + relative.height
         return CameraPose(self.x + ahead, self.y + aside, yaw, covariance, height)
 
     def relative_to(self, x: float, y: float) -> CameraPose:
@@ -230,7 +232,8 @@ class CameraPose:
 
     def to_camera(self, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
         """Camera coordinates (x along the line of sight, y to the left) of world points."""
-        dx, dy = np.asarray(x, dtype=float) - self.x, np.asarray(y, dtype=float) - self.y
+        dx = np.asarray(x, dtype=float) - self.x
+        dy = np.asarray(y, dtype=float) - self.y
         cos, sin = math.cos(self.yaw), math.sin(self.yaw)
         return cos * dx + sin * dy, cos * dy - sin * dx
 
@@ -274,7 +277,8 @@ class Poses:
     ) -> Poses:
         """Poses at `view_angles`, shape (V,), on a circle, that look at its centre."""
         angle = np.atleast_1d(np.asarray(view_angles, dtype=float))
-        distance, turn = np.full(len(angle), view_distance), np.zeros(len(angle))
+        distance = np.full(len(angle), view_distance)
+        turn = np.zeros(len(angle))
         return cls.from_polar(angle, distance, turn, centre)
 
     @classmethod

@@ -252,7 +252,8 @@ class SimulatedCamera:
         """
         x, y = self._world.placed
         for start, end in pairwise(path - (x, y)):
-            heading, length = math.atan2(*(end - start)[::-1]), math.dist(start, end)
+            heading = math.atan2(*(end - start)[::-1])
+            length = math.dist(start, end)
             for aside in {-radius, 0.0, radius}:
                 middle = CameraPose(float(start[0]), float(start[1]), heading)
                 pose = middle.then(CameraPose(0.0, aside, 0.0))

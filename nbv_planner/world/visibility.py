@@ -103,13 +103,15 @@ def _walks(
     (2, N) at a time.
     """
     x, y = (np.tile(values, 2) for values in polar_to_cartesian(angle, radius))
-    start, count = np.searchsorted(angle, views.view_angle), len(angle)
+    start = np.searchsorted(angle, views.view_angle)
+    count = len(angle)
     widest = TWO_PI
     if radius.min() > 0.0:
         widest = widest_offset(radius, float(views.distance.min()), range_max)
     most = _most_steps(angle, views, widest)
     cos, sin = np.cos(views.view_angle), np.sin(views.view_angle)
-    size, edges = max(1, _BLOCK_ENTRIES // most), edges_of(views, scene)
+    size = max(1, _BLOCK_ENTRIES // most)
+    edges = edges_of(views, scene)
     for turn, first in ((1, start), (-1, start + count - 1)):
         for begin in range(0, len(views), size):
             going = np.arange(begin, min(begin + size, len(views)))
@@ -147,7 +149,8 @@ def widest_offset(radius: FloatArray, distance: float, range_max: float) -> floa
     is greatest at the least radius or at :math:`r^2 = d^2 - d_{DOF}^2`, and from the nearest view.
     A radius below 0 lies opposite.
     """
-    least, most = max(float(radius.min()), 1e-6), max(float(radius.max()), 1e-6)
+    least = max(float(radius.min()), 1e-6)
+    most = max(float(radius.max()), 1e-6)
     if not math.isfinite(range_max):
         return math.pi
     excess = distance**2 - range_max**2
@@ -182,7 +185,8 @@ def sight(
     greatest. A walk sees what is in the `field`, from one bearing to another, radians, shape (V,)
     each, and ends beyond it; at `range_max`, metres, too, unless by `beams`.
     """
-    in_range, flat = ahead * ahead + aside * aside <= range_max**2, bool((ahead > 0.0).all())
+    in_range = ahead * ahead + aside * aside <= range_max**2
+    flat = bool((ahead > 0.0).all())
     inside = np.ones_like(in_range) if beams else in_range
     if not from_ahead:
         inside &= aside >= -_SLACK
@@ -218,7 +222,8 @@ def bearing_extent(
     """
     x, y = polar_to_cartesian(angle, radius)
     cos, sin = np.cos(views)[:, None], np.sin(views)[:, None]
-    ahead, aside = view_distance - (cos * x + sin * y), sin * x - cos * y
+    ahead = view_distance - (cos * x + sin * y)
+    aside = sin * x - cos * y
     tangent = np.divide(aside, ahead, out=np.where(aside < 0.0, -np.inf, np.inf), where=ahead > 0.0)
     return np.arctan(tangent.min(axis=1)), np.arctan(tangent.max(axis=1))
 

@@ -67,7 +67,8 @@ def _claim(episode: Episode) -> dict[str, Any]:
     """Whether an episode claimed to have covered the object, and how many views late; None where it
     never had.
     """
-    ended, views = episode["termination"], episode["views"]
+    ended = episode["termination"]
+    views = episode["views"]
     if ended["reason"] != TerminationReason.COVERED.value:
         return {"claimed": False, "late": None}
     claimed = ViewColumn.completeness if "completeness_tau" in ended else ViewColumn.coverage
@@ -77,7 +78,8 @@ def _claim(episode: Episode) -> dict[str, Any]:
 
 def _claims(late: pd.Series) -> tuple[Cell, ...]:
     """Cells on the claims of a group, each given by how many views late it was."""
-    held, claims = late.dropna(), len(late)
+    held = late.dropna()
+    claims = len(late)
     mean = object_interval({(place, 0): float(views) for place, views in held.items()})
     percent = None
     if claims:

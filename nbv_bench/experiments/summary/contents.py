@@ -138,7 +138,8 @@ def report_tables(
     """All tables, those relative to the `optima` where these are known."""
     tables: list[Table | None] = [*sensitivity_tables(report)]
     for protocol in report.protocols:
-        cases, suffix = report.of_protocol(protocol), report.suffix(protocol)
+        cases = report.of_protocol(protocol)
+        suffix = report.suffix(protocol)
         tables += [table_7_1(cases, f"table_7_1{suffix}"), table_7_2(cases, f"table_7_2{suffix}")]
     if len(report.cases):
         tables += [
@@ -154,7 +155,8 @@ def report_tables(
     tables.append(sweep_tables.failure_table(report.failures))
     every = with_optimum(report.cases, optima) if optima else report.cases
     for protocol in report.protocols:
-        cases, suffix = every[every["protocol"] == protocol], report.suffix(protocol)
+        cases = every[every["protocol"] == protocol]
+        suffix = report.suffix(protocol)
         if optima:
             tables.append(optimum_table(cases["episode"], optima, f"table_7_1_optimum{suffix}"))
         tables += [
@@ -280,7 +282,8 @@ def write_report(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".report-", dir=folder) as name:
-            fresh, old = Path(name) / "new", Path(name) / "old"
+            fresh = Path(name) / "new"
+            old = Path(name) / "old"
             write_tables(fresh / TABLES_FOLDER, tables)
             write_pictures(fresh / FIGURES_FOLDER, pictures)
             (fresh / PAGE_FILE).write_text(page, encoding="utf-8")

@@ -61,7 +61,8 @@ _MOST_FOR_ALL_PAIRS = 8
 def planner_picture(report: SweepReport, protocol: str) -> Picture:
     """T95 relative to the reference and mean individual regret of each planner."""
     cases = report.of_protocol(protocol)
-    panels, relative = [], _views_merit(cases) is T95
+    panels = []
+    relative = _views_merit(cases) is T95
     first = (T95, 100.0, T95.name) if relative else (VIEWS_95, None, "")
     for merit, line, published in (first, (REGRET, 0.0, PRINTED_REGRET.name)):
         dots = []
@@ -232,7 +233,8 @@ def series_around(sweep: Mapping[str, Any]) -> dict[str, list[Series]]:
     They are named by the planner that all of them hold; a series of its own by its first one in the
     sweep.
     """
-    labels, centres = list(sweep["planners"]), dict[str, list[Series]]()
+    labels = list(sweep["planners"])
+    centres = dict[str, list[Series]]()
     parameters = {label: _parameters(sweep, label) for label in labels}
     found: dict[tuple[str, str], dict[float, str]] = defaultdict(dict)
     for label, values in parameters.items():
@@ -292,7 +294,8 @@ def tradeoff_pictures(report: SweepReport, protocol: str) -> list[Picture]:
         label for of in series.values() for _, labels in of for label in labels.values()
     } - set(series)
     single = [point for label, point in points.items() if label not in varied]
-    suffix, pictures = report.suffix(protocol), []
+    suffix = report.suffix(protocol)
+    pictures = []
     if single:
         styles = planner_styles([point.label for point in single], None)
         figure = draw.draw_tradeoff(single, T95.title, styles, _REFERENCE)
@@ -328,7 +331,8 @@ def _points(report: SweepReport, protocol: str) -> dict[str, TradeOff]:
     rows: list[dict[str, Any]] = [*timing_table(report.cases).records()]
     points = {}
     for row in rows:
-        label, quality = row[PLANNER.name], row[T95.name]
+        label = row[PLANNER.name]
+        quality = row[T95.name]
         if (
             row[PROTOCOL.name] == protocol
             and label != report.reference

@@ -185,7 +185,8 @@ def paired_runs_table(runs: Sequence[ComparedRun]) -> Table:
     )
     rows = list[tuple[Cell, ...]]()
     for first, second in pairs:
-        firsts, others = first.episodes, second.episodes
+        firsts = first.episodes
+        others = second.episodes
         both = len(firsts.merge(others, on=["object", "seed"]))
         found = (difference(firsts, others, column.name).difference for column in _COLUMNS)
         rows.append(

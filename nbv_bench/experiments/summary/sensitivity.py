@@ -67,11 +67,13 @@ class Sensitivity:
         known = self._mean[planner].dropna()
         if len(known) < 2:
             return "too few values"
-        values, means = known.index, known.to_numpy()
+        values = known.index
+        means = known.to_numpy()
         ends = f"{means[0]:.1f} % at {values[0]:g}, {means[-1]:.1f} % at {values[-1]:g}"
         if known.nunique() == 1:
             return f"{ends}: the same at every value"
-        rises, falls = known.is_monotonic_increasing, known.is_monotonic_decreasing
+        rises = known.is_monotonic_increasing
+        falls = known.is_monotonic_decreasing
         kind = "rises" if rises else "falls" if falls else "not monotone"
         return f"{ends}: {kind}, rank correlation {spearmanr(values, means)[0]:.2f}"
 

@@ -125,7 +125,8 @@ class SweepReport:
         said = f"{self.finished} of {self.manifest['cases']} cases, {len(self.failures)} failed"
         if not self.missing_shards:
             return said
-        shards, names = self.manifest["shards"], ",".join(map(str, self.missing_shards))
+        shards = self.manifest["shards"]
+        names = ",".join(map(str, self.missing_shards))
         return (
             f"{said}; {len(self.missing_shards)} of {shards} shards are missing: {names} (of"
             f" --shard i/{shards})"
@@ -244,7 +245,8 @@ def _target_notes(sweep: Mapping[str, Any]) -> list[str]:
     """Warn if the reference has another target than what is counted; in the thesis protocol all
     have the points.
     """
-    counted, target = _counted(sweep)[0], _TARGETS[_counted(sweep)[0]]
+    counted = _counted(sweep)[0]
+    target = _TARGETS[_counted(sweep)[0]]
     reference = _omniscient(sweep["planners"], target)
     if reference is None or "sensor" not in sweep["protocols"]:
         return []

@@ -29,8 +29,10 @@ from nbv_planner.settings import settings_of
 
 Cells = Sequence[tuple[Column, Callable[[pd.DataFrame], Cell]]]
 """Columns with what they show of a group of cases."""
-PROTOCOL, PLANNER = Column("protocol", "protocol"), Column("algorithm", "planner")
-OBJECT_CLASS, EPISODES = Column("object_class", "objects"), Column("episodes", "episodes")
+PROTOCOL = Column("protocol", "protocol")
+PLANNER = Column("algorithm", "planner")
+OBJECT_CLASS = Column("object_class", "objects")
+EPISODES = Column("episodes", "episodes")
 NOT_REACHED = Column("not_reached", "N/A: below 95 %")
 NO_C95 = Column("c95_not_reached", "N/A: completeness below 95 %")
 OTHER = Column("other", "minus")

@@ -35,7 +35,8 @@ from nbv_planner.report.tables import Column, Table
 from nbv_planner.settings import from_mapping
 
 _SLOWER = 105.0  # per cent
-_TOUR, _ROLLOUT = "tour", "rollout"
+_TOUR = "tour"
+_ROLLOUT = "rollout"
 _TIME = Column.of(Metric.time95, interval=True)
 _RELATIVE = Column("time95_rel_percent", "relative (%)", 1, interval=True)
 
@@ -46,7 +47,8 @@ def seconds_by(episode: Episode, pace: TimeSettings) -> list[float]:
     The heading turns by as much as the view angle, as on the view circle. The first motion
     begins where its own cost model says: the camera turns by the angle that it moves through.
     """
-    views, circle = episode["views"], episode["config"]["scene"]["view_distance"]
+    views = episode["views"]
+    circle = episode["config"]["scene"]["view_distance"]
     lengths = np.diff(ViewColumn.travelled.each(views), prepend=0.0)
     turns = [lengths[0] / circle] if views else []
     angles = ViewColumn.angle.each(views)
@@ -149,7 +151,8 @@ def time_table(report: SweepReport, protocol: str) -> Table | None:
         for race in races(report, protocol)
         for planner, group in by_planner(race.cases)
     ]
-    name, by = f"time{report.suffix(protocol)}", (Column("pace", "cost model"), PLANNER)
+    name = f"time{report.suffix(protocol)}"
+    by = (Column("pace", "cost model"), PLANNER)
     return (
         grouped(name, "Time to 95 % of the surface", _NOTE, by, cells, groups) if groups else None
     )

@@ -206,7 +206,8 @@ def _map(episode: Episode) -> ViewMap:
     config = recorded_config(episode["config"])
     text = episode["case"]["object"]
     metrics = episode["metrics"]
-    scene, views = config.scene, episode["views"]
+    scene = config.scene
+    views = episode["views"]
     try:
         # fewer points than for a large picture
         contour = true_contour(parse_object(text, scene), steps=240)

@@ -109,7 +109,8 @@ class KernelSettings(PluggedSettings):
             "truncate": lambda base: Truncated(base, self.cut_start, self.cut_end),
             "none": lambda base: base,
         }
-        nu, scales = smoothness_value(self.smoothness), (self.length_scale, self.kernel_std)
+        nu = smoothness_value(self.smoothness)
+        scales = (self.length_scale, self.kernel_std)
         return builders[self.periodisation](
             Rbf(*scales) if self.kernel == "rbf" else Matern(nu, *scales)
         )

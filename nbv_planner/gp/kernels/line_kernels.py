@@ -129,7 +129,8 @@ def cut_off(difference: ArrayLike, start: float, end: float) -> FloatArray:
     It is 1 up to c₁ (`start`) and 0 from c₂ (`end`) on; all in radians.
     """
     r = np.abs(np.asarray(difference, dtype=float))
-    inner, outer = _omega((end - r) / (end - start)), _omega((r - start) / (end - start))
+    inner = _omega((end - r) / (end - start))
+    outer = _omega((r - start) / (end - start))
     return inner / (inner + outer)
 
 

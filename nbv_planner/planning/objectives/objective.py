@@ -154,7 +154,9 @@ class ExpectedMarginalCoverage:
         The newest result is kept: planners that rank the views by more than their value call it
         twice.
         """
-        surface, scene, ground = situation.surface, situation.scene, situation.ground
+        surface = situation.surface
+        scene = situation.scene
+        ground = situation.ground
         views, visited = situation.views, situation.visited
         asked = b"after".join(_bytes(poses) for poses in (views, visited))
         for known, of_scene, on_ground, question, coverage in self._newest:

@@ -138,7 +138,9 @@ class Planner(ABC):
             raise SettingError(
                 f"seen_std: objective {objective.info.id} takes no account of noise; must be 0"
             )
-        self._objective, self._scene, self._reader = objective, scene, reader
+        self._objective = objective
+        self._scene = scene
+        self._reader = reader
         self.settings = settings  #: criteria besides the objective.
         self.views = views  #: candidate views.
         #: regret ledger of earlier rounds, None if its decisions do not depend on them.

@@ -30,13 +30,15 @@ def views_to_go(
     shape continues, with views that are `allowed`, shape (V,). Of the last view only the needed
     part of what it adds counts. A remainder that no view would see counts as one view.
     """
-    visible, gain = coverage.visible[:, allowed], coverage.gains()[:, first].astype(float)
+    visible = coverage.visible[:, allowed]
+    gain = coverage.gains()[:, first].astype(float)
     unseen = coverage.unseen[:, None, :] * (1.0 - coverage.visible[:, first])
     needed = coverage.unseen.sum(axis=1, dtype=float) - (1.0 - target_coverage) * coverage.points
     needed = np.broadcast_to(needed[:, None], gain.shape)
     views = np.zeros(gain.shape)
     while True:
-        views, needed = views + _part_of_view(needed, gain), needed - gain
+        views = views + _part_of_view(needed, gain)
+        needed = needed - gain
         if not (needed > _ROUNDING).any():
             return views
         gains = np.matmul(unseen, visible.swapaxes(1, 2))

@@ -239,8 +239,10 @@ def _covering_time(
     shapes, size, cells = visible.shape
     hidden = (1.0 - visible).reshape(shapes * size, cells)
     towards = np.ascontiguousarray(visible.swapaxes(1, 2))
-    row, may = np.arange(shapes)[:, None] * size, allowed.astype(np.float32)
-    route, parts = [np.broadcast_to(first, owed.shape)], np.zeros(owed.shape)
+    row = np.arange(shapes)[:, None] * size
+    may = allowed.astype(np.float32)
+    route = [np.broadcast_to(first, owed.shape)]
+    parts = np.zeros(owed.shape)
     while (owed > _ROUNDING).any():
         gains = np.matmul(left, towards)
         gains *= may
@@ -304,8 +306,11 @@ class TourPlanner(RolloutPlanner):
 
     def _rank(self, options: Options) -> FloatArray:
         situation = options.situation
-        views, s, coverage = situation.views, self.settings, self._objective.coverage(situation)
-        legs, shown = leg_time(self.views, situation.current_view, views, s), coverage
+        views = situation.views
+        s = self.settings
+        coverage = self._objective.coverage(situation)
+        legs = leg_time(self.views, situation.current_view, views, s)
+        shown = coverage
         sweeps = (
             s.look_every > 0.0 and self.views.ground is None and views.are_on_circle(self.circle)
         )

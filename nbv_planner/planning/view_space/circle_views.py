@@ -98,7 +98,8 @@ class CircleViewSpace(ViewSpace):
 
         None does if a tolerance is less than half of their distance or of the `spacing`.
         """
-        distance, turn = 0.5 * self.spacing * self._view_distance, 0.5 * self.spacing
+        distance = 0.5 * self.spacing * self._view_distance
+        turn = 0.5 * self.spacing
         if arrival.position_tolerance < distance or arrival.heading_tolerance < turn:
             return ""
         fewer = ""
@@ -163,10 +164,13 @@ class FoundViewSpace(CircleViewSpace):
     def __init__(self, settings: ViewSpaceSettings, found: FoundScene) -> None:
         """Set up the candidates; see :class:`CircleViewSpace`."""
         self._arc: tuple[float, float] = (0.0, TWO_PI)
-        self._least, self._turn, self._here = AROUND * found.radius_max, found.turn, False
+        self._least = AROUND * found.radius_max
+        self._turn = found.turn
+        self._here = False
         super().__init__(settings, found.view_distance, centre=centre_of(found))
         start, end = found.arc_start, found.arc_end
-        self._settled, self._stays = False, not found.views and (start != end or found.turn != 0.0)
+        self._settled = False
+        self._stays = not found.views and (start != end or found.turn != 0.0)
         self._approaches = not found.views
         if start == end:
             start = float(self.angles[self.nearest(self.at_angle(start))])

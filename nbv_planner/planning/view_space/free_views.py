@@ -77,7 +77,8 @@ class FreeViewSpace(ViewSpace):
     def listed(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
         """The poses listed in the settings, or in their file; see :func:`poses_from_file`."""
         if settings.posed:
-            poses, extras = check_view_poses("view_poses", settings.view_poses), None
+            poses = check_view_poses("view_poses", settings.view_poses)
+            extras = None
         else:
             poses, extras = poses_from_file(settings.view_file)
         views = Poses.of(list(poses))
@@ -110,7 +111,8 @@ class FreeViewSpace(ViewSpace):
 
         None does if each two are farther apart than twice one of the tolerances.
         """
-        reach, turn = 2.0 * arrival.position_tolerance, 2.0 * arrival.heading_tolerance
+        reach = 2.0 * arrival.position_tolerance
+        turn = 2.0 * arrival.heading_tolerance
         pairs = cKDTree(self.candidates.position).query_pairs(reach, output_type="ndarray")
         heading = self.candidates.reverse_heading
         turned = np.abs(angle_difference(heading[pairs[:, 0]], heading[pairs[:, 1]]))

@@ -356,5 +356,6 @@ def path_around(start: CameraPose, ends: Poses, radius: float) -> FloatArray:
     """
     start = start.about(ends.centre)
     apart = np.abs(angle_difference(ends.view_angle, start.view_angle))
-    first, second = max(start.distance, radius), np.maximum(ends.distance, radius)
+    first = max(start.distance, radius)
+    second = np.maximum(ends.distance, radius)
     return around_disc(radius, first, second, apart)

@@ -271,7 +271,9 @@ def poses_from_file(path: str) -> tuple[list[CameraPose], FloatArray]:
         raise SettingError(f"view_file: {error}") from error
     if not 0 < len(rows) <= _MOST_POSES:
         raise SettingError(f"view_file: {path}: has {len(rows)} poses, must be 1 to {_MOST_POSES}")
-    poses, prices, wrong = list[CameraPose](), list[tuple[float, float]](), list[SettingError]()
+    poses = list[CameraPose]()
+    prices = list[tuple[float, float]]()
+    wrong = list[SettingError]()
     for line, row in rows:
         try:
             place = f"view_file: {path}, line {line}"

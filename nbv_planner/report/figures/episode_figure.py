@@ -151,7 +151,8 @@ def _band(content: EpisodeContent) -> style.Style:
     """How the band is filled: hatched while a check has failed."""
     if not content.doubts:
         return {"color": style.BAND, "alpha": style.BAND_ALPHA, "linewidth": 0}
-    filled, hatched = to_rgba(style.BAND, style.BAND_ALPHA), to_rgba(style.LAST, 0.6)
+    filled = to_rgba(style.BAND, style.BAND_ALPHA)
+    hatched = to_rgba(style.LAST, 0.6)
     return {"facecolor": filled, "edgecolor": hatched, "hatch": "////", "linewidth": 0}
 
 
@@ -165,7 +166,8 @@ def _draw_belief(axes: Axes, belief: Any, band: style.Style) -> None:
         axes.plot(*belief.outline()[0].points[0].T, ".", **style.MEAN_LINE, label="mean")
         return
     curve = outlines.close_belief(belief)
-    outer, inner = curve.places(curve.upper), curve.places(curve.lower)[::-1]
+    outer = curve.places(curve.upper)
+    inner = curve.places(curve.lower)[::-1]
     ring = Path.make_compound_path(Path(outer, closed=True), Path(inner, closed=True))
     axes.add_patch(PathPatch(ring, **band, zorder=2, label="confidence band"))
     axes.plot(*curve.places(curve.mean).T, **style.MEAN_LINE, label="mean")

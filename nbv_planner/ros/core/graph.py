@@ -85,12 +85,14 @@ class Sources:
         ]
         ids = {bytes(info.endpoint_gid) for info in publishers}
         self._falls = 0 if self._ids - ids else max(0, self._falls - len(ids - self._ids))
-        self._ids, self._names = ids, sorted({full_name(info) for info in publishers} - {_UNKNOWN})
+        self._ids = ids
+        self._names = sorted({full_name(info) for info in publishers} - {_UNKNOWN})
         return self.problem(subscription.topic_name)
 
     def take(self, info: Mapping[str, Any]) -> None:
         """Store what rclpy knows about a message: its sequence number or its publisher, if any."""
-        number, publisher = info["publication_sequence_number"], info.get("publisher_gid")
+        number = info["publication_sequence_number"]
+        publisher = info.get("publisher_gid")
         if number is not None:
             self._falls += number <= self._number
             self._number = number

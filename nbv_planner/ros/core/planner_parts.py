@@ -56,7 +56,8 @@ class Deciders:
         Raises:
             SettingError: a parameter is not allowed, or two do not go together.
         """
-        node, scene = self._node, self.scene if found is None else at_found(self.scene, found)
+        node = self._node
+        scene = self.scene if found is None else at_found(self.scene, found)
         check_proportions(self.scene, *self.in_proportion(None))
         settings, limits = self.in_proportion(found)
         try:
@@ -127,7 +128,9 @@ class Deciders:
         """Switch to what the mapper knows of the sensor, where it was not given here, and to its
         noise.
         """
-        before, self._noise, words = self._noise, dataclasses.asdict(noise), ""
+        before = self._noise
+        self._noise = dataclasses.asdict(noise)
+        words = ""
         try:
             self.scene, words = adopted(self.scene, self._node.not_given(sensor), _SOURCE)
         except SettingError as error:

@@ -39,7 +39,9 @@ class RecordWriter:
     def adopt(self, records: Sequence[Any], *, rewrite: bool) -> None:
         """Append to the records of a file from now on, or rewrite it."""
         with self._lock:
-            self._records, self._written, self._rewrite = list(records), len(records), rewrite
+            self._records = list(records)
+            self._written = len(records)
+            self._rewrite = rewrite
 
     def note(self, records: Sequence[Any], *, rewrite: bool = False) -> None:
         """Let :meth:`write` append `records`, or `rewrite` the file with them alone."""
@@ -63,7 +65,8 @@ class RecordWriter:
                 self._rewrite, self._written = True, len(self._records)
                 return error
             self._rewrite, self._written = False, len(self._records)
-            self.saves, self.milliseconds = self.saves + 1, 1e3 * (time.monotonic() - started)
+            self.saves = self.saves + 1
+            self.milliseconds = 1e3 * (time.monotonic() - started)
             return None
 
     @property

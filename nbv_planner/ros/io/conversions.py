@@ -50,7 +50,9 @@ def scan_to_msg(scan: Scan, header: Header, period: float = 0.0) -> LaserScan:
 def pose_to_msg(pose: CameraPose, header: Header) -> PoseStamped:
     """Build a PoseStamped."""
     msg = PoseStamped(header=header)
-    msg.pose.position.x, msg.pose.position.y, msg.pose.position.z = pose.x, pose.y, pose.height
+    msg.pose.position.x = pose.x
+    msg.pose.position.y = pose.y
+    msg.pose.position.z = pose.height
     msg.pose.orientation.z = math.sin(0.5 * pose.yaw)
     msg.pose.orientation.w = math.cos(0.5 * pose.yaw)
     return msg
@@ -60,7 +62,8 @@ def transform_to_msg(pose: CameraPose, header: Header, frame: str) -> TransformS
     """Build the transform from the header's frame to `frame`, which stands at `pose` in it."""
     msg = TransformStamped(header=header, child_frame_id=frame)
     there = pose_to_msg(pose, header).pose
-    msg.transform.translation.x, msg.transform.translation.y = pose.x, pose.y
+    msg.transform.translation.x = pose.x
+    msg.transform.translation.y = pose.y
     msg.transform.rotation = there.orientation
     return msg
 
@@ -76,7 +79,8 @@ def belief_to_msg(belief: SurfaceBelief, header: Header) -> PointCloud2:
         {name: getattr(belief, name) for name in ("angle", "mean", "std", "lower", "upper")}
     )
     if belief.evidence is not None:
-        evidence, layout = belief.evidence, layout + cloud_fields.EVIDENCE_LAYOUT
+        evidence = belief.evidence
+        layout = layout + cloud_fields.EVIDENCE_LAYOUT
         for name, _ in cloud_fields.EVIDENCE_LAYOUT:
             columns[name] = getattr(evidence, name.replace("evidence_", ""))
     if belief.without is not None:
@@ -105,7 +109,8 @@ def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
         "excluded": decision.excluded,
     }
     if views.turn.any():
-        columns["turn"], layout = views.turn, layout + cloud_fields.TURN_LAYOUT
+        columns["turn"] = views.turn
+        layout = layout + cloud_fields.TURN_LAYOUT
     return _cloud(layout, columns, header)
 
 

@@ -132,7 +132,8 @@ class SystemListener(Node):
         }
         planner = known.nodes.get("nbv_planner") or known.nodes.get("surface_mapper") or {}
         self._poses = from_mapping(PoseSettings, planner)
-        scan, pose = type_named(messages.LASER_SCAN), POSE_TYPES[self._poses.pose_type]
+        scan = type_named(messages.LASER_SCAN)
+        pose = POSE_TYPES[self._poses.pose_type]
         for topic, kind in ((messages.SCAN, scan), (messages.CAMERA_POSE, pose)):
             self.create_subscription(
                 kind, self._names[topic], partial(self._on_message, topic), qos.sensor_data(100)
@@ -145,7 +146,8 @@ class SystemListener(Node):
             self.system.refused.setdefault(topic, []).append(f"{error.reason}: {error}")
             return
         stamp = sensor_messages.to_nanoseconds(msg.header.stamp)
-        age, frame = (self.get_clock().now().nanoseconds - stamp) * 1e-9, msg.header.frame_id
+        age = (self.get_clock().now().nanoseconds - stamp) * 1e-9
+        frame = msg.header.frame_id
         if topic == messages.SCAN:
             self.system.scans.append((stamp, age, frame, value))
         else:
@@ -168,7 +170,8 @@ def observed(
     :class:`SystemListener`.
     """
     with ros_of_its_own(domain) as executor:
-        node, begin = SystemListener(given, namespace=namespace), time.monotonic()
+        node = SystemListener(given, namespace=namespace)
+        begin = time.monotonic()
         executor.add_node(node)
         while not node.system.parameters and time.monotonic() < begin + _FOR_NAMES * seconds:
             executor.spin_once(timeout_sec=0.1)

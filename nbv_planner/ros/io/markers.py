@@ -103,7 +103,8 @@ def _band(curve: ClosedBelief, scene: Scene) -> Marker:
 
     A negative bound lies at the centre, so that no triangle reaches to the far side.
     """
-    inner, outer = curve.places(curve.lower), curve.places(curve.upper)
+    inner = curve.places(curve.lower)
+    outer = curve.places(curve.upper)
     # Counter-clockwise seen from above.
     corners = np.stack(
         [inner[:-1], outer[:-1], outer[1:], inner[:-1], outer[1:], inner[1:]], axis=1
@@ -177,7 +178,8 @@ def _candidates(candidates: Candidates, scene: Scene) -> Marker:
     """A sphere at each candidate, coloured by its utility; of free views one at each position,
     coloured by the best there.
     """
-    size, known = 0.022 * scene.view_distance, candidates.views(scene.view_distance)
+    size = 0.022 * scene.view_distance
+    known = candidates.views(scene.view_distance)
     places, utility, feasible = field_of(known, candidates.utility, candidates.feasible)
     if not len(places):
         places = np.column_stack([candidates.x, candidates.y])

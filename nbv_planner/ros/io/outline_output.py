@@ -79,7 +79,9 @@ class _Work:
         """Add the free space; make the messages of the topics `names`, or write files to
         `folder`.
         """
-        swept, grid, scans = self.space.swept.copy(), self.space.grid, self.space.new
+        swept = self.space.swept.copy()
+        grid = self.space.grid
+        scans = self.space.new
         most = _SCANS_AGAIN if self.space.again else _SCANS
         for match in scans[:: 1 + len(scans) // most]:  # of too many every second, third, ... one
             pose = match.pose.relative_to(*grid.centre)
@@ -130,7 +132,10 @@ class _FreeSpace:
 
     def _begin(self, grid: MapGrid) -> None:
         """Start an empty map; a result for the map before it will be discarded."""
-        self.grid, self._next, self._episode, self._turn = grid, 0, object(), 0
+        self.grid = grid
+        self._next = 0
+        self._episode = object()
+        self._turn = 0
         self.swept = np.zeros((grid.size, grid.size), dtype=bool)
 
     def add(
@@ -272,7 +277,8 @@ class OutlineOutput:
 
     def _on_status(self, msg: DiagnosticStatus) -> None:
         """Write the files once each time that an episode ends."""
-        before, self._done = self._done, status_from_msg(msg).state == State.DONE.value
+        before = self._done
+        self._done = status_from_msg(msg).state == State.DONE.value
         if self._done and not before and self._unwritten:
             self._files.submit(partial(self._work().done, folder=self.folder), self._log)
 

@@ -199,7 +199,8 @@ class PlannerInputs:
         """Update what no message reports: subscribers of the goals, poses from transforms, the age
         of the map, a surface without its info.
         """
-        inputs, recorder = self._node.core.inputs, self._node.core.settings.recorder
+        inputs = self._node.core.inputs
+        recorder = self._node.core.settings.recorder
         inputs.subscribers = self._node.goals.subscribers()
         inputs.unrecorded = (
             ()

@@ -220,7 +220,9 @@ class GoalOutput:
         action, if any.
         """
         self._node, self._frame, self._robot = node, frame, robot
-        self._goal, self._candidates, self._iteration = goal, candidates, iteration
+        self._goal = goal
+        self._candidates = candidates
+        self._iteration = iteration
 
     def subscribers(self) -> int:
         """Number of subscribers of the goals; the action server counts as one."""

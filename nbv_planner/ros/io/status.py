@@ -68,7 +68,9 @@ class StatusReport:
         """Publish what has changed; `on_done` is called at the end of the episode, and returns its
         summary.
         """
-        node, state, (level, message) = self._node, self._state(), self.text()
+        node = self._node
+        state = self._state()
+        (level, message) = self.text()
         self._log_missed_view()
         if (state, message) == self._last:
             return
@@ -96,16 +98,19 @@ class StatusReport:
     def _log_missed_view(self) -> None:
         """Log that a view was not reached, or withdrawn; during a retry the status reports it."""
         core = self._node.core
-        before, self._unreached = self._unreached, core.episode.unreached_views if core else 0
+        before = self._unreached
+        self._unreached = core.episode.unreached_views if core else 0
         if self._unreached > before and core.episode.last_miss is not None:
             self._node.get_logger().warning(
                 f"view {len(core.episode.visited) + 1} {core.episode.last_miss}; left out, with its"
                 f" neighbours, for {core.settings.unreachable_duration:g} s"
             )
-        before, self._remedy = self._remedy, core.episode.remedy if core else ""
+        before = self._remedy
+        self._remedy = core.episode.remedy if core else ""
         if self._remedy and not before and core.episode.termination is None:
             self._node.get_logger().warning(self._remedy)
-        before, self._withdrawn = self._withdrawn, core.episode.withdrawn_views if core else 0
+        before = self._withdrawn
+        self._withdrawn = core.episode.withdrawn_views if core else 0
         if self._withdrawn > before:
             self._node.get_logger().warning(core.episode.withdrawal)
 

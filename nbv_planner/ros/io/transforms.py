@@ -140,7 +140,8 @@ class TransformPoses:
         newest = self._newest(poses.base_frame, frame)
         if newest is None:
             return None
-        mount, source = newest[1], f"looked up, {frame} on {poses.base_frame}"
+        mount = newest[1]
+        source = f"looked up, {frame} on {poses.base_frame}"
         try:
             found = {"mount_x": mount.x, "mount_y": mount.y, "mount_yaw": mount.yaw}
             poses, words = adopted(poses, found, source)
@@ -216,7 +217,8 @@ class GroundOutput:
             return
         origin = pose_to_msg(CameraPose(map.x, map.y, map.yaw), self._node.header(self._frame))
         msg = self._type(header=origin.header, data=array("b", map.cells.tobytes()))
-        msg.info.resolution, msg.info.origin = map.resolution, origin.pose
+        msg.info.resolution = map.resolution
+        msg.info.origin = origin.pose
         msg.info.height, msg.info.width = map.cells.shape
         self._publisher.publish(msg)
 
@@ -238,7 +240,10 @@ class MapTopic:
         Raises:
             RosUnavailableError: nav_msgs cannot be imported.
         """
-        self._node, self._transforms, self._frame, self._on_map = node, transforms, frame, on_map
+        self._node = node
+        self._transforms = transforms
+        self._frame = frame
+        self._on_map = on_map
         self._unplaced: Any = None
         self.known: OccupancyMap | None = None  #: the newest map.
         node.listen(occupancy_grid(node), "map", self._take, qos.latched())

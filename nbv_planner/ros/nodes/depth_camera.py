@@ -68,7 +68,8 @@ class DepthCamera(BaseNode):
         distance, drive = self.scene.view_distance, None
         if motion.drive_speed:
             drive = Drive(shape, read_settings(self, GroundSettings), world, distance)
-        self.motion, self.collisions = CameraMotion(motion, distance, drive), 0
+        self.motion = CameraMotion(motion, distance, drive)
+        self.collisions = 0
         self._stand_at_start()
         self._keeper = JournalKeeper(self, "simulated camera", StateFile, self.scene)
         self._keeper.restore(self._resume)

@@ -107,7 +107,8 @@ class MapperInputs:
         if not self._node.active:
             return
         check_frame(msg.header, self._scan_frame)
-        stamp, scan = to_nanoseconds(msg.header.stamp), scan_from_msg(msg)
+        stamp = to_nanoseconds(msg.header.stamp)
+        scan = scan_from_msg(msg)
         self._placed(self._node.core.scan(stamp, scan, msg.header.frame_id))
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:

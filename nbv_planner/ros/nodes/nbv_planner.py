@@ -149,7 +149,8 @@ class NbvPlannerNode(BaseNode):
         self.listen(PoseArray, "~/view_poses", self._asked.on_view_poses, qos.reliable())
         self.listen(PointCloud2, "surface", self.incoming.on_surface, qos.latched())
         self.listen(String, "surface_info", self.incoming.on_info, qos.latched())
-        self.ground, ground = GroundOutput(self, frame), self.core.planner.views.ground
+        self.ground = GroundOutput(self, frame)
+        ground = self.core.planner.views.ground
         if isinstance(ground, GridGround) and self.deciders.shows_map:
             self.ground.publish(ground.map)
         if parameters.use_map:
@@ -239,7 +240,8 @@ class NbvPlannerNode(BaseNode):
         target = events.advance(self.core, now) or target
         # A saved goal may not have been received, and its iteration message is lost.
         if self.journal.restored:
-            self.journal.restored, target = False, target or self.core.episode.target
+            self.journal.restored = False
+            target = target or self.core.episode.target
         self.operator.check_late()
         self.decisions.ask(now)
         self.keep(target)
@@ -260,7 +262,8 @@ class NbvPlannerNode(BaseNode):
 
     def _remind(self, now: int) -> None:
         core, target = self.core, self.core.episode.target
-        late, period = core.overdue(now) is not None, round(core.settings.input_timeout * 1e9)
+        late = core.overdue(now) is not None
+        period = round(core.settings.input_timeout * 1e9)
         stamp = None if target is None or self.journal.pending else target.stamp
         if self._reminder.due(stamp, core.inputs.subscribers, late, now, period):
             self.goals.repeat(target)

@@ -200,7 +200,8 @@ class Operator:
     async def on_save(self) -> str:
         """Rewrite the journal, in a worker thread."""
         self._node.journal.note_facts()
-        views, error = len(self._node.core.episode.visited), await self._node.journal.save()
+        views = len(self._node.core.episode.visited)
+        error = await self._node.journal.save()
         if error is not None:
             raise error
         return f"{views} views saved to {self._node.journal.path}"

@@ -159,7 +159,8 @@ class SurfaceMapperNode(BaseNode):
         job = self.core.job() if idle else None
         if job is not None:
             like = None if self._keeper.path else job.alike(self.config.measurement)
-            frame, mount = self.parameters.object_frame, self.incoming.poses.mount
+            frame = self.parameters.object_frame
+            mount = self.incoming.poses.mount
             made = partial(result_of, job, self._keeper, frame, self.core.setup, mount)
             self.worker.submit(made, self._take, like=like)
 

@@ -280,7 +280,8 @@ class CoverageCertificate:
                 covered = np.minimum(covered, near_parts(moved, belief, self.scene, tau)[0])
         else:
             parts = measured_parts(shapes, belief, self.scene, (REACH_HIDDEN, _GRAZED, REACH_SEEN))
-            near, covered = parts[1], np.minimum(np.choose(grades, parts), closed)
+            near = parts[1]
+            covered = np.minimum(np.choose(grades, parts), closed)
         found = evidence(
             shapes, points, self.scene.pixel_size, grades, np.minimum(near, closed), covered
         )

@@ -62,7 +62,8 @@ class MeasuredContour(PointSet):
             + belief.centre
         )
         first = np.flatnonzero(seen & np.roll(seen, -1))
-        start, way = corners[first], corners[(first + 1) % len(corners)] - corners[first]
+        start = corners[first]
+        way = corners[(first + 1) % len(corners)] - corners[first]
         length = np.hypot(*way.T)
         number = np.clip(np.ceil(length * (SAMPLES / tau)), 1.0, _MOST_STEPS).astype(np.intp)
         piece, place = repeated(number)
@@ -86,8 +87,11 @@ def near_part(shapes: Shapes, belief: SurfaceBelief, scene: Scene, tau: float) -
     # A point at the distance s from a ray is near it for sqrt(τ² - s²) before and behind; middles
     # of steps count.
     left = tau**2 - (radius * np.sin(aside)) ** 2
-    along, half, close = radius * np.cos(aside), np.sqrt(np.maximum(left, 0.0)), left >= 0.0
-    lowest, beyond = np.ceil((along - half) / step - 0.5), np.floor((along + half) / step + 0.5)
+    along = radius * np.cos(aside)
+    half = np.sqrt(np.maximum(left, 0.0))
+    close = left >= 0.0
+    lowest = np.ceil((along - half) / step - 0.5)
+    beyond = np.floor((along + half) / step + 0.5)
     near = steps_between(ray[close], lowest[close], beyond[close], shape)
     return MeasuredSurface(near, step).part(shapes.radius)
 

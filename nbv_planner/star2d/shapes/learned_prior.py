@@ -367,7 +367,9 @@ class AveragedPosterior:
 
         Which prior each draw takes is given by its `quantile`, see :meth:`chosen`.
         """
-        chosen, drawn, begin = self.chosen(quantile), np.zeros(normal.shape), 0
+        chosen = self.chosen(quantile)
+        drawn = np.zeros(normal.shape)
+        begin = 0
         for part in self._parts:
             kept = part.group.kept
             for member in range(len(part.solved)):

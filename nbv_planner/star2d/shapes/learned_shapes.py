@@ -81,7 +81,8 @@ class LearnedShapes:
         """Quantiles, one in each of S equal parts of [0, 1) in random order, and normals (S, 2K +
         1).
         """
-        generator, count = np.random.default_rng(self.seed), self.settings.shapes
+        generator = np.random.default_rng(self.seed)
+        count = self.settings.shapes
         normal = generator.standard_normal((count, self.prior.basis.size))
         return generator.permutation((np.arange(count) + generator.random(count)) / count), normal
 

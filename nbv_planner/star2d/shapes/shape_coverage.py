@@ -83,7 +83,8 @@ class MeasuredSurface:
         step, size = reach / _STEPS, len(angle)
         ray, aside = rays_beside(at, reach / radius.min(initial=np.inf), size)
         close, which = np.nonzero(np.abs(aside) * radius <= reach)
-        lowest, beyond = (radius - reach) / step, (radius + reach) / step + 1
+        lowest = (radius - reach) / step
+        beyond = (radius + reach) / step + 1
         bins = int(np.ceil(radius_max / step)) + 1
         return cls(
             steps_between(ray[close, which], lowest[which], beyond[which], (size, bins + 1)), step

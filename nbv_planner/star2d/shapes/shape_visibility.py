@@ -63,7 +63,8 @@ def visible_cells(
     )
     visible = np.empty((len(seen), len(views), seen.shape[2]), dtype=bool)
     for place in range(len(places)):
-        here, at = np.flatnonzero(stand == place), bearing[:, None, place]
+        here = np.flatnonzero(stand == place)
+        at = bearing[:, None, place]
         visible[:, here] = seen[:, None, place] & (at >= low[here]) & (at <= high[here])
     return visible
 
@@ -109,8 +110,10 @@ def _on_grid(
     if not len(views):
         return found
     step, kind = TWO_PI / size, shapes.radius.dtype
-    angle, distance = wrap_angle(views.view_angle), views.distance.astype(kind)
-    first, edges = np.ceil(angle / step - 1e-9).astype(np.intp), edges_of(views, scene)
+    angle = wrap_angle(views.view_angle)
+    distance = views.distance.astype(kind)
+    first = np.ceil(angle / step - 1e-9).astype(np.intp)
+    edges = edges_of(views, scene)
     range_max = scene.sensor.range_max
     widest = widest_offset(shapes.radius, float(views.distance.min()), range_max)
     steps = min(size, math.ceil(widest / step) + 1)

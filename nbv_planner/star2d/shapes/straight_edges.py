@@ -197,7 +197,8 @@ def _first_within(
     """Take for each shape the first filling, given as inverse radius (n, G), that stays within the
     bounds, metres.
     """
-    radius, left = otherwise.copy(), np.ones(len(otherwise), dtype=bool)
+    radius = otherwise.copy()
+    left = np.ones(len(otherwise), dtype=bool)
     for filled in fillings:
         fits = left & ((filled >= 1.0 / bounds[1]) & (filled <= 1.0 / bounds[0])).all(axis=1)
         radius[fits] = 1.0 / filled[fits]

@@ -68,7 +68,8 @@ class Footprint:
         """Whether points, metres, lie inside the polygon."""
         place = np.mod(np.arctan2(y - self.centre[1], x - self.centre[0]) - self._turn, TWO_PI)
         first = np.searchsorted(self._angle, place, side="right") - 1
-        start, end = self.corners[first], np.roll(self.corners, -1, axis=0)[first]
+        start = self.corners[first]
+        end = np.roll(self.corners, -1, axis=0)[first]
         edge = end - start
         return np.asarray(edge[:, 0] * (y - start[:, 1]) - edge[:, 1] * (x - start[:, 0]) > 0.0)
 

@@ -142,7 +142,8 @@ class GridGround(Ground):
             ((start >= 0.0) & (start < size) & (ends >= 0.0) & (ends < size)).all(axis=1)
         )
         forward = (start[:, 0] <= ends[:, 0])[:, None]
-        left, right = np.where(forward, start, ends), np.where(forward, ends, start)
+        left = np.where(forward, start, ends)
+        right = np.where(forward, ends, start)
         first = np.floor(left[ok, 0]).min(initial=0.0)
         last = np.floor(right[ok, 0]).max(initial=0.0)
         columns = int(last - first) + 1
@@ -175,7 +176,9 @@ class GridGround(Ground):
         free = self.cells == 0
         rows, columns = (len(range(k // 2, size, k)) for size in free.shape)
         number = np.arange(rows * columns).reshape(rows, columns)
-        starts, ends, lengths = list[IntArray](), list[IntArray](), list[FloatArray]()
+        starts = list[IntArray]()
+        ends = list[IntArray]()
+        lengths = list[FloatArray]()
         for down, right in _STEPS:
             if rows <= down or columns <= abs(right):
                 continue
@@ -207,7 +210,8 @@ class GridGround(Ground):
         there = ((around >= 0) & (around < [columns, rows])).all(axis=1)
         around = np.where(there[:, None], around, 0)
         nodes = around[:, 1] * columns + around[:, 0]
-        centres, ends = self._lattice.centres(nodes), np.repeat(places, 9, axis=0)
+        centres = self._lattice.centres(nodes)
+        ends = np.repeat(places, 9, axis=0)
         length = np.where(there & self.clear(centres, ends), np.hypot(*(centres - ends).T), np.inf)
         return nodes.reshape(-1, 9), length.reshape(-1, 9)
 
@@ -224,7 +228,8 @@ class GridGround(Ground):
             graph = self._lattice.lengths
             number = graph.shape[0]
             near, length = (part[0] for part in self._nodes_near(np.array([start])))
-            near, length = near[np.isfinite(length)], np.maximum(length[np.isfinite(length)], 1e-9)
+            near = near[np.isfinite(length)]
+            length = np.maximum(length[np.isfinite(length)], 1e-9)
             parts = (
                 np.append(graph.data, length),
                 np.append(graph.indices, near),
@@ -364,7 +369,8 @@ def _touched(down: int, right: int) -> tuple[tuple[int, int], ...]:
     """Cells that the line from the centre of the cell (0, 0) to that of (down, right) touches, as
     rows and columns.
     """
-    rows, columns = range(down + 1), range(min(right, 0), max(right, 0) + 1)
+    rows = range(down + 1)
+    columns = range(min(right, 0), max(right, 0) + 1)
     return tuple(
         (row, column)
         for row in rows

@@ -75,7 +75,8 @@ def cells_around(map: OccupancyMap, corners: FloatArray, cells: float) -> BoolAr
     on = (i >= 0) & (i < len(near_columns)) & (j >= 0) & (j < len(near_rows))
     touched[j[on], i[on]] = True
     near = distance_to(touched) <= cells
-    first_row, first_column = rows.start - near_rows.start, columns.start - near_columns.start
+    first_row = rows.start - near_rows.start
+    first_column = columns.start - near_columns.start
     around[rows.start : rows.stop, columns.start : columns.stop] = near[
         first_row : first_row + len(rows), first_column : first_column + len(columns)
     ]
@@ -98,7 +99,8 @@ def _filled(x: FloatArray, y: FloatArray, column: FloatArray, row: FloatArray) -
     """Which points of the grid `x` × `y` are inside a polygon: a ray to the left crosses it an odd
     number of times.
     """
-    (a, b), (c, d) = (column, row), (np.roll(column, -1), np.roll(row, -1))
+    (a, b) = (column, row)
+    (c, d) = (np.roll(column, -1), np.roll(row, -1))
     line, edge = np.nonzero((y[:, None] > b) != (y[:, None] > d))
     at = a[edge] + (y[line] - b[edge]) * (c[edge] - a[edge]) / (d[edge] - b[edge])
     crossings = np.zeros((len(y), len(x) + 1), dtype=np.intp)

@@ -157,7 +157,9 @@ def load_map(path: str | Path) -> OccupancyMap:
     for name in _NEEDED:
         if name not in values:
             raise ConfigFileError(f"{path}: {name} is missing; a map needs {', '.join(_NEEDED)}")
-    origin, negate, mode = values["origin"].numbers(3), values["negate"].number(), _mode(values)
+    origin = values["origin"].numbers(3)
+    negate = values["negate"].number()
+    mode = _mode(values)
     resolution, occupied, free = (
         values[name].number() for name in ("resolution", "occupied_thresh", "free_thresh")
     )

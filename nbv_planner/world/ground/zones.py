@@ -310,7 +310,8 @@ class OpenGround(Ground):
         if self.zones(end[:1], end[1:2]).any():
             return np.empty((0, 2))
         angles, away = cartesian_to_polar(*(np.array([start, end], dtype=float) - self._centre).T)
-        disc, sign = self.disc, math.copysign(1.0, float(angle_difference(angles[1], angles[0])))
+        disc = self.disc
+        sign = math.copysign(1.0, float(angle_difference(angles[1], angles[0])))
         apart = sign * float(angle_difference(angles[1], angles[0]))
         outside = np.maximum(away, disc)
         before, after = _tangent_angle(disc, outside)

@@ -223,7 +223,8 @@ def read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ContourError(f"cannot read contour file {path}: {reason(error)}") from error
     if header[:2] not in _COLUMNS:
-        found, known = ",".join(header), "'x,y' (metres) or 'phi,r' (radians, metres)"
+        found = ",".join(header)
+        known = "'x,y' (metres) or 'phi,r' (radians, metres)"
         raise ContourError(
             f"{path}: first line is {found[:80]!r}, must be the header {known}{_comma([header])}"
         )

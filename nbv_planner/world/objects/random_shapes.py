@@ -61,7 +61,8 @@ def rectangle(rng: RandomSource, low: float, high: float) -> Polygon:
     """Rectangle, turned, its centre off the origin."""
     a = rng.between(0.4 * high, high)
     b = rng.between(1.05 * low, a)
-    x0, y0 = rng.between(-0.7, 0.7) * (a - low), rng.between(-0.7, 0.7) * (b - low)
+    x0 = rng.between(-0.7, 0.7) * (a - low)
+    y0 = rng.between(-0.7, 0.7) * (b - low)
     angle, radius = cartesian_to_polar(
         x0 + a * np.array([1, -1, -1, 1]), y0 + b * np.array([1, 1, -1, -1])
     )
@@ -146,7 +147,8 @@ def flower(rng: RandomSource, low: float, high: float) -> Spline:
     r"""Flower with its petals turned, :math:`m + a\cos(n(φ - φ_0))`."""
     middle, half = 0.5 * (low + high), 0.5 * (high - low)
     petals = rng.whole(2, 9)
-    mean, amplitude = middle + rng.between(-0.3, 0.3) * half, rng.between(0.2, 0.9) * half
+    mean = middle + rng.between(-0.3, 0.3) * half
+    amplitude = rng.between(0.2, 0.9) * half
     return _spline(mean + amplitude * np.cos(petals * (ANGLES - rng.angle())))
 
 
@@ -177,7 +179,8 @@ def bumps(rng: RandomSource, low: float, high: float) -> Spline:
     half = 0.5 * (high - low)
     radius = np.full(_SIZE, rng.between(low + 0.4 * half, high - 0.4 * half))
     for _ in range(rng.whole(2, 8)):
-        height, width = rng.between(-1.0, 1.0) * half, rng.between(0.1, 0.5)
+        height = rng.between(-1.0, 1.0) * half
+        width = rng.between(0.1, 0.5)
         radius += height * np.exp((np.cos(ANGLES - rng.angle()) - 1.0) / width**2)
     return _spline(radius)
 

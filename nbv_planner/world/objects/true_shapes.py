@@ -123,7 +123,10 @@ class Polygon:
         phi = wrap_angle(angle)
         angles, radii = self._closed
         edge = np.clip(np.searchsorted(angles, phi, side="right") - 1, 0, len(angles) - 2)
-        first, second, r1, r2 = angles[edge], angles[edge + 1], radii[edge], radii[edge + 1]
+        first = angles[edge]
+        second = angles[edge + 1]
+        r1 = radii[edge]
+        r2 = radii[edge + 1]
         height = r1 * r2 * np.sin(second - first)
         return height / (r1 * np.sin(phi - first) + r2 * np.sin(second - phi))
 
