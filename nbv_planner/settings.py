@@ -116,7 +116,8 @@ def setting(
     if type(default) in (int, float, tuple):
         least, most = _BOUNDS.get(unit, (1e-9, _MOST))
         if gt == 0.0:
-            ge, gt = least, None
+            ge = least
+            gt = None
         ge = -most if ge is None and gt is None else ge
         le = most if le is None and lt is None else le
     meta = Setting(

@@ -72,22 +72,13 @@ def entries(folder: Path) -> list[str]:
 def tokens_of(path: Path) -> int:
     """Names, operators and numbers of a module: what a reader takes in.
 
-    Imports count none, so that to split a module costs nothing, and a comma before a closing
-    bracket none: whether there is one is the formatter's choice.
+    A comma before a closing bracket counts as none: whether there is one is the formatter's choice.
     """
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    imports = {
-        line
-        for node in ast.walk(tree)
-        if isinstance(node, (ast.Import, ast.ImportFrom))
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    }
     with path.open(encoding="utf-8") as file:
         tokens = [
             token.string
             for token in tokenize.generate_tokens(file.readline)
             if token.type in (tokenize.NAME, tokenize.OP, tokenize.NUMBER)
-            and token.start[0] not in imports
         ]
     return len(tokens) - sum(
         one == "," and following in ")]}" for one, following in pairwise(tokens)
@@ -118,8 +109,8 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
         tokens["volume" if name.startswith("nbv_planner.volume") else name.partition(".")[0]] += (
             tokens_of(path)
         )
-    assert tokens["nbv_planner"] <= 240_100
-    assert tokens["nbv_bench"] <= 46_890
+    assert tokens["nbv_planner"] <= 259_700
+    assert tokens["nbv_bench"] <= 51_410
     assert tokens["volume"] <= 12_000
 
 

@@ -235,7 +235,8 @@ def _judge(
         number = len(space.candidates)
         if number * len(truth.points) > _LARGEST:
             return None, f"{number} candidates and {len(truth.points)} points are too many to judge"
-        start, pace = _start(recording, config), config.planner
+        start = _start(recording, config)
+        pace = config.planner
         return (
             EpisodeJudge(
                 StarTruth(truth.points, config.scene, truth.shape), space, start, tau, pace

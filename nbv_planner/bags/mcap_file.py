@@ -41,7 +41,8 @@ _MESSAGE_HEAD = struct.Struct("<HIQQ")
 _CHUNK_HEAD = struct.Struct("<QQQI")
 _BLOCK = 2**20
 _LONGEST_CHANNEL = 2**20
-_MOST_UNPACKED, _MOST_RATIO = 2**30, 1000
+_MOST_UNPACKED = 2**30
+_MOST_RATIO = 1000
 
 
 class McapFile:
@@ -162,7 +163,8 @@ class McapFile:
         yield from self._nested(content, wanted)
 
     def _nested(self, content: bytes, wanted: Callable[[Topic], bool]) -> Iterator[RawMessage]:
-        place, end = 0, len(content)
+        place = 0
+        end = len(content)
         while place + _HEAD.size <= end:
             kind, length = _HEAD.unpack_from(content, place)
             place += _HEAD.size

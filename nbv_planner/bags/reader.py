@@ -197,7 +197,8 @@ class Bag:
     def _read(
         self, wanted: Callable[[Topic], bool], remarks: Remarks, progress: Progress
     ) -> Iterator[RawMessage]:
-        done, total = 0, max(self.size, 1)
+        done = 0
+        total = max(self.size, 1)
         for file, size in self._sizes.items():
             try:
                 source = open_storage(file, remarks)

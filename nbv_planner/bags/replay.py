@@ -124,7 +124,8 @@ def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[
 
 def _alone(view: CameraPose) -> Decision:
     """The decision for a view where this planner has none to offer."""
-    nothing, nan = np.zeros(1), math.nan
+    nothing = np.zeros(1)
+    nan = math.nan
     return Decision(
         view, nan, nan, nan, nan, Poses.of([view]), nothing, nothing, nothing.astype(np.uint8)
     )
@@ -245,7 +246,8 @@ class RecordedWorld:
             same = Poses.of([own.view]).repeat(Poses.of([view]), _TOLERANCE).all()
             choice = Choice(own.view, own.utility, not same, self._new_points(own.view))
         update = self._replayer.update_for(recorded)
-        known, gap = self._beliefs.get(update.stamp), None
+        known = self._beliefs.get(update.stamp)
+        gap = None
         if known is not None and len(known.mean) == len(update.belief.mean):
             gap = float(np.abs(known.mean - update.belief.mean).max())
         self.decisions.append(ReplayedDecision(recorded, view, choice, gap, self._new_points(view)))

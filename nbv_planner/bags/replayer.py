@@ -142,7 +142,8 @@ class Replayer:
 
     def take(self, stamp: int, what: Scan | CameraPose) -> Update | None:
         """Receive a scan or a pose; returns the resulting update of the surface, if any."""
-        mapper, before = self._mapper, len(self._mapper.waiting)
+        mapper = self._mapper
+        before = len(self._mapper.waiting)
         if isinstance(what, Scan):
             mapper.scan(stamp, what, "")
         else:

@@ -23,7 +23,9 @@ LONGEST = 64 * 2**20
 """Most bytes of a record, message or decompressed chunk; longer ones are skipped, which bounds the
 memory.
 """
-MOST_TOPICS, LONGEST_NAME, LONGEST_QOS = 4096, 256, 2**16
+MOST_TOPICS = 4096
+LONGEST_NAME = 256
+LONGEST_QOS = 2**16
 """Most topics of a file, and characters of their names and types and of what their publishers
 offered.
 """
@@ -361,7 +363,8 @@ def unpacked(path: Path, remarks: Remarks, progress: Progress = no_progress) -> 
     """
     with tempfile.TemporaryDirectory(prefix="nbv_planner-") as folder:
         plain = Path(folder) / path.name
-        room, size = _room(folder), max(path.stat().st_size, 1)
+        room = _room(folder)
+        size = max(path.stat().st_size, 1)
         with closing(ZstdFile(path)) as packed, plain.open("wb") as file:
             try:
                 while (block := packed.read(_ZSTD_BLOCK)) and (room := room - len(block)) >= 0:

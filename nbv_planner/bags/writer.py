@@ -41,7 +41,8 @@ class BagWriter(AbstractContextManager["BagWriter"]):
         """
         with analysis_needed("recording needs rosbags, or do it by ros2 bag record"):
             from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
-        self.path, self._storage = Path(path), storage
+        self.path = Path(path)
+        self._storage = storage
         self._connections: dict[str, Any] = {}
         self._unflushed = 0
         try:

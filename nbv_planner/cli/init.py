@@ -381,7 +381,8 @@ def _what_follows(kind: str, answers: dict[Question, Any]) -> str:
     check_proportions(
         config.scene, config.kernel, config.measurement, config.planner, config.termination
     )
-    node, found = "nbv_planner", {}
+    node = "nbv_planner"
+    found = {}
     for each, values in parameters.items():
         found.update(derived(values, NODE_SETTINGS[each]))
     arrival = from_mapping(ArrivalSettings, {**found, **parameters[node]})

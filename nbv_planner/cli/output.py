@@ -64,7 +64,8 @@ def print_view(
     """Print the newest view; without an `estimate` of its coverage by posterior shapes, that by the
     band.
     """
-    view, name = judge.views[-1], config.target.name
+    view = judge.views[-1]
+    name = config.target.name
     if estimate is None:
         said = f"{judge.steps[-1].belief.measured(config.termination.band_tolerance):.1%}"
     else:
@@ -134,7 +135,8 @@ def finish(
         f" {'N/A' if regret is None else format(regret, '.2f')}"
     )
     if judge.views:
-        time95, last = Metric.time95.of(metrics), judge.views[-1]
+        time95 = Metric.time95.of(metrics)
+        last = judge.views[-1]
         seconds = "; no seconds, for no linear_speed is given"
         if timed:
             reached = "N/A" if time95 is None else format(time95, ".0f")
@@ -242,11 +244,14 @@ class ProgressLine(contextlib.AbstractContextManager["ProgressLine"]):
         """Print the progress, unless it is the same or printed a moment ago; the end is always
         printed.
         """
-        terminal, now = sys.stderr.isatty(), time.monotonic()
+        terminal = sys.stderr.isatty()
+        now = time.monotonic()
         recent = now - self._shown < (_TERMINAL_SECONDS if terminal else _FILE_SECONDS)
         if done == self._done or (done < self._total and recent):
             return
-        self._done, self._shown, elapsed = done, now, now - self._began
+        self._done = done
+        self._shown = now
+        elapsed = now - self._began
         left = ""
         if done == self._total:
             left = f", {duration(elapsed)}"

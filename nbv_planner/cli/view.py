@@ -117,7 +117,8 @@ def _wait_until_open(process: subprocess.Popen[str], came: Sequence[int]) -> Non
     """Print what the viewer says until it is open; a thread reads all of it, so that it never waits
     for a reader.
     """
-    opened, said = threading.Event(), [""]
+    opened = threading.Event()
+    said = [""]
 
     def read() -> None:
         for line in process.stdout or ():

@@ -38,7 +38,8 @@ from nbv_planner.world.scene import Scene
 
 T = TypeVar("T")
 # Scans, poses, surfaces and candidates are kept until their decision has arrived.
-_KEPT, _KEPT_BYTES = 400, 32 * 2**20
+_KEPT = 400
+_KEPT_BYTES = 32 * 2**20
 # Bounds that no real recording reaches; a malicious one must not exhaust the memory.
 _MOST_VIEWS = 2000
 _MOST_DECISIONS = 20_000
@@ -415,7 +416,9 @@ class EpisodeLog:
             return
         held = sum(len(other.belief.angle) for other in self.views if other.belief is not None)
         if held + len(belief.angle) <= _MOST_GRID_ANGLES:
-            view.belief_stamp, view.belief, view.scan = stamp, belief, None
+            view.belief_stamp = stamp
+            view.belief = belief
+            view.scan = None
 
     def _view_at(self, stamp: int) -> LoggedView | None:
         """The view that the camera was taking at `stamp`, None before the first decision."""

@@ -106,7 +106,8 @@ def parameters_from_msg(msg: Any) -> RunParameters:
         if len(msg.data) > _LONGEST:
             raise ValueError(f"{len(msg.data)} characters, more than {_LONGEST}")
         content = located(msg.data, "run_info").plain()
-        nodes, versions = content["nodes"], content.get("versions", {})
+        nodes = content["nodes"]
+        versions = content.get("versions", {})
         known = {}
         for node in (name for name in NODE_SETTINGS if name in nodes):
             # Parameters of ROS itself are left out.

@@ -107,7 +107,8 @@ def depth_from_msg(msg: Any) -> FloatArray:
             "encoding", f"the encoding is {msg.encoding!r}; depths are {', '.join(_DEPTHS)}"
         )
     kind, metres = _DEPTHS[msg.encoding]
-    size, order = int(kind[1]), ">" if msg.is_bigendian else "<"
+    size = int(kind[1])
+    order = ">" if msg.is_bigendian else "<"
     step = _row_step(msg.step, size, msg)
     pixels = np.ndarray((msg.height, msg.width), f"{order}{kind}", msg.data, 0, (step, size))
     return pixels.astype(float) * metres
@@ -182,7 +183,8 @@ def pose_from_msg(msg: Any) -> CameraPose:
             sight or the left axis leaves the plane; an optical frame, which looks along z, shows up
             here), or `covariance`.
     """
-    pose, covariance = msg.pose, None
+    pose = msg.pose
+    covariance = None
     # of (x, y, z, roll, pitch, yaw) in rows, of which the upper half counts
     if hasattr(pose, "covariance"):
         names = {"xx": 0, "xy": 1, "yy": 7, "xyaw": 5, "yyaw": 11, "yawyaw": 35}
@@ -202,7 +204,8 @@ def map_from_msg(msg: Any) -> OccupancyMap:
             :class:`~nbv_planner.world.ground.occupancy_map.OccupancyMap`, and for its origin those
             of :func:`pose_from_msg`.
     """
-    info, origin = msg.info, CameraPose(*_in_plane(msg.info.origin))
+    info = msg.info
+    origin = CameraPose(*_in_plane(msg.info.origin))
     return OccupancyMap.of_message(
         msg.data, info.width, info.height, info.resolution, origin, msg.header.frame_id
     )

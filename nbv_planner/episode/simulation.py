@@ -64,7 +64,8 @@ class Simulation:
         Raises:
             NbvPlannerError: the configuration does not fit; nothing has run then.
         """
-        config, scene = self.config, self.config.scene
+        config = self.config
+        scene = self.config.scene
         thesis = config.protocol == "thesis"
         if thesis:
             protocol.check(
@@ -83,7 +84,8 @@ class Simulation:
             else view_space(config.views, scene, config.ground)
         )
         truth = self._true_object(views)
-        shape, tau = truth.shape, config.planner.completeness_tau
+        shape = truth.shape
+        tau = config.planner.completeness_tau
         self._start = None if thesis else config.motion.start(scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
         self.judge = EpisodeJudge(truth, views, self._start, tau, settings)
@@ -112,7 +114,8 @@ class Simulation:
         self._camera = SimulatedCamera(shape, scene, config.sensor, config.world)
         # All that is known between two views is kept, so that a copy in another process goes on
         # with the next one.
-        self._now, self._began = 0, time.perf_counter_ns()
+        self._now = 0
+        self._began = time.perf_counter_ns()
         if not thesis:
             self._refer()
             self.core.inputs.pose, self._newest = self._start, self.belief
@@ -231,7 +234,8 @@ class Simulation:
             or len(self.views) < self.config.stop_after_views
         ):
             return None
-        figures, more = {"coverage": record.coverage}, ""
+        figures = {"coverage": record.coverage}
+        more = ""
         if completeness:
             figures["completeness"] = record.completeness
             more = f", completeness {record.completeness:.1%}"

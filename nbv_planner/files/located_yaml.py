@@ -21,7 +21,9 @@ from nbv_planner.errors import ConfigFileError, NbvPlannerError, UnknownNameErro
 from nbv_planner.system import read_regular
 
 Scalar = str | int | float | bool | None
-DEEPEST, MOST_VALUES, LONGEST_NUMBER = 50, 10**6, 100
+DEEPEST = 50
+MOST_VALUES = 10**6
+LONGEST_NUMBER = 100
 """Levels and values that a text may have once its aliases are followed, and characters of a
 number.
 """

@@ -85,7 +85,8 @@ def _types_of(cls: type) -> dict[str, Any]:
 
 
 def _instance(cls: Any, value: Any, name: str) -> Any:
-    hints, fields = _types_of(cls), dataclasses.fields(cls)
+    hints = _types_of(cls)
+    fields = dataclasses.fields(cls)
     if not isinstance(value, dict) or value.keys() != {field.name for field in fields}:
         wanted = ", ".join(field.name for field in fields)
         raise StateFileError("content", f"{name}: {shown(value)} must have the fields {wanted}")

@@ -185,7 +185,8 @@ class Arcs(_Blocks):
 
     def joined(self, after: Arcs) -> tuple[Arcs, Meeting]:
         """Combine as :meth:`then` does, and return how the stretches meet."""
-        d, met = self.size, self.met(after)
+        d = self.size
+        met = self.met(after)
         transition = after.blocks[:, :d]
         own = after.blocks
         both = np.empty(self.blocks.shape)

@@ -188,7 +188,8 @@ class CondensedMeasurements:
 
         It counts half in the cells that have changed already, which have to be solved again anyway.
         """
-        (angle, precision), bounds = self.columns[:2], self.bounds
+        (angle, precision) = self.columns[:2]
+        bounds = self.bounds
         size, apart = np.diff(bounds), np.diff(angle)
         begin = np.repeat(self.edge, size)
         end = np.repeat(self._end, size)
@@ -223,7 +224,8 @@ class CondensedMeasurements:
 
         A gap is wider than a cell; the first and the last angle lie beside one, too.
         """
-        angle, apart = self.angle, np.diff(self.angle)
+        angle = self.angle
+        apart = np.diff(self.angle)
         gaps = np.flatnonzero(apart > TWO_PI / len(self.edge))
         run = np.diff(gaps, prepend=-1, append=len(angle) - 1)
         first = angle[np.append(0, gaps + 1)]

@@ -116,7 +116,8 @@ class GridPosterior:
         """Grid angles near which something was measured (radians), radii and deviations (metres),
         shape (n,) each.
         """
-        precision, score = self.sums[0, 0], self.sums[0, -1]
+        precision = self.sums[0, 0]
+        score = self.sums[0, -1]
         known = np.flatnonzero(precision)
         radius = self.prior_mean + score[known] / precision[known]
         return known * (TWO_PI / len(precision)), radius, precision[known] ** -0.5
@@ -185,7 +186,8 @@ class GridPosterior:
     @cached_property
     def _band(self) -> FloatArray:
         """Lower band of T with the measurements, shape (2d, n)."""
-        band, d = self.grid.band.copy(order="F"), len(self.sums)
+        band = self.grid.band.copy(order="F")
+        d = len(self.sums)
         for j in range(d):
             band[: d - j, j::d] += self.sums[j:, j, 1:]
         return band

@@ -171,7 +171,8 @@ def posterior_from_state(empty: Posterior, arrays: Arrays) -> Posterior:
             measurement.
     """
     if isinstance(empty, FastPosterior):
-        data, d = _condensed(empty.data, arrays), empty.cells.size
+        data = _condensed(empty.data, arrays)
+        d = empty.cells.size
         parts = (("forward", 2 * d + 1), ("likelihood", d + 1))
         blocks = [
             saved_array(arrays, name, d, columns, len(data.changed)) for name, columns in parts
@@ -194,7 +195,9 @@ def _condensed(empty: CondensedMeasurements, arrays: Arrays) -> CondensedMeasure
     """Condensed measurements, every cell of them marked as changed."""
     columns = saved_array(arrays, "condensed", 5, None)
     count, is_exact = saved_array(arrays, "condensed_totals", 2).tolist()
-    angle, precision, first = columns[0], columns[1], empty.edge[0]
+    angle = columns[0]
+    precision = columns[1]
+    first = empty.edge[0]
     turn = np.concatenate([[first], angle, [first + TWO_PI]])
     for holds, words in (
         (len(angle) <= empty.most, f"{len(angle)} angles, at most {empty.most} are kept"),

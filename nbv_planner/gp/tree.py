@@ -54,7 +54,8 @@ class Pairing:
         """
         node, back = _distinct(wrap_angle(grid))
         sizes = _sizes(np.diff(node, append=node[0] + TWO_PI), shortest)
-        order, following = np.arange(sizes[-1], dtype=np.intp), []
+        order = np.arange(sizes[-1], dtype=np.intp)
+        following = []
         for size in sizes[-2::-1]:
             following.append(np.argsort(order)[(order + 1) % len(order)])
             odd = size % 2
@@ -101,7 +102,8 @@ def _distinct(angle: FloatArray) -> tuple[FloatArray, IntArray]:
     )
     first = np.flatnonzero(np.diff(number, prepend=-1))
     if len(first) > 1 and TWO_PI + distinct[0] - distinct[-1] <= _SAME_ANGLE:
-        number, first = number % number[-1], first[:-1]
+        number = number % number[-1]
+        first = first[:-1]
     return distinct[first], number[back]
 
 
@@ -152,7 +154,8 @@ class Ring:
         """Covariance of each state, and of each state (rows) with the next one, shape (d, d, K)
         both.
         """
-        d, n = self.arcs.size, len(self.arcs)
+        d = self.arcs.size
+        n = len(self.arcs)
         lower = np.tril(dpotri(self._factor, lower=True)[0])
         joint = (lower + np.tril(lower, -1).T).reshape(n, d, n, d)
         here = np.arange(n)
@@ -173,7 +176,8 @@ class Ring:
     @cached_property
     def _system(self) -> tuple[FloatArray, FloatArray]:
         """Λ, shape (K d, K d), and Λ E[x], shape (K d,)."""
-        d, n = self.arcs.size, len(self.arcs)
+        d = self.arcs.size
+        n = len(self.arcs)
         forward, likelihood = self.arcs.forward, self.arcs.likelihood
         here = np.arange(n)
         difference = np.zeros((n, d, n, d))
@@ -238,13 +242,18 @@ class Tree:
         Only the pairs above these are recombined. The result is the same bit for bit as from
         :meth:`over`.
         """
-        pairing, nodes, start = self.pairing, self.nodes.copy(), 0
-        below, at, touched = cells, pairing.order, pairing.place[changed]
+        pairing = self.pairing
+        nodes = self.nodes.copy()
+        start = 0
+        below = cells
+        at = pairing.order
+        touched = pairing.place[changed]
         meetings, pairs = [], []
         for size, above, upward in zip(
             pairing.sizes, pairing.sizes[1:], pairing.upward, strict=False
         ):
-            odd, half = size % 2, size // 2
+            odd = size % 2
+            half = size // 2
             mark = np.zeros(above, dtype=bool)
             mark[upward[touched]] = True
             first = odd + _never_one(mark[odd:].nonzero()[0])
@@ -316,7 +325,8 @@ class Tree:
         own, across = self.ring.covariances
         d = len(own)
         for bridge, following in self._downward:
-            rows, kept = bridge.rows, own.shape[-1] - len(bridge)
+            rows = bridge.rows
+            kept = own.shape[-1] - len(bridge)
             ends = np.concatenate(
                 [
                     np.concatenate([own, across], axis=1),

@@ -74,7 +74,8 @@ class PoseTrack:
             raise InputRejectedError(
                 "pose_too_far", f"the first pose is {in_ms(later - stamp)} later than the scan"
             )
-        apart, most = in_ms(later - earlier), in_ms(self._gap)
+        apart = in_ms(later - earlier)
+        most = in_ms(self._gap)
         raise InputRejectedError(
             "pose_gap", f"the poses around the scan are {apart} apart, pose_gap is {most}"
         )

@@ -240,8 +240,10 @@ class ScanMatcher:
         goal = self._goal.pose
         if goal is None or match.stamp < self._goal.since:
             return False
-        arrival, here = self._arrival, (match.stamp, match.pose)
-        poses, settle = [here], round(arrival.settle_time * 1e9)
+        arrival = self._arrival
+        here = (match.stamp, match.pose)
+        poses = [here]
+        settle = round(arrival.settle_time * 1e9)
         if settle:
             before = self._poses.during(match.stamp - settle, match.stamp, match.frame)
             poses = before and [*before, here]
@@ -260,7 +262,8 @@ class ScanMatcher:
             if newest is not None and newest[0] > self._goal.since:
                 stamp, pose = newest
                 if not self._arrival.reached(pose, goal):
-                    self._goal.taken, self._goal.since = 0, stamp
+                    self._goal.taken = 0
+                    self._goal.since = stamp
                     self._here.clear()
         return self._goal.taken == 0
 
@@ -271,7 +274,8 @@ class ScanMatcher:
 
     def match(self) -> list[MatchedScan]:
         """Match each waiting scan with its pose, if available; returns the matched ones."""
-        waiting, self._scans = self._scans, deque()
+        waiting = self._scans
+        self._scans = deque()
         found = [match for scan in waiting if (match := self._with_pose(*scan)) is not None]
         self._matched.extend(found)
         self._here.extend(filter(self._counts, found))
@@ -307,7 +311,8 @@ class ScanMatcher:
         """Drop the scans that have waited too long for a pose, and those of a clock that has jumped
         back since.
         """
-        waiting, self._scans = self._scans, deque()
+        waiting = self._scans
+        self._scans = deque()
         for stamp, scan, frame in waiting:
             if abs(newest - stamp) <= self._matching.timeout:
                 self._scans.append((stamp, scan, frame))

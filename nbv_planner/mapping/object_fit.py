@@ -119,7 +119,9 @@ def fitted_circle(x: FloatArray, y: FloatArray, stated: float) -> tuple[float, f
     usual = MEAN_PART * stated
     at = np.array([0.0, 0.0, usual])
     for _ in range(_FIT_STEPS):
-        dx, dy, mean = x - at[0], y - at[1], at[2]
+        dx = x - at[0]
+        dy = y - at[1]
+        mean = at[2]
         radius = np.maximum(np.hypot(dx, dy), 1e-9 * stated)
         sector = np.floor(wrap_angle(np.arctan2(dy, dx)) / SHAPE_ANGLE).astype(int)
         weight = 1.0 / np.bincount(sector)[sector] / (_SHAPE_STD * mean) ** 2
@@ -142,7 +144,9 @@ def fitted_circle(x: FloatArray, y: FloatArray, stated: float) -> tuple[float, f
 # what no kernel has.
 _SECTORS, _LEAST_STD, _FACTOR = 120, 0.03, 2.0
 # Shapes that are weighed against each other: standard deviations in mean radii, and frequencies.
-_STDS, _MEAN_STD, _ORDER = (0.1, 0.2, 0.4), 0.3, 32
+_STDS = (0.1, 0.2, 0.4)
+_MEAN_STD = 0.3
+_ORDER = 32
 # Evaluations of the search for the centre, its first step and its end, in mean radii.
 _EVALUATIONS, _FIRST_STEP, _LAST_STEP = 60, 0.1, 0.003
 
@@ -174,7 +178,8 @@ def most_probable_centre(
 
     def cost(centre: FloatArray) -> float:
         dx, dy = x - centre[0], y - centre[1]
-        angle, radius = wrap_angle(np.arctan2(dy, dx)), np.hypot(dx, dy)
+        angle = wrap_angle(np.arctan2(dy, dx))
+        radius = np.hypot(dx, dy)
         sector = np.floor(angle * (_SECTORS / TWO_PI)).astype(int) % _SECTORS
         weight = np.bincount(sector, std**-2.0, _SECTORS)
         full = weight > 0.0

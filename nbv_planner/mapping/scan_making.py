@@ -206,7 +206,8 @@ def scan_of_points(points: FloatArray, settings: ScanMakerSettings, *, optical: 
     one = distance <= (1.0 + _ONE_SURFACE) * nearest[beam]
     distance = distance[one][np.lexsort((distance[one], beam[one]))]
     number = np.bincount(beam[one], minlength=beams)
-    first, there = np.cumsum(number) - number, number > 0
+    first = np.cumsum(number) - number
+    there = number > 0
     ranges = np.full(beams, np.nan)
     middle = [(first + half)[there] for half in ((number - 1) // 2, number // 2)]
     ranges[there] = 0.5 * (distance[middle[0]] + distance[middle[1]])

@@ -85,7 +85,10 @@ class ScanMapping:
         The model holds scans of the views up to number `newest_view`. What depends on all scans
         together may be left to the `last` of several calls.
         """
-        views, dropped, hits, apart = 0, Counter[str](), list[Hits](), 0
+        views = 0
+        dropped = Counter[str]()
+        hits = list[Hits]()
+        apart = 0
         groups = [list(of_view) for _, of_view in groupby(scans, key=lambda match: match.view)]
         for number, together in enumerate(groups, start=1):
             view = together[0].view

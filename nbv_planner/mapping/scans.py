@@ -103,7 +103,8 @@ def scan_to_hits(
     margin = settings.radius_margin
     reasons, kept, miss, high = _left_out(scan, scene, background)
     points = np.stack(pose.to_world(scan.bearings[kept], ranges[kept]), axis=1)
-    radius, beam = np.hypot(*points.T), points - at
+    radius = np.hypot(*points.T)
+    beam = points - at
     outward = (beam * points).sum(axis=1)
     reasons["outside_bounds"] = radius > scene.radius_max + margin
     passed = miss | reasons["background"]
@@ -116,14 +117,16 @@ def scan_to_hits(
     across = np.abs(beam[:, 0] * points[:, 1] - beam[:, 1] * points[:, 0])
     incidence[kept] = np.arctan2(across, -outward)
     free = hit | miss | reasons["background"] | _in_threes(passed)
-    of_hit, length = hit[free], np.where(miss, high, ranges)[free]
+    of_hit = hit[free]
+    length = np.where(miss, high, ranges)[free]
     factor = np.broadcast_to(np.asarray(noise_factor, dtype=float), ranges.shape)[free]
     std = factor * scene.sensor.range_std(settings.noise, length, incidence[free])
     number = int(hit.sum())
     spread: FloatArray = np.zeros((number, 2, 2))
     if pose.covariance is not None:
         spread = pose.covariance.hit_spread(beam[inside])
-    origin, views = np.tile(at, (number, 1)), np.full(number, view)
+    origin = np.tile(at, (number, 1))
+    views = np.full(number, view)
     hits = Hits(points[inside], std[of_hit], origin, views, spread)
     heading = pose.yaw + scan.bearings[free]
     clear = np.maximum(length - NOISE_MARGIN * std, 0.0)
@@ -267,14 +270,16 @@ def _on_beams_of_first(scans: Sequence[MatchedScan], noise: RangeNoise) -> Seque
 
 def _on_beams(first: Scan, match: MatchedScan, sure: float) -> MatchedScan:
     """The scan on the beams of `first`; its misses count if it sees as far as `sure`, metres."""
-    scan, number = match.scan, len(first.ranges)
+    scan = match.scan
+    number = len(first.ranges)
     ranges = np.asarray(scan.ranges, dtype=float)
     ranges = np.where((ranges > 0.0) & (ranges < scan.range_min), -np.inf, ranges)
     beyond = np.isfinite(ranges) & (ranges > scan.range_max)
     ranges = np.where(beyond | (np.isposinf(ranges) & (scan.range_max < sure)), np.nan, ranges)
     place = np.rint((scan.bearings - first.angle_min) / first.angle_increment).astype(int)
     there = (place >= 0) & (place < number)
-    placed, background = np.full(number, np.nan), match.background
+    placed = np.full(number, np.nan)
+    background = match.background
     placed[place[there]] = ranges[there]
     if match.background is not None:
         background = np.zeros(number, dtype=bool)
@@ -288,7 +293,8 @@ def _average(scans: Sequence[MatchedScan], noise: RangeNoise) -> tuple[MatchedSc
     if len(scans) == 1:
         return scans[0], np.ones(len(scans[0].scan.ranges))
     scans = _on_beams_of_first(scans, noise)
-    first, beam = scans[0], np.arange(len(scans[0].scan.ranges))
+    first = scans[0]
+    beam = np.arange(len(scans[0].scan.ranges))
     ranges = np.array([match.scan.ranges for match in scans], dtype=float)  # (n, B)
     met = np.isfinite(ranges)
     nothing = np.zeros(len(beam), dtype=bool)

@@ -92,7 +92,8 @@ class SearchingMapping:
         """
         if not scans:
             return self._mapping.add(scans, newest_view)
-        before, number = self.found, len(self._scans)
+        before = self.found
+        number = len(self._scans)
         self._scans = [*self._scans, *scans]
         found, background = self._search.after(before, self._scans, known)
         kept = all(
@@ -119,7 +120,8 @@ class SearchingMapping:
 
     def _mapped(self) -> MappedScans:
         """Map all that is waiting; returns what is new in the last call."""
-        calls, self._calls = self._calls, []
+        calls = self._calls
+        self._calls = []
         for number, (scene, scans, newest_view) in enumerate(calls, start=1):
             self._mapping.use(at_found(scene, self.found))
             mapped = self._mapping.add(scans, newest_view, last=number == len(calls))

@@ -129,7 +129,8 @@ def info_from_text(text: str) -> SurfaceInfo:
 
 
 def _info(content: dict[str, Any]) -> SurfaceInfo:
-    scene, noise = content["scene"], dict(content["noise"])
+    scene = content["scene"]
+    noise = dict(content["noise"])
     common, mount = content["common_errors"], content["mount"]
     sensor = {
         name: _number(value, name)

@@ -224,5 +224,6 @@ def route_time(times: FloatArray, route: IntArray) -> FloatArray:
     The legs take `times`, shape (V, V), seconds; -1 stands for no view and may follow the last one
     only.
     """
-    before, after = route[..., :-1], route[..., 1:]
+    before = route[..., :-1]
+    after = route[..., 1:]
     return np.asarray(np.where(after >= 0, times[before, after], 0.0).sum(axis=-1))

@@ -338,7 +338,8 @@ class TerminationMonitor:
         rest = gain[~closed & (excluded & Exclusion.REVISIT == 0)]
         if self.in_doubt or not barred.any() or rest.max() >= LEAST_PROMISE:
             return None
-        number, most = int(barred.sum()), float(gain[barred].max())
+        number = int(barred.sum())
+        most = float(gain[barred].max())
         best = np.flatnonzero(barred)[np.argsort(-gain[barred], kind="stable")]
         figures = {
             "barred_candidates": float(number),
@@ -373,7 +374,8 @@ class TerminationMonitor:
         return Termination(TerminationReason.STALLED, figures, detail)
 
     def _used_up(self, elapsed: float) -> Termination | None:
-        s, views = self.settings, len(self.history)
+        s = self.settings
+        views = len(self.history)
         if s.max_views and views >= s.max_views:
             figures = {"views": float(views)}
             return Termination(TerminationReason.MAX_VIEWS, figures, f"{views} views taken")
@@ -384,5 +386,6 @@ class TerminationMonitor:
         limit = self.settings.max_duration
         if limit == 0.0 or elapsed < limit:
             return None
-        detail, figures = f"{elapsed:.1f} s passed", {"seconds": elapsed}
+        detail = f"{elapsed:.1f} s passed"
+        figures = {"seconds": elapsed}
         return self.withheld or Termination(TerminationReason.MAX_DURATION, figures, detail)

@@ -208,7 +208,8 @@ def way_outline(
         math.acos(min(radius / max(view.distance, radius), 1.0)) for view in (start, end)
     )
     ends = [polar_to_cartesian(at, max(away, radius)) for at, away, _ in (start.polar, end.polar)]
-    arc, side = abs(turn) - leave - meet, math.copysign(1.0, turn)
+    arc = abs(turn) - leave - meet
+    side = math.copysign(1.0, turn)
     between = np.empty((0, 2))
     if arc > 0.0:
         angles = first + side * (leave + np.linspace(0.0, arc, _ARC_POINTS))

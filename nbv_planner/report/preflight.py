@@ -149,7 +149,8 @@ def age_row(topic: str, ages: Sequence[float], session: SessionSettings) -> Row:
 
 def spacing_row(views: ViewSpace, arrival: ArrivalSettings) -> Row:
     """Tolerances of the arrival against half of what lies between neighbouring candidate views."""
-    problem, asked = views.indistinct(arrival), "less than"
+    problem = views.indistinct(arrival)
+    asked = "less than"
     if not math.isnan(views.spacing):
         half = 0.5 * views.spacing
         distance = float(np.median(views.candidates.distance))
@@ -208,7 +209,8 @@ def paired(
     track = matching.track(len(poses) + 1)
     for stamp, pose in poses:
         track.add(stamp, pose)
-    found, why = [], ""
+    found = []
+    why = ""
     for stamp, scan in scans:
         try:
             match = track.at(stamp)
@@ -235,7 +237,8 @@ def hits_row(
     """
     hits = sum(len(scan_to_hits(scan, pose, scene, measurement).hits) for scan, pose in pairs)
     beams = sum(len(scan.ranges) for scan, _ in pairs)
-    margin, (_, pose) = measurement.radius_margin, pairs[-1]
+    margin = measurement.radius_margin
+    (_, pose) = pairs[-1]
     ahead, left = pose.to_camera(0.0, 0.0)
     looks = (
         bool(scene.sensor.in_field(math.atan2(left, ahead)))

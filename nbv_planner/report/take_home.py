@@ -28,7 +28,9 @@ from nbv_planner.star2d.shapes.shape_coverage import seen_stretches
 from nbv_planner.world.scan import FreeRays
 from nbv_planner.world.scene import Scene
 
-FREE, OCCUPIED, UNKNOWN = 0, 100, -1
+FREE = 0
+OCCUPIED = 100
+UNKNOWN = -1
 """Values of the cells of a map, as nav_msgs/OccupancyGrid has them."""
 
 
@@ -239,11 +241,13 @@ class MapGrid:
         x, y = (v - c - o for v, c, o in zip(self.centres, self.centre, rays.origin, strict=True))
         if not len(rays.direction):
             return np.zeros(x.shape, dtype=bool)
-        ahead, distance = np.arctan2(*-rays.origin[::-1]), np.hypot(x, y)
+        ahead = np.arctan2(*-rays.origin[::-1])
+        distance = np.hypot(x, y)
         bearing = angle_difference(np.arctan2(y, x), ahead)
         own = angle_difference(np.arctan2(rays.direction[:, 1], rays.direction[:, 0]), ahead)
         order = np.argsort(own)
-        known, length = own[order], rays.length[order]
+        known = own[order]
+        length = rays.length[order]
         nearest = np.searchsorted(0.5 * (known[1:] + known[:-1]), bearing)
         return np.asarray(
             (np.abs(known[nearest] - bearing) <= 0.5 * increment) & (distance <= length[nearest])

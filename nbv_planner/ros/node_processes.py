@@ -127,7 +127,8 @@ class NodeProcesses:
         With `respawn`, :meth:`check` restarts a node that has failed or was killed. The remappings
         are, by node, new names for its topics.
         """
-        self._respawn, self._remappings = respawn, remappings or {}
+        self._respawn = respawn
+        self._remappings = remappings or {}
         self._parameter_file = parameter_file
         self._log_folder = log_folder
         self._environment = dict(environment, ROS_LOG_DIR=str(log_folder))

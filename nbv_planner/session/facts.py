@@ -115,7 +115,8 @@ class Decided:
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Send the camera there."""
-        now, played = self.goal.stamp, self.round
+        now = self.goal.stamp
+        played = self.round
         if played is not None and not 0.0 <= played.taken <= played.best < math.inf:
             raise ValueError(
                 f"round: taken {played.taken} must be between 0 and best {played.best}"
@@ -380,7 +381,8 @@ class ClockWentBack:
         """All that is timed goes on; the goal has a new stamp, since scans older than it never
         count.
         """
-        now, jump = self.now, self.now - self.before
+        now = self.now
+        jump = self.now - self.before
         later = replace(
             state,
             home=None,

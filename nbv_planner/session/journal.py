@@ -225,7 +225,8 @@ def _parsed(content: bytes) -> tuple[dict[str, Any], list[Any], int, bytes]:
     if content.startswith(_VERSION_1):
         raise StateFileError("version", _OLD_WORDS)
     *lines, _ = content.split(b"\n")
-    total, facts = b"", []
+    total = b""
+    facts = []
     for number, line in enumerate(lines, start=1):
         text = line[_BEFORE + 2 * _DIGEST + _BETWEEN : -1]
         total = _sum_of(total, text)
@@ -288,7 +289,8 @@ def from_records(records: Iterable[Any]) -> tuple[EpisodeState, int]:
         StateFileError: `content`: these are no facts of an episode; names the first one that is
             none.
     """
-    state, at = EpisodeState(), 0
+    state = EpisodeState()
+    at = 0
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict) or str(record.get("fact")) not in FACTS:
             raise StateFileError("content", f"fact {number}: {shown(record)} is none")

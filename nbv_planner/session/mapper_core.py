@@ -315,7 +315,8 @@ class MapperCore:
 
     def _read_header(self, scan: Scan) -> None:
         """Take what was not given of the sensor from the headers of all scans so far."""
-        before, self.headers = self.headers, self.headers.after(scan)
+        before = self.headers
+        self.headers = self.headers.after(scan)
         if self.headers.changing and not before.changing:
             self.messages.append(
                 LogMessage(
@@ -339,7 +340,8 @@ class MapperCore:
         """Use what the headers say and was not given, from the next update on; returns what they do
         not say.
         """
-        search, scene = self.setup.search, self.scene
+        search = self.setup.search
+        scene = self.scene
         outer = at_found(scene, first_guess(search, scene)) if search.unknown else scene
         found, unknown = self.headers.widest.in_scene(outer)
         given = {name: value for name, value in found.items() if name not in self.setup.given}

@@ -243,7 +243,8 @@ class Question:
             now=self.now * 1e-9,
             overlapping=self.monitor.in_doubt,
         )
-        milliseconds, ended = 1e3 * (time.perf_counter() - started), None
+        milliseconds = 1e3 * (time.perf_counter() - started)
+        ended = None
         if decision is not None:
             length = path_length_through(self.planner.views, [*self.visited, decision.view])
             ended = self.monitor.only_barred(decision, self.planner) or self.monitor.before_view(

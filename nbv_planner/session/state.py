@@ -176,7 +176,8 @@ def remedy(misses: tuple[Miss, ...]) -> str:
     """
     if len(misses) < ROW or len({miss.stamp for miss in misses}) < 2:
         return ""
-    last, (distance, turn) = misses[-1], reach_of(misses)
+    last = misses[-1]
+    (distance, turn) = reach_of(misses)
     missed = f"goals were missed {len(misses)} times in a row by about the same"
     if last.within:
         return f"{missed}: the camera is there, but {_unsettled(last)}"

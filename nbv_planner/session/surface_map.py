@@ -128,12 +128,15 @@ def map_from_records(
             follows.
         MeasurementError: an array is impossible.
     """
-    progress, before, batches = Progress(matching), -1, list[Batch]()
+    progress = Progress(matching)
+    before = -1
+    batches = list[Batch]()
     for number, record in enumerate(records, start=2):
         if "map" in record and number == 2:
             whole = from_plain(_Whole, record["map"], f"line {number}")
             _restore(blank, whole)
-            progress, before = whole.progress, whole.progress.newest_view
+            progress = whole.progress
+            before = whole.progress.newest_view
         elif "batch" in record:
             batches.append(from_plain(Batch, record["batch"], f"line {number}"))
             progress = batches[-1].progress

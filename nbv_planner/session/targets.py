@@ -71,7 +71,8 @@ def ask(core: PlannerCore, now: int) -> Question:
 
 def informed(core: PlannerCore) -> TerminationMonitor:
     """A copy of the monitor that knows of the views so far."""
-    monitor, episode = copy.copy(core.monitor), core.episode
+    monitor = copy.copy(core.monitor)
+    episode = core.episode
     monitor.history = list(episode.history)
     monitor.doubts = list(episode.doubts)
     monitor.estimate = episode.estimate
@@ -90,10 +91,12 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
     planner = question.planner
     views = core.planner.views
     assert decision is not None
-    view, visited = decision.view, core.episode.visited
+    view = decision.view
+    visited = core.episode.visited
     leg = core.drive.driven(views, Poses.of(visited[-1:]), now)
     core.drive.set_out(views, question.current_view, view, planner.settings)
-    figures, pose = dict(answer.figures or {}), core.inputs.pose
+    figures = dict(answer.figures or {})
+    pose = core.inputs.pose
     figures["travel"] = (
         math.nan if pose is None else float(views.ground_path_length(pose, Poses.of([view]))[0])
     )
@@ -106,7 +109,8 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
         }
     if core.episode.found is not None:
         figures["centre_x"], figures["centre_y"] = centre_of(core.episode.found)
-    number, stamp = len(visited) + 1, question.belief_stamp
+    number = len(visited) + 1
+    stamp = question.belief_stamp
     # What was asked for the answer alone is not published.
     published = dataclasses.replace(decision, promised=None)
     goal = Goal(view, now, published, number, answer.milliseconds, stamp, figures)
@@ -134,7 +138,8 @@ def left_out(
     start: CameraPose | None = None,
 ) -> tuple[LeftOut, ...]:
     """All candidates that are left out once a view was `missed`, or skipped."""
-    views, seconds = copy.copy(core.planner.views), now * 1e-9
+    views = copy.copy(core.planner.views)
+    seconds = now * 1e-9
     until = seconds + core.settings.unreachable_duration
     if missed:
         tolerance = core.arrival.settings.position_tolerance
@@ -171,7 +176,8 @@ def withdraw_barred(core: PlannerCore) -> None:
         return
     views = core.planner.views
     core.planner.update(belief, core.inputs.pose)
-    judged, core.judged = core.judged, (belief, views.ground)
+    judged = core.judged
+    core.judged = (belief, views.ground)
     if judged is not None and judged[0] is belief and judged[1] is views.ground:
         return
     (reasons,) = views.off_ground(Poses.of([goal.pose]))
@@ -207,7 +213,8 @@ def try_again(core: PlannerCore, now: int, *, reported: bool = False) -> Target 
     """Send the target again, or give it up after the last retry; `reported`: the robot itself has
     reported that it gave it up.
     """
-    episode, retries = core.episode, core.settings.goal_retries
+    episode = core.episode
+    retries = core.settings.goal_retries
     miss = core.arrival.miss(episode, core.inputs, retries)
     again = episode.tries < retries
     if again:
@@ -228,7 +235,8 @@ def _never_arrives(core: PlannerCore, miss: Miss, near: tuple[Miss, ...], now: i
     """End the episode, or move its goal, after so many misses by about the same; whether that was
     done.
     """
-    advice, what = remedy(near), core.settings.near_miss
+    advice = remedy(near)
+    what = core.settings.near_miss
     if not advice or what == "say" or (what == "take" and miss.within):
         return False
     if what == "take":
@@ -291,7 +299,8 @@ def _give_up(core: PlannerCore, goal: Goal, miss: Miss, now: int, *, reported: b
 
 def count_view(core: PlannerCore, belief: Believed) -> None:
     """Count the view of the goal, of which a scan is in the surface."""
-    goal, episode = core.episode.goal, core.episode
+    goal = core.episode.goal
+    episode = core.episode
     assert goal is not None
     if episode.found is not None and not episode.found.views:
         core.note(facts.Approached())

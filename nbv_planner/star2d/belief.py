@@ -74,7 +74,8 @@ class Evidence:
         cell = nearest_cell(grid, angle)
         near = grid[cell] + angle_difference(angle, grid[cell])
         weight = std**-2.0
-        old, size = self.std**-2.0, len(grid)
+        old = self.std**-2.0
+        size = len(grid)
         total = old + np.bincount(cell, weight, size)
         divisor = np.where(total > 0.0, total, 1.0)
         # About the grid angle, so that no digits are lost by adding a turn.
@@ -281,7 +282,8 @@ class SurfaceBelief:
         """
         x, y = polar_to_cartesian(self.angle, np.maximum(self.mean, 0.0))
         length = np.abs(np.roll(x, -1) - x) + np.abs(np.roll(y, -1) - y)
-        whole, narrow = float(length.sum()), self.narrow(tolerance)
+        whole = float(length.sum())
+        narrow = self.narrow(tolerance)
         return float(length[narrow & np.roll(narrow, -1)].sum()) / whole if whole else 0.0
 
     def keep_off(self, ground: Ground, most: float) -> Ground:
@@ -335,7 +337,8 @@ def way_to_measurement(belief: SurfaceBelief) -> FloatArray:
     if not hit.any():
         return np.full(len(hit), np.inf)
     steps = contour_steps(belief)
-    at, around = np.cumsum(steps) - steps, steps.sum()
+    at = np.cumsum(steps) - steps
+    around = steps.sum()
     places = np.concatenate([at[hit] - around, at[hit], at[hit] + around])
     after = np.searchsorted(places, at)
     return np.asarray(np.minimum(at - places[after - 1], places[after] - at))

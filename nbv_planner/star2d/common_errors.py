@@ -173,7 +173,9 @@ class Crossings:
         normal_y = upright * sin + aside * cos
         facing = -(normal_x * along_x + normal_y * along_y)
         across = normal_y * along_x - normal_x * along_y
-        far, ahead, left = far + beyond, np.cos(yaw), np.sin(yaw)
+        far = far + beyond
+        ahead = np.cos(yaw)
+        left = np.sin(yaw)
         bearing = angle_difference(np.arctan2(along_y, along_x), yaw)
         by = np.stack(
             [
@@ -261,7 +263,8 @@ def _posterior_of_seen(
     slopes: FloatArray, off: FloatArray, cluster: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """The :func:`posterior` of errors all of which have slopes."""
-    information, unit = slopes.T @ slopes, np.eye(slopes.shape[1])
+    information = slopes.T @ slopes
+    unit = np.eye(slopes.shape[1])
     covariance = np.linalg.inv(information + unit)
     left = off - slopes @ (covariance @ (slopes.T @ off))
     pull = np.stack([np.bincount(cluster, column * left) for column in slopes.T], axis=-1)

@@ -277,7 +277,8 @@ def unseen_beyond(
     been one.
     """
     bearing, distance = world_to_camera(angle, radius, view.view_angle, view.distance)
-    sensor, spacing = scene.sensor, np.sqrt(2.0) * scene.pixel_size
+    sensor = scene.sensor
+    spacing = np.sqrt(2.0) * scene.pixel_size
     sides = (
         (bearing.argmin(), -1.0, -sensor.bearing_min),
         (

@@ -86,7 +86,8 @@ def beyond_bounds(scan: Scan, pose: CameraPose, scene: Scene, noise: RangeNoise)
     apart = (np.diff(beam) > 1) | (np.abs(np.diff(ranges)) > rise[1:])
     piece = np.concatenate([[0], np.cumsum(apart)])
     out = (radius > scene.radius_max + _SURELY * std) | (radius < scene.radius_min - _SURELY * std)
-    number, outside = np.bincount(piece), np.bincount(piece, out)
+    number = np.bincount(piece)
+    outside = np.bincount(piece, out)
     return int(outside[(outside >= IN_A_ROW) & (number - outside >= IN_A_ROW)].sum())
 
 
@@ -336,7 +337,8 @@ class ModelChecks:
         Judged anew of new views, of those that stood nearest to the newest one, and of the one with
         the most.
         """
-        views, known = self._views, len(self.through)
+        views = self._views
+        known = len(self.through)
         place = np.stack([view.pose[:2] for view in views])
         again = set(np.argsort(np.hypot(*(place - place[-1]).T), kind="stable")[:_NEAREST].tolist())
         again |= {*range(known, len(views)), *([int(np.argmax(self.through))] if known else [])}

@@ -130,7 +130,8 @@ class Outline:
         self._normal = np.stack([along_y / length, -along_x / length])
         self._edge = np.stack([np.roll(self._x, -1) - self._x, np.roll(self._y, -1) - self._y])
         self._squared = np.maximum((self._edge**2).sum(axis=0), 1e-24)
-        self._std, steps = std, size / (TWO_PI * float(radius.min()))
+        self._std = std
+        steps = size / (TWO_PI * float(radius.min()))
         reach = (min(int(far * std * steps) + 2, _WIDEST) for far in (1.0, _GATE + 1.0))
         self._windows = tuple(np.arange(-steps, steps + 1) for steps in reach)
 
@@ -159,7 +160,8 @@ class Outline:
         edge_x, edge_y = self._edge[0][edge], self._edge[1][edge]
         part = np.clip((from_x * edge_x + from_y * edge_y) / self._squared[edge], 0.0, 1.0)
         squared = (from_x - part * edge_x) ** 2 + (from_y - part * edge_y) ** 2
-        row, best = np.arange(len(x)), squared.argmin(axis=1)
+        row = np.arange(len(x))
+        best = squared.argmin(axis=1)
         vertex, part = edge[row, best], part[row, best]
         normal = (1.0 - part) * self._normal[:, vertex] + part * self._normal[
             :, (vertex + 1) % len(self.angle)
@@ -295,7 +297,9 @@ def _of_cameras(sums: FloatArray, pose: FloatArray) -> FloatArray:
     turn.
     """
     x, y, yaw = pose.T
-    zero, cos, sin = np.zeros(len(yaw)), np.cos(yaw), np.sin(yaw)
+    zero = np.zeros(len(yaw))
+    cos = np.cos(yaw)
+    sin = np.sin(yaw)
     by = np.array([[cos, -sin, y], [sin, cos, -x], [zero, zero, zero + 1.0]]).transpose(2, 0, 1)
     twice = (by[:, :, np.newaxis, :, np.newaxis] * by[:, np.newaxis, :, np.newaxis, :]).reshape(
         -1, 9, 9

@@ -115,7 +115,8 @@ class RobustMapper(SurfaceMapper):
             self._posterior, self._hits, self._evidence, np.full(len(self._grid), np.inf)
         )
         self.beams = Beams.none()  #: the measurements that are refitted.
-        self._rays, self._scans = dict[int, PolarRays](), 0
+        self._rays = dict[int, PolarRays]()
+        self._scans = 0
         self.last_fit: RobustFit | None = None
 
     @property
@@ -147,7 +148,8 @@ class RobustMapper(SurfaceMapper):
         rays = list(free)
         sizes = [one.hits for one in rays]
         if sum(sizes) != len(measurements):
-            rays, sizes = [], [len(measurements)]
+            rays = []
+            sizes = [len(measurements)]
         scan = np.repeat(np.arange(len(sizes)) + self._scans, sizes)
         self.beams = self.beams.joined(Beams(measurements, scan, np.full(len(scan), self._views)))
         self._rays = {**self._rays, **dict(enumerate(rays, start=self._scans))}
@@ -175,7 +177,8 @@ class RobustMapper(SurfaceMapper):
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that the mapper holds, see :meth:`SurfaceMapper.state`."""
-        fitted, rows = self.last_fit, np.empty((6, 0))
+        fitted = self.last_fit
+        rows = np.empty((6, 0))
         if fitted is not None:
             rows = np.stack([*dataclasses.astuple(fitted.data), fitted.weight])
         kept = {
@@ -194,7 +197,8 @@ class RobustMapper(SurfaceMapper):
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the :meth:`state` of another mapper of the same kernel, settings and grid."""
-        blank, size = copy(self), len(self._grid)
+        blank = copy(self)
+        size = len(self._grid)
         blank.reset()
         SurfaceMapper.restore(blank, state)
         beams = beams_from(saved_array(state, "beams", 10, None))
@@ -249,7 +253,8 @@ class RobustMapper(SurfaceMapper):
         kept.
         """
         hits, evidence = self._base.hits, self._base.evidence
-        doubted, scans = self.doubted, self.beams.scan
+        doubted = self.doubted
+        scans = self.beams.scan
         if self.last_fit is not None:
             good = chosen & ~doubted
             angle, radius, std = self.last_fit.weighted(good)

@@ -102,7 +102,8 @@ def entered(
     step = np.where(enters, np.abs(beyond[:, :-1] + beyond[:, 1:]), np.inf).argmin(axis=1)
     row = np.arange(len(beyond))
     found = enters[row, step]
-    above, below = height[row, step], height[row, step + 1]
+    above = height[row, step]
+    below = height[row, step + 1]
     part = np.divide(above, above - below, out=np.zeros(len(beyond)), where=found)
     crossing = beyond[row, step] + part * (beyond[row, step + 1] - beyond[row, step])
     return np.where(found, crossing, 0.0), found
@@ -188,7 +189,8 @@ def supported(beams: Beams) -> BoolArray:
     hits, scan = beams.hits, beams.scan
     votes = np.zeros(len(beams), dtype=int)
     for step in range(1, _NEIGHBOURS + 1):
-        first, second = slice(None, -step), slice(step, None)
+        first = slice(None, -step)
+        second = slice(step, None)
         gate = _GATE * np.hypot(hits.std[first], hits.std[second])
         turn = np.abs(angle_difference(hits.angle[second], hits.angle[first]))
         gate += _STEEPEST * hits.radius[first] * turn

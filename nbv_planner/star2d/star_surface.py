@@ -165,7 +165,8 @@ class StarSurface:
         Raises:
             SettingError: the belief carries no evidence.
         """
-        scene, belief = self.reader.scene, self.belief
+        scene = self.reader.scene
+        belief = self.belief
         size = surface_density(shapes, scene.pixel_size, aim.density)
         hidden = None
         if aim.tau:

@@ -105,7 +105,8 @@ class HybridPlanner(RolloutPlanner):
         self._bounds = Uncertainty.values(belief, options.situation.scene, angles)
         ranks = super()._rank(options)
         proposed = self._first_best(np.where(options.feasible, ranks, -np.inf))
-        best, taken = self._bounds.max(), self._bounds[proposed]
+        best = self._bounds.max()
+        taken = self._bounds[proposed]
         follows = self._affords(options, Round(float(best), float(taken)))
         self._decided_by = "rollout" if follows else Uncertainty.info.id
         return ranks if follows else self._bounds - options.costs

@@ -167,7 +167,8 @@ def _widest(scene: Scene, grid: bytes) -> int:
 
 @lru_cache(maxsize=64)
 def _boundary_block(scene: Scene, grid: bytes, views: bytes) -> BoundaryBlock:
-    angle, view = np.frombuffer(grid), np.frombuffer(views)[:, None]
+    angle = np.frombuffer(grid)
+    view = np.frombuffer(views)[:, None]
     windows = simple_windows(scene, grid, views)
     width = windows.last - windows.first
     place = np.arange(_widest(scene, grid))

@@ -83,7 +83,8 @@ def _constants(
 
     :math:`C_1` is that of the spectrum of this `length_scale`, radians, whatever the kernel's l is.
     """
-    nu, l_squared = kernel.order + 0.5, kernel.length_scale**2
+    nu = kernel.order + 0.5
+    l_squared = kernel.length_scale**2
     power = 2.0 * kernel.order + 2.0
     noise_var = noise_std**2 / kernel.variance
     unit = fourier_coefficients(PeriodicMatern(kernel.smoothness, length_scale, 1.0), 1)

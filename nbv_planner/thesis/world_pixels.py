@@ -109,7 +109,8 @@ def _by_radius(reach: float, pixel_size: float, grid: bytes) -> _ByRadius:
     at_pixels = _interpolation(reach, pixel_size, grid)
     radius = world_pixels(reach, pixel_size).radius
     begins = np.diff(at_pixels.before, prepend=-1) != 0
-    stretch, span = np.cumsum(begins) - 1, reach + 3.0
+    stretch = np.cumsum(begins) - 1
+    span = reach + 3.0
     key = radius + span * stretch
     order = np.argsort(key, kind="stable")
     return _ByRadius(at_pixels.before[begins], at_pixels.after[begins], key[order], order, span)
@@ -129,7 +130,8 @@ def cone_reach(scene: Scene) -> float:
     That of the camera or of the far corners,
     :math:`\sqrt{d_{cam}^2 + d_{DOF}^2 - 2 d_{cam} d_{DOF}\cos(α_{FOV}/2)}`.
     """
-    d, far = scene.view_distance, scene.sensor.range_max
+    d = scene.view_distance
+    far = scene.sensor.range_max
     corner = math.sqrt(d * d + far * far - 2.0 * d * far * math.cos(scene.half_field))
     return max(d, corner)
 

@@ -172,13 +172,16 @@ class AgentEpisode:
 
     def step(self, action: int) -> None:
         """Drive to a candidate and look, or lose time at one that is barred."""
-        self.steps, self.new = self.steps + 1, 0
+        self.steps = self.steps + 1
+        self.new = 0
         if not self.mask[action]:
             self.seconds += self.setup.config.planner.dwell_time
             return
-        before, self.at = self.at, self.agent.take(action)
+        before = self.at
+        self.at = self.agent.take(action)
         seen = self.seen | self.target.visible[action]
-        self.new, self.seen = int(seen.sum() - self.seen.sum()), seen
+        self.new = int(seen.sum() - self.seen.sum())
+        self.seen = seen
         pace = self.setup.config.planner
         self.seconds += float(
             leg_time(self.setup.planner.views, before, Poses.of([self.at]), pace)[0]

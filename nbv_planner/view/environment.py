@@ -231,7 +231,8 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             from nbv_planner.report.figures.episode_content import episode_frames
             from nbv_planner.report.figures.episode_figure import draw_figure
             from nbv_planner.report.figures.style import own_style
-        judge, truth = self.judged(), episode.target.judge.truth
+        judge = self.judged()
+        truth = episode.target.judge.truth
         with own_style():
             return pixels(
                 draw_figure(

@@ -261,7 +261,8 @@ def true_coverage(view: LiveView) -> Series:
     """True coverage after the views so far, or completeness if that is estimated; empty where it is
     not known.
     """
-    views, tau = taken_views(view), target_of(view).tau
+    views = taken_views(view)
+    tau = target_of(view).tau
     if view.truth is None or not len(views):
         return []
     if tau:

@@ -182,7 +182,8 @@ class Merged:
         cell = lattice.index(hits.points)
         side = (beam > 0.0) @ (1 << np.arange(lattice.dimension))
         rows = (weight[:, None] * hits.points, weight[:, None] * beam, weight, np.ones(len(hits)))
-        key, kept = (cell << lattice.dimension) + side, cell >= 0
+        key = (cell << lattice.dimension) + side
+        kept = cell >= 0
         before = (self.points, self.beams, self.weight, self.number)
         key = key[kept]
         both = (np.concatenate([one, more[kept]]) for one, more in zip(before, rows, strict=True))

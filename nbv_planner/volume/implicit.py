@@ -177,7 +177,8 @@ class Posterior:
         """Draw φ at the coarse cells `where`, shape (N,), it is needed: shape (count, N), in radii;
         +inf elsewhere.
         """
-        given, radius = self.given, self.coarse.radius
+        given = self.given
+        radius = self.coarse.radius
         drawn, constant = prior_draws(self.prior, self.coarse, count, seed)
         noise = (
             np.random.default_rng([seed, 1]).standard_normal((count, len(given.points))) * given.std

@@ -57,7 +57,8 @@ class CellHypotheses(Hypotheses):
 
     def _neighbours(self, tau: float) -> Iterator[csr_matrix]:
         """1 where an element lies within `tau` (metres) of another one, by shape (M, M)."""
-        lattice, most = self.lattice, self.cell.shape[1]
+        lattice = self.lattice
+        most = self.cell.shape[1]
         away = stencil(lattice.dimension, int(tau / lattice.cell))
         away = away[np.linalg.norm(away, axis=1) * lattice.cell <= tau]
         number = np.full(len(lattice.centres) + 1, most)
@@ -152,7 +153,8 @@ def elements(lattice: Lattice, solids: BoolArray, most: int, seed: int) -> CellH
         cell[row, : len(one)], normals[row, : len(one)] = one, normal
         size[row, : len(one)] = area
         cell[row, len(one) :] = one[0] if len(one) else 0
-    points, seen = lattice.centres[cell], np.zeros(cell.shape)
+    points = lattice.centres[cell]
+    seen = np.zeros(cell.shape)
     return CellHypotheses(points, normals, size, seen, lattice, cell, words)
 
 
@@ -160,7 +162,8 @@ def _boundary(
     lattice: Lattice, solid: BoolArray, most: int, rng: np.random.Generator
 ) -> tuple[IntArray, FloatArray, FloatArray]:
     """Cells at the boundary, their normals and areas."""
-    body, dimension = np.append(solid, False), lattice.dimension
+    body = np.append(solid, False)
+    dimension = lattice.dimension
     inside = np.flatnonzero(solid)
     across = np.concatenate([np.eye(dimension, dtype=int), -np.eye(dimension, dtype=int)])
     cell = inside[~body[lattice.beside(inside, across)].all(axis=1)]
@@ -242,7 +245,8 @@ class Sight:
     def _through(
         self, position: FloatArray, rotation: FloatArray, scene: Scene
     ) -> NDArray[np.int32]:
-        lattice, nowhere = self.lattice, len(self.lattice.centres)
+        lattice = self.lattice
+        nowhere = len(self.lattice.centres)
         reach = min(scene.sensor.range_max, lattice.radius + float(np.linalg.norm(position)))
         local = _directions(lattice.dimension, scene, _APART * lattice.cell / reach)
         direction = local @ rotation.T

@@ -73,7 +73,8 @@ class Outlines:
         found = np.zeros((len(self.loops), len(points)), dtype=bool)
         x, y = points.T[..., None]
         for inside, loop in zip(found, self.loops, strict=True):
-            (x1, y1), (x2, y2) = loop.T, np.roll(loop, -1, axis=0).T
+            (x1, y1) = loop.T
+            (x2, y2) = np.roll(loop, -1, axis=0).T
             flat = y1 == y2
             at = x1 + (y - y1) / np.where(flat, 1.0, y2 - y1) * (x2 - x1)
             inside[:] = (((y1 > y) != (y2 > y)) & (x < at)).sum(axis=1) % 2 == 1
@@ -233,7 +234,8 @@ def _checked(
 
 def _crossing(loop: FloatArray) -> tuple[int, ...]:
     """Numbers of the first two edges of a polygon that cross; none if none do."""
-    start, end = loop, np.roll(loop, -1, axis=0)
+    start = loop
+    end = np.roll(loop, -1, axis=0)
     along = end - start
 
     def side(points: FloatArray) -> Any:

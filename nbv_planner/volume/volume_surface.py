@@ -206,7 +206,8 @@ class VolumeSurface:
             return ground.with_object(angle, np.full(_SECTORS, self.form.radius), most)
         some = self.solids(_OCCUPYING, _SEED).any(axis=0) | (self.cells.state == HIT)
         around, radius = cartesian_to_polar(*self.form.lattice.centres[some, :2].T)
-        cell, upper = self.form.lattice.cell, np.zeros(_SECTORS)
+        cell = self.form.lattice.cell
+        upper = np.zeros(_SECTORS)
         half = np.arcsin(np.minimum(cell / np.maximum(radius, cell), 1.0))
         for aside in np.linspace(-1.0, 1.0, _ASIDE):
             sector = ((around + aside * half) / TWO_PI * _SECTORS).astype(int) % _SECTORS
@@ -288,7 +289,8 @@ class VolumeModel:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that is held, as arrays by name."""
-        cells, count = self.surface.cells, np.array(self.surface.count)
+        cells = self.surface.cells
+        count = np.array(self.surface.count)
         return {"cells": cells.state, "count": count, **cells.hits.state}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:

@@ -99,7 +99,8 @@ class PoseCovariance:
         """
         move = np.zeros((len(beam), 2, 3))
         move[:, 0, 0] = move[:, 1, 1] = 1.0
-        move[:, 0, 2], move[:, 1, 2] = -beam[:, 1], beam[:, 0]
+        move[:, 0, 2] = -beam[:, 1]
+        move[:, 1, 2] = beam[:, 0]
         return move @ self.matrix @ move.transpose(0, 2, 1)
 
 
@@ -227,7 +228,8 @@ class CameraPose:
     def inverse(self) -> CameraPose:
         """Pose of the frame in which this pose is given, in the frame of this pose."""
         cos, sin = math.cos(self.yaw), math.sin(self.yaw)
-        x, y = -cos * self.x - sin * self.y, sin * self.x - cos * self.y
+        x = -cos * self.x - sin * self.y
+        y = sin * self.x - cos * self.y
         return CameraPose(x, y, -self.yaw, height=-self.height)
 
     def to_camera(self, x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:

@@ -54,9 +54,11 @@ def _edges_and_beams(
     count = len(bearings)
     turns = np.concatenate([bearings - TWO_PI, bearings, bearings + TWO_PI])
     # Ends belong to both neighbours: no beam slips through a vertex by rounding.
-    low, high = low - 1e-12, high + 1e-12
+    low = low - 1e-12
+    high = high + 1e-12
     # Most edges lie beside all beams, on whichever turn.
-    begins, ends = turns[::count], turns[count - 1 :: count]
+    begins = turns[::count]
+    ends = turns[count - 1 :: count]
     near = np.flatnonzero(
         np.any([(low <= e) & (high >= b) for b, e in zip(begins, ends, strict=True)], axis=0)
     )

@@ -19,7 +19,8 @@ from nbv_planner.world.scan import ConeSensor, SensorModel
 
 # Metres, between which the greatest radius of an object lies; the circle around it may be ten times
 # as large.
-_LEAST, _MOST = 1e-5, 1e6
+_LEAST = 1e-5
+_MOST = 1e6
 LEAST_FIELD = 1e-4
 """Least opening angle of a camera, radians: a header that says less says nothing."""
 # Least side of a pixel, as a part of the greatest radius: a surface has some ten points for each of
@@ -140,7 +141,8 @@ class Scene(Settings):
 
         .. math:: \operatorname{atan2}(d_{DOF}\sin(\alpha/2),\; d_{cam} - d_{DOF}\cos(\alpha/2))
         """
-        half, reach = self.half_field, self.sensor.range_max
+        half = self.half_field
+        reach = self.sensor.range_max
         return math.atan2(reach * math.sin(half), self.view_distance - reach * math.cos(half))
 
     def in_cone(self, bearing: ArrayLike, distance: ArrayLike) -> BoolArray:

@@ -231,7 +231,8 @@ class SimulatedCamera:
         """Range of each beam without noise and limits, `inf` where it meets nothing, shape (B,),
         metres.
         """
-        true, width = self._true(pose), self._settings.beam_width
+        true = self._true(pose)
+        width = self._settings.beam_width
         lines = width * np.linspace(-0.5, 0.5, _LINES) if width else (0.0,)
         cast = [
             cast_beams(contour, true, self.bearings + aside)
@@ -264,7 +265,8 @@ class SimulatedCamera:
 
     def _true(self, pose: CameraPose) -> CameraPose:
         """True pose of the sensor, seen from the object, when the camera reports `pose`."""
-        s, pose = self._settings, pose.relative_to(*self._world.placed)
+        s = self._settings
+        pose = pose.relative_to(*self._world.placed)
         if not (s.pose_bias_x or s.pose_bias_y or s.pose_bias_yaw):
             return pose
         cos, sin = math.cos(pose.yaw), math.sin(pose.yaw)
@@ -347,7 +349,9 @@ class CameraMotion:
         """Begin the motion from view to goal; returns the path of a robot that drives, shape
         (k, 2), metres.
         """
-        self.start, self.start_time, self._driven = self.view, now, 0.0
+        self.start = self.view
+        self.start_time = now
+        self._driven = 0.0
         self.resume(now)
         return None if self.drive is None else self.drive.set_out(self.start, self.goal)
 

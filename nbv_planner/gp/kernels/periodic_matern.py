@@ -117,7 +117,8 @@ def _power_sum(q: int, period: float) -> float:
     :math:`A_{qm}` are the Eulerian numbers: all terms are positive, so that nothing cancels also
     for ρ near 1.
     """
-    rho, rest = math.exp(-period), -math.expm1(-period)
+    rho = math.exp(-period)
+    rest = -math.expm1(-period)
     if q == 0:
         return 1.0 / rest
     return sum(float(a) * rho ** (m + 1) for m, a in enumerate(_eulerian(q))) / rest ** (q + 1)
@@ -149,7 +150,8 @@ def fourier_coefficients(kernel: PeriodicMatern, count: int) -> FloatArray:
     Returns:
         s_0 … s_{n-1}, shape (n,), m², for n = `count`; s_{-m} = s_m.
     """
-    nu, rate = kernel.order + 0.5, kernel.rate
+    nu = kernel.order + 0.5
+    rate = kernel.rate
     # λ² = 2ν/l² is taken out of the bracket, where its power would overflow.
     density = math.exp(math.lgamma(nu + 0.5) - math.lgamma(nu)) / (math.sqrt(math.pi) * rate)
     scale = kernel.variance / kernel.images_at_zero * density

@@ -208,7 +208,8 @@ class Planner(ABC):
         the views taken so far, `now` is the time, seconds, for views that are unreachable for a
         while.
         """
-        s, candidates = self.settings, self.views.candidates
+        s = self.settings
+        candidates = self.views.candidates
         until = time.perf_counter() + s.deadline
         excluded = self.views.excluded(now, visited, s.revisit_radius)
         feasible = excluded == 0
@@ -221,7 +222,8 @@ class Planner(ABC):
         ranks = np.where(feasible, ranks, -np.inf)
         best = self._first_best(ranks)
         if not visited and s.first_candidate >= 0 and feasible[s.first_candidate]:
-            best, decided_by = s.first_candidate, "first_candidate"
+            best = s.first_candidate
+            decided_by = "first_candidate"
         runner_up, margin = _runner_up(ranks, options.scores, best, candidates.view_angle)
         valued = candidates[best], float(utilities[best]), float(options.scores[best])
         if s.refine and self.refinable and decided_by == s.label:

@@ -71,9 +71,11 @@ def mean_in_time(parts: Iterable[FloatArray], until: float) -> FloatArray:
     """Mean over the shapes, of which `parts` (s, K) come in turn, or over those done in time, shape
     (K,).
     """
-    total, done = np.zeros(1), 0
+    total = np.zeros(1)
+    done = 0
     for part in parts:
-        total, done = total + part.sum(axis=0), done + len(part)
+        total = total + part.sum(axis=0)
+        done = done + len(part)
         if time.perf_counter() > until:
             break
     return total / done

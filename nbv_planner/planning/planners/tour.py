@@ -141,7 +141,8 @@ def seen_on_legs(visible: FloatArray, angle: FloatArray, start: float) -> FloatA
     The V views at the polar angles `angle`, radians, see cells as in `visible`, shape (S, V, M),
     and the legs go by the shorter arc.
     """
-    ahead, seen = angle_difference(angle, start), visible.copy()
+    ahead = angle_difference(angle, start)
+    seen = visible.copy()
     for side in (ahead, -ahead):
         order = np.argsort(side, kind="stable")
         order = order[side[order] >= 0.0]
@@ -164,7 +165,8 @@ def seconds_to_sweep(
     """
     part, rest, owed = _after_first(legs, first, target_coverage)
     ends, times = _sweeps(coverage.visible, ring, first, rest, owed)
-    half, short = 0.5 * len(ring.times), ends.min(axis=1)
+    half = 0.5 * len(ring.times)
+    short = ends.min(axis=1)
     stops = np.ceil(short / half) + np.ceil((short + ends.max(axis=1)) / half)
     return np.asarray(ring.dwell * part + (times + ring.dwell * stops).min(axis=0))
 
@@ -196,7 +198,8 @@ def _sweeps(
     (S, K), to be seen. A cell is seen in a sweep if it is seen early enough in one of both
     directions.
     """
-    (shapes, count, _), size = rest.shape, visible.shape[1]
+    (shapes, count, _) = rest.shape
+    size = visible.shape[1]
     ahead, back = (seen[:, first] for seen in first_seen(visible))
     options = []
     for extent in sorted({round(part * size) for part in _TURNS}):
@@ -263,12 +266,14 @@ def _sweep_time(ring: Ring, route: IntArray) -> FloatArray:
     The views on one side of the widest gap between two are visited first, and those on the other
     side then.
     """
-    size, none = len(ring.times), route < 0
+    size = len(ring.times)
+    none = route < 0
     places = np.where(none, 0, (route - route[..., :1]) % size)
     order = np.sort(places, axis=2)
     gaps = np.diff(order, axis=2, append=size)
     split = np.take_along_axis(order, gaps.argmax(axis=2)[..., None], axis=2)
-    ahead, times = places <= split, []
+    ahead = places <= split
+    times = []
     for ahead_first in (True, False):
         away = np.where(ahead, places, size - places) + np.where(ahead == ahead_first, 0, size)
         away = np.where(none, 3 * size, away)

@@ -177,7 +177,8 @@ class FoundViewSpace(CircleViewSpace):
             start, end = start - SLACK, start + SLACK
         inside = self._allowed & in_arcs(self.angles, (start, end))
         if inside.any():
-            self._arc, self._allowed = (start, end), inside
+            self._arc = (start, end)
+            self._allowed = inside
 
     def allowed(self, views: Poses) -> BoolArray:
         """Which of any `views` lie on arcs that are allowed and safe, shape (V,)."""
@@ -209,7 +210,8 @@ class FoundViewSpace(CircleViewSpace):
         """Have other candidates; one alone may be chosen."""
         if len(views) != len(self._allowed):
             self._allowed = np.ones(len(views), dtype=bool)
-        self.candidates, self._judged = views, None
+        self.candidates = views
+        self._judged = None
         self.angles = views.view_angle
 
     def _come_in(self) -> None:
@@ -237,7 +239,8 @@ class FoundViewSpace(CircleViewSpace):
         angle, distance = np.meshgrid(np.arange(0.0, TWO_PI, _PLACES[0]), distances)
         turn = np.zeros(angle.size)
         places = Poses.from_polar(angle.ravel(), distance.ravel(), turn, self.centre)
-        (x, y), wanted = places.position.T, self.candidates[best]
+        (x, y) = places.position.T
+        wanted = self.candidates[best]
         free = on_arcs(places, self._settings) & (self.off_ground(places) == 0)
         if free.any():
             nearest = np.argmin(np.where(free, np.hypot(x - wanted.x, y - wanted.y), np.inf))

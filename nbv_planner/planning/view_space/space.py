@@ -163,7 +163,8 @@ class ViewSpace(ABC):
         """
         if self.ground is None:
             return
-        self._stands, before = stands, self._believed
+        self._stands = stands
+        before = self._believed
         if before is None or before[0] is not belief or before[1] is not self.ground:
             self.ground = belief.keep_off(self.ground, most)
             self._believed = belief, self.ground

@@ -113,7 +113,8 @@ def _draw_ground(axes: Axes, ground: GridGround) -> None:
     """Draw where the robot must not be: cells of the map, and the margins of these, of polygons and
     of the object.
     """
-    map, shades = ground.map, outlines.ground_shades(ground)
+    map = ground.map
+    shades = outlines.ground_shades(ground)
     limits = axes.get_xlim(), axes.get_ylim()
     height, width = (map.resolution * number for number in ground.cells.shape)
     image = axes.imshow(

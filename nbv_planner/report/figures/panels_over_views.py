@@ -89,7 +89,8 @@ def _curve(step: Step, least: float) -> tuple[FloatArray, FloatArray]:
         step.candidates, step.utilities, np.ones(len(step.utilities), dtype=bool)
     )
     order = np.argsort(angle)
-    angle, value = angle[order], np.maximum(value[order], least)
+    angle = angle[order]
+    value = np.maximum(value[order], least)
     return np.append(angle, angle[:1] + TWO_PI), np.append(value, value[:1])
 
 

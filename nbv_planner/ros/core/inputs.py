@@ -120,7 +120,8 @@ class InputMonitor:
         self._sources: dict[str, Sources] = {}
         self._namesake_since = math.inf
         self.partners = Partners()  #: the nodes that publish a watched topic.
-        self._clock, self._last_time = Heartbeat(_CLOCK_TIMEOUT), -1
+        self._clock = Heartbeat(_CLOCK_TIMEOUT)
+        self._last_time = -1
         # Remapping rules are fixed at start, and names are resolved for every message.
         self._resolved = lru_cache(maxsize=256)(node.resolve_topic_name)
 
@@ -194,7 +195,8 @@ class InputMonitor:
             self._last_time = now
             self._clock.beat(time.monotonic())
         self._find_partners()
-        before, self._problems = self._problems, mismatches(self._node)
+        before = self._problems
+        self._problems = mismatches(self._node)
         self._confirm_namesake(time.monotonic())
         for mine in self._node.subscriptions:
             for topic, sources in self._sources.items():
@@ -254,7 +256,8 @@ class InputMonitor:
         return next(mine for mine in endpoints if self._resolved(mine.topic_name) == name)
 
     def _why_missing(self, topic: str) -> str:
-        beat, now = self._beats[topic], time.monotonic()
+        beat = self._beats[topic]
+        now = time.monotonic()
         if beat.received and not beat.lost(now):
             return ""
         problems = self.problems(topic)
@@ -300,7 +303,8 @@ class InputMonitor:
 
     def values(self) -> dict[str, object]:
         """Age (s) and rate (Hz) of each input, for the diagnostics."""
-        now, found = time.monotonic(), {}
+        now = time.monotonic()
+        found = {}
         for topic, beat in self._beats.items():
             found[f"input.{topic}.age"] = beat.age(now)
             found[f"input.{topic}.rate"] = beat.rate(now)

@@ -152,7 +152,8 @@ class ManagedNode(LifecycleNode):
         """Run `action`; its exception, which rclpy would swallow, is stored, and logged or raised
         by the caller.
         """
-        result, self.failure = TransitionCallbackReturn.SUCCESS, None
+        result = TransitionCallbackReturn.SUCCESS
+        self.failure = None
         try:
             action()
             self.stage = reached

@@ -162,9 +162,11 @@ class BaseNode(ManagedNode):
                 response.message = await message if inspect.isawaitable(message) else message
                 response.success = True
             except ValueError as error:
-                response.success, response.message = False, str(error)
+                response.success = False
+                response.message = str(error)
             except Exception as error:
-                response.success, response.message = False, error_words(error)
+                response.success = False
+                response.message = error_words(error)
                 self.callback_failed(error)
             return response
 

@@ -177,7 +177,8 @@ def _descriptor(name: str, default: Any, meta: Setting) -> ParameterDescriptor:
             FloatingPointRange(from_value=low, to_value=high, step=0.0)
         ]
     elif type(default) is int:
-        low, high = max(low, -_INT_MAX), min(high, _INT_MAX)
+        low = max(low, -_INT_MAX)
+        high = min(high, _INT_MAX)
         descriptor.integer_range = [IntegerRange(from_value=int(low), to_value=int(high), step=1)]
     return descriptor
 

@@ -116,7 +116,8 @@ class Deciders:
 
     def use_views(self, views: ViewSpaceSettings) -> None:
         """Switch to other candidates, unless they are the same; an error changes nothing."""
-        before, self.views = self.views, views
+        before = self.views
+        self.views = views
         try:
             if views != before:
                 self._node.core.use(*self.build(self._node.core.episode.found), new_views=True)
@@ -157,13 +158,17 @@ class EpisodeJournal(JournalKeeper):
         """Continue an episode, given with the time at which it was saved; one that was saved by
         another clock changes nothing.
         """
-        node, (episode, saved_at) = self._node, saved
-        deciders, core, now = node.deciders, node.core, node.now_ns()
+        node = self._node
+        (episode, saved_at) = saved
+        deciders = node.deciders
+        core = node.core
+        now = node.now_ns()
         if 0 < now < saved_at:  # 0: no time of a simulation has been received yet
             raise StateFileError(
                 "clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock"
             )
-        before, found = deciders.views, core.episode.found
+        before = deciders.views
+        found = core.episode.found
         try:
             deciders.recentre(episode.found)
             deciders.use_views(deciders.with_lists(episode.listed))
@@ -186,10 +191,12 @@ class EpisodeJournal(JournalKeeper):
         """Note what has happened in the core; a new episode begins a new file. Returns whether
         anything has happened.
         """
-        core, now = self._node.core, self._node.now_ns()
+        core = self._node.core
+        now = self._node.now_ns()
         if (lists := self._node.deciders.lists) != core.episode.listed:
             core.note(facts.Listed(lists))
-        noted, core.facts[:] = list(core.facts), []
+        noted = list(core.facts)
+        core.facts[:] = []
         begun = [number for number, fact in enumerate(noted) if isinstance(fact, facts.Begun)]
         self.note(
             [to_record(fact, now) for fact in noted[begun[-1] if begun else 0 :]],

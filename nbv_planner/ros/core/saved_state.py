@@ -31,9 +31,11 @@ class RecordWriter:
 
     def __init__(self, journal: Journal) -> None:
         """Start without records: the first write begins the file."""
-        self.journal, self._lock = journal, threading.Lock()
+        self.journal = journal
+        self._lock = threading.Lock()
         self._records: list[Any] = []
-        self._written, self._rewrite = 0, True
+        self._written = 0
+        self._rewrite = True
         self.saves, self.milliseconds = 0, 0.0  #: number of writes, and time of the newest one.
 
     def adopt(self, records: Sequence[Any], *, rewrite: bool) -> None:

@@ -102,7 +102,8 @@ class SystemListener(Node):
         has come.
         """
         super().__init__(f"nbv_check_{os.getpid()}", **kwargs)
-        self.system, self._given = System(), given
+        self.system = System()
+        self._given = given
         self.create_subscription(String, messages.RUN_INFO, self._on_run_info, qos.latched(10))
         kind = type_named(messages.DIAGNOSTIC_ARRAY)
         self.create_subscription(

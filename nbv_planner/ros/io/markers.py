@@ -92,7 +92,9 @@ def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
         for build, what in parts
     ]
     for (name, height), marker in zip(PARTS.items(), markers, strict=True):
-        marker.header, marker.ns, marker.id = header, name, 0
+        marker.header = header
+        marker.ns = name
+        marker.id = 0
         marker.pose.position.z = height
         marker.pose.orientation.w = 1.0
     return MarkerArray(markers=markers)

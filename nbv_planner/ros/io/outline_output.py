@@ -172,7 +172,8 @@ class _FreeSpace:
         self._turn += 1
         self.swept, self._next = done.swept, self._next + len(before.new)
         if not self.again:
-            self._scans, self._next = self.new, 0
+            self._scans = self.new
+            self._next = 0
         return True
 
 

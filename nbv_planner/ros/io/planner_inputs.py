@@ -77,7 +77,8 @@ class PlannerInputs:
         before or after it.
         """
         check_frame(msg.header, self._node.parameters.object_frame)
-        belief, core = belief_from_msg(msg), self._node.core
+        belief = belief_from_msg(msg)
+        core = self._node.core
         draws_shapes = core.planner.settings.draws_shapes or core.monitor.certificate is not None
         if draws_shapes and belief.evidence is None:
             raise InputRejectedError(
@@ -107,7 +108,8 @@ class PlannerInputs:
     def _take_surface(
         self, belief: SurfaceBelief, stamp: int, frame: str, info: SurfaceInfo
     ) -> None:
-        core, found = self._node.core, info.scene
+        core = self._node.core
+        found = info.scene
         if found is not None and not self._node.deciders.views.on_circle:
             raise InputRejectedError(
                 "scene", "an unknown scene needs view_space: circle, and no view_poses"
@@ -215,7 +217,8 @@ class PlannerInputs:
             self.map.place()
             inputs.mapped = self.map.known is not None
         if self._surface is not None and time.monotonic() - self._surface_came > _INFO_PATIENCE:
-            stamp, self._surface = self._surface[1], None
+            stamp = self._surface[1]
+            self._surface = None
             self._node.drop(
                 "surface.no_info", f"the surface at {stamp} ns has no surface_info with its stamp"
             )

@@ -125,7 +125,8 @@ class BagRecorder(Node):
         """Whether the topics of an episode have all been found, or the wait for them has timed
         out.
         """
-        now, entries = time.monotonic(), self._subscriptions_of.items()
+        now = time.monotonic()
+        entries = self._subscriptions_of.items()
         found = {name for name, (_, subscription) in entries if subscription.get_publisher_count()}
         wanted = {self.resolve_topic_name(name) for name in _EPISODE} & set(self._subscriptions_of)
         if found:

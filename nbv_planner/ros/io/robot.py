@@ -52,7 +52,9 @@ class PathAction:
         """Create the client for an action whose goals have a `goal` and `use_start`, and which
         fails if there is no path.
         """
-        self._node, self._type, self._number = node, action_type, 0
+        self._node = node
+        self._type = action_type
+        self._number = 0
         self._client = ActionClient(node, action_type, PATH_ACTION)
 
     def close(self) -> None:
@@ -172,7 +174,8 @@ class GoalAction:
     def _ended(self, number: int, stamp: int, status: int) -> None:
         if number != self._number:
             return
-        mine, self._handle = bytes(self._handle.goal_id.uuid), None
+        mine = bytes(self._handle.goal_id.uuid)
+        self._handle = None
         if status == GoalStatus.STATUS_CANCELED:
             self._on_interrupted(stamp, f"the goal was cancelled by another client of {ACTION}")
             return
@@ -250,7 +253,8 @@ class GoalOutput:
             self._explain(target, core)
 
     def _explain(self, goal: Goal, core: PlannerCore) -> None:
-        decision, circle = goal.decision, self._node.scene.view_distance
+        decision = goal.decision
+        circle = self._node.scene.view_distance
         header = self._node.header(self._frame, goal.stamp)
         self._candidates.publish(conversions.candidates_to_msg(decision, header))
         message = (

@@ -74,7 +74,8 @@ class StatusReport:
         self._log_missed_view()
         if (state, message) == self._last:
             return
-        before, self._last = self._last, (state, message)
+        before = self._last
+        self._last = (state, message)
         self._publisher.publish(
             status_message(f"{node.get_name()}: status", level, message, self.values())
         )

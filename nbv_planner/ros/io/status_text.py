@@ -118,7 +118,8 @@ def _doubts(core: PlannerCore) -> list[str]:
 
 def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
     found = [*inputs.clock(), *inputs.problems(inputs.name, *_PARTNERS)]
-    arrival, views = core.arrival, core.planner.views
+    arrival = core.arrival
+    views = core.planner.views
     found += filter(
         None,
         [
@@ -240,7 +241,8 @@ def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]
         "travelled": path_length_through(core.planner.views, core.episode.visited)
     }
     if core.episode.legs:
-        last, learned = core.episode.legs[-1], pace(core)
+        last = core.episode.legs[-1]
+        learned = pace(core)
         values |= {"leg_predicted": last.predicted, "leg_measured": last.travel + last.dwell}
         values |= {f"measured_{name}": getattr(learned, name) for name in PACE}
     if belief is not None:

@@ -206,7 +206,9 @@ class GroundOutput:
 
     def __init__(self, node: BaseNode, frame: str) -> None:
         """Open the topic; there is none without nav_msgs, which a map from a file does not need."""
-        self._node, self._frame, self._publisher = node, frame, None
+        self._node = node
+        self._frame = frame
+        self._publisher = None
         with suppress(RosUnavailableError):
             self._type = occupancy_grid(node)
             self._publisher = node.advertise(self._type, "~/ground", qos.latched())
@@ -250,7 +252,8 @@ class MapTopic:
 
     def _take(self, msg: Any) -> None:
         """Receive a map; it is kept until its frame is known."""
-        self._unplaced, map = None, map_from_msg(msg)
+        self._unplaced = None
+        map = map_from_msg(msg)
         if msg.header.frame_id != self._frame:
             found = self._transforms and self._transforms.latest(msg.header.frame_id)
             if not found:

@@ -65,7 +65,8 @@ class DepthCamera(BaseNode):
             self.get_logger().info(placed)
         world = read_settings(self, WorldSettings)
         self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings), world)
-        distance, drive = self.scene.view_distance, None
+        distance = self.scene.view_distance
+        drive = None
         if motion.drive_speed:
             drive = Drive(shape, read_settings(self, GroundSettings), world, distance)
         self.motion = CameraMotion(motion, distance, drive)

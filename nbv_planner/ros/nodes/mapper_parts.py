@@ -85,7 +85,8 @@ class MapperInputs:
 
     def open(self) -> None:
         """Open the topics."""
-        node, parameters = self._node, self._node.parameters
+        node = self._node
+        parameters = self._node.parameters
         node.listen(LaserScan, "scan", self.on_scan, qos.sensor_data())
         if self.transforms is None:
             kind = conversions.POSE_TYPES[self.poses.pose_type]
@@ -175,8 +176,10 @@ class SurfaceOutput:
 
     def __init__(self, node: BaseNode) -> None:
         """Open the topics."""
-        config, frame = node.config, node.parameters.object_frame
-        self._node, self._scene = node, config.scene
+        config = node.config
+        frame = node.parameters.object_frame
+        self._node = node
+        self._scene = config.scene
         self._surface = node.advertise(PointCloud2, "surface", qos.latched())
         self._info = node.advertise(String, "surface_info", qos.latched())
         ground = ground_of(config.ground, 2.0 * config.scene.view_distance)
@@ -189,7 +192,8 @@ class SurfaceOutput:
 
     def reset(self) -> None:
         """Discard what is shown, and what has not been published."""
-        self._unpublished, self._hits_about = None, (0.0, 0.0)
+        self._unpublished = None
+        self._hits_about = (0.0, 0.0)
         self.markers.reset()
         self.outline.reset()
 
@@ -219,8 +223,10 @@ class SurfaceOutput:
         """Publish the newest result, unless it has been published or the node is inactive."""
         if self._unpublished is None or not self._node.active:
             return
-        result, self._unpublished = self._unpublished, None
-        update, known = result.update, result.update.known
+        result = self._unpublished
+        self._unpublished = None
+        update = result.update
+        known = result.update.known
         self._info.publish(result.info)
         self._surface.publish(result.surface)
         self.markers.show(belief=update.belief)

@@ -92,7 +92,8 @@ class NbvPlannerNode(BaseNode):
         )
         if warning := self.core.planner.views.indistinct(arrival):
             self.get_logger().warning(warning)
-        self._reminder, self._clock_read = GoalReminder(), 0
+        self._reminder = GoalReminder()
+        self._clock_read = 0
         fixed = (self.deciders.scene, self.core.planner.settings, self.deciders.views)
         self.journal = EpisodeJournal(self, "planning session", StateFile, *fixed)
         self.journal.restore(self.journal.resume)
@@ -121,7 +122,8 @@ class NbvPlannerNode(BaseNode):
 
     def _interfaces(self, transforms: TransformPoses | None, arrival: ArrivalSettings) -> None:
         """Open the topics and actions."""
-        parameters, frame = self.parameters, self.parameters.object_frame
+        parameters = self.parameters
+        frame = self.parameters.object_frame
         if parameters.goal_backend == "navigate_to_pose":
             kind = nav2_actions(self, "goal_backend", ACTION, "topic").NavigateToPose
             self._robot = GoalAction(
@@ -251,7 +253,8 @@ class NbvPlannerNode(BaseNode):
         """Give the goal a new stamp when the clock has gone back: no scan would count until the
         clock had caught up.
         """
-        before, self._clock_read = self._clock_read, now
+        before = self._clock_read
+        self._clock_read = now
         if now >= before:
             return None
         self.drop(
@@ -261,7 +264,8 @@ class NbvPlannerNode(BaseNode):
         return events.clock_went_back(self.core, before, now)
 
     def _remind(self, now: int) -> None:
-        core, target = self.core, self.core.episode.target
+        core = self.core
+        target = self.core.episode.target
         late = core.overdue(now) is not None
         period = round(core.settings.input_timeout * 1e9)
         stamp = None if target is None or self.journal.pending else target.stamp
@@ -317,7 +321,8 @@ class NbvPlannerNode(BaseNode):
 
         The list of views is that of a whole episode, so that a bag of it holds one.
         """
-        core, known = self.core, self.deciders.views
+        core = self.core
+        known = self.deciders.views
         planner, monitor = self.deciders.in_proportion(core.episode.found, parameters)
         own = changed_settings(self.parameters, parameters)
         session = changed_settings(core.settings, parameters)

@@ -77,7 +77,8 @@ class AskedViews:
 
     async def on_plan_once(self) -> str:
         """Return the next view, without going there."""
-        node, answered = self._node, Future()
+        node = self._node
+        answered = Future()
         node.decisions.decide(targets.ask(node.core, node.now_ns()), answered.set_result)
         answer = await answered
         if isinstance(answer, Exception):
@@ -103,7 +104,8 @@ class Operator:
         """The same command, answered once it is in the journal."""
 
         async def answer(*request: Any) -> str:
-            message, journal = command(*request), self._node.journal
+            message = command(*request)
+            journal = self._node.journal
             if journal is not None and journal.pending:
                 await journal.flushed()
             return message
@@ -153,7 +155,8 @@ class Operator:
         """Log what the checks of the poses warn of, and refuse what makes an episode impossible
         (ValueError).
         """
-        core, views = self._node.core, self._node.deciders.views
+        core = self._node.core
+        views = self._node.deciders.views
         known = core.episode.found is None
         rows = self.before.rows(
             self._node.scene, views, core.arrival.settings, core.settings, known=known

@@ -164,7 +164,8 @@ class Calibration:
         The probability is the part of tuning episodes in which a claim at such evidence `found`
         held.
         """
-        group, median = self.group(found), self.curve("median", found)
+        group = self.group(found)
+        median = self.curve("median", found)
         lower = min(self.curve("lower", found) - self.lowered[group], median)
         upper = max(self.curve("upper", found) + self.raised[group], median)
         # As far as coverages are told apart.

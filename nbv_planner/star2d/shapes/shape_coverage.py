@@ -31,7 +31,8 @@ would.
 # larger: a reach then grows with them.
 _NOISE, _SPACING = 0.5, 0.4
 # Pixel sides and spacings of measurements up to which the surface between two has been seen.
-_CLOSED_PIXELS, _CLOSED_SPACINGS = 2.0 * math.sqrt(2.0), 2.0
+_CLOSED_PIXELS = 2.0 * math.sqrt(2.0)
+_CLOSED_SPACINGS = 2.0
 # Pixel sides up to which measurements are taken for neighbours at all.
 _SPARSE = 5.0
 # Places in a cell, in cell widths from its middle, at which it is tested whether it has been seen.
@@ -50,7 +51,8 @@ def measured_parts(
     Raises:
         SettingError: the belief carries no evidence.
     """
-    evidence, angle = evidence_of(belief), shapes.angle
+    evidence = evidence_of(belief)
+    angle = shapes.angle
     if not belief.hits.any() or not np.isfinite(evidence.std).any():
         return [np.zeros(shapes.radius.shape)] * len(reaches)
     noise = float(np.median(evidence.measured[2]))
@@ -80,7 +82,8 @@ class MeasuredSurface:
         Nearby is a measurement that lies within `reach` (metres) both along the ray and across it.
         """
         at, radius, _ = evidence.measured
-        step, size = reach / _STEPS, len(angle)
+        step = reach / _STEPS
+        size = len(angle)
         ray, aside = rays_beside(at, reach / radius.min(initial=np.inf), size)
         close, which = np.nonzero(np.abs(aside) * radius <= reach)
         lowest = (radius - reach) / step
@@ -194,7 +197,8 @@ def _spacing(ways: FloatArray, pixel_size: float) -> float:
 
 def seen_stretches(belief: SurfaceBelief, pixel_size: float) -> BoolArray:
     """Which grid angles of the belief have been seen, shape (M,), see :func:`unseen_fraction`."""
-    hit, size = np.flatnonzero(belief.hits > 0), len(belief.angle)
+    hit = np.flatnonzero(belief.hits > 0)
+    size = len(belief.angle)
     if not len(hit):
         return np.zeros(size, dtype=bool)
     gap = np.diff(hit, append=hit[:1] + size)  # to the next hit, in grid steps

@@ -109,7 +109,8 @@ def _on_grid(
     found = np.zeros((count, len(views), size), dtype=dtype)
     if not len(views):
         return found
-    step, kind = TWO_PI / size, shapes.radius.dtype
+    step = TWO_PI / size
+    kind = shapes.radius.dtype
     angle = wrap_angle(views.view_angle)
     distance = views.distance.astype(kind)
     first = np.ceil(angle / step - 1e-9).astype(np.intp)
@@ -157,7 +158,8 @@ def _graded(
     bearing of the other. Its length is :math:`\sqrt{Δr^2 + r r' (2 \sin(Δ/2))^2}`. Both are
     compared by their squares.
     """
-    before, after = radius[:, :-1], radius[:, 1:]
+    before = radius[:, :-1]
+    after = radius[:, 1:]
     chord = np.diff(cos, axis=0) ** 2 + np.diff(sin, axis=0) ** 2
     across = np.diff(tangent, axis=1) * ahead[:, :-1]  # where a step is seen, the tangent rises
     asked = (before * after) * (least_sine**2 * chord) + np.square(least_sine * (after - before))

@@ -172,14 +172,16 @@ def with_edges_going_on(
     measured, and the least length of an edge, are as in :func:`edge_line`; the `bounds` are the
     least and the greatest radius, metres.
     """
-    radius, rows = radius.copy(), np.flatnonzero(draws.going_on)
+    radius = radius.copy()
+    rows = np.flatnonzero(draws.going_on)
     for gap in _gaps(seen):
         before = edge_line(*measured, angle[gap[0] - 1], 1, least_length)
         behind = edge_line(*measured, angle[(gap[-1] + 1) % len(angle)], -1, least_length)
         if before is None or behind is None:
             continue
         places = angle[gap[0]] + TWO_PI / len(angle) * np.arange(len(gap))
-        normal, inside = draws.normal[rows], np.ix_(rows, gap)
+        normal = draws.normal[rows]
+        inside = np.ix_(rows, gap)
         ends = (
             before.inverse_radius(places, normal[:, 0]),
             behind.inverse_radius(places, normal[:, 1]),

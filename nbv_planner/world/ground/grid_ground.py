@@ -349,7 +349,8 @@ class GridGround(Ground):
         column, row = (np.repeat(value, direction.shape[1]) for value in self.map.to_cells(x, y))
         turned = direction.ravel() - self.map.yaw
         cos, sin = np.cos(turned), np.sin(turned)
-        far, seen = np.zeros(len(cos)), np.full(len(cos), np.inf)
+        far = np.zeros(len(cos))
+        seen = np.full(len(cos), np.inf)
         going = np.arange(len(cos))
         limit = math.hypot(*self.cells.shape)
         while len(going) and np.isfinite(limit):

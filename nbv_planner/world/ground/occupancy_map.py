@@ -23,7 +23,8 @@ from nbv_planner.world.pose import CameraPose
 MOST_CELLS = 16_000_000
 """Cells that a map may have."""
 # Bytes of the head of an image, comments included, and of the number of a pixel.
-_LONGEST_HEAD, _LONGEST_PIXEL = 2**16, 9
+_LONGEST_HEAD = 2**16
+_LONGEST_PIXEL = 9
 UNKNOWN = -1
 """Value of a cell of which nothing is known; others are percent."""
 _MODES = ("trinary", "scale", "raw")

@@ -299,7 +299,8 @@ class OpenGround(Ground):
         (start_angle,), (here,) = cartesian_to_polar(*(np.array(start) - self._centre)[:, None])
         disc = self.disc
         apart = np.abs(angle_difference(angle, start_angle))
-        first, second = max(float(here), disc), np.maximum(away, disc)
+        first = max(float(here), disc)
+        second = np.maximum(away, disc)
         length = around_disc(disc, first, second, apart) + (first - here + second - away)
         return np.where(self.zones(x, y) == 0, length, np.inf)
 

@@ -29,7 +29,8 @@ _COLUMNS: dict[tuple[str, ...], bool] = {("x", "y"): False, ("phi", "r"): True}
 _ROUNDED_TURN = 1e-3
 # Parts of the extent: points nearer than this are one, and so is the last one with the first,
 # written with four digits.
-_SAME, _CLOSING = 1e-9, 1e-4
+_SAME = 1e-9
+_CLOSING = 1e-4
 # Part of the extent that the point from which all is seen must be away from the line of each edge.
 _CLEAR = 1e-3
 

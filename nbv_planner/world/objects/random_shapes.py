@@ -139,13 +139,15 @@ def ellipse(rng: RandomSource, low: float, high: float) -> Spline:
     turned = ANGLES - rng.angle()
     x, y = 0.7 * rng.uniforms(2, -1.0, 1.0) * (1.0 - low / np.array([a, b]))
     p, q = np.cos(turned) / a, np.sin(turned) / b
-    along, square = p * x + q * y, p**2 + q**2
+    along = p * x + q * y
+    square = p**2 + q**2
     return _spline((along + np.sqrt(along**2 + square * (1.0 - x**2 - y**2))) / square)
 
 
 def flower(rng: RandomSource, low: float, high: float) -> Spline:
     r"""Flower with its petals turned, :math:`m + a\cos(n(φ - φ_0))`."""
-    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    middle = 0.5 * (low + high)
+    half = 0.5 * (high - low)
     petals = rng.whole(2, 9)
     mean = middle + rng.between(-0.3, 0.3) * half
     amplitude = rng.between(0.2, 0.9) * half
@@ -156,7 +158,8 @@ def superellipse(rng: RandomSource, low: float, high: float) -> Spline:
     r"""Rectangle with round corners, turned: :math:`(|\cos φ/a|^p + |\sin φ/b|^p)^{-1/p}`."""
     a = rng.between(0.4 * high, high)
     b = rng.between(1.05 * low, a)
-    power, turned = rng.between(2.5, 6.0), ANGLES - rng.angle()
+    power = rng.between(2.5, 6.0)
+    turned = ANGLES - rng.angle()
     total = np.abs(np.cos(turned) / a) ** power + np.abs(np.sin(turned) / b) ** power
     return _spline(total ** (-1.0 / power))
 
@@ -165,7 +168,8 @@ def fourier(rng: RandomSource, low: float, high: float) -> Spline:
     r"""Series :math:`\sum_{k=1}^{10} k^{-s}(g_k\cos kφ + h_k\sin kφ)` with normal g, h, scaled to a
     depth.
     """
-    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    middle = 0.5 * (low + high)
+    half = 0.5 * (high - low)
     k = np.arange(1, 11)
     weight = rng.normals(2, 10) * k ** -rng.between(0.5, 1.5)
     series = weight[0] @ np.cos(np.outer(k, ANGLES)) + weight[1] @ np.sin(np.outer(k, ANGLES))
@@ -189,7 +193,8 @@ def gp(rng: RandomSource, low: float, high: float) -> Spline:
     """Sample of a Gaussian process about the middle of the bounds, its hyper-parameters drawn as
     well.
     """
-    middle, half = 0.5 * (low + high), 0.5 * (high - low)
+    middle = 0.5 * (low + high)
+    half = 0.5 * (high - low)
     smoothness = ("3/2", "5/2", "7/2")[rng.whole(0, 2)]
     kernel = PeriodicMatern(smoothness, rng.between(0.12, 0.6), rng.between(0.15, 0.5) * half)
     return _spline(middle + prior_series(kernel, rng.normals(2, 1, _SIZE // 2))[0])

@@ -94,7 +94,8 @@ def bisected_surface_points(shape: PolarObject, pixel_size: float) -> SurfacePoi
         ContourError: the whole surface lies in one pixel.
     """
     walk = _Walk(shape, pixel_size)
-    angles, at = [], 0.0
+    angles = []
+    at = 0.0
     while at < TWO_PI:
         angles.append(at)
         entry = walk.search(at, 1)
@@ -119,8 +120,10 @@ class _Walk:
         the same one, 1 shares a side; None if there is none.
         """
         home, begin = self._at(start)
-        left, right = start, self._outside(start, home)
-        end, found = self._at(right)[1], None
+        left = start
+        right = self._outside(start, home)
+        end = self._at(right)[1]
+        found = None
         for _ in range(_MOST_HALVINGS):
             middle = 0.5 * (left + right)
             pixel, point = self._at(middle)
