@@ -25,7 +25,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.task import Future
 from sensor_msgs.msg import LaserScan, PointCloud2
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.parameter_files import dump_parameters
@@ -177,6 +177,10 @@ class LoopProbe(Node):
             DiagnosticStatus, "nbv_planner/iteration", self._on_decision, qos.latched(1000)
         )
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_diagnostics, deep)
+        self._reset = self.create_client(Trigger, "nbv_planner/reset")
+        self.create_subscription(
+            DiagnosticStatus, "nbv_planner/status", self._on_status, qos.latched(1)
+        )
 
     def forget(self) -> None:
         """Discard the warm-up and begin the measurement."""
@@ -201,6 +205,11 @@ class LoopProbe(Node):
     def _on_decision(self, msg: DiagnosticStatus) -> None:
         self.decisions.append(status_values(msg))
 
+    def _on_status(self, msg: DiagnosticStatus) -> None:
+        """Begin the next episode where one has taken all views that are not near one taken."""
+        if status_values(msg)["state"] == "DONE":
+            self._reset.call_async(Trigger.Request())
+
     def _on_diagnostics(self, msg: DiagnosticArray) -> None:
         self.updates.extend(
             (_stamp(msg), status_values(status))
@@ -221,7 +230,8 @@ def loop_rows(
 
     The camera scans at `rate_hz` and stands at the newest goal whenever it scans, so that every
     scan completes a view; the mapper maps every scan (`integrate: always`) and the planner decides
-    after every surface that shows it a view. Nothing ends the episode.
+    after every surface that shows it a view. An episode ends when all candidates are near a view
+    taken; the next one begins at once.
 
     * scan -> surface: from the stamp of a scan, which the camera sets before it casts the beams, to
       the reception of the first surface whose stamp says that it holds that scan; for every scan.
