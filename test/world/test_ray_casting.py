@@ -95,19 +95,19 @@ def check_against_oracle(vertices, pose: CameraPose, bearings: np.ndarray) -> No
     assert not np.isnan(got).any()
     for bearing, value in zip(bearings, got, strict=True):
         direction = pose.yaw + float(bearing)
-        around = [
+        left, *near, right = (
             oracles.first_crossing(vertices, pose.x, pose.y, direction + turn)
             for turn in (-2.0 * NUDGE, -NUDGE, 0.0, NUDGE, 2.0 * NUDGE)
+        )
+        # At a corner an edge goes on from the nudged beam to the beam itself.
+        steps = near[0] - left, near[-1] - right
+        goes_on = [
+            end + step for end, step in zip(near[::2], steps, strict=True) if abs(step) < 1e-5
         ]
-        near = around[1:-1]
-        low, high = min(near), max(near)
+        low, high = min(near + goes_on), max(near + goes_on)
         slack = 1e-9 * (1.0 + (low if math.isfinite(low) else 0.0))
         if math.isfinite(high) and high - low < 1e-5:  # both sides hit the same edge
             slack += high - low
-        else:  # at a corner: an edge that a nudge leaves goes on by as much as a nudge changes it
-            sides = (around[:2], around[-2:])
-            steps = [abs(one - other) for one, other in sides if math.isfinite(one + other)]
-            slack += max([step for step in steps if step < 1e-5], default=0.0)
         assert low - slack <= value <= high + slack, (bearing, value, near)
 
 
