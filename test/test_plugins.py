@@ -151,6 +151,14 @@ def forget() -> None:
             vars(group).pop(name, None)
 
 
+def end_workers() -> None:
+    """End the worker processes that joblib keeps for the next sweep of this process: they know the
+    plug-ins of the environment in which they began.
+    """
+    loky = pytest.importorskip("joblib.externals.loky", reason="joblib comes with the extra bench")
+    loky.get_reusable_executor().shutdown(kill_workers=True)
+
+
 def write_various(folder: Path) -> Path:
     (folder / "nbv_various-0.1.dist-info").mkdir()
     (folder / "nbv_various-0.1.dist-info" / "METADATA").write_text(METADATA.format(name="various"))
@@ -508,10 +516,12 @@ def command(capsys):
             patch.syspath_prepend(str(site))
             patch.setenv("PYTHONPATH", os.pathsep.join([str(CHECKOUT), str(site)]))
             forget()
+            end_workers()
             given = main(words)
         for name in ("nbv_farthest", "various"):
             sys.modules.pop(name, None)
         forget()
+        end_workers()
         said = capsys.readouterr()
         assert given == code, said.err
         return said
