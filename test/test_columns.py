@@ -83,6 +83,7 @@ OTHERS = {
     # of what was left out; after which a view was decided
     "bags/analysis_tables.py": {"number", "seconds"},
     "episode/simulation.py": {"completeness"},  # at which an episode ends
+    "nbv_bench/cli/optimum.py": {"surface_points"},
     "nbv_bench/optimum/least.py": {"surface_points"},
     "nbv_bench/optimum/optimum_problem.py": {"surface_points"},
     "nbv_bench/experiments/summary/runs.py": {"coverage"},  # of which kind it is
