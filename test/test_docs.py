@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import csv
 import dataclasses
 import importlib
 import re
@@ -240,3 +241,28 @@ def test_links_of_a_page_lead_to_files_and_headings_that_are_there(page):
             path = (page.parent / name).resolve() if name else page
             assert path.exists(), link
             assert not anchor or anchor in anchors(path), link
+
+
+def test_each_name_that_has_moved_is_where_the_page_says():
+    with (ROOT / "docs" / "how_to" / "moved.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    defined = {
+        f"{'.'.join(path.relative_to(ROOT).with_suffix('').parts).removesuffix('.__init__')}.{name}"
+        for package in ("nbv_planner", "nbv_bench")
+        for path in (ROOT / package).rglob("*.py")
+        for name in top_level(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert {row["in 2.0.0"] for row in rows} - {"gone"} - defined == set()
+    assert {row["in 1.0.0"] for row in rows} & defined == set()
+
+
+def top_level(tree: ast.Module) -> set[str]:
+    """What a module defines, without what it imports."""
+    found = set()
+    for node in tree.body:
+        if isinstance(node, (ast.ClassDef, ast.FunctionDef)):
+            found.add(node.name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {name.id for name in targets if isinstance(name, ast.Name)}
+    return found

@@ -65,3 +65,17 @@ def test_the_reference_shows_each_state_and_what_it_may_become():
         for state, after in then.items()
     }
     assert rows == expected
+
+
+def test_the_reference_shows_what_each_event_may_lead_to():
+    def cell(state, event):
+        then = TABLE.get((state, event), (set(), set()))[1]
+        return ", ".join("stays" if one is state else one for one in State if one.value in then)
+
+    events = dict.fromkeys(event for _, event in TABLE)
+    rows = [f"| event | {' | '.join(state.value for state in State)} |"]
+    rows.append("|---|" + "---|" * len(State))
+    for event in events:
+        cells = " | ".join(cell(state, event) for state in State)
+        rows.append(f"| {event} | {cells} |")
+    assert "\n".join(rows) in PAGE.read_text(encoding="utf-8")
