@@ -244,16 +244,14 @@ def parameters_from(
     return parameters
 
 
-def episode_config(
-    parameters: parameter_files.Parameters, protocol: str, **top: str
-) -> EpisodeConfig:
+def episode_config(parameters: parameter_files.Parameters, protocol: str) -> EpisodeConfig:
     """Build the configuration of the episode that the node parameters describe.
 
     Raises:
         NbvPlannerError: a value is not allowed.
     """
     shape = parameters["depth_camera"].get("object", DepthCameraParameters().object)
-    return config_from_parameters(parameters, object=shape, protocol=protocol, **top)
+    return config_from_parameters(parameters, object=shape, protocol=protocol)
 
 
 def is_timed(parameters: parameter_files.Parameters) -> bool:

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import (
     EpisodeRecord,
@@ -114,7 +114,7 @@ def finish(
 
     It says seconds of the cost model only if it is `timed`: by a speed that was given.
     """
-    if config.surface_model == "radius":
+    if isinstance(judge.truth, StarTruth):
         compared(judge)
     record = judge.record(config.as_dict(), config.sensor.seed, termination, **config.packages)
     record = dataclasses.replace(record, metrics=record.metrics | t0_metric(config.near_optimal_by))

@@ -14,7 +14,7 @@ from nbv_planner.cli.options import (
     say_derived,
 )
 from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, stopped
-from nbv_planner.episode.parameters import PROTOCOLS, SURFACE_MODELS, EpisodeConfig
+from nbv_planner.episode.parameters import PROTOCOLS, EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.planning.endings import Termination
 from nbv_planner.system import held_signals
@@ -23,16 +23,6 @@ from nbv_planner.system import held_signals
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_episode_options(parser)
-    parser.add_argument(
-        "--surface-model",
-        type=one_of("surface model", SURFACE_MODELS),
-        default="radius",
-        metavar="NAME",
-        help=(
-            "radius: of a star-shaped object over the polar angle; volume: any outline, of one or"
-            " several bodies, as object also letter:C, two_boxes, ... (default: radius)"
-        ),
-    )
     parser.add_argument(
         "--protocol",
         type=one_of("protocol", PROTOCOLS),
@@ -48,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     parameters = parameters_from(arguments)
-    config = episode_config(parameters, arguments.protocol, surface_model=arguments.surface_model)
+    config = episode_config(parameters, arguments.protocol)
     simulation = Simulation(config)
     with held_signals() as came, episode_folder(arguments, config) as results:
         say_derived(parameters, config)

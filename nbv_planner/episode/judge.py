@@ -222,17 +222,31 @@ class StarTruth:
         """See :class:`Truth`."""
         return SampledContour.of_shape(self.shape, spacing=spacing)
 
-    def measured(self, belief: SurfaceBelief, tau: float) -> PointSet:
+    def measured(self, belief: Any, tau: float) -> PointSet:
         """See :class:`Truth`."""
-        return MeasuredContour.of(belief, self.scene.pixel_size, tau)
+        return measured_points(belief, self.scene.pixel_size, tau)
 
-    def errors(self, belief: SurfaceBelief) -> dict[str, float]:
+    def errors(self, belief: Any) -> dict[str, float]:
         """See :class:`Truth`."""
+        if not isinstance(belief, SurfaceBelief):
+            return {}
         return asdict(surface_error(belief, self.shape))
 
-    def calibration(self, belief: SurfaceBelief) -> Calibration:
+    def calibration(self, belief: Any) -> Calibration | None:
         """See :class:`Truth`."""
+        if not isinstance(belief, SurfaceBelief):
+            return None
         return calibration(belief, true_radius(self.shape, belief))
+
+
+def measured_points(belief: Any, pixel: float, tau: float) -> PointSet:
+    """Points of the surface that a belief of any member says was measured, as finely as a
+    resolution of `tau` (metres) needs; of a contour at least a `pixel` apart.
+    """
+    if isinstance(belief, SurfaceBelief):
+        return MeasuredContour.of(belief, pixel, tau)
+    found: PointSet = belief.measured_points(tau)
+    return found
 
 
 AnyTruth = TypeVar("AnyTruth", bound=Truth)

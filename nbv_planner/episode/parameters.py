@@ -17,6 +17,7 @@ from nbv_planner.mapping.matching import DwellSettings, MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scan_making import ScanMakerSettings
 from nbv_planner.mapping.scans import MeasurementSettings
+from nbv_planner.planning.objectives import EXPECTED
 from nbv_planner.planning.planners import DecisionSettings
 from nbv_planner.planning.planners.decision_settings import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.termination import TerminationSettings
@@ -78,9 +79,20 @@ CAMERA_FRAME = (
 )
 
 
+# Planners that take a surface of any member, whatever the objective.
+_ANY_OUTLINE = ("rollout", "tour", "uniform", "random")
+
+
 @dataclass(frozen=True)
 class PlannerSettings(DecisionSettings, ShapeSettings):
     """Which planner, which objective, further criteria, and how posterior shapes are drawn."""
+
+    @property
+    def any_outline(self) -> bool:
+        """Whether they take a surface of any member; others need the radius."""
+        if self.planner == "greedy":
+            return self.objective == EXPECTED
+        return self.planner in _ANY_OUTLINE
 
 
 @dataclass(frozen=True)
@@ -305,9 +317,6 @@ def no_parameter(name: str, classes: Collection[type]) -> str:
 
 
 PROTOCOLS = ("thesis", "sensor")
-SURFACE_MODELS = ("radius", "volume")
-# Least radius of an object of any outline, of radius_max.
-_INNERMOST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -368,24 +377,12 @@ class EpisodeConfig:
     stop_after_views: int = setting(
         0, "Number of views before which neither of them ends the episode.", ge=0
     )
-    surface_model: str = setting(
-        "radius",
-        "What the surface may be: a radius over the polar angle, or volume: any outline, of one or"
-        " several bodies within radius_max; radius_min does not count then.",
-        choices=SURFACE_MODELS,
-    )
 
     def __post_init__(self) -> None:
         check_settings(self)
         object.__setattr__(self, "scene", self.views.sight_in(self.scene))
-        if self.surface_model == "volume":
-            if self.search.unknown or self.protocol == "thesis" or any(self.world.placed):
-                raise SettingError(
-                    "surface_model: volume needs the protocol sensor, a known scene and object_x,"
-                    " object_y of 0"
-                )
-            scene = dataclasses.replace(self.scene, radius_min=_INNERMOST * self.scene.radius_max)
-            object.__setattr__(self, "scene", scene)
+        if self.search.surface_model == "volume" and self.protocol == "thesis":
+            raise SettingError("surface_model: volume needs the protocol sensor")
         check_prior_mean(self.mapper, self.scene)
         if self.search.unknown and not self.views.on_circle:
             raise SettingError("view_space: an unknown scene needs circle, and no view_poses")
@@ -397,6 +394,15 @@ class EpisodeConfig:
         return CoverageTarget.of(
             dataclasses.replace(self.planner, target="points") if thesis else self.planner
         )
+
+    @property
+    def surface_model(self) -> str:
+        """That of the settings; `auto` is radius where the protocol, the planner or its objective
+        needs that.
+        """
+        free = self.planner.any_outline and self.protocol == "sensor"
+        model = self.search.surface_model
+        return model if model != "auto" or free else "radius"
 
     @property
     def prior(self) -> Prior:
@@ -465,6 +471,8 @@ OLD_ARRIVAL = {"settle_time": 0.0}
 """When scans counted in versions that did not wait at a goal."""
 OLD_ACCURACY = {"accuracy": False}
 """What mappers of versions without it did about errors common to views."""
+OLD_SURFACE = {"surface_model": "radius"}
+"""What surfaces there were in versions without a choice."""
 
 
 def recorded_config(values: Mapping[str, Any]) -> EpisodeConfig:
@@ -472,14 +480,16 @@ def recorded_config(values: Mapping[str, Any]) -> EpisodeConfig:
     through JSON.
 
     A group that an older version did not have yet has its default values; without a target it is
-    :data:`OLD_TARGET`, without the accuracy :data:`OLD_ACCURACY`.
+    :data:`OLD_TARGET`, without the accuracy :data:`OLD_ACCURACY`, without a surface model
+    :data:`OLD_SURFACE`.
 
     Raises:
         SettingError: a value is not allowed (any more).
     """
     planner = values.get("planner", {})
     planner = {**OLD_TARGET, **planner} if isinstance(planner, Mapping) else planner
-    values = {"accuracy": OLD_ACCURACY, **values, "planner": planner}
+    search = {**OLD_SURFACE, **values.get("search", {})}
+    values = {"accuracy": OLD_ACCURACY, **values, "planner": planner, "search": search}
     known = {one.name for one in dataclasses.fields(EpisodeConfig)} & values.keys()
     return EpisodeConfig(
         **{

@@ -363,12 +363,12 @@ def write_record(folder: Path, record: EpisodeRecord) -> None:
 
 def write_beliefs(folder: Path, steps: Sequence[Step]) -> None:
     """Write `beliefs.npz`: grid, belief after each view, candidates and objective values, hits; one
-    row per view. Surfaces without a radius have no such file.
+    row per view. Where a surface has no radius there is no such file.
 
     The candidates are view angles, with distances and turns beside them, at the last view; a view
     that was chosen among others, as the first one of an unknown scene, has a row of NaN.
     """
-    if not steps or not isinstance(steps[0].belief, SurfaceBelief):
+    if not steps or not all(isinstance(step.belief, SurfaceBelief) for step in steps):
         return
     beliefs: dict[str, Any] = {
         name: np.stack([getattr(step.belief, name) for step in steps])

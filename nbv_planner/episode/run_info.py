@@ -16,6 +16,7 @@ from nbv_planner.episode.parameters import (
     NODE_SETTINGS,
     OLD_ACCURACY,
     OLD_ARRIVAL,
+    OLD_SURFACE,
     OLD_TARGET,
     EpisodeConfig,
     PlannerSettings,
@@ -118,7 +119,7 @@ def parameters_from_msg(msg: Any) -> RunParameters:
         if known.get("nbv_planner"):
             known["nbv_planner"] = {**OLD_TARGET, **known["nbv_planner"]}
         if known.get("surface_mapper"):
-            known["surface_mapper"] = {**OLD_ACCURACY, **known["surface_mapper"]}
+            known["surface_mapper"] = {**OLD_ACCURACY, **OLD_SURFACE, **known["surface_mapper"]}
         return RunParameters(known, _texts(versions), _texts(content.get("topics", {})))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputRejectedError("run_info", f"run_info cannot be read: {reason(error)}") from error

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from nbv_planner.episode.judge import EpisodeJudge, StarTruth
+from nbv_planner.episode.outline_truth import OutlineTruth
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
 from nbv_planner.episode.wiring import deciders, planner_core, scan_mapping, view_space
@@ -29,7 +30,7 @@ from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis import TrueSurface, protocol
-from nbv_planner.volume.true_outlines import OutlineTruth
+from nbv_planner.volume.true_outlines import is_star_shaped
 from nbv_planner.world.objects import (
     PolarObject,
     bisected_surface_points,
@@ -127,7 +128,8 @@ class Simulation:
         config = self.config
         scene = self.config.scene
         given = self.shape or self.config.object
-        if config.surface_model == "volume":
+        model = config.surface_model
+        if model == "volume" or (model == "auto" and not is_star_shaped(given, scene)):
             return OutlineTruth.of(given, scene, views.candidates)
         shape = parse_object(given, scene)
         points = bisected_surface_points if config.protocol == "thesis" else surface_points

@@ -8,10 +8,12 @@ import dataclasses
 from collections.abc import Callable, Collection
 from functools import partial
 
+from nbv_planner.episode.either import EitherCertificate, EitherReader
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.arrival import ArrivalSettings, PoseSource
+from nbv_planner.mapping.either_mapping import EitherMapping, all_of_it
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
 from nbv_planner.mapping.object_search import Search, SearchSettings
 from nbv_planner.mapping.scan_mapping import ScanMapping
@@ -192,7 +194,8 @@ def scan_mapping(
     """
     if not config.search.unknown:
         return _known_mapping(config, grid, map)
-    known = dataclasses.replace(config, search=SearchSettings(), ground=GroundSettings())
+    of_known = SearchSettings(surface_model=config.search.surface_model)
+    known = dataclasses.replace(config, search=of_known, ground=GroundSettings())
     search = Search(
         config.search, config.scene, config.measurement.noise, bool(config.ground.ground_map)
     )
@@ -201,21 +204,29 @@ def scan_mapping(
 
 def _known_mapping(
     config: EpisodeConfig, grid: FloatArray | None = None, map: OccupancyMap | None = None
-) -> ScanMapping:
+) -> ScanMapping | EitherMapping:
     scene = config.scene
-    noise = config.measurement.noise
-    robust = config.robust
-    model: SurfaceModel = VolumeModel(VolumeForm(radius=scene.radius_max))
-    if config.surface_model != "volume":
-        model = mapper_for(config.kernel.build(), config.mapper, robust, grid=grid)
-    checks = ModelChecks(scene, noise, config.checks, config.accuracy, robust=robust.robust)
     obstacles = known_obstacles(config.ground, scene.radius_max, map)
-    return ScanMapping(model, scene, config.measurement, checks, obstacles)
+
+    def mapping(model: SurfaceModel, scene: Scene) -> ScanMapping:
+        noise = config.measurement.noise
+        robust = config.robust.robust
+        checks = ModelChecks(scene, noise, config.checks, config.accuracy, robust=robust)
+        return ScanMapping(model, scene, config.measurement, checks, obstacles)
+
+    of_radius = None
+    if config.surface_model != "volume":
+        star = mapper_for(config.kernel.build(), config.mapper, config.robust, grid=grid)
+        of_radius = mapping(star, scene)
+        if config.surface_model == "radius":
+            return of_radius
+    cells = VolumeModel(VolumeForm(radius=scene.radius_max))
+    return EitherMapping(of_radius, mapping(cells, all_of_it(scene)))
 
 
 def _found_mapping(
     config: EpisodeConfig, grid: FloatArray | None, found: FoundScene
-) -> ScanMapping:
+) -> ScanMapping | EitherMapping:
     return _known_mapping(config.at(found), grid)
 
 
@@ -267,17 +278,41 @@ def deciders(
     config: EpisodeConfig, views: ViewSpace, truth: TrueSurface | None = None
 ) -> tuple[Planner, TerminationMonitor]:
     """Planner and monitor of an episode; see :func:`planner_named` for errors."""
-    scene = config.scene
-    prior = config.prior
-    settings = config.termination
-    if config.surface_model == "volume":
-        planner = planner_named(config.planner, scene, views, reader=read)
-        certificate = VolumeCertificate(
-            scene, config.target, views.candidates, config.planner.target_coverage
-        )
-        return planner, TerminationMonitor(settings, certificate if settings.certify else None)
-    planner = planner_named(config.planner, scene, views, truth, prior)
-    return planner, termination_monitor(settings, config.planner, scene, prior)
+    return deciders_for(
+        config.planner,
+        config.termination,
+        config.scene,
+        views,
+        config.prior,
+        config.surface_model,
+        truth,
+    )
+
+
+def deciders_for(
+    settings: PlannerSettings,
+    limits: TerminationSettings,
+    scene: Scene,
+    views: ViewSpace,
+    prior: Prior,
+    surface_model: str,
+    truth: TrueSurface | None = None,
+) -> tuple[Planner, TerminationMonitor]:
+    """Planner and monitor for surfaces of a member, or of either (`auto`)."""
+    if surface_model == "radius":
+        planner = planner_named(settings, scene, views, truth, prior)
+        return planner, termination_monitor(limits, settings, scene, prior)
+    aim = CoverageTarget.of(settings)
+    cells = VolumeCertificate(scene, aim, views.candidates, settings.target_coverage)
+    if surface_model == "volume":
+        planner = planner_named(settings, scene, views, reader=read)
+        return planner, TerminationMonitor(limits, cells if limits.certify else None)
+    reader = EitherReader(scene, prior, settings)
+    planner = planner_named(settings, scene, views, reader=reader)
+    monitor = termination_monitor(limits, settings, scene, prior)
+    if isinstance(monitor.certificate, CoverageCertificate):
+        monitor.certificate = EitherCertificate(monitor.certificate, cells)
+    return planner, monitor
 
 
 def planner_core(planner: Planner, monitor: TerminationMonitor) -> PlannerCore:

@@ -27,7 +27,7 @@ from nbv_planner.world.scene import AROUND, FoundScene, Scene
 
 @dataclass(frozen=True)
 class SearchSettings(Settings):
-    """Whether the place and the size of the object are known."""
+    """What of the object is to be found out: its place and size, and what its surface may be."""
 
     scene: str = setting(
         "known",
@@ -40,6 +40,13 @@ class SearchSettings(Settings):
         "unknown: greatest radius of the object, right to a factor of 2; 0 takes radius_max.",
         unit="m",
         ge=0.0,
+    )
+    surface_model: str = setting(
+        "auto",
+        "What the surface may be. radius: one distance from the centre in each direction; volume:"
+        " any outline, of one or several bodies; auto: radius, until the scans show that it does"
+        " not hold. Give volume if you know that.",
+        choices=("auto", "radius", "volume"),
     )
 
     @property

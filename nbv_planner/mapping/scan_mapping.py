@@ -54,6 +54,7 @@ class ScanMapping:
     #: the scene that was found, and which beams of each scan have met something else; None where
     #: the scene is known.
     found: FoundScene | None = None
+    any_outline = False  #: whether the surface is one of cells, in place of the radius.
     background: Sequence[BoolArray] | None = None
 
     def __init__(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.geometry import BoolArray
+from nbv_planner.mapping.either_mapping import EitherMapping
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.object_search import Search, first_guess
 from nbv_planner.mapping.scan_mapping import MappedScans, ScanMapping
@@ -32,7 +33,9 @@ class SearchingMapping:
     known from the start.
     """
 
-    def __init__(self, search: Search, build: Callable[[FoundScene], ScanMapping]) -> None:
+    def __init__(
+        self, search: Search, build: Callable[[FoundScene], ScanMapping | EitherMapping]
+    ) -> None:
         """Start without a scan; `build` gives an empty mapping for a scene, about its centre."""
         self._search, self._build = search, build
         self.reset()
@@ -46,6 +49,16 @@ class SearchingMapping:
     def checks(self) -> ModelChecks:
         """The checks of the mapping about the present centre."""
         return self._mapping.checks
+
+    @property
+    def any_outline(self) -> bool:
+        """Whether the surface is one of cells."""
+        return self._mapping.any_outline
+
+    def go_on_with_cells(self) -> None:
+        """Give up the radius."""
+        if isinstance(self._mapping, EitherMapping):
+            self._mapping.go_on_with_cells()
 
     def reset(self) -> None:
         """Forget all scans."""
@@ -167,5 +180,5 @@ class SearchingMapping:
         self.background = self._search.after(found, self._scans, found)[1] if scans else []
 
 
-ViewMapping = ScanMapping | SearchingMapping
+ViewMapping = ScanMapping | EitherMapping | SearchingMapping
 """Maps scans view by view, of a known scene or of one that is found."""

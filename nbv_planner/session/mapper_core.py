@@ -99,7 +99,14 @@ class MapUpdate:
             return [progress_record(known.progress)], known.batches == 0
         through = tuple(job.before.mapper.checks.through)
         record = batch_record(
-            Batch(job.scene, job.scans, known.progress, known.mapper.found, through)
+            Batch(
+                job.scene,
+                job.scans,
+                known.progress,
+                known.mapper.found,
+                through,
+                job.before.mapper.any_outline,
+            )
         )
         if job.before.long:
             return [map_record(job.before), record], True

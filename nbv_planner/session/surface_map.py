@@ -85,6 +85,8 @@ class Batch:
     found: FoundScene | None  #: scene after them, where it was searched.
     #: what the checks remember of each view before, as it was judged then.
     through: tuple[float, ...]
+    #: whether the map before was one of cells, in place of the radius.
+    any_outline: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,6 +149,8 @@ def map_from_records(
     for number, batch in enumerate(batches, start=1):
         last = number == len(batches)
         blank.use(batch.scene)
+        if last and batch.any_outline and not isinstance(blank, ScanMapping):
+            blank.go_on_with_cells()
         if last:
             blank.checks.through = list(batch.through)
         if isinstance(blank, SearchingMapping):
@@ -161,7 +165,7 @@ def map_from_records(
 
 
 def _restore(blank: ViewMapping, whole: _Whole) -> None:
-    if isinstance(blank, ScanMapping):
+    if not isinstance(blank, SearchingMapping):
         blank.restore(whole.arrays)
     elif whole.found is not None:
         blank.restore(whole.arrays, whole.found, whole.scans)

@@ -287,10 +287,10 @@ def _first_met(cells: NDArray[np.int32], words: Words) -> Words:
     return seen.reshape(views, -1)
 
 
-def _facing(drawn: Hypotheses, poses: Poses, found: BoolArray) -> BoolArray:
+def _facing(drawn: CellHypotheses, poses: Poses, found: BoolArray) -> BoolArray:
     """Those of the elements `found`, shape (S, V, M), that each pose meets at no grazing angle."""
     solid, view, element = np.nonzero(found)
-    beam = poses.position[view] - drawn.points[solid, element]
+    beam = poses.position[view] - drawn.lattice.centres[drawn.cell[solid, element]]
     ahead = np.einsum("nd,nd->n", beam, drawn.normals[solid, element])
     square = np.einsum("nd,nd->n", beam, beam)
     facing = (ahead > 0.0) & (ahead**2 > _GRAZING**2 * square)

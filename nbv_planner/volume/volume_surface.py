@@ -19,7 +19,7 @@ from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.surface.checks import Check
-from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget
+from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget, PointSet
 from nbv_planner.surface.seam import Hits, Hypotheses
 from nbv_planner.volume.grid import FREE, HIT, Cells, Lattice, Merged
 from nbv_planner.volume.implicit import ImplicitPrior, Posterior, Reading, observations
@@ -78,6 +78,8 @@ class VolumeSurface:
     sight: Sight
     count: int = 0  #: number of measurements.
     checks: Sequence[Check] = ()
+    #: about which its cells are, in the object frame, metres.
+    centre: tuple[float, float] = ORIGIN
 
     @classmethod
     def blank(cls, form: VolumeForm) -> VolumeSurface:
@@ -94,18 +96,20 @@ class VolumeSurface:
         """Whether its numbers are: none else is taken."""
         return True
 
-    @property
-    def centre(self) -> tuple[float, float]:
-        """The origin of the object frame."""
-        return ORIGIN
-
     def as_transmitted(self) -> VolumeSurface:
         """The same: there is no message of it."""
         return self
 
     def seen_from(self, x: float, y: float) -> VolumeSurface:
-        """The same: the object stands at the origin of its frame."""
-        return self
+        """The same in a frame with the same axes whose origin is at (x, y) of this one's."""
+        if x == y == 0.0:
+            return self
+        return dataclasses.replace(self, centre=(self.centre[0] - x, self.centre[1] - y))
+
+    @property
+    def _aside(self) -> FloatArray:
+        """The centre, shape (D,)."""
+        return np.array([*self.centre, 0.0])[: self.form.dimension]
 
     @property
     def drawable(self) -> bool:
@@ -120,6 +124,9 @@ class VolumeSurface:
         Raises:
             MeasurementError: see :meth:`.Cells.adding`.
         """
+        if any(self.centre):
+            hits = hits.moved(*-self._aside)
+            free = [dataclasses.replace(one, origin=one.origin - self._aside) for one in free]
         cells = self.cells.adding(hits, free)
         return dataclasses.replace(self, cells=cells, count=self.count + len(hits))
 
@@ -139,7 +146,12 @@ class VolumeSurface:
     def hypotheses(self, aim: CoverageTarget, count: int, seed: int) -> CellHypotheses:
         """Draw objects; their elements count for their length or area."""
         drawn = elements(self.form.lattice, self.solids(count, seed), self.form.most, seed)
-        return self.met(drawn, aim.tau)
+        return self._placed(self.met(drawn, aim.tau))
+
+    def _placed(self, drawn: CellHypotheses) -> CellHypotheses:
+        """The same about the centre."""
+        moved = dataclasses.replace(drawn, points=drawn.points + self._aside)
+        return moved if any(self.centre) else drawn
 
     def met(self, drawn: CellHypotheses, tau: float) -> CellHypotheses:
         """The same with what of them lies within `tau` (metres) of a hit; 0 or less than a cell:
@@ -170,7 +182,7 @@ class VolumeSurface:
         drawn = self._likeliest
         noise = float(self.cells.hits.sigma.min(initial=np.inf))
         wide = self.posterior.std(drawn.points[0]) * self.form.radius
-        return drawn, np.where(drawn.seen[0] > 0.0, np.minimum(wide, noise), wide)
+        return self._placed(drawn), np.where(drawn.seen[0] > 0.0, np.minimum(wide, noise), wide)
 
     def visible(
         self, hypotheses: Hypotheses, poses: Poses, scene: Scene, ground: Ground | None = None
@@ -179,13 +191,22 @@ class VolumeSurface:
         (S, V, M).
         """
         assert isinstance(hypotheses, CellHypotheses)
-        found = self.sight.visible(hypotheses, poses, scene)
+        about = poses.relative_to(*self.centre) if any(self.centre) else poses
+        found = self.sight.visible(hypotheses, about, scene)
         if ground is not None and ground.hides and len(poses):
             x, y = poses.position[:, 0], poses.position[:, 1]
             for seen, points in zip(found, hypotheses.points, strict=True):
                 angle, radius = cartesian_to_polar(points[:, 0], points[:, 1])
                 seen &= ~ground.hidden(x, y, angle, radius)
         return found
+
+    def measured_points(self, tau: float) -> PointSet:
+        """What of the likeliest surface lies within `tau` (metres) of a hit."""
+        if not self.drawable:
+            return PointSet(np.empty((0, self.form.dimension)), np.empty(0))
+        mean = self.met(self.outline()[0], tau)
+        met = (mean.seen[0] > 0.0) & (mean.size[0] > 0.0)
+        return PointSet(mean.points[0][met], mean.size[0][met])
 
     def measured(self, tolerance: float) -> float:
         """Part of the directions from the origin whose ray passes within the `tolerance` (metres)
@@ -203,7 +224,8 @@ class VolumeSurface:
         """
         angle = np.arange(_SECTORS) * (TWO_PI / _SECTORS)
         if not self.drawable:
-            return ground.with_object(angle, np.full(_SECTORS, self.form.radius), most)
+            whole = np.full(_SECTORS, self.form.radius)
+            return ground.with_object(angle, whole, most, self.centre)
         some = self.solids(_OCCUPYING, _SEED).any(axis=0) | (self.cells.state == HIT)
         around, radius = cartesian_to_polar(*self.form.lattice.centres[some, :2].T)
         cell = self.form.lattice.cell
@@ -212,7 +234,7 @@ class VolumeSurface:
         for aside in np.linspace(-1.0, 1.0, _ASIDE):
             sector = ((around + aside * half) / TWO_PI * _SECTORS).astype(int) % _SECTORS
             np.maximum.at(upper, sector, radius + cell)
-        return ground.with_object(angle, upper, most)
+        return ground.with_object(angle, upper, most, self.centre)
 
 
 def read(surface: VolumeSurface) -> VolumeSurface:

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
+from nbv_planner.episode.outline_truth import OutlineTruth
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
-from nbv_planner.volume.true_outlines import FORMS, Outlines, OutlineTruth, parse_outlines
+from nbv_planner.volume.true_outlines import FORMS, Outlines, parse_outlines
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import BeamScene, Scene

@@ -58,8 +58,6 @@ def test_without_a_hit_shapes_come_from_the_prior_and_the_episode_goes_on():
         ({"planner": "two_phase"}, "needs the radius over the polar angle"),
         ({"planner": "hybrid"}, "needs the radius over the polar angle"),
         ({"objective": "OSM"}, "OSM needs the true object"),
-        ({"scene": "unknown", "rough_radius": 5.0}, "surface_model: volume needs"),
-        ({"object_x": 1.0}, "surface_model: volume needs"),
         ({"protocol": "thesis"}, "surface_model: volume needs"),
         ({"range_max": 1.0}, "object letter:L: no candidate view sees any of it"),
     ],
@@ -78,17 +76,34 @@ def test_greedy_by_expected_coverage_sweeps_and_tours_take_a_volume_too():
         assert record.views[-1].completeness > record.views[0].completeness
 
 
-def test_the_radius_is_the_default_and_says_what_other_objects_need():
-    assert configure(object="polygon:star").surface_model == "radius"
+def test_what_the_surface_may_be_is_found_out_where_the_planner_takes_either():
+    assert configure(object="polygon:star").surface_model == "auto"
+    assert configure(planner="greedy", objective="EMC").surface_model == "auto"
+    for needs in ({"planner": "two_phase"}, {"planner": "greedy", "objective": "U"}):
+        assert configure(**needs).surface_model == "radius"
+        assert configure(**needs, surface_model="volume").surface_model == "volume"
+    assert configure(protocol="thesis").surface_model == "radius"
+
+
+def test_a_radius_says_what_other_objects_need():
     with pytest.raises(SettingError, match="not star-shaped: it needs"):
-        Simulation(configure(object="letter:C"))
+        Simulation(configure(object="letter:C", surface_model="radius"))
     with pytest.raises(SettingError, match="surface_model"):
         configure(object="letter:C", surface_model="voxels")
 
 
+def test_an_object_off_the_origin_is_seen_and_judged_where_it_is():
+    there, off = (
+        simulation("letter:L", max_views=2, first_candidate=0, object_x=x, noise_std=1e-3).finish()
+        for x in (0.0, 0.4)
+    )
+    assert there.views[-1].completeness > 0.2
+    assert off.views[-1].completeness == pytest.approx(there.views[-1].completeness, abs=0.15)
+
+
 def test_the_command_simulates_a_letter_and_leaves_record_points_and_picture(tmp_path, capsys):
     out = tmp_path / "letter"
-    words = ["simulate", "--object", "letter:L", "--surface-model", "volume", "--out", str(out)]
+    words = ["simulate", "--object", "letter:L", "--out", str(out)]
     assert main(words) == 0
     said = capsys.readouterr().out
     assert "ended: COVERED, at least 95.0% of the outline is within 0.3 m" in said
@@ -101,7 +116,7 @@ def test_the_command_simulates_a_letter_and_leaves_record_points_and_picture(tmp
         "views.csv",
     }
     record = json.loads((out / "episode.json").read_text(encoding="utf-8"))
-    assert record["config"]["surface_model"] == "volume"
+    assert record["config"]["search"]["surface_model"] == "auto"
     assert record["termination"]["reason"] == "COVERED"
     assert record["views"][-1]["rmse"] is None
     lines = (out / "outline.csv").read_text(encoding="utf-8").splitlines()

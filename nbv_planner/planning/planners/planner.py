@@ -19,7 +19,7 @@ from nbv_planner.planning.objectives import ExpectedMarginalCoverage, Ledger, Ob
 from nbv_planner.planning.planners.decision_settings import DecisionSettings
 from nbv_planner.planning.view_space import ExclusionArray, ViewSpace, aside
 from nbv_planner.surface.checks import Check, Level
-from nbv_planner.surface.seam import Believed, Reader
+from nbv_planner.surface.seam import Banded, Believed, Reader
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
@@ -293,7 +293,7 @@ class Planner(ABC):
             return np.where(far >= _NEXT_TO_FARTHEST * far.max(), options.scores, -np.inf), OVERLAP
         promise = utilities[options.feasible].max()
         other = self.fallback if self.heeds_objective and promise < LEAST_PROMISE else None
-        if other is not None:
+        if other is not None and isinstance(options.situation.surface, Banded):
             return self._by_bounds(other.evaluate(options.situation), options), other.info.id
         return ranks, self.settings.label
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from rclpy.parameter import Parameter
 
 from nbv_planner.episode.parameters import PlannerSettings
-from nbv_planner.episode.wiring import planner_named, termination_monitor, view_space
+from nbv_planner.episode.wiring import deciders_for, view_space
 from nbv_planner.errors import SettingError, StateFileError
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
@@ -63,10 +63,10 @@ class Deciders:
         try:
             views = view_space(self.views, scene, self._ground, found, self.map)
             scene = self.views.sight_in(scene)
-            planner = planner_named(settings, scene, views, prior=self.prior.prior())
+            model = "auto" if settings.any_outline else "radius"
+            return deciders_for(settings, limits, scene, views, self.prior.prior(), model)
         except SettingError as error:
             raise SettingError(f"{node.get_name()}: {error}") from error
-        return planner, termination_monitor(limits, planner.settings, scene, self.prior.prior())
 
     def set_ground(self, views: ViewSpace) -> None:
         """Let a view space keep off what the newest map of the ground bars."""

@@ -1,0 +1,72 @@
+"""True objects of any outline, as a judge asks for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from nbv_planner.episode.judge import measured_points
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import BoolArray, cartesian_to_polar, polar_to_cartesian
+from nbv_planner.surface.coverage import PointSet
+from nbv_planner.volume.true_outlines import Outlines, parse_outlines
+from nbv_planner.world.objects import PolarObject, SurfacePoints
+from nbv_planner.world.pose import Poses
+from nbv_planner.world.scene import Scene
+
+
+@dataclass(eq=False)
+class OutlineTruth:
+    """The true outlines, as a judge asks for them; their points, a pixel apart, count when seen.
+
+    What none of the candidate `views` sees is no part of them.
+    """
+
+    shape: Outlines
+    scene: Scene
+    views: Poses
+
+    @classmethod
+    def of(cls, text: str | PolarObject, scene: Scene, views: Poses) -> OutlineTruth:
+        """That of an object, see :func:`parse_outlines`.
+
+        Raises:
+            SettingError: no view sees any of it.
+        """
+        truth = cls(parse_outlines(text, scene), scene, views)
+        if not len(truth):
+            raise SettingError(f"object {text}: no candidate view sees any of it (range_max)")
+        return truth
+
+    @cached_property
+    def points(self) -> SurfacePoints:
+        """Of the outline, a pixel apart."""
+        return SurfacePoints(*cartesian_to_polar(*self.outline(self.scene.pixel_size).points.T))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def visible(self, views: Poses) -> BoolArray:
+        """Which points each of the views sees, shape (V, P)."""
+        points = polar_to_cartesian(self.points.angle, self.points.radius)
+        return self.shape.visible(np.stack(points, axis=1), views, self.scene)
+
+    def outline(self, spacing: float) -> PointSet:
+        """Points at most `spacing` (metres) from each other."""
+        every = self.shape.sampled(spacing)
+        ever = self.shape.visible(every.points, self.views, self.scene).any(axis=0)
+        return PointSet(every.points[ever], every.length[ever])
+
+    def measured(self, belief: Any, tau: float) -> PointSet:
+        """What of the likeliest surface lies near a hit."""
+        return measured_points(belief, self.scene.pixel_size, tau)
+
+    def errors(self, belief: Any) -> dict[str, float]:
+        """None of a radius."""
+        return {}
+
+    def calibration(self, belief: Any) -> None:
+        """There is no band."""

@@ -1,0 +1,134 @@
+"""Mapping scans while it is not known whether each direction has one surface: by the radius until
+the scans show that it does not hold, then by cells.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from copy import copy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.scan_mapping import MappedScans, ScanMapping
+from nbv_planner.star2d.model_checks import ModelChecks
+from nbv_planner.surface.checks import failed
+from nbv_planner.surface.seam import SurfaceModel
+from nbv_planner.world.scene import Scene
+
+# By what checks the radius is given up: beams pass through what should be inside.
+_GIVEN_UP_BY = "star_shape"
+# Least radius of an object of any outline, of radius_max.
+_INNERMOST = 1e-3
+# Before the names of the arrays of the cells, while there are others.
+_OF_CELLS = "cells_"
+_SWITCHED = "any_outline"
+
+
+class EitherMapping:
+    """Maps scans in two models at a time, and publishes that of the radius until its checks fail.
+
+    Cells merge what they are given, so that all scans are in them when they are needed, whatever
+    was taken before; the surface is the same as if it had been of cells from the start.
+    """
+
+    found = None  #: see :class:`~nbv_planner.mapping.scan_mapping.ScanMapping`.
+    background = None
+
+    def __init__(self, radius: ScanMapping | None, cells: ScanMapping) -> None:
+        """Start without a scan; without a `radius` there are cells from the start."""
+        self._radius, self._cells = radius, cells
+        #: whether the surface is one of cells.
+        self.any_outline = radius is None
+        self._belief: Any = None  # the newest, where it is known
+
+    @property
+    def _used(self) -> ScanMapping:
+        return self._cells if self._radius is None or self.any_outline else self._radius
+
+    @property
+    def model(self) -> SurfaceModel:
+        """The surface model that is published."""
+        return self._used.model
+
+    @property
+    def checks(self) -> ModelChecks:
+        """The checks of what that assumes."""
+        return self._used.checks
+
+    def add(
+        self, scans: Sequence[MatchedScan], newest_view: int, *, last: bool = True
+    ) -> MappedScans:
+        """Condition the models on scans, see :meth:`ScanMapping.add`; the `last` call judges
+        whether the radius holds.
+        """
+        self._belief = None
+        in_cells = self._cells.add(scans, newest_view, last=last)
+        if self._radius is None or self.any_outline:
+            return in_cells
+        mapped = self._radius.add(scans, newest_view, last=last)
+        if last:
+            self._belief = self._radius.belief()
+            if any(check.name == _GIVEN_UP_BY for check in failed(self._belief.checks)):
+                self.go_on_with_cells()
+                return in_cells
+        return mapped
+
+    def go_on_with_cells(self) -> None:
+        """Give up the radius."""
+        self.any_outline = True
+        self._belief = None
+
+    def belief(self) -> Any:
+        """See :meth:`ScanMapping.belief`."""
+        if self._belief is None:
+            self._belief = self._used.belief()
+        return self._belief
+
+    def use(self, scene: Scene) -> None:
+        """Take the sensor of this scene from now on; cells may be as near to the centre as any."""
+        self._belief = None
+        if self._radius is not None:
+            self._radius.use(scene)
+        self._cells.use(all_of_it(scene))
+
+    def copy(self) -> EitherMapping:
+        """An independent copy."""
+        twin = copy(self)
+        twin._radius = self._radius and self._radius.copy()
+        twin._cells = self._cells.copy()
+        return twin
+
+    def reset(self) -> None:
+        """Forget all scans, and what they have shown."""
+        self._belief = None
+        self.any_outline = self._radius is None
+        for mapping in filter(None, (self._radius, self._cells)):
+            mapping.reset()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Everything that is held, as arrays by name."""
+        cells = {_OF_CELLS + name: array for name, array in self._cells.state().items()}
+        of_radius = {} if self._used is self._cells else self._used.state()
+        return {_SWITCHED: np.array(self.any_outline), **cells, **of_radius}
+
+    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Restore the :meth:`state` of another one of the same settings.
+
+        Raises:
+            MeasurementError: it is no such state.
+        """
+        self._belief = None
+        cells = (name for name in state if name.startswith(_OF_CELLS))
+        self._cells.restore({name.removeprefix(_OF_CELLS): state[name] for name in cells})
+        self.any_outline = self._radius is None or bool(state.get(_SWITCHED, False))
+        if self._radius is not None and not self.any_outline:
+            self._radius.restore(state)
+
+
+def all_of_it(scene: Scene) -> Scene:
+    """The scene of an object that may be anywhere within the greatest radius."""
+    return dataclasses.replace(scene, radius_min=_INNERMOST * scene.radius_max)
