@@ -15,7 +15,7 @@ from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.recording import Recording, find_topics, read_recording
 from nbv_planner.bags.storage import Progress, Remarks, no_progress
 from nbv_planner.episode.judge import EpisodeJudge, StarTruth
-from nbv_planner.episode.log import LoggedView, incomplete
+from nbv_planner.episode.log import LoggedView, Surface, incomplete
 from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Step, t0_metric
@@ -29,7 +29,6 @@ from nbv_planner.episode.run_info import (
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.view_space import view_space_for
-from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.pose import CameraPose
 
@@ -268,7 +267,7 @@ def _analysed(
     views = recording.log.views
     if views and views[-1].belief is None and any(view.belief is not None for view in views):
         views = views[:-1]
-    before: SurfaceBelief | None = None
+    before: Surface | None = None
     said = {view.decision.round - 1: view.decision.estimate for view in recording.log.views}
     if recording.log.status is not None:
         said[recording.log.status.views] = recording.log.status.estimate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.episode.parameters import EpisodeConfig
@@ -189,7 +189,7 @@ def _summary(analysis: Analysis) -> Table:
 def _checks(analysis: Analysis) -> Table:
     """Checks of the model in the last surface."""
     first: dict[str, int] = {}
-    last: tuple[Check, ...] = ()
+    last: Sequence[Check] = ()
     for number, view in enumerate(analysis.views, start=1):
         last = last if view.evidence.belief is None else view.evidence.belief.checks
         for check in last:

@@ -13,7 +13,7 @@ import numpy as np
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.bags.reader import Bag
 from nbv_planner.bags.replayer import MOUNT, Event, Replayer, recorded_events
-from nbv_planner.episode.log import LoggedView
+from nbv_planner.episode.log import LoggedView, Surface
 from nbv_planner.episode.messages import CAMERA_POSE, ITERATION, PACE, SCAN, RecordedDecision
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import BagError
@@ -26,6 +26,7 @@ from nbv_planner.session.loop import views
 from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
 from nbv_planner.session.state import Goal
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import SENSOR_NAMES
 
@@ -111,6 +112,20 @@ def _unchanged(parameters: RunParameters, recorded: RunParameters | None) -> set
     return {name for name in (*SENSOR_NAMES, *MOUNT) if before.get(name) == now.get(name)}
 
 
+def _apart(one: Surface, other: Surface) -> float | None:
+    """Greatest difference of two mean contours, or of merged hits, metres; None of different
+    models.
+    """
+    if isinstance(one, SurfaceBelief) and isinstance(other, SurfaceBelief):
+        pairs = one.mean, other.mean
+    elif isinstance(one, VolumeSurface) and isinstance(other, VolumeSurface):
+        pairs = one.cells.hits.mean, other.cells.hits.mean
+    else:
+        return None
+    same = pairs[0].shape == pairs[1].shape
+    return float(np.abs(pairs[0] - pairs[1]).max(initial=0.0)) if same else None
+
+
 def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[CameraPose]:
     """The candidates that were left out since they, or others nearby, had not been reached."""
     if view.candidates is None or view.candidates.excluded is None:
@@ -189,7 +204,7 @@ class RecordedWorld:
         self._next = self._to_next_decision()
         return ()
 
-    def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
+    def map(self, scans: Sequence[MatchedScan]) -> Surface:
         """The belief from which the next decision was made; the newest one behind the last
         decision.
         """
@@ -247,9 +262,7 @@ class RecordedWorld:
             choice = Choice(own.view, own.utility, not same, self._new_points(own.view))
         update = self._replayer.update_for(recorded)
         known = self._beliefs.get(update.stamp)
-        gap = None
-        if known is not None and len(known.mean) == len(update.belief.mean):
-            gap = float(np.abs(known.mean - update.belief.mean).max())
+        gap = None if known is None else _apart(known, update.belief)
         self.decisions.append(ReplayedDecision(recorded, view, choice, gap, self._new_points(view)))
         if self._judge is not None:
             passed = self._views[recorded.goal_stamp].passed

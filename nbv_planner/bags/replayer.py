@@ -15,7 +15,7 @@ from nbv_planner.bags.reader import Bag, decode, definition_problem
 from nbv_planner.bags.recording import TopicMap, check_length
 from nbv_planner.clouds.version_1 import sensor_from_msg
 from nbv_planner.episode import sensor_messages
-from nbv_planner.episode.log import READERS
+from nbv_planner.episode.log import READERS, Surface
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
     GROUND,
@@ -25,13 +25,7 @@ from nbv_planner.episode.messages import (
     RecordedDecision,
 )
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.episode.wiring import (
-    mapper_core,
-    planner_core,
-    planner_named,
-    termination_monitor,
-    view_space,
-)
+from nbv_planner.episode.wiring import deciders_for, mapper_core, planner_core, view_space
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
@@ -42,6 +36,7 @@ from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.volume.grid import Merged
 from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.pose import CameraPose
@@ -63,10 +58,12 @@ class Update:
     """A belief, and the time of the newest scan in it (nanoseconds; 0 for the prior)."""
 
     stamp: int
-    belief: SurfaceBelief
+    belief: Surface
 
 
-Received = Scan | CameraPose | RecordedDecision | SurfaceBelief | OccupancyMap | dict[str, float]
+Received = (
+    Scan | CameraPose | RecordedDecision | SurfaceBelief | Merged | OccupancyMap | dict[str, float]
+)
 
 
 class Replayer:
@@ -115,12 +112,15 @@ class Replayer:
         settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
         space = view_space(config.views, self.scene, config.ground, map=map)
         self._ground = config.ground
-        self._planner_for = partial(planner_named, settings, views=space, prior=prior.prior())
-        chooser = self._planner_for(self.scene)
-        monitor = termination_monitor(
-            TerminationSettings(certify=False), settings, self.scene, prior.prior()
+        self._deciders_for = partial(
+            deciders_for,
+            settings,
+            TerminationSettings(certify=False),
+            views=space,
+            prior=prior.prior(),
+            surface_model=config.surface_model,
         )
-        self.core = planner_core(chooser, monitor)  #: the planner's side.
+        self.core = planner_core(*self._deciders_for(self.scene))  #: the planner's side.
         self.session = from_mapping(SessionSettings, planner)  #: as recorded.
         #: scans for a planner that takes them.
         self.heard: tuple[tuple[Scan, CameraPose], ...] = ()
@@ -129,7 +129,7 @@ class Replayer:
 
     def receive(self, stamp: int, what: Received) -> None:
         """Process what was recorded at `stamp` (nanoseconds)."""
-        if isinstance(what, SurfaceBelief):
+        if isinstance(what, (SurfaceBelief, Merged)):
             self.forget(stamp)
         elif isinstance(what, OccupancyMap):
             set_ground(self.core.planner.views, self._ground, map=what)
@@ -170,7 +170,7 @@ class Replayer:
             self._poses = dataclasses.replace(self._poses, **mount)  # type: ignore[arg-type]
             self.scene = dataclasses.replace(self.scene, **sensor)
         self._mapper.scene = self.scene
-        self.core.use(self._planner_for(self.scene), self.core.monitor)
+        self.core.use(self._deciders_for(self.scene)[0], self.core.monitor)
 
     def forget(self, stamp: int) -> None:
         """Discard all measurements and the goal, as the mapper did at `stamp` (nanoseconds)."""
@@ -254,9 +254,14 @@ def _inputs(bag: Bag, topics: TopicMap) -> Iterator[Event]:
         # Of the surfaces only those without a hit matter: a mapper was reset. Stamp 0 is the
         # initial prior.
         if name not in (SURFACE, SURFACE_INFO) or (
-            name == SURFACE and stamp != 0 and not what.hits.any()
+            name == SURFACE and stamp != 0 and not _hit(what)
         ):
             yield stamp, what
+
+
+def _hit(surface: SurfaceBelief | Merged) -> bool:
+    """Whether anything was hit."""
+    return bool(surface.hits.any() if isinstance(surface, SurfaceBelief) else len(surface.key))
 
 
 def _in_order(events: Iterator[Event]) -> Iterator[Event]:

@@ -39,6 +39,14 @@ EXCLUDED_LAYOUT = [("excluded", "u4")]
 """Optional field of `nbv_planner/candidates`: sums of
 :class:`~nbv_planner.planning.view_space.Exclusion`.
 """
+CELLS_LAYOUT = [
+    *((name, "f4") for name in ("x", "y", "z")),
+    ("key", "u4"),
+    *((name, "f8") for name in ("sum_x", "sum_y", "sum_z", "beam_x", "beam_y", "beam_z")),
+    *((name, "f8") for name in ("weight", "number")),
+]
+"""Fields of a `surface` cloud of cells: merged hits, where they are, and their sums, see
+:class:`~nbv_planner.volume.grid.Merged`; in the plane z is 0."""
 CONTOUR_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "radius")]
 
 
@@ -47,8 +55,9 @@ def has_fields(msg: Any, layout: Layout) -> bool:
     return {name for name, _ in layout} <= {field.name for field in msg.fields}
 
 
-def table_of(msg: Any, layout: Layout) -> Any:
-    """The points of a cloud as a structured array with the fields of `layout`, at any offset.
+def table_of(msg: Any, layout: Layout, least: int = 1) -> Any:
+    """The points of a cloud, `least` of them at least, as a structured array with the fields of
+    `layout`, at any offset.
 
     Raises:
         InputRejectedError: reason `layout` (fields or sizes).
@@ -65,7 +74,7 @@ def table_of(msg: Any, layout: Layout) -> Any:
                 "layout", f"the cloud has no {name!r} field of the expected type"
             )
     count = msg.width * msg.height
-    if msg.is_bigendian or count == 0 or len(msg.data) != count * msg.point_step:
+    if msg.is_bigendian or count < least or len(msg.data) != count * msg.point_step:
         raise InputRejectedError(
             "layout", f"{len(msg.data)} bytes do not hold {count} points of {msg.point_step}"
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.clouds.cloud_fields import (
+    CELLS_LAYOUT,
     EVIDENCE_LAYOUT,
     OWN_LAYOUT,
     SURFACE_LAYOUT,
@@ -18,6 +19,30 @@ from nbv_planner.clouds.cloud_fields import (
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief
+from nbv_planner.volume.grid import Merged
+
+
+def surface_from_msg(msg: Any) -> SurfaceBelief | Merged:
+    """Read a `surface` cloud of either member; of cells it holds the hits alone.
+
+    Raises:
+        InputRejectedError: `layout`, `not_finite`, and those of :func:`belief_from_msg`.
+    """
+    return hits_from_msg(msg) if has_fields(msg, CELLS_LAYOUT) else belief_from_msg(msg)
+
+
+def hits_from_msg(msg: Any) -> Merged:
+    """Read the hits of a `surface` cloud of cells, in three dimensions; there may be none.
+
+    Raises:
+        InputRejectedError: `layout` or `not_finite`.
+    """
+    table = table_of(msg, CELLS_LAYOUT, least=0)
+    sums = np.stack(columns_of(table, *(name for name, _ in CELLS_LAYOUT[4:])), axis=1)
+    if not np.isfinite(sums).all():
+        raise InputRejectedError("not_finite", "the surface holds values that are not finite")
+    key = table["key"].astype(np.intp)
+    return Merged(key, sums[:, :3], sums[:, 3:6], sums[:, 6], sums[:, 7])
 
 
 def belief_from_msg(msg: Any) -> SurfaceBelief:

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.clouds.cloud_fields import Layout, columns_of, has_fields, table_of
-from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.clouds.surface_messages import surface_from_msg
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import KINDS, Check, Level
+from nbv_planner.volume.grid import Merged
 from nbv_planner.world.scene import SENSOR_NAMES, FoundScene, centre_of
 
 SENSOR_LAYOUT: Layout = [("sensor", "f8")]
@@ -24,7 +25,7 @@ SCENE_LAYOUT: Layout = [("scene", "f8")]
 CHECKS_LAYOUT = [(name, "f4") for name in ("check_score", "check_limit", "check_level")]
 
 
-def recorded_belief(msg: Any) -> SurfaceBelief:
+def recorded_belief(msg: Any) -> SurfaceBelief | Merged:
     """The belief of a recorded `surface` cloud of any version, with what a cloud of version 1 says
     itself.
 
@@ -32,9 +33,10 @@ def recorded_belief(msg: Any) -> SurfaceBelief:
         InputRejectedError: as :func:`~nbv_planner.clouds.surface_messages.belief_from_msg`, and
             `checks`, `scene` or `layout`.
     """
-    return dataclasses.replace(
-        belief_from_msg(msg), checks=_checks(msg), centre=centre_of(_found(msg))
-    )
+    belief = surface_from_msg(msg)
+    if isinstance(belief, Merged):
+        return belief
+    return dataclasses.replace(belief, checks=_checks(msg), centre=centre_of(_found(msg)))
 
 
 def _checks(msg: Any) -> tuple[Check, ...]:

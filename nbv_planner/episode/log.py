@@ -27,6 +27,8 @@ from nbv_planner.planning.planners import OVERLAP
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.volume.grid import Merged
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
@@ -68,6 +70,17 @@ READERS: dict[str, Callable[[Any], Any]] = {
 """What reads the messages of each topic; raises InputRejectedError."""
 
 
+Surface = SurfaceBelief | VolumeSurface
+"""A surface of either member, with what the mapper says of it."""
+
+
+def _angles(belief: Surface) -> int:
+    """Number of angles, or as many as take the memory of cells."""
+    if isinstance(belief, SurfaceBelief):
+        return len(belief.angle)
+    return len(belief.cells.state) // 8 + len(belief.cells.hits.key)
+
+
 # What the rules do that do not take the largest value of the objective shown, by their names.
 _CHOSEN = {
     "tour": "for the least time to go, not for the most points now",
@@ -88,7 +101,7 @@ class LoggedView:
     candidates: Candidates | None = None  #: candidate views of the decision.
     #: time of the newest scan in the belief after the view, nanoseconds.
     belief_stamp: int | None = None
-    belief: SurfaceBelief | None = None  #: that belief.
+    belief: Surface | None = None  #: that belief.
     scan: MatchedScan | None = None  #: the scan taken at that time, with the camera's pose.
     #: where the camera looked, and when, if the mapper takes every scan: poses some centimetres
     #: apart.
@@ -211,7 +224,7 @@ class EpisodeLog:
         #: why the episode ended, None if no status holds it.
         self.termination: Termination | None = None
         self.status: PlannerStatus | None = None  #: newest status of the planner.
-        self.belief: SurfaceBelief | None = None  #: newest surface.
+        self.belief: Surface | None = None  #: newest surface.
         #: newest of what the mapper has learned; None from older versions.
         self.info: SurfaceInfo | None = None
         self.surface_stamps: list[int] = []  #: stamps of all surfaces, nanoseconds.
@@ -232,8 +245,8 @@ class EpisodeLog:
         #: newest values of each node on /diagnostics, by full name.
         self.diagnostics: dict[str, dict[str, str]] = {}
         self._candidates: _Recent[Candidates] = _Recent()
-        self._surfaces: _Recent[SurfaceBelief] = _Recent()
-        self._held: _Recent[SurfaceBelief] = _Recent()  # until their infos come
+        self._surfaces: _Recent[Surface] = _Recent()
+        self._held: _Recent[SurfaceBelief | Merged] = _Recent()  # until their infos come
         self._infos: _Recent[SurfaceInfo] = _Recent()
         self._scans: _Recent[Scan] = _Recent()
         self._poses: deque[tuple[int, CameraPose]] = deque(maxlen=_KEPT)
@@ -374,15 +387,17 @@ class EpisodeLog:
         if view is not None and view.candidates is None and view.decision.goal_stamp == stamp:
             view.candidates = candidates
 
-    def _surface(self, belief: SurfaceBelief, stamp: int) -> None:
+    def _surface(self, belief: SurfaceBelief | Merged, stamp: int) -> None:
         """Take a surface, once it is known what the mapper says of it; one of version 1 says that
         itself.
         """
         info = self._infos.entries.get(stamp)
-        if info is None and self.info is not None:
-            self._held.keep(stamp, belief)
+        if info is not None:
+            self._believe(info.applied(belief), stamp)
+        elif self.info is None and isinstance(belief, SurfaceBelief):
+            self._believe(belief, stamp)
         else:
-            self._believe(belief if info is None else info.applied(belief), stamp)
+            self._held.keep(stamp, belief)
 
     def _inform(self, info: SurfaceInfo, _: int) -> None:
         """Follow what the mapper has learned."""
@@ -391,7 +406,7 @@ class EpisodeLog:
         if (held := self._held.entries.get(info.stamp)) is not None:
             self._believe(info.applied(held), info.stamp)
 
-    def _believe(self, belief: SurfaceBelief, stamp: int) -> None:
+    def _believe(self, belief: Surface, stamp: int) -> None:
         self.belief = belief
         if len(self.surface_stamps) < _MOST_SURFACES:
             self.surface_stamps.append(stamp)
@@ -408,14 +423,14 @@ class EpisodeLog:
                 self._mount = mount
                 self._track_again()
 
-    def _offer_surface(self, belief: SurfaceBelief, stamp: int) -> None:
+    def _offer_surface(self, belief: Surface, stamp: int) -> None:
         view = self._view_at(stamp)
         if view is None or (
             view.belief is not None and view.belief_stamp is not None and view.belief_stamp <= stamp
         ):
             return
-        held = sum(len(other.belief.angle) for other in self.views if other.belief is not None)
-        if held + len(belief.angle) <= _MOST_GRID_ANGLES:
+        held = sum(_angles(other.belief) for other in self.views if other.belief is not None)
+        if held + _angles(belief) <= _MOST_GRID_ANGLES:
             view.belief_stamp = stamp
             view.belief = belief
             view.scan = None

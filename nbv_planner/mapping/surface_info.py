@@ -18,6 +18,9 @@ from nbv_planner.settings import from_mapping, plain_settings
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import Check, Level, told
+from nbv_planner.volume.grid import Merged
+from nbv_planner.volume.published import FreeCells, surface_of
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import SENSOR_NAMES, FoundScene, Scene, centre_of
 
@@ -46,10 +49,14 @@ class SurfaceInfo:
     checks: tuple[Check, ...] = ()  #: whether what mapper and planner assume holds.
     #: errors common to views that were found; None where none are sought.
     common: CommonErrors | None = None
+    #: of a surface of cells, which of them are free; None of the radius.
+    cells: FreeCells | None = None
 
     @classmethod
     def about(cls, belief: Any, **known: Any) -> SurfaceInfo:
         """The information about a belief: what it shows, and what is `known` besides."""
+        if isinstance(belief, VolumeSurface):
+            return cls(checks=tuple(belief.checks), cells=FreeCells.of(belief), **known)
         return cls(checks=belief.checks, common=belief.common, **known)
 
     @classmethod
@@ -57,8 +64,18 @@ class SurfaceInfo:
         """The sensor of a scene."""
         return {name: float(getattr(scene, name)) for name in SENSOR_NAMES}
 
-    def applied(self, belief: SurfaceBelief) -> SurfaceBelief:
-        """The belief of a `surface` message with its checks, centre and common errors from here."""
+    def applied(self, belief: SurfaceBelief | Merged) -> SurfaceBelief | VolumeSurface:
+        """The belief of a `surface` message with its checks, centre and common errors from here.
+
+        Raises:
+            InputRejectedError: `cells`: it is not of this information.
+        """
+        if isinstance(belief, Merged) != (self.cells is not None):
+            raise InputRejectedError("cells", "surface and surface_info are not of one model")
+        if isinstance(belief, Merged):
+            assert self.cells is not None
+            surface = surface_of(belief, self.cells)
+            return dataclasses.replace(surface, checks=self.checks, centre=centre_of(self.scene))
         common = self.common or belief.common
         return dataclasses.replace(
             belief, checks=self.checks, centre=centre_of(self.scene), common=common
@@ -93,7 +110,7 @@ class SurfaceInfo:
         }
         content = {
             "version": VERSION,
-            "surface": "star2d",
+            "surface": "star2d" if self.cells is None else "volume",
             "stamp": self.stamp,
             "prior": plain_settings(self.prior),
             "sensor": self.sensor,
@@ -101,6 +118,7 @@ class SurfaceInfo:
             "mount": dict(zip(_MOUNT, map(float, self.mount), strict=True)),
             "scene": found,
             "common_errors": common,
+            "cells": self.cells and asdict(self.cells),
             "checks": checks,
         }
         return str(yaml.safe_dump(content, sort_keys=False, width=120))
@@ -132,6 +150,7 @@ def _info(content: dict[str, Any]) -> SurfaceInfo:
     scene = content["scene"]
     noise = dict(content["noise"])
     common, mount = content["common_errors"], content["mount"]
+    cells = content.get("cells")
     sensor = {
         name: _number(value, name)
         for name, value in content["sensor"].items()
@@ -161,6 +180,7 @@ def _info(content: dict[str, Any]) -> SurfaceInfo:
             for row in content["checks"]
         ),
         common and _common(common),
+        cells and FreeCells(**cells),
     )
 
 

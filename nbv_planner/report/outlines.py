@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -152,15 +153,16 @@ def field_of(
     return places.chosen(kept).position, best[kept], some[kept]
 
 
-def barred_ground(
-    ground: Ground | None, belief: SurfaceBelief | None, scene: Scene
-) -> GridGround | None:
+def barred_ground(ground: Ground | None, belief: Any, scene: Scene) -> GridGround | None:
     """The ground with what the object may occupy; None where nothing besides the object bars it.
 
     About another centre than that of the object's frame there is none to be shown either.
     """
     if not isinstance(ground, GridGround) or belief is None or any(belief.centre):
         return None
+    if not isinstance(belief, SurfaceBelief):
+        kept_off: GridGround = belief.keep_off(ground, scene.radius_max)
+        return kept_off
     footprint = Footprint(belief.angle, belief.upper, scene.radius_max)
     return dataclasses.replace(ground, footprint=footprint)
 

@@ -34,8 +34,9 @@ def take_surface(
     """
     episode = core.episode
     if origin is not None:
-        if episode.began is not None and episode.origin is not None and episode.origin != origin:
-            reason, detail = episode.origin.refusal_of(origin)
+        before = episode.origin
+        if episode.began is not None and before is not None and not before.goes_on_as(origin):
+            reason, detail = before.refusal_of(origin)
             core.inputs.refused = belief, stamp, origin, detail
             raise InputRejectedError(reason, detail)
         core.inputs.refused = None

@@ -253,8 +253,13 @@ class SurfaceOrigin:
     """
 
     frame: str
-    size: int
+    size: int  #: 0 of cells.
     prior: Mapping[str, Any] | None
+
+    def goes_on_as(self, other: SurfaceOrigin) -> bool:
+        """Whether a surface of another origin may follow: of the same, or cells for angles."""
+        sizes = (self.size, other.size)
+        return self == replace(other, size=self.size) and (0 in sizes or sizes[0] == sizes[1])
 
     def refusal_of(self, other: SurfaceOrigin) -> tuple[str, str]:
         """Reason for refusing a surface of another origin, and a message with both values."""

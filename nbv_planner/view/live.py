@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.episode import messages
-from nbv_planner.episode.judge import PointErrors, SampledContour
-from nbv_planner.episode.log import EpisodeLog, LoggedView
+from nbv_planner.episode.judge import PointErrors, SampledContour, measured_points
+from nbv_planner.episode.log import EpisodeLog, LoggedView, Surface
 from nbv_planner.episode.messages import PlannerStatus
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import scan_to_hits
 from nbv_planner.settings import from_mapping
-from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour
+from nbv_planner.star2d.shapes.completeness import SAMPLES
 from nbv_planner.surface.coverage import POINTS, CoverageTarget
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
@@ -80,7 +79,7 @@ class LiveView:
     scene: Scene  #: cone and bounds; the defaults until they are known.
     status: PlannerStatus | None  #: None until the first status has been received.
     views: tuple[LoggedView, ...]  #: in order of rounds.
-    belief: SurfaceBelief | None  #: the newest surface belief.
+    belief: Surface | None  #: the newest surface belief.
     truth: SurfacePoints | None  #: the true surface points, in a simulation.
     #: those of earlier views; those from before this page was opened are not known.
     earlier_hits: Hits
@@ -124,14 +123,14 @@ class LiveEpisode(EpisodeLog):
                 self._versions[section] += 1
             self._changed.notify_all()
 
-    def _surface(self, belief: SurfaceBelief, stamp: int) -> None:
+    def _believe(self, belief: Surface, stamp: int) -> None:
         """Process a surface; one with fewer measurements than before comes from a mapper that has
         been reset.
         """
-        if self.belief is not None and belief.hits.sum() < self.belief.hits.sum():
+        if self.belief is not None and belief.count < self.belief.count:
             self._hits.clear()
             self._unpaired.clear()
-        super()._surface(belief, stamp)
+        super()._believe(belief, stamp)
 
     def _paired(self, scan: MatchedScan) -> None:
         """Measure a scan; keep what is shown within bounds, spread over the surface and over
@@ -281,8 +280,6 @@ def true_coverage(view: LiveView) -> Series:
 
 
 @lru_cache(maxsize=64)
-def _completeness(belief: SurfaceBelief, truth: SurfacePoints, scene: Scene, tau: float) -> float:
+def _completeness(belief: Surface, truth: SurfacePoints, scene: Scene, tau: float) -> float:
     outline = SampledContour.of_polar(truth.angle, truth.radius, spacing=tau / SAMPLES)
-    return PointErrors.of(
-        MeasuredContour.of(belief, scene.pixel_size, tau), outline, tau
-    ).completeness
+    return PointErrors.of(measured_points(belief, scene.pixel_size, tau), outline, tau).completeness

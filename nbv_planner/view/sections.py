@@ -17,6 +17,7 @@ from nbv_planner.episode.messages import Candidates, PlannerStatus
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.geometry import cartesian_to_polar, wrap_angle
 from nbv_planner.report import outlines
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.seam import Hits
 from nbv_planner.view.live import (
     LiveView,
@@ -64,7 +65,7 @@ def _status(view: LiveView) -> Data:
 
 
 def _belief(view: LiveView) -> Data:
-    if view.belief is None:
+    if not isinstance(view.belief, SurfaceBelief):
         return {"angle": [], "mean": [], "lower": [], "upper": []}
     curve = outlines.close_belief(view.belief, most=_CURVE_POINTS).about_origin()
     return {name: _list(getattr(curve, name), 4) for name in ("angle", "mean", "lower", "upper")}

@@ -19,6 +19,7 @@ from nbv_planner.clouds import cloud_fields
 from nbv_planner.geometry import FloatArray, polar_to_cartesian
 from nbv_planner.planning.planners import Decision
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 
@@ -66,6 +67,25 @@ def transform_to_msg(pose: CameraPose, header: Header, frame: str) -> TransformS
     msg.transform.translation.y = pose.y
     msg.transform.rotation = there.orientation
     return msg
+
+
+def surface_to_msg(surface: SurfaceBelief | VolumeSurface, header: Header) -> PointCloud2:
+    """Build the `surface` cloud of either member, in the frame of the header."""
+    if isinstance(surface, VolumeSurface):
+        return cells_to_msg(surface, header)
+    return belief_to_msg(surface, header)
+
+
+def cells_to_msg(surface: VolumeSurface, header: Header) -> PointCloud2:
+    """Build the `surface` cloud of cells: one point per merged hit."""
+    hits = surface.cells.hits
+    columns = {"key": hits.key, "weight": hits.weight, "number": hits.number}
+    for axis, name in enumerate("xyz"[: surface.form.dimension]):
+        aside = surface.centre[axis] if axis < 2 else 0.0
+        columns[name] = hits.mean[:, axis] + aside
+        columns[f"sum_{name}"] = hits.points[:, axis]
+        columns[f"beam_{name}"] = hits.beams[:, axis]
+    return _cloud(cloud_fields.CELLS_LAYOUT, columns, header)
 
 
 def belief_to_msg(belief: SurfaceBelief, header: Header) -> PointCloud2:
@@ -132,7 +152,7 @@ def _cloud(
 ) -> PointCloud2:
     """Pack columns (missing ones are 0) into a cloud of one row."""
     dtype, fields = _fields(tuple(layout))
-    table = np.zeros(len(columns["angle"]), dtype=dtype)
+    table = np.zeros(len(next(iter(columns.values()))), dtype=dtype)
     for name, values in columns.items():
         table[name] = values
     return PointCloud2(

@@ -13,7 +13,7 @@ from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
-from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.clouds.surface_messages import surface_from_msg
 from nbv_planner.episode.sensor_messages import (
     check_frame,
     pose_from_msg,
@@ -33,6 +33,8 @@ from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
 from nbv_planner.session.state import SurfaceOrigin, Target
 from nbv_planner.settings import plain_settings
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.volume.grid import Merged
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.pose import CameraPose
 
@@ -55,7 +57,7 @@ class PlannerInputs:
         self._matcher = ScanMatcher(MatchingSettings(scans_per_view=1), arrival, transforms)
         self._scan_stamp, self._surface_came = 0, 0.0
         # with stamp and frame, until its info comes
-        self._surface: tuple[SurfaceBelief, int, str] | None = None
+        self._surface: tuple[SurfaceBelief | Merged, int, str] | None = None
         self._info: SurfaceInfo | None = None  # until its surface comes
 
     def reset(self) -> None:
@@ -77,10 +79,10 @@ class PlannerInputs:
         before or after it.
         """
         check_frame(msg.header, self._node.parameters.object_frame)
-        belief = belief_from_msg(msg)
+        belief = surface_from_msg(msg)
         core = self._node.core
         draws_shapes = core.planner.settings.draws_shapes or core.monitor.certificate is not None
-        if draws_shapes and belief.evidence is None:
+        if draws_shapes and isinstance(belief, SurfaceBelief) and belief.evidence is None:
             raise InputRejectedError(
                 "evidence", "the surface has no evidence, which EMC, rollout and certify need"
             )
@@ -106,9 +108,12 @@ class PlannerInputs:
         self._take_surface(info.applied(belief), stamp, frame, info)
 
     def _take_surface(
-        self, belief: SurfaceBelief, stamp: int, frame: str, info: SurfaceInfo
+        self, belief: SurfaceBelief | VolumeSurface, stamp: int, frame: str, info: SurfaceInfo
     ) -> None:
         core = self._node.core
+        if isinstance(belief, VolumeSurface) and not core.planner.settings.any_outline:
+            self._refuse_cells()
+            return
         found = info.scene
         if found is not None and not self._node.deciders.views.on_circle:
             raise InputRejectedError(
@@ -127,7 +132,8 @@ class PlannerInputs:
                 )
             self._node.deciders.prior = info.prior
             self._node.deciders.recentre(found)
-        origin = SurfaceOrigin(frame, len(belief.angle), plain_settings(info.prior))
+        size = len(belief.angle) if isinstance(belief, SurfaceBelief) else 0
+        origin = SurfaceOrigin(frame, size, plain_settings(info.prior))
         lost = events.take_surface(core, belief, stamp, origin)
         self._node.deciders.use_prior()
         self._node.deciders.use_sensor(info.sensor, info.declared)
@@ -135,6 +141,18 @@ class PlannerInputs:
             self._node.drop(
                 "view.lost", f"the surface no longer contains {lost} of the counted views", lost
             )
+        self._node.advance()
+
+    def _refuse_cells(self) -> None:
+        """End the episode: what chooses the views needs the radius, and there is none."""
+        settings = self._node.core.planner.settings
+        said = (
+            f"{settings.label} needs the radius over the polar angle, and the scans show that a"
+            " direction has several surfaces: take planner: rollout, or surface_model: radius of"
+            " surface_mapper"
+        )
+        self._node.drop("surface.cells", said)
+        events.fail(self._node.core, said)
         self._node.advance()
 
     def on_scan(self, msg: LaserScan) -> None:

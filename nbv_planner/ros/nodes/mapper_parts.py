@@ -58,7 +58,7 @@ def result_of(
     header = Header(stamp=conversions.to_stamp(update.known.progress.stamp), frame_id=frame)
     info = update.info(setup, (mount.x, mount.y, mount.yaw))
     return Result(
-        update, conversions.belief_to_msg(update.belief, header), String(data=info.text), unsaved
+        update, conversions.surface_to_msg(update.belief, header), String(data=info.text), unsaved
     )
 
 

@@ -1,0 +1,86 @@
+"""What of a surface of cells is published: the merged hits, and the cells that are free."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import zlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.errors import InputRejectedError, MeasurementError
+from nbv_planner.geometry import BoolArray
+from nbv_planner.volume.grid import FREE, HIT, UNKNOWN, Cells, Merged
+from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
+
+# Radii of scenes, metres.
+_LEAST, _MOST = 1e-5, 1e9
+
+
+@dataclass(frozen=True)
+class FreeCells:
+    """Which cells are free, and of which lattice they are; what :func:`surface_of` needs besides
+    the hits.
+
+    Raises:
+        ValueError: a value is none.
+    """
+
+    dimension: int  #: D, 2 or 3.
+    radius: float  #: of the ball that holds the object, metres.
+    count: int  #: measurements that the surface depends on.
+    free: str  #: a bit a cell, in the order of the lattice, deflated, in base64.
+
+    def __post_init__(self) -> None:
+        if self.dimension not in (2, 3) or not _LEAST <= self.radius <= _MOST or self.count < 0:
+            raise ValueError(
+                f"cells: dimension {self.dimension}, radius {self.radius}, count {self.count}: must"
+                f" be 2 or 3, from {_LEAST:g} to {_MOST:g} m, and >= 0"
+            )
+
+    @classmethod
+    def of(cls, surface: VolumeSurface) -> FreeCells:
+        """Those of a surface."""
+        bits = np.packbits(surface.cells.state == FREE)
+        free = base64.b64encode(zlib.compress(bits.tobytes())).decode("ascii")
+        form = surface.form
+        return cls(form.dimension, float(form.radius), int(surface.count), free)
+
+    def cells(self, number: int) -> BoolArray:
+        """Which of so many cells are free, shape (N,).
+
+        Raises:
+            ValueError: there are others.
+        """
+        size = -(-number // 8)
+        inflated = zlib.decompressobj()
+        try:
+            packed = inflated.decompress(base64.b64decode(self.free, validate=True), size + 1)
+        except (binascii.Error, zlib.error) as error:
+            raise ValueError(f"free: {error}") from error
+        if len(packed) != size:
+            raise ValueError(f"free: {len(packed)} bytes at least, must be {size}")
+        bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=number)
+        return bits.astype(bool)
+
+
+def surface_of(hits: Merged, known: FreeCells) -> VolumeSurface:
+    """The surface that was published; of hits in the plane the third dimension does not count.
+
+    Raises:
+        InputRejectedError: `cells`: hits and cells do not fit together, or are none.
+    """
+    form = VolumeForm(known.dimension, known.radius)
+    lattice = form.lattice
+    points, beams = (one[:, : known.dimension] for one in (hits.points, hits.beams))
+    hits = Merged(hits.key, points, beams, hits.weight, hits.number)
+    try:
+        hits = Merged.of_state(hits.state, lattice)
+        state = np.where(known.cells(len(lattice.centres)) | lattice.outside, FREE, UNKNOWN)
+    except (MeasurementError, ValueError) as error:
+        words = f"the surface of cells cannot be used: {error}"
+        raise InputRejectedError("cells", words) from error
+    state[hits.key >> lattice.dimension] = HIT
+    blank = VolumeSurface.blank(form)
+    return VolumeSurface(form, Cells(lattice, state, hits), blank.sight, known.count)
