@@ -137,15 +137,14 @@ def surface_bytes(
 
 def info_of(belief: SurfaceBelief, stamp: int, **known: Any) -> SurfaceInfo:
     """What a mapper says with a belief; it has learned nothing but what is given."""
-    values: dict[str, Any] = {
-        "prior": PriorSettings(),
-        "sensor": {},
-        "declared": RangeNoise(0.2, 0.0),
-        "checks": belief.checks,
-        "common": belief.common,
-        **known,
-    }
-    return SurfaceInfo(stamp, **values)
+    told = SurfaceInfo.about(
+        belief,
+        stamp=stamp,
+        prior=PriorSettings(),
+        sensor={},
+        declared=RangeNoise(0.2, 0.0),
+    )
+    return dataclasses.replace(told, **known)
 
 
 def candidates_bytes(views: Poses, utility: FloatArray, stamp: int) -> bytes:

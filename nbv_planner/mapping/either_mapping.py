@@ -26,13 +26,16 @@ _INNERMOST = 1e-3
 # Before the names of the arrays of the cells, while there are others.
 _OF_CELLS = "cells_"
 _SWITCHED = "any_outline"
+# So many calls wait for the cells at most.
+_AT_ONCE = 50
+_Call = tuple[Scene | None, Sequence[MatchedScan], int]
 
 
 class EitherMapping:
-    """Maps scans in two models at a time, and publishes that of the radius until its checks fail.
+    """Maps scans by the radius until its checks fail, then by cells.
 
-    Cells merge what they are given, so that all scans are in them when they are needed, whatever
-    was taken before; the surface is the same as if it had been of cells from the start.
+    Until then scans wait for the cells, some at a time, which merge them: the surface is the same
+    as if it had been of cells from the start.
     """
 
     found = None  #: see :class:`~nbv_planner.mapping.scan_mapping.ScanMapping`.
@@ -41,6 +44,8 @@ class EitherMapping:
     def __init__(self, radius: ScanMapping | None, cells: ScanMapping) -> None:
         """Start without a scan; without a `radius` there are cells from the start."""
         self._radius, self._cells = radius, cells
+        self._later: list[_Call] = []  # what is not in the cells yet
+        self._scene: Scene | None = None  # gives the sensor
         #: whether the surface is one of cells.
         self.any_outline = radius is None
         self._belief: Any = None  # the newest, where it is known
@@ -66,21 +71,34 @@ class EitherMapping:
         whether the radius holds.
         """
         self._belief = None
-        in_cells = self._cells.add(scans, newest_view, last=last)
         if self._radius is None or self.any_outline:
-            return in_cells
+            return self._cells.add(scans, newest_view, last=last)
+        self._later = [*self._later, (self._scene, scans, newest_view)]
         mapped = self._radius.add(scans, newest_view, last=last)
         if last:
             self._belief = self._radius.belief()
             if any(check.name == _GIVEN_UP_BY for check in failed(self._belief.checks)):
-                self.go_on_with_cells()
-                return in_cells
+                return self.go_on_with_cells()
+        if len(self._later) >= _AT_ONCE:
+            self._catch_up()
         return mapped
 
-    def go_on_with_cells(self) -> None:
-        """Give up the radius."""
+    def go_on_with_cells(self) -> MappedScans:
+        """Give up the radius; returns what is in the cells of the newest scans."""
         self.any_outline = True
         self._belief = None
+        return self._catch_up()
+
+    def _catch_up(self) -> MappedScans:
+        """Add the scans that wait to the cells; returns what is new in the last call."""
+        calls = self._later
+        self._later = []
+        mapped = MappedScans.none()
+        for scene, scans, newest_view in calls:
+            if scene is not None:
+                self._cells.use(all_of_it(scene))
+            mapped = self._cells.add(scans, newest_view)
+        return mapped
 
     def belief(self) -> Any:
         """See :meth:`ScanMapping.belief`."""
@@ -91,9 +109,11 @@ class EitherMapping:
     def use(self, scene: Scene) -> None:
         """Take the sensor of this scene from now on; cells may be as near to the centre as any."""
         self._belief = None
+        self._scene = scene
         if self._radius is not None:
             self._radius.use(scene)
-        self._cells.use(all_of_it(scene))
+        if not self._later:
+            self._cells.use(all_of_it(scene))
 
     def copy(self) -> EitherMapping:
         """An independent copy."""
@@ -106,12 +126,15 @@ class EitherMapping:
         """Forget all scans, and what they have shown."""
         self._belief = None
         self.any_outline = self._radius is None
+        self._later = []
         for mapping in filter(None, (self._radius, self._cells)):
             mapping.reset()
 
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that is held, as arrays by name."""
-        cells = {_OF_CELLS + name: array for name, array in self._cells.state().items()}
+        twin = self.copy()
+        twin._catch_up()
+        cells = {_OF_CELLS + name: array for name, array in twin._cells.state().items()}
         of_radius = {} if self._used is self._cells else self._used.state()
         return {_SWITCHED: np.array(self.any_outline), **cells, **of_radius}
 
@@ -122,6 +145,7 @@ class EitherMapping:
             MeasurementError: it is no such state.
         """
         self._belief = None
+        self._later = []
         cells = (name for name in state if name.startswith(_OF_CELLS))
         self._cells.restore({name.removeprefix(_OF_CELLS): state[name] for name in cells})
         self.any_outline = self._radius is None or bool(state.get(_SWITCHED, False))

@@ -21,7 +21,7 @@ from nbv_planner.gp.posterior import saved_array
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget, PointSet
 from nbv_planner.surface.seam import Hits, Hypotheses
-from nbv_planner.volume.grid import FREE, HIT, Cells, Lattice, Merged
+from nbv_planner.volume.grid import HIT, UNKNOWN, Cells, Lattice, Merged
 from nbv_planner.volume.implicit import ImplicitPrior, Posterior, Reading, observations
 from nbv_planner.volume.solids import CellHypotheses, Sight, elements, needed, solids_of
 from nbv_planner.world.ground.zones import Ground
@@ -325,7 +325,7 @@ class VolumeModel:
         lattice = self.surface.form.lattice
         cells = saved_array(state, "cells", len(lattice.centres), dtype=np.uint8)
         hits = Merged.of_state(state, lattice)
-        if (cells > HIT).any() or (cells[lattice.outside] != FREE).any():
+        if (cells > HIT).any() or (cells[lattice.outside] == UNKNOWN).any():
             raise MeasurementError("cells: holds a value that is none")
         if (cells[hits.key >> lattice.dimension] != HIT).any():
             raise MeasurementError("cells: one with a hit does not say so")

@@ -26,6 +26,8 @@ from nbv_planner.session.surface_map import (
     map_record,
 )
 from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.volume.true_outlines import parse_outlines
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose, PoseCovariance
 from nbv_planner.world.scene import Scene
@@ -40,13 +42,14 @@ KINDS = {
     "plain": {"robust": False},
     "unknown": {"scene": "unknown"},
     "dense": {"robust": False, "solver": "dense"},
+    "any outline": {"object": "letter:S"},
 }
 
 
 class Mapper:
     """A core that maps views around the object, and what its journal holds."""
 
-    def __init__(self, beams: int = 61, **settings):
+    def __init__(self, beams: int = 61, object: str = "", **settings):
         config = configure(**{"grid_size": 200, **settings})
         self.setup = MapperSetup(
             config.scene,
@@ -58,13 +61,10 @@ class Mapper:
             partial(scan_mapping, config),
         )
         self.core = MapperCore(self.setup, ScanMatcher(MatchingSettings(), ArrivalSettings()))
-        self.camera = (
-            CAMERA
-            if beams == 61
-            else SimulatedCamera(
-                parse_object("polygon:star", Scene()), Scene(), SensorSettings(num_beams=beams)
-            )
-        )
+        self.camera = CAMERA
+        if object or beams != 61:
+            shape = parse_outlines(object or "polygon:star", Scene())
+            self.camera = SimulatedCamera(shape, Scene(), SensorSettings(num_beams=beams))
         self.records: list = []
 
     def view(self, number: int, scans: int = 2) -> bytes:
@@ -101,14 +101,17 @@ class Mapper:
 
 
 def bits(belief) -> bytes:
-    columns = [
-        belief.mean,
-        belief.std,
-        belief.lower,
-        belief.upper,
-        belief.hits.astype(float),
-        *belief.evidence.rows,
-    ]
+    if isinstance(belief, VolumeSurface):
+        columns = [belief.cells.state, *map(np.ravel, belief.cells.hits.state.values())]
+    else:
+        columns = [
+            belief.mean,
+            belief.std,
+            belief.lower,
+            belief.upper,
+            belief.hits.astype(float),
+            *belief.evidence.rows,
+        ]
     scores = [
         number
         for check in belief.checks
@@ -129,6 +132,16 @@ def test_the_map_comes_back_bit_for_bit_and_goes_on_the_same(kind):
     assert vars(other.core.known.progress) == vars(mapper.core.known.progress)
     for number in range(7, 10):
         assert other.view(number) == mapper.view(number)
+
+
+def test_the_radius_is_given_up_for_cells_on_the_way():
+    mapper = Mapper(**KINDS["any outline"])
+    found = []
+    for number in range(6):
+        mapper.view(number)
+        found.append(mapper.core.known.mapper.any_outline)
+    assert found == sorted(found)
+    assert (found[0], found[-1]) == (False, True)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -165,9 +178,9 @@ def test_an_empty_journal_is_an_empty_map():
     assert mapper.view(0) == Mapper().view(0)
 
 
-def test_forty_views_are_mapped_again_in_two_seconds(tmp_path):
-    """By the clock of the process, of the file as it is written; through: what is not known is
-    judged anew.
+def test_forty_views_are_mapped_again_in_the_time_of_a_few(tmp_path):
+    """Where each takes 0.2 s as it comes, a restart takes 1.2 s, by the clock of the process, of
+    the file as it is written; through: what is not known is judged anew.
     """
     mapper = Mapper(beams=181, grid_size=1000)
     journal = Journal(tmp_path / "map", KIND)
@@ -183,9 +196,14 @@ def test_forty_views_are_mapped_again_in_two_seconds(tmp_path):
         journal.append([batch_record(Batch(mapper.setup.scene, scans, progress, None, ()))])
     began = time.process_time()
     other = mapper.again(Journal(tmp_path / "map", KIND).read())
-    assert time.process_time() - began < 2.0
+    restart = time.process_time() - began
     assert other.core.known.progress.views == 40
     assert other.core.known.mapper.model.round == 41
+    began = time.process_time()
+    for number in range(40, 43):
+        other.view(number, scans=3)
+    each = (time.process_time() - began) / 3.0
+    assert restart < 15.0 * each
 
 
 @pytest.mark.parametrize(
