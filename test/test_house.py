@@ -45,6 +45,7 @@ APART = {
     "nbv_planner.bags.bag_pictures": "loads matplotlib, which analyze does without",
     "nbv_planner.session.loop": "the loop of an episode, to be read by itself",
     "nbv_planner.report.notebook": "public, the only import of pandas",
+    "nbv_planner.volume.published": "what nodes send of the volume",
 }
 SHORT = 150
 
@@ -109,9 +110,9 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
         tokens["volume" if name.startswith("nbv_planner.volume") else name.partition(".")[0]] += (
             tokens_of(path)
         )
-    assert tokens["nbv_planner"] <= 259_700
+    assert tokens["nbv_planner"] <= 262_700
     assert tokens["nbv_bench"] <= 51_410
-    assert tokens["volume"] <= 12_000
+    assert tokens["volume"] <= 12_700
 
 
 def test_a_short_module_has_more_than_one_importer():

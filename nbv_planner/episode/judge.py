@@ -224,7 +224,7 @@ class StarTruth:
 
     def measured(self, belief: Any, tau: float) -> PointSet:
         """See :class:`Truth`."""
-        return measured_points(belief, self.scene.pixel_size, tau)
+        return measured_points(self.scene.pixel_size, belief, tau)
 
     def errors(self, belief: Any) -> dict[str, float]:
         """See :class:`Truth`."""
@@ -239,9 +239,9 @@ class StarTruth:
         return calibration(belief, true_radius(self.shape, belief))
 
 
-def measured_points(belief: Any, pixel: float, tau: float) -> PointSet:
+def measured_points(pixel: float, belief: Any, tau: float) -> PointSet:
     """Points of the surface that a belief of any member says was measured, as finely as a
-    resolution of `tau` (metres) needs; of a contour at least a `pixel` apart.
+    resolution of `tau` (metres) needs; a gap of a contour is at least a `pixel` wide.
     """
     if isinstance(belief, SurfaceBelief):
         return MeasuredContour.of(belief, pixel, tau)

@@ -6,10 +6,10 @@ import dataclasses
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
-from nbv_planner.episode.judge import EpisodeJudge, StarTruth
-from nbv_planner.episode.outline_truth import OutlineTruth
+from nbv_planner.episode.judge import EpisodeJudge, StarTruth, measured_points
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
 from nbv_planner.episode.wiring import deciders, planner_core, scan_mapping, view_space
@@ -30,7 +30,7 @@ from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis import TrueSurface, protocol
-from nbv_planner.volume.true_outlines import is_star_shaped
+from nbv_planner.volume.true_outlines import OutlineTruth, is_star_shaped
 from nbv_planner.world.objects import (
     PolarObject,
     bisected_surface_points,
@@ -130,7 +130,8 @@ class Simulation:
         given = self.shape or self.config.object
         model = config.surface_model
         if model == "volume" or (model == "auto" and not is_star_shaped(given, scene)):
-            return OutlineTruth.of(given, scene, views.candidates)
+            measured = partial(measured_points, scene.pixel_size)
+            return OutlineTruth.of(given, scene, views.candidates, measured)
         shape = parse_object(given, scene)
         points = bisected_surface_points if config.protocol == "thesis" else surface_points
         return StarTruth(points(shape, scene.pixel_size), scene, shape)

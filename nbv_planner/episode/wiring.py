@@ -6,9 +6,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
 from functools import partial
+from typing import Any
 
-from nbv_planner.episode.either import EitherCertificate, EitherReader
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
@@ -51,7 +52,7 @@ from nbv_planner.star2d.shapes.certificate import CoverageCertificate, calibrati
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
 from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings
 from nbv_planner.star2d.star_surface import StarReader
-from nbv_planner.surface.coverage import CoverageTarget
+from nbv_planner.surface.coverage import CoverageEstimate, CoverageTarget
 from nbv_planner.surface.seam import Reader, SurfaceModel
 from nbv_planner.thesis import (
     KNOWING,
@@ -61,10 +62,17 @@ from nbv_planner.thesis import (
     TwoPhasePlanner,
     Uncertainty,
 )
-from nbv_planner.volume.volume_surface import VolumeCertificate, VolumeForm, VolumeModel, read
+from nbv_planner.volume.volume_surface import (
+    VolumeCertificate,
+    VolumeForm,
+    VolumeModel,
+    VolumeSurface,
+    read,
+)
 from nbv_planner.world.ground.obstacles import known_obstacles
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import FoundScene, Scene
 
 _KINDS: dict[str, Callable[..., Planner]] = {
@@ -75,6 +83,44 @@ _KINDS: dict[str, Callable[..., Planner]] = {
     "tour": TourPlanner,
     "hybrid": HybridPlanner,
 }
+
+
+class EitherReader(StarReader):
+    """Reads what a mapper has published of either member."""
+
+    def __call__(self, belief: Any) -> Any:
+        """The surface of this belief."""
+        return belief if isinstance(belief, VolumeSurface) else super().__call__(belief)
+
+
+@dataclass(frozen=True)
+class EitherCertificate:
+    """Judges surfaces of either member, see :class:`~nbv_planner.surface.seam.Certificate`."""
+
+    of_radius: CoverageCertificate
+    of_cells: VolumeCertificate
+    _newest: list[VolumeCertificate] = field(default_factory=list, init=False)
+
+    @property
+    def target(self) -> float:
+        """Required coverage, in (0, 1]."""
+        return self.of_radius.target
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the probability of the newest estimate is a part of recorded episodes."""
+        newest = self._newest[0] if self._newest else self.of_radius
+        return newest.calibrated
+
+    def estimate(
+        self, believed: Any, taken: Poses, delta: float, margin: float = 0.0
+    ) -> CoverageEstimate:
+        """That of the member that the surface is of."""
+        if isinstance(believed, VolumeSurface):
+            self._newest[:] = [self.of_cells]
+            return self.of_cells.estimate(believed, taken, delta, margin)
+        self._newest.clear()
+        return self.of_radius.estimate(believed, taken, delta, margin)
 
 
 def objective_named(

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scan_mapping import MappedScans, ScanMapping
 from nbv_planner.star2d.model_checks import ModelChecks
-from nbv_planner.surface.checks import failed
+from nbv_planner.surface.checks import Check, Level, failed
 from nbv_planner.surface.seam import SurfaceModel
 from nbv_planner.world.scene import Scene
 
 # By what checks the radius is given up: beams pass through what should be inside.
 _GIVEN_UP_BY = "star_shape"
+_NOTE = Check("any_outline", 1.0, 0.5, Level.NOTED)
 # Least radius of an object of any outline, of radius_max.
 _INNERMOST = 1e-3
 # Before the names of the arrays of the cells, while there are others.
@@ -103,7 +104,10 @@ class EitherMapping:
     def belief(self) -> Any:
         """See :meth:`ScanMapping.belief`."""
         if self._belief is None:
-            self._belief = self._used.belief()
+            belief = self._used.belief()
+            if self._radius is not None and self.any_outline and belief.checks:
+                belief = dataclasses.replace(belief, checks=(*belief.checks, _NOTE))
+            self._belief = belief
         return self._belief
 
     def use(self, scene: Scene) -> None:

@@ -88,7 +88,7 @@ KINDS = (
         "star_shape",
         "each direction has one surface",
         "{score:.0%} of the beams of a view pass through what should be inside (limit {limit:.0%})",
-        "move the declared centre; an object that is not star-shaped cannot be mapped",
+        "move the declared centre, or let surface_model be auto or volume",
     ),
     Kind(
         "bounds",
@@ -115,6 +115,12 @@ KINDS = (
         "the views share no error beyond what is declared",
         "{detail}: {score:.1f} times what is declared (limit {limit:.1f})",
         "calibrate the sensor and its mount, or raise range_offset_std and mount_std",
+    ),
+    Kind(
+        "any_outline",
+        "a radius over the polar angle is enough",
+        "a direction has several surfaces: all scans are mapped as any outline",
+        "nothing; surface_model: volume of surface_mapper does so from the start",
     ),
 )
 """All kinds of checks, in the order in which they are shown and transmitted."""

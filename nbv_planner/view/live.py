@@ -282,4 +282,4 @@ def true_coverage(view: LiveView) -> Series:
 @lru_cache(maxsize=64)
 def _completeness(belief: Surface, truth: SurfacePoints, scene: Scene, tau: float) -> float:
     outline = SampledContour.of_polar(truth.angle, truth.radius, spacing=tau / SAMPLES)
-    return PointErrors.of(measured_points(belief, scene.pixel_size, tau), outline, tau).completeness
+    return PointErrors.of(measured_points(scene.pixel_size, belief, tau), outline, tau).completeness

@@ -6,7 +6,7 @@ Only simulation and evaluation may know them; planning never imports this room.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,16 +15,17 @@ from typing import Any
 import numpy as np
 
 from nbv_planner import world
-from nbv_planner.errors import ContourError
+from nbv_planner.errors import ContourError, SettingError
 from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
     IntArray,
+    cartesian_to_polar,
     polar_to_cartesian,
 )
 from nbv_planner.surface.coverage import PointSet
 from nbv_planner.world.ground.footprint import on_edges
-from nbv_planner.world.objects import PolarObject, parse_object
+from nbv_planner.world.objects import PolarObject, SurfacePoints, parse_object
 from nbv_planner.world.objects.contour_files import read_table
 from nbv_planner.world.objects.text import UNITS, file_options
 from nbv_planner.world.objects.true_shapes import angles_around
@@ -105,6 +106,64 @@ class Outlines:
             met[order] = np.min(cast, axis=0)
             seen[:] = (met >= distance - _ROUNDING) & scene.in_cone(bearing, distance)
         return found
+
+
+@dataclass(eq=False)
+class OutlineTruth:
+    """The true outlines, as a judge asks for them; their points, a pixel apart, count when seen.
+
+    What none of the candidate `views` sees is no part of them.
+    """
+
+    shape: Outlines
+    scene: Scene
+    views: Poses
+    #: points of the surface that a belief says was measured, for a resolution in metres.
+    measured: Callable[[Any, float], PointSet]
+
+    @classmethod
+    def of(
+        cls,
+        text: str | PolarObject,
+        scene: Scene,
+        views: Poses,
+        measured: Callable[[Any, float], PointSet],
+    ) -> OutlineTruth:
+        """That of an object, see :func:`parse_outlines`.
+
+        Raises:
+            SettingError: no view sees any of it.
+        """
+        truth = cls(parse_outlines(text, scene), scene, views, measured)
+        if not len(truth):
+            raise SettingError(f"object {text}: no candidate view sees any of it (range_max)")
+        return truth
+
+    @cached_property
+    def points(self) -> SurfacePoints:
+        """Of the outline, a pixel apart."""
+        return SurfacePoints(*cartesian_to_polar(*self.outline(self.scene.pixel_size).points.T))
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def visible(self, views: Poses) -> BoolArray:
+        """Which points each of the views sees, shape (V, P)."""
+        points = polar_to_cartesian(self.points.angle, self.points.radius)
+        return self.shape.visible(np.stack(points, axis=1), views, self.scene)
+
+    def outline(self, spacing: float) -> PointSet:
+        """Points at most `spacing` (metres) from each other."""
+        every = self.shape.sampled(spacing)
+        ever = self.shape.visible(every.points, self.views, self.scene).any(axis=0)
+        return PointSet(every.points[ever], every.length[ever])
+
+    def errors(self, belief: Any) -> dict[str, float]:
+        """None of a radius."""
+        return {}
+
+    def calibration(self, belief: Any) -> None:
+        """There is no band."""
 
 
 def is_star_shaped(text: str | PolarObject, scene: Scene) -> bool:

@@ -115,8 +115,8 @@ def parse_object(text: str | PolarObject, scene: Scene) -> PolarObject:
     """
     if str(text).partition(":")[0] in _NOT_STAR_SHAPED.difference(OBJECT_PLUGINS.names):
         raise SettingError(
-            f"object {shown(text)} is not star-shaped: it needs nbv-planner simulate"
-            " --surface-model volume, which the nodes have not"
+            f"object {shown(text)} is not star-shaped: it needs surface_model auto or volume, the"
+            " protocol sensor, and a planner that takes any outline"
         )
     shape = _build(text, scene) if isinstance(text, str) else _with_corners(text)
     check_contour(shape, scene.radius_min, scene.radius_max, object_name(text))
