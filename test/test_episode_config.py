@@ -23,7 +23,6 @@ def test_configuration_is_plain_data():
     assert set(plain) == {
         "object",
         "protocol",
-        "surface_model",
         "scene",
         "sensor",
         "matching",

@@ -17,6 +17,8 @@ from nbv_planner.mapping.scan_mapping import MappedScans, ScanMapping
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.surface.checks import Check, Level, failed
 from nbv_planner.surface.seam import SurfaceModel
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
 # By what checks the radius is given up: beams pass through what should be inside.
@@ -83,6 +85,10 @@ class EitherMapping:
         if len(self._later) >= _AT_ONCE:
             self._catch_up()
         return mapped
+
+    def add_view(self, scan: Scan, pose: CameraPose) -> MappedScans:
+        """See :meth:`ScanMapping.add_view`."""
+        return self.add([MatchedScan(0, scan, pose)], -1)
 
     def go_on_with_cells(self) -> MappedScans:
         """Give up the radius; returns what is in the cells of the newest scans."""
