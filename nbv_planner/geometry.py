@@ -164,3 +164,18 @@ def windows_of(values: FloatArray, first: IntArray, width: int) -> FloatArray:
     # A view of all windows at once; numpy's own sliding_window_view takes longer than the copy.
     every = np.ndarray((len(turns) - width + 1, width), turns.dtype, turns, strides=(step, step))
     return every[first]
+
+
+def runs_around(flags: BoolArray) -> list[tuple[bool, IntArray]]:
+    """Runs of equal `flags` around a circle, shape (n,): which, and the indices of each up to the
+    first one of the next run.
+    """
+    count = len(flags)
+    begins = np.flatnonzero(flags != np.roll(flags, 1))
+    if not len(begins):
+        return [(bool(flags[0]), np.arange(count + 1) % count)]
+    ends = [*begins[1:], begins[0] + count]
+    return [
+        (bool(flags[begin]), np.arange(begin, end + 1) % count)
+        for begin, end in zip(begins, ends, strict=True)
+    ]

@@ -26,11 +26,9 @@ from nbv_planner.episode.records import (
 from nbv_planner.errors import NbvPlannerError, cut, reason, remedy
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
 from nbv_planner.planning.endings import Termination, TerminationReason
-from nbv_planner.report.take_home import Outline
-from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.report.take_home import outline_of
 from nbv_planner.surface.checks import Level, told
 from nbv_planner.surface.coverage import CoverageEstimate
-from nbv_planner.volume.volume_surface import write_points
 from nbv_planner.world.scene import Scene
 
 T = TypeVar("T")
@@ -165,9 +163,7 @@ def written_outline(results: ResultsFolder, belief: Any, scene: Scene) -> str:
     """
     if belief is None:
         return "outline: none, no view has been taken"
-    if not isinstance(belief, SurfaceBelief):
-        return write_points(belief, results.folder)
-    outline = Outline.of(belief, scene)
+    outline = outline_of(belief, scene)
     outline.write(results.folder)
     return f"outline: {outline.words}"
 

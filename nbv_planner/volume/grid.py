@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import cKDTree
 
 from nbv_planner.errors import MeasurementError, SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
@@ -262,6 +263,20 @@ class Cells:
         met = self.lattice.index(hits.points)
         state[met[met >= 0]] = HIT
         return replace(self, state=state, hits=self.hits.adding(hits, self.lattice))
+
+    def near(self, points: FloatArray, distance: float) -> BoolArray:
+        """Which points, shape (n, D), lie within a `distance` (metres), or a cell if that is more,
+        of a hit: shape (n,).
+        """
+        most = max(distance, self.lattice.cell)
+        away, _ = cKDTree(self.hits.mean).query(points, distance_upper_bound=most)
+        return np.asarray(np.isfinite(away))
+
+    def passed(self, points: FloatArray) -> BoolArray:
+        """Which points, shape (..., D), lie in a cell of the ball that is free: shape (...)."""
+        # beyond the cube it is the last cell, which is outside of the ball
+        free = (self.state == FREE) & ~self.lattice.outside
+        return np.asarray(free[self.lattice.index(points)])
 
 
 def _until_hits(hits: Hits, free: Sequence[FreeRays], margin: float) -> Iterator[FreeRays]:

@@ -7,20 +7,18 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from nbv_planner.errors import MeasurementError
-from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget, PointSet
 from nbv_planner.surface.seam import Hits, Hypotheses
+from nbv_planner.volume.contours import Likeliest
 from nbv_planner.volume.grid import HIT, UNKNOWN, Cells, Lattice, Merged
 from nbv_planner.volume.implicit import ImplicitPrior, Posterior, Reading, observations
 from nbv_planner.volume.solids import CellHypotheses, Sight, elements, needed, solids_of
@@ -157,32 +155,24 @@ class VolumeSurface:
         """The same with what of them lies within `tau` (metres) of a hit; 0 or less than a cell:
         within a cell.
         """
-        near = max(tau, self.form.lattice.cell)
         which, place = np.unique(drawn.cell, return_inverse=True)
-        away, _ = cKDTree(self.cells.hits.mean).query(
-            self.form.lattice.centres[which], distance_upper_bound=near
-        )
-        seen = np.isfinite(away)[place.reshape(drawn.cell.shape)] | (drawn.size == 0.0)
+        met = self.cells.near(self.form.lattice.centres[which], tau)
+        seen = met[place.reshape(drawn.cell.shape)] | (drawn.size == 0.0)
         return dataclasses.replace(drawn, seen=seen.astype(float))
 
     @cached_property
-    def _likeliest(self) -> CellHypotheses:
-        """That of the mean of φ."""
-        coarse = self.form.coarse
-        where = needed(self.cells, self.form.coarse)
-        fields = np.full((1, len(where)), np.inf)
-        fields[:, where] = self.posterior.mean(coarse.centres[where])
-        solid = solids_of(self.cells, coarse, fields)
-        return self.met(elements(self.form.lattice, solid, self.form.most, 0), POINTS.tau)
+    def likeliest(self) -> Likeliest:
+        """The object of the mean of φ."""
+        return Likeliest(self.cells, self.posterior, self._aside)
 
     def outline(self) -> tuple[CellHypotheses, FloatArray]:
         """The surface of the mean of φ, and the deviation of φ at each element, at hits that of a
         range at most.
         """
-        drawn = self._likeliest
-        noise = float(self.cells.hits.sigma.min(initial=np.inf))
-        wide = self.posterior.std(drawn.points[0]) * self.form.radius
-        return self._placed(drawn), np.where(drawn.seen[0] > 0.0, np.minimum(wide, noise), wide)
+        solids = self.likeliest.solids
+        drawn = self.met(elements(self.form.lattice, solids, self.form.most, 0), POINTS.tau)
+        std = self.likeliest.deviation(drawn.points[0], drawn.seen[0] > 0.0)
+        return self._placed(drawn), std
 
     def visible(
         self, hypotheses: Hypotheses, poses: Poses, scene: Scene, ground: Ground | None = None
@@ -242,22 +232,6 @@ def read(surface: VolumeSurface) -> VolumeSurface:
     :data:`nbv_planner.surface.seam.Reader`: itself.
     """
     return surface
-
-
-def write_points(surface: VolumeSurface, folder: Path) -> str:
-    """Write `outline.csv`, the points of the likeliest surface, and say how much of it is
-    measured.
-    """
-    if not surface.drawable:
-        return "outline: none, nothing was hit"
-    drawn, std = surface.outline()
-    met = drawn.seen[0] > 0.0
-    rows = zip(drawn.points[0].tolist(), std.tolist(), met.tolist(), strict=True)
-    text = "".join(f"{x:.9g},{y:.9g},{wide:.3g},{hit:d}\n" for (x, y), wide, hit in rows)
-    said = "# cells of the likeliest surface: x, y, std in metres; measured: 1 near a hit\n"
-    write_whole(folder / "outline.csv", f"{said}x,y,std,measured\n{text}")
-    part = (drawn.size * drawn.seen).sum() / max(drawn.size.sum(), math.ulp(1.0))
-    return f"outline: {len(met)} cells, {part:.1%} of the length measured"
 
 
 class VolumeModel:

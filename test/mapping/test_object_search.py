@@ -21,7 +21,8 @@ from nbv_planner.mapping.object_fit import fitted_circle
 from nbv_planner.mapping.object_search import SearchSettings, view_distance
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.mapping.searching_mapping import SearchingMapping
-from nbv_planner.report.take_home import OCCUPIED, MapGrid, Outline
+from nbv_planner.report.map_grid import OCCUPIED, MapGrid
+from nbv_planner.report.take_home import Outline
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.room import WorldSettings

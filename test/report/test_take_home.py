@@ -18,11 +18,17 @@ from hypothesis import strategies as st
 from nbv_planner.errors import ContourError
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
-from nbv_planner.report.take_home import FREE, OCCUPIED, UNKNOWN, MapGrid, Outline
+from nbv_planner.report.map_grid import FREE, OCCUPIED, UNKNOWN, MapGrid
+from nbv_planner.report.take_home import Bodies, Outline, outline_of
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.seam import Hits
+from nbv_planner.volume.contours import Body
+from nbv_planner.volume.true_outlines import parse_outlines
+from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.contour_files import load_contour
 from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import FreeRays
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -166,9 +172,98 @@ def test_the_outline_counts_each_direction_once():
     assert len(Outline.of(both, SCENE).angle) == 100
 
 
-# --- the map
-
 GRID = MapGrid(SCENE)
+
+# --- several bodies of any form
+
+SQUARE = np.array([(1.0, 1.0), (4.0, 1.0), (4.0, 4.0), (1.0, 4.0)])
+TRIANGLE = np.array([(-3.0, -3.0), (-1.0, -3.0), (-1.0 / 3.0, -1.0)])
+BOTH = Bodies(
+    [
+        Body(SQUARE, np.array([0.1, 0.2, 0.3, 0.4]), np.array([True, True, False, False])),
+        Body(TRIANGLE, np.full(3, 0.05), np.full(3, True)),
+    ]
+)
+
+
+def test_the_csv_of_several_bodies_is_read_back_as_outlines(tmp_path):
+    file, *_ = BOTH.write(tmp_path)
+    for loop, body in zip(parse_outlines(f"file:{file}", SCENE).loops, BOTH.bodies, strict=True):
+        np.testing.assert_allclose(loop, body.points, rtol=1e-8)
+    rows = file.read_text().splitlines()
+    assert rows[2:5] == ["x,y,std,measured", "1.0,1.0,0.1,1", "4.0,1.0,0.2,1"]
+    assert rows.count("") == 1
+    table = np.genfromtxt(file, delimiter=",", names=True, skip_header=2)
+    np.testing.assert_array_equal(table["measured"], [1, 1, 0, 0, 1, 1, 1])
+
+
+def test_geojson_and_dxf_have_a_ring_of_each_body_and_its_stretches():
+    shapes = [
+        (known["part"], known["body"], known.get("measured"), shape["type"])
+        for known, shape in (
+            (one["properties"], one["geometry"]) for one in json.loads(BOTH.geojson)["features"]
+        )
+    ]
+    assert shapes == [
+        ("mean", 1, None, "Polygon"),
+        ("mean", 2, None, "Polygon"),
+        ("stretch", 1, True, "LineString"),
+        ("stretch", 1, False, "LineString"),
+        ("stretch", 2, True, "LineString"),
+    ]
+    lines = polylines(BOTH.dxf)
+    assert [(layer, closed, len(points)) for layer, closed, points in lines] == [
+        ("OUTLINE", True, 4),
+        ("OUTLINE", True, 3),
+        ("MEASURED", False, 3),
+        ("GUESSED", False, 3),
+        ("MEASURED", False, 4),
+    ]
+    np.testing.assert_array_equal(lines[3][2], SQUARE[[2, 3, 0]])
+
+
+def test_the_words_count_bodies_and_what_was_measured():
+    assert BOTH.words == (
+        "2 bodies, 7 points, 71.4% of them measured, their standard deviation 0.05 m (median)"
+    )
+    (alone,) = [Bodies(BOTH.bodies[1:])]
+    assert alone.words.startswith("3 points, 100.0% of them")
+    blank = VolumeSurface.blank(VolumeForm())
+    none = outline_of(blank, SCENE)
+    assert (none.words, none.rings, none.lines) == ("none, nothing was hit", [], [])
+    assert none.csv.endswith("x,y,std,measured\n")
+
+
+def test_the_map_of_bodies_has_their_measured_outline_and_what_beams_have_passed():
+    """Also where it is about another centre."""
+    surface = seen_box()
+    cells = MapGrid(SCENE).occupancy(surface, np.zeros((GRID.size, GRID.size), dtype=bool))
+    x, y = GRID.centres
+    near, rows = np.abs(x - 4.0) < 0.25, np.abs(y[:, 0]) < 1.6
+    assert (near & (cells == OCCUPIED))[rows].any(axis=1).all(), "no row is open"
+    assert (np.hypot(x - 4.0, np.maximum(np.abs(y) - 2.0, 0.0))[cells == OCCUPIED] < 1.0).all()
+    assert (cells[(x > 4.6) & (x < 7.0) & (np.abs(y) < 0.5)] == FREE).all()
+    assert (cells[(x < 3.5) & (np.abs(y) < 1.5)] == UNKNOWN).all()
+    assert (cells[np.hypot(x, y) > 8.2] == UNKNOWN).all(), "beyond the ball nobody has looked"
+    swept = np.hypot(x, y) > 8.2
+    assert (MapGrid(SCENE).occupancy(surface, swept)[swept] == FREE).all()
+    moved = MapGrid(SCENE, (3.5, -40.0))
+    about = dataclasses.replace(surface, centre=moved.centre)
+    np.testing.assert_array_equal(moved.occupancy(about, np.zeros_like(swept)), cells)
+
+
+def seen_box() -> VolumeSurface:
+    """What a camera at x = 10 m sees of a wall 4 m wide at x = 4 m."""
+    y = np.linspace(-2.0, 2.0, 101)
+    points, at = np.stack([np.full(101, 4.0), y], axis=1), np.array([10.0, 0.0])
+    beam = points - at
+    length = np.hypot(*beam.T)
+    hits = Hits(points, np.full(101, 0.01), np.tile(at, (101, 1)), np.zeros(101, dtype=int))
+    rays = FreeRays(at, beam / length[:, None], length - 0.03, np.full(101, True))
+    return VolumeSurface.blank(VolumeForm()).adding(hits, [rays])
+
+
+# --- the map
 
 
 def rays_at(angle: float, text: str = "ellipse:a=5,b=5"):

@@ -111,6 +111,8 @@ def test_the_command_simulates_a_letter_and_leaves_record_points_and_picture(tmp
     assert files == {
         "episode.json",
         "outline.csv",
+        "outline.dxf",
+        "outline.geojson",
         "reconstruction.gif",
         "reconstruction.png",
         "views.csv",
@@ -121,7 +123,7 @@ def test_the_command_simulates_a_letter_and_leaves_record_points_and_picture(tmp
     assert record["views"][-1]["rmse"] is None
     lines = (out / "outline.csv").read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("#")
-    rows = list(csv.DictReader(lines[1:]))
+    rows = list(csv.DictReader(lines[2:]))
     assert len(rows) > 100
     assert {row["measured"] for row in rows} <= {"0", "1"}
     assert all(float(row["std"]) > 0.0 for row in rows)

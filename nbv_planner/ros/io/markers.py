@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -19,6 +20,7 @@ from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
+from nbv_planner.episode.log import Surface
 from nbv_planner.episode.messages import Candidates, candidates_from_msg
 from nbv_planner.episode.sensor_messages import check_frame
 from nbv_planner.geometry import FloatArray
@@ -35,7 +37,9 @@ from nbv_planner.report.outlines import (
 )
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
-from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.ros.core.worker import Worker
+from nbv_planner.volume.contours import Body
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose
@@ -55,6 +59,8 @@ PARTS = {
 at one height would flicker."""
 # Enough for a smooth picture at any grid size; bounds the size of the message.
 _CONTOUR_POINTS = 501
+# Opacity of an outline where nothing was measured.
+_GUESSED = 0.35
 # Cells that are shown at most.
 _MOST_CELLS = 5000
 
@@ -64,7 +70,7 @@ class SceneContent:
     """Content of the markers, None or empty if unknown; the scene gives cone and view circle."""
 
     scene: Scene
-    belief: SurfaceBelief | None = None
+    belief: Surface | None = None
     hits: FloatArray | None = None  #: shape (n, 2), metres.
     pose: CameraPose | None = None
     goal: CameraPose | None = None
@@ -75,11 +81,16 @@ class SceneContent:
 def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
     """Build one marker per part of :data:`PARTS`, in that order, or its deletion."""
     barred = barred_ground(content.ground, content.belief, content.scene)
-    curve = close_belief(content.belief, most=_CONTOUR_POINTS) if content.belief else None
+    curve: ClosedBelief | None = None
+    bodies: list[Body] = []
+    if isinstance(content.belief, VolumeSurface):
+        bodies = content.belief.likeliest.bodies
+    elif content.belief is not None:
+        curve = close_belief(content.belief, most=_CONTOUR_POINTS)
     hits = None if content.hits is None or not len(content.hits) else content.hits
     parts = (
         (_band, curve),
-        (_mean, curve),
+        (_bodies, bodies) if bodies else (_mean, curve),
         (_hits, hits),
         (_cone, content.pose),
         (_goal, content.goal),
@@ -121,6 +132,17 @@ def _mean(curve: ClosedBelief, scene: Scene) -> Marker:
     return _marker(
         Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.MEAN), curve.places(curve.mean)
     )
+
+
+def _bodies(bodies: Sequence[Body], scene: Scene) -> Marker:
+    """The edges of the outlines of all bodies, fainter where they are a guess."""
+    width = 0.005 * scene.view_distance
+    runs = [(seen, body.points[run]) for body in bodies for seen, run in body.stretches]
+    edges = [np.stack([run[:-1], run[1:]], axis=1).reshape(-1, 2) for _, run in runs]
+    faint = [_color(colors.MEAN, 1.0 if seen else _GUESSED) for seen, _ in runs]
+    shades = [shade for shade, ends in zip(faint, edges, strict=True) for _ in ends]
+    size = (width, 0.0, 0.0)
+    return _marker(Marker.LINE_LIST, size, _color(colors.MEAN), np.concatenate(edges), shades)
 
 
 def _hits(places: FloatArray, scene: Scene) -> Marker:
@@ -232,11 +254,13 @@ class MarkerPublisher:
 
     Without a subscriber no marker is built, and the candidates are not subscribed to. They come
     from the planner's own latched topic, so that a late subscriber to the markers sees them too.
+    Surfaces of cells, whose outlines take a while, are drawn in another thread.
     """
 
     def __init__(self, node: BaseNode, scene: Scene, frame: str, ground: Ground) -> None:
         """Open the topics of `node`; markers are given in `frame`."""
         self._node, self._frame = node, frame
+        self._worker = Worker(node)
         self._content = SceneContent(scene, ground=ground)
         self._new = False
         self._listeners = 0
@@ -276,10 +300,26 @@ class MarkerPublisher:
             return
         listeners = self._publisher.get_subscription_count()
         self._listen_to_candidates(listeners > 0)
+        of_cells = isinstance(self._content.belief, VolumeSurface)
+        if of_cells and self._worker.pending:
+            return
         if listeners and (self._new or listeners > self._listeners):
             self._new = False
-            self._publisher.publish(scene_markers(self._content, self._node.header(self._frame)))
+            make = partial(scene_markers, self._content, self._node.header(self._frame))
+            if of_cells:
+                self._worker.submit(make, self._send)
+            else:
+                self._publisher.publish(make())
         self._listeners = listeners
+
+    def end(self) -> None:
+        """End the thread."""
+        self._worker.stop()
+
+    def _send(self, made: MarkerArray) -> None:
+        """Publish markers of cells, unless they have been discarded meanwhile."""
+        if self._node.active and isinstance(self._content.belief, VolumeSurface):
+            self._publisher.publish(made)
 
     def _listen_to_candidates(self, wanted: bool) -> None:
         """Subscribe to the candidates while the markers have subscribers: receiving them costs

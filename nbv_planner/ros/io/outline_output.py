@@ -15,18 +15,19 @@ from geometry_msgs.msg import Point32, PolygonStamped
 from numpy.typing import NDArray
 from std_msgs.msg import Header
 
+from nbv_planner.episode.log import Surface
 from nbv_planner.episode.messages import STATUS, status_from_msg
 from nbv_planner.errors import reason
 from nbv_planner.geometry import BoolArray
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
-from nbv_planner.report.take_home import MapGrid, Outline
+from nbv_planner.report.map_grid import MapGrid
+from nbv_planner.report.take_home import OutlineFiles, outline_of
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.io.conversions import to_stamp
 from nbv_planner.session.questions import State
-from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.system import at_home
 from nbv_planner.world.scale import rescaled
 from nbv_planner.world.scene import Scene
@@ -37,12 +38,13 @@ except ImportError:  # everything else works without it
     OccupancyGrid = None
 
 
-def outline_to_msg(outline: Outline, header: Header) -> PolygonStamped:
-    """Build a PolygonStamped of the mean contour; whether a point was measured is in the files and
-    in `surface`.
+def outline_to_msg(outline: OutlineFiles, header: Header) -> PolygonStamped:
+    """Build a PolygonStamped of the mean contour, of several bodies of that of the largest area;
+    the others, and whether a point was measured, are in the files and in `surface`.
     """
     msg = PolygonStamped(header=header)
-    msg.polygon.points = [Point32(x=x, y=y, z=0.0) for x, y in outline.points(outline.radius)]
+    for _, places in outline.rings[:1]:
+        msg.polygon.points = [Point32(x=x, y=y, z=0.0) for x, y in places]
     return msg
 
 
@@ -70,7 +72,7 @@ class _Work:
     """
 
     space: _FreeSpace  #: a copy, to which nothing is added.
-    belief: SurfaceBelief
+    belief: Surface
     stamp: int
     frame: str
     measurement: MeasurementSettings
@@ -89,7 +91,7 @@ class _Work:
                 match.scan, pose, grid.scene, self.measurement, background=match.background
             )
             swept |= grid.swept(found.free, match.scan.angle_increment)
-        outline = Outline.of(self.belief, grid.scene, self.frame)
+        outline = outline_of(self.belief, grid.scene, self.frame)
         cells = grid.occupancy(self.belief, swept)
         if folder is None:
             header = Header(stamp=to_stamp(self.stamp), frame_id=self.frame)
@@ -221,15 +223,15 @@ class OutlineOutput:
 
     def reset(self) -> None:
         """Discard surface and free space."""
-        self._belief: SurfaceBelief | None = None
-        self._written: SurfaceBelief | None = None
+        self._belief: Surface | None = None
+        self._written: Surface | None = None
         self._stamp = 0
         self._space = _FreeSpace(self._space.grid)
         self._sent: dict[str, tuple[object, int]] = {}
 
     def show(
         self,
-        belief: SurfaceBelief,
+        belief: Surface,
         stamp: int,
         scans: Sequence[MatchedScan],
         scene: Scene,
@@ -291,7 +293,7 @@ class OutlineOutput:
             self.folder is not None
             and belief is not None
             and belief is not self._written
-            and belief.hits.any()
+            and belief.count > 0
         )
 
     def _log(self, done: _Done) -> None:

@@ -197,6 +197,11 @@ class SurfaceOutput:
         self.markers.reset()
         self.outline.reset()
 
+    def end(self) -> None:
+        """Write the files if they do not hold the surface; the threads end."""
+        self.markers.end()
+        self.outline.end()
+
     def resume(self, known: SurfaceMap) -> None:
         """Show the hits of a map; its surface is published with the next update."""
         self.reset()

@@ -104,7 +104,7 @@ class SurfaceMapperNode(BaseNode):
         if self._keeper is not None:
             self._keeper.close()
         if self.output is not None:
-            self.output.outline.end()
+            self.output.end()
         super().destroy_node()
 
     @property

@@ -20,15 +20,22 @@ pytest.importorskip("nav_msgs", reason="needs nav_msgs")
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PolygonStamped
 from nav_msgs.msg import OccupancyGrid
+from scipy.spatial import cKDTree
 from std_srvs.srv import Trigger
 from test_surface_mapper import GRID, HERE, MS, SCENE, THERE, Feed, stamp_of
+from visualization_msgs.msg import Marker, MarkerArray
 
 from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.episode.parameters import configure
+from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import polar_to_cartesian
-from nbv_planner.report.take_home import FREE, OCCUPIED, UNKNOWN, Outline
+from nbv_planner.report.map_grid import FREE, OCCUPIED, UNKNOWN
+from nbv_planner.report.take_home import Outline
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions, outline_output
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.volume.contours import area
+from nbv_planner.volume.true_outlines import parse_outlines
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.contour_files import load_contour
 from nbv_planner.world.objects.room import WorldSettings
@@ -294,3 +301,68 @@ def test_the_map_has_the_range_that_the_header_of_the_scans_says(world):
     cells, x, y = place_of(maps[-1])
     distance = np.hypot(x - HERE.x, y - HERE.y)[cells == FREE]
     assert distance.max() == pytest.approx(15.0 - 3 * 0.2, abs=0.15)
+
+
+SPREAD = Scene(field_of_view=1.0)
+ALL = 8
+
+
+def bodies_from(feed: Feed, name: str, numbers: range) -> None:
+    """Have the mapper map scans of an object of any outline, of some of the views all around."""
+    camera = Simulation(configure(object=name, field_of_view=1.0))
+    for number in numbers:
+        pose = CameraPose.from_polar(number * math.tau / ALL, 10.0)
+        stamp = (number + 1) * 1000 * MS
+        feed.goal(stamp, pose)
+        feed.pose(stamp + MS, pose)
+        feed.scan(stamp + MS, camera.look(pose).scan)
+        feed.world.spin_until(
+            lambda stamp=stamp: feed.surfaces and stamp_of(feed.surfaces[-1]) == stamp + MS,
+            "the surface",
+        )
+
+
+def test_a_surface_that_goes_on_with_cells_gives_outlines_of_all_bodies(world, tmp_path):
+    """The band of the views before is deleted; map and files agree with the true boxes."""
+    mapper = world.start(
+        SurfaceMapperNode, grid_size=GRID, field_of_view=1.0, outline_folder=str(tmp_path)
+    )
+    feed = Feed(world)
+    outlines = world.listen(PolygonStamped, "surface_mapper/outline", qos.latched())
+    maps = world.listen(OccupancyGrid, "surface_mapper/map", qos.latched())
+    markers = world.listen(MarkerArray, "markers", qos.latched())
+
+    def shown(name: str) -> Marker:
+        return {one.ns: one for one in markers[-1].markers}[name] if markers else Marker(action=-1)
+
+    bodies_from(feed, "two_boxes", range(1))
+    world.spin_until(lambda: shown("band").action == Marker.ADD, "the band of the radius")
+    bodies_from(feed, "two_boxes", range(1, ALL))
+    assert mapper.core.known.mapper.any_outline
+    last = stamp_of(feed.surfaces[-1])
+    both = (maps, outlines)
+    world.spin_until(lambda: all(some and stamp_of(some[-1]) == last for some in both), "the map")
+    world.spin_until(lambda: shown("mean").type == Marker.LINE_LIST, "lines")
+    assert shown("band").action == Marker.DELETE
+    boxes = parse_outlines("two_boxes", SPREAD)
+    polygon = np.array([(point.x, point.y) for point in outlines[-1].polygon.points])
+    large = max(abs(area(loop)) for loop in boxes.loops)
+    assert area(polygon) == pytest.approx(large, rel=0.25)
+    lines = np.array([(point.x, point.y) for point in shown("mean").points]).reshape(-1, 2, 2)
+    away, _ = cKDTree(lines.mean(axis=1)).query(boxes.sampled(0.05).points)
+    assert np.median(away) < 0.15, "both boxes are drawn"
+    assert len(shown("mean").colors) == len(shown("mean").points)
+    cells, x, y = place_of(maps[-1])
+    places = np.stack([x, y], axis=-1)
+    off, _ = cKDTree(boxes.sampled(0.05).points).query(places)
+    assert off[cells == OCCUPIED].max() < 1.0
+    inside = boxes.holds(places.reshape(-1, 2)).any(axis=0).reshape(x.shape)
+    assert not (cells == FREE)[inside & (off > 0.4)].any()
+    outside = ~inside & (off > 1.5) & (np.hypot(x, y) < 5.5)
+    assert (cells[outside] == FREE).mean() > 0.9
+    assert world.call(Trigger, "surface_mapper/write_outline").success
+    assert {file.name for file in tmp_path.iterdir()} == FILES
+    again = parse_outlines(f"file:{tmp_path / 'outline.csv'}", SPREAD)
+    np.testing.assert_allclose(again.loops[0], polygon, atol=1e-5)
+    assert world.call(Trigger, "surface_mapper/reset").success
+    world.spin_until(lambda: shown("mean").type == Marker.LINE_STRIP, "the prior's mean")
