@@ -110,9 +110,9 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
         tokens["volume" if name.startswith("nbv_planner.volume") else name.partition(".")[0]] += (
             tokens_of(path)
         )
-    assert tokens["nbv_planner"] <= 262_700
+    assert tokens["nbv_planner"] <= 264_700
     assert tokens["nbv_bench"] <= 51_410
-    assert tokens["volume"] <= 12_700
+    assert tokens["volume"] <= 13_800
 
 
 def test_a_short_module_has_more_than_one_importer():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -220,8 +221,18 @@ def test_a_u_goes_through_loop_journal_judge_and_picture():
     record = judge.record({}, 0, Termination(TerminationReason.COVERED, {}, "done"))
     assert record.calibration is None
     figure = draw_figure(episode_frames(judge.steps, judge.views, None, SCENE, "a U")[-1])
+    assert len(figure.axes) == 3, "no panel of the radius"
+    drawn = [line for line in figure.axes[0].lines if line.get_label() in ("mean", "guess")]
+    edges = {
+        (line.get_label(), *map(tuple, pair))
+        for line in drawn
+        for pair in pairwise(line.get_xydata())
+    }
+    bodies = judge.steps[-1].belief.likeliest.bodies
+    assert len(edges) == sum(len(body.points) for body in bodies), "each edge once"
+    measured = sum(label == "mean" for label, *_ in edges)
+    assert measured == sum(body.measured.sum() for body in bodies)
     world_lines = {line.get_label(): line.get_xydata() for line in figure.axes[0].lines}
-    np.testing.assert_allclose(world_lines["mean"], judge.steps[-1].belief.outline()[0].points[0])
     number = sum(len(step.hits) for step in judge.steps)
     assert len(world_lines["hits"]) + len(world_lines["hits of the last view"]) == number
 

@@ -13,6 +13,7 @@ from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.report import outlines
 from nbv_planner.surface.checks import Check, failed
 from nbv_planner.surface.seam import Hits
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import PolarObject
 from nbv_planner.world.scene import Scene
@@ -45,6 +46,11 @@ class EpisodeContent:
     def free(self) -> bool:
         """Whether the candidates are on no circle."""
         return any(outlines.are_free(step.candidates) for step in self.steps)
+
+    @property
+    def any_outline(self) -> bool:
+        """Whether the surface is one of cells at the end."""
+        return any(isinstance(step.belief, VolumeSurface) for step in self.steps)
 
     @property
     def doubts(self) -> Sequence[Check]:

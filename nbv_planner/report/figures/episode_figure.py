@@ -24,6 +24,7 @@ from nbv_planner.report.figures.episode_content import EpisodeContent, true_cont
 from nbv_planner.report.figures.panels_over_views import draw_coverage, draw_objective
 from nbv_planner.report.figures.style import label_views
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose
@@ -161,8 +162,15 @@ def _draw_belief(axes: Axes, belief: Any, band: style.Style) -> None:
     """Draw mean and band; the band is the outer contour with the inner one, run backwards, as a
     hole.
 
-    Of a surface without a band the likeliest one is drawn, point by point.
+    Of a surface of cells the likeliest bodies are drawn, dotted where nothing was measured; of any
+    other one without a band the likeliest surface, point by point.
     """
+    if isinstance(belief, VolumeSurface):
+        for body in belief.likeliest.bodies:
+            for seen, run in body.stretches:
+                look = style.MEAN_LINE if seen else style.GUESSED_LINE
+                axes.plot(*body.points[run].T, **look, label="mean" if seen else "guess")
+        return
     if not isinstance(belief, SurfaceBelief):
         axes.plot(*belief.outline()[0].points[0].T, ".", **style.MEAN_LINE, label="mean")
         return
@@ -272,7 +280,7 @@ _YLABEL_X = -0.13  # the same for all panels, so that their labels line up
 
 
 def draw_figure(content: EpisodeContent) -> Figure:
-    """Draw an episode: world view, polar view, objective over the view angle, coverage.
+    """Draw an episode: world view, polar view of a radius, objective over the view angle, coverage.
 
     The figure has its own Agg canvas and is not known to pyplot: it can be made without a display
     and in any thread.
@@ -282,17 +290,21 @@ def draw_figure(content: EpisodeContent) -> Figure:
     # Fixed positions instead of a layout engine: faster, and the frames of an animation do not
     # jump.
     draw_world(figure.add_axes((0.05, 0.135, 0.50, 0.785)), content)
+    # the radius says nothing where each direction has several surfaces
+    panels = [(draw_objective, 1.0), (draw_coverage, 0.75)]
+    if not content.any_outline:
+        panels.insert(0, (draw_polar, 1.35))
     right = figure.add_gridspec(
-        3,
+        len(panels),
         1,
         left=0.632,
         right=0.985,
         bottom=0.065,
         top=0.905,
         hspace=0.42,
-        height_ratios=(1.35, 1.0, 0.75),
+        height_ratios=[height for _, height in panels],
     )
-    for row, draw in enumerate((draw_polar, draw_objective, draw_coverage)):
+    for row, (draw, _) in enumerate(panels):
         axes = figure.add_subplot(right[row])
         draw(axes, content)
         axes.yaxis.set_label_coords(_YLABEL_X, 0.5)
@@ -311,7 +323,9 @@ def _draw_legend(figure: Figure, content: EpisodeContent) -> None:
     handles = [
         Line2D([], [], **style.TRUTH_LINE, label="true contour"),
         Line2D([], [], **style.MEAN_LINE, label="posterior mean"),
-        Patch(
+        Line2D([], [], **style.GUESSED_LINE, label="mean, not measured")
+        if isinstance(content.belief, VolumeSurface)
+        else Patch(
             **_band(content),
             label="confidence band, in doubt" if content.doubts else "confidence band",
         ),

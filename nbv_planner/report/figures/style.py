@@ -38,6 +38,7 @@ Style = dict[str, Any]
 """Keyword arguments of a line."""
 TRUTH_LINE: Style = {"color": TRUTH, "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 5}
 MEAN_LINE: Style = {"color": MEAN, "linewidth": 1.3, "zorder": 4}
+GUESSED_LINE: Style = {**MEAN_LINE, "linestyle": ":", "linewidth": 1.1}
 # A little wider than the mean drawn above them: measurements without noise show at its edges.
 HIT_DOTS: Style = {
     "color": HIT,
