@@ -34,37 +34,30 @@ from nbv_planner.settings import Setting, check_value, from_mapping
 from nbv_planner.world.scale import derived_words
 from nbv_planner.world.scene import SENSOR_NAMES, check_proportions
 
-
-class Kind(NamedTuple):
-    """What the file is for; it is laid over the shipped parameter file of the same name."""
-
-    launch: str  #: the launch file that takes it.
-    help: str  #: one line for the question.
-
-
-KINDS = {
-    "simulation": Kind("simulation", "the simulated camera of this package"),
-    "robot": Kind("planner", "your robot, which drives to goal_pose"),
-    "nav2": Kind("nav2", "a mobile robot with Nav2"),
-    "turntable": Kind("turntable", "a table that turns the object before a fixed sensor"),
-    "simulator": Kind("simulator", "another simulator"),
+SETUPS = {
+    "simulation": "the simulated camera of this package",
+    "robot": "your robot, which drives to goal_pose",
+    "nav2": "a mobile robot with Nav2",
+    "turntable": "a table that turns the object before a fixed sensor",
+    "simulator": "another simulator",
 }
-"""What a file can be for."""
+"""What a file can be for, in one line; it is laid over the shipped parameter file of that name."""
 
 
 def command(kind: str, path: Path) -> str:
     """The command that takes the file."""
-    launch = f"ros2 launch nbv_planner {KINDS[kind].launch}.launch.py params_file:={path}"
+    name = {"robot": "planner"}.get(kind, kind)
+    launch = f"ros2 launch nbv_planner {name}.launch.py params_file:={path}"
     alone = f"\n#      or without ROS: nbv-planner simulate --params-file {path}"
     return launch + alone if kind == "simulation" else launch
 
 
-class Question(NamedTuple):
+class Prompt(NamedTuple):
     """One parameter that is asked for."""
 
     parameter: str  #: its name; the option has dashes.
     text: str  #: what is asked.
-    kinds: tuple[str, ...] = tuple(KINDS)  #: the kinds of file that hold it.
+    kinds: tuple[str, ...] = tuple(SETUPS)  #: the kinds of file that hold it.
     unit: str = ""  #: of an answer without one, where that is not the parameter's.
     #: answers outside of it, in that unit, are doubted.
     usual: tuple[float, float] = (0.0, math.inf)
@@ -77,64 +70,64 @@ class Question(NamedTuple):
 
 
 _MOVING = ("robot", "nav2", "turntable", "simulator")
-QUESTIONS = (
-    Question(
+PROMPTS = (
+    Prompt(
         "radius_max",
         "greatest distance of the object's surface from its centre, m",
         usual=(0.005, 50.0),
         needed=True,
     ),
-    Question("radius_min", "least distance of the surface from the centre, m"),
-    Question("view_distance", "distance of the camera from the centre, m", usual=(0.01, 100.0)),
-    Question(
+    Prompt("radius_min", "least distance of the surface from the centre, m"),
+    Prompt("view_distance", "distance of the camera from the centre, m", usual=(0.01, 100.0)),
+    Prompt(
         "field_of_view",
         "opening angle of the sensor, degrees, if scans do not say it",
         unit="deg",
         usual=(3.2, 360.0),
     ),
-    Question(
+    Prompt(
         "range_max", "greatest range of the sensor, m, if scans do not say it", usual=(0.02, 500.0)
     ),
-    Question("noise_std", "standard deviation of a range, m"),
-    Question(
+    Prompt("noise_std", "standard deviation of a range, m"),
+    Prompt(
         "position_tolerance",
         "how near the camera comes to a goal, m",
         kinds=_MOVING,
         usual=(0.0, 2.0),
     ),
-    Question(
+    Prompt(
         "heading_tolerance",
         "how exactly it is turned there, degrees",
         kinds=_MOVING,
         unit="deg",
         usual=(0.35, 60.0),
     ),
-    Question("num_views", "number of candidate views on the circle"),
-    Question(
+    Prompt("num_views", "number of candidate views on the circle"),
+    Prompt(
         "object",
         "true object, for example ellipse:a=6,b=4 or file:contour.csv,unit=mm",
         ("simulation",),
         needed=True,
     ),
-    Question(
+    Prompt(
         "pose_source",
         "where poses come from, topic (camera_pose) or tf",
         kinds=("robot", "simulator"),
     ),
-    Question(
+    Prompt(
         "camera_frame", "frame of the camera in TF, for pose_source tf", kinds=("robot", "nav2")
     ),
-    Question(
+    Prompt(
         "base_frame",
         "frame of what drives to goals, if the mount is to be looked up in TF",
         kinds=("robot",),
     ),
-    Question(
+    Prompt(
         "scan_source",
         "what the sensor sends: laser_scan, multi_echo, depth_image or point_cloud",
         kinds=_MOVING,
     ),
-    Question(
+    Prompt(
         "linear_speed", "how fast the robot drives, m/s", kinds=("robot", "nav2"), usual=(0.01, 5.0)
     ),
 )
@@ -148,7 +141,7 @@ _SETTINGS: dict[str, tuple[Any, Setting]] = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    kinds = "; ".join(f"{name}: {kind.help}" for name, kind in KINDS.items())
+    kinds = "; ".join(f"{name}: {words}" for name, words in SETUPS.items())
     parser.add_argument(
         "file",
         metavar="FILE",
@@ -157,15 +150,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="file to write (default: nbv.yaml)",
     )
     parser.add_argument(
-        "--for", dest="kind", type=one_of("kind", KINDS), metavar="KIND", help=kinds
+        "--for", dest="kind", type=one_of("kind", SETUPS), metavar="KIND", help=kinds
     )
-    for one in QUESTIONS:
+    for one in PROMPTS:
         parser.add_argument(
             one.option,
             metavar="X",
             help=(
                 f"{one.text}; only for {', '.join(one.kinds)}"
-                if len(one.kinds) < len(KINDS)
+                if len(one.kinds) < len(SETUPS)
                 else one.text
             ),
         )
@@ -183,14 +176,15 @@ def run(arguments: argparse.Namespace) -> int:
         )
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     texts = {
-        one: text for one in QUESTIONS if (text := getattr(arguments, one.parameter)) is not None
+        one: text for one in PROMPTS if (text := getattr(arguments, one.parameter)) is not None
     }
     kind = arguments.kind or "robot"
     try:
         kind = arguments.kind or (_ask_kind() if asks else kind)
         answers, follows = _ask(kind, texts) if asks else _checked(kind, texts)
     except (EOFError, KeyboardInterrupt) as error:
-        again = shlex.join(["nbv-planner", "init", str(path), "--for", kind, *_options(texts)])
+        given = (word for one, text in texts.items() if text for word in (one.option, text))
+        again = shlex.join(["nbv-planner", "init", str(path), "--for", kind, *given])
         words = (
             "the questions have not been answered to the end; nothing is written; go on with:"
             f" {again}"
@@ -212,18 +206,14 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _options(texts: Mapping[Question, str]) -> list[str]:
-    return [word for one, text in texts.items() if text for word in (one.option, text)]
-
-
-def _checked(kind: str, texts: Mapping[Question, str]) -> tuple[dict[Question, Any], str]:
-    """Values by question, and what follows from them in words.
+def _checked(kind: str, texts: Mapping[Prompt, str]) -> tuple[dict[Prompt, Any], str]:
+    """Values by prompt, and what follows from them in words.
 
     Raises:
         SettingError: one is missing, not allowed or does not fit the others.
     """
-    answers: dict[Question, Any] = {}
-    for one in QUESTIONS:
+    answers: dict[Prompt, Any] = {}
+    for one in PROMPTS:
         text = texts.get(one)
         if kind not in one.kinds:
             if text is not None:
@@ -241,63 +231,63 @@ def _checked(kind: str, texts: Mapping[Question, str]) -> tuple[dict[Question, A
     return answers, _what_follows(kind, answers)
 
 
-def checked(question: Question, text: str) -> Any:
+def checked(prompt: Prompt, text: str) -> Any:
     """Value of an answer, in the unit of its parameter.
 
     Raises:
         SettingError: it is not allowed; names the option and what is.
     """
-    default, meta = _SETTINGS[question.parameter]
+    default, meta = _SETTINGS[prompt.parameter]
     if isinstance(default, str):
-        return check_value(question.parameter, text, default, meta)
-    number, factor = _number(question, text)
+        return check_value(prompt.parameter, text, default, meta)
+    number, factor = _number(prompt, text)
     try:
         value = int(number) if isinstance(default, int) else round(float(number) * factor, 9)
     except ValueError as error:
         units = f" of {', '.join(_UNITS[meta.unit])}" if meta.unit in _UNITS else ""
         expected = "a whole number" if isinstance(default, int) else f"a number{units}"
-        raise SettingError(f"{question.parameter}: {text!r} is not {expected}") from error
+        raise SettingError(f"{prompt.parameter}: {text!r} is not {expected}") from error
     try:
-        return check_value(question.parameter, value, default, meta)
+        return check_value(prompt.parameter, value, default, meta)
     except SettingError as error:
-        unit = f"; {text} degrees were given" if question.unit == "deg" and number == text else ""
+        unit = f"; {text} degrees were given" if prompt.unit == "deg" and number == text else ""
         raise SettingError(f"{error}{unit}") from error
 
 
-def _number(question: Question, text: str) -> tuple[str, float]:
+def _number(prompt: Prompt, text: str) -> tuple[str, float]:
     """The number of an answer, as text, and the factor of its unit, or of that which is asked
     for.
     """
-    unit = _SETTINGS[question.parameter][1].unit
+    unit = _SETTINGS[prompt.parameter][1].unit
     units = _UNITS.get(unit, {})
     for name in sorted(units, key=len, reverse=True):
         if text.endswith(name):
             return text.removesuffix(name).strip(), units[name]
-    return text, units.get(question.unit or unit, 1.0)
+    return text, units.get(prompt.unit or unit, 1.0)
 
 
-def doubt(question: Question, text: str) -> str:
+def doubt(prompt: Prompt, text: str) -> str:
     """Words for an answer without a unit that is hardly meant in the one that is asked for; empty
     if it may be.
     """
-    value = checked(question, text) if text else ""
-    number, factor = _number(question, text)
-    low, high = question.usual
+    value = checked(prompt, text) if text else ""
+    number, factor = _number(prompt, text)
+    low, high = prompt.usual
     if isinstance(value, str) or number != text or low * factor <= value <= high * factor:
         return ""
-    meta = _SETTINGS[question.parameter][1]
+    meta = _SETTINGS[prompt.parameter][1]
     units = " or ".join(f"{text} {name}" for name in _UNITS[meta.unit])
     return (
-        f"{question.parameter}: {text} is taken for {value:g} {meta.unit}; with its unit it is"
+        f"{prompt.parameter}: {text} is taken for {value:g} {meta.unit}; with its unit it is"
         f" clear: {units}"
     )
 
 
-def _ask(kind: str, texts: dict[Question, str]) -> tuple[dict[Question, Any], str]:
+def _ask(kind: str, texts: dict[Prompt, str]) -> tuple[dict[Prompt, Any], str]:
     """Ask what `texts` do not answer, into them, and again what does not fit; see
     :func:`_checked`.
     """
-    asked = [one for one in QUESTIONS if kind in one.kinds]
+    asked = [one for one in PROMPTS if kind in one.kinds]
     now = [one for one in asked if one not in texts]
     while True:
         for one in now:
@@ -310,7 +300,7 @@ def _ask(kind: str, texts: dict[Question, str]) -> tuple[dict[Question, Any], st
             say(f"{error}\nonce more; Enter keeps what is in brackets, - takes the default")
 
 
-def document(path: Path, kind: str, answers: dict[Question, Any]) -> str:
+def document(path: Path, kind: str, answers: dict[Prompt, Any]) -> str:
     """The file: each answer with its unit and meaning, what the shipped one has besides, and what
     to do with it.
 
@@ -318,7 +308,7 @@ def document(path: Path, kind: str, answers: dict[Question, Any]) -> str:
     shipped one.
     """
     lines = [
-        f"# For {KINDS[kind].help}.",
+        f"# For {SETUPS[kind]}.",
         (
             "# What is not here has its default, or follows from the lengths below:"
             " docs/reference/parameters.md has every"
@@ -331,11 +321,11 @@ def document(path: Path, kind: str, answers: dict[Question, Any]) -> str:
         "/**:",
         "  ros__parameters:",
     ]
-    for question, value in answers.items():
-        meta = _SETTINGS[question.parameter][1]
+    for prompt, value in answers.items():
+        meta = _SETTINGS[prompt.parameter][1]
         unit = f"{meta.unit}: " if meta.unit else ""
         words = textwrap.indent(textwrap.fill(f"{unit}{meta.description}", 110), "    # ")
-        lines += [words, f"    {question.parameter}: {_plain(value)}"]
+        lines += [words, f"    {prompt.parameter}: {_plain(value)}"]
     shipped = {name: value for values in _shipped(kind).values() for name, value in values.items()}
     for one in answers:
         shipped.pop(one.parameter, None)
@@ -369,7 +359,7 @@ def _plain(value: Any) -> str:
     ).split("\n")[0]
 
 
-def _what_follows(kind: str, answers: dict[Question, Any]) -> str:
+def _what_follows(kind: str, answers: dict[Prompt, Any]) -> str:
     """Check the answers as nodes and simulation would, over the shipped file; in words, what
     follows from them.
 
@@ -393,14 +383,14 @@ def _what_follows(kind: str, answers: dict[Question, Any]) -> str:
 
 def _ask_kind() -> str:
     say("What is the file for?")
-    for name, kind in KINDS.items():
-        say(f"  {name:12}{kind.help}")
-    while (answer := input("kind [robot]: ").strip() or "robot") not in KINDS:
-        say(f"one of {', '.join(KINDS)}")
+    for name, words in SETUPS.items():
+        say(f"  {name:12}{words}")
+    while (answer := input("kind [robot]: ").strip() or "robot") not in SETUPS:
+        say(f"one of {', '.join(SETUPS)}")
     return answer
 
 
-def _with(kind: str, answers: Mapping[Question, Any]) -> Parameters:
+def _with(kind: str, answers: Mapping[Prompt, Any]) -> Parameters:
     """The shipped parameters with the answers."""
     parameters = load_parameters(shared_file(f"config/{kind}.yaml"))
     for node, values in parameters.items():
@@ -411,33 +401,33 @@ def _with(kind: str, answers: Mapping[Question, Any]) -> Parameters:
     return parameters
 
 
-def _default(question: Question, kind: str, texts: Mapping[Question, str]) -> str:
+def _default(prompt: Prompt, kind: str, texts: Mapping[Prompt, str]) -> str:
     """What holds for a question that is not answered, in the unit that is asked for."""
-    name = question.parameter
-    (value, meta) = _SETTINGS[question.parameter]
+    name = prompt.parameter
+    value, meta = _SETTINGS[prompt.parameter]
     if kind != "simulation" and name in SENSOR_NAMES:
         return "as the scans say"
-    answers = {one: checked(one, text) for one, text in texts.items() if text and one != question}
+    answers = {one: checked(one, text) for one, text in texts.items() if text and one != prompt}
     for node, values in _with(kind, answers).items():
         value = values.get(name, derived(values, NODE_SETTINGS[node]).get(name, value))
     if isinstance(value, str):
         return value or "none"
-    unit = f" {question.unit or meta.unit}" if meta.unit else ""
-    return f"{value / _number(question, '')[1]:.4g}{unit}"
+    unit = f" {prompt.unit or meta.unit}" if meta.unit else ""
+    return f"{value / _number(prompt, '')[1]:.4g}{unit}"
 
 
-def _asked(question: Question, kind: str, texts: Mapping[Question, str]) -> str:
+def _asked(prompt: Prompt, kind: str, texts: Mapping[Prompt, str]) -> str:
     """An answer that is allowed; empty where the default is to hold. One that is doubted has to be
     given twice.
     """
-    kept = texts.get(question, "")
+    kept = texts.get(prompt, "")
     while True:
-        shown = kept or ("" if question.needed else _default(question, kind, texts))
-        answer = input(f"{question.text}{f' [{shown}]' if shown else ''}: ").strip() or kept
-        answer = "" if answer == "-" and not question.needed else answer
+        shown = kept or ("" if prompt.needed else _default(prompt, kind, texts))
+        answer = input(f"{prompt.text}{f' [{shown}]' if shown else ''}: ").strip() or kept
+        answer = "" if answer == "-" and not prompt.needed else answer
         try:
-            if (answer or not question.needed) and (
-                answer == kept or not (words := doubt(question, answer))
+            if (answer or not prompt.needed) and (
+                answer == kept or not (words := doubt(prompt, answer))
             ):
                 return answer
         except SettingError as error:

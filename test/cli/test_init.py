@@ -13,7 +13,7 @@ import pytest
 import yaml
 from command import environment
 
-from nbv_planner.cli.init import KINDS, QUESTIONS
+from nbv_planner.cli.init import PROMPTS, SETUPS
 from nbv_planner.cli.main import main
 from nbv_planner.episode.parameter_files import lay_over, load_parameters, shared_file
 from nbv_planner.episode.parameters import NODE_SETTINGS, config_from_parameters, derived
@@ -61,7 +61,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SETUPS)
 def test_the_file_is_an_overlay_that_nodes_and_simulation_take(kind, folder, capsys):
     assert main(["init", "mine.yaml", "--for", kind, *OPTIONS[kind]]) == 0
     text = (folder / "mine.yaml").read_text(encoding="utf-8")
@@ -93,7 +93,7 @@ def test_any_text_and_any_number_is_read_back_as_it_was_given(folder):
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", SETUPS)
 def test_nodes_that_are_started_by_hand_have_the_same_values_as_those_of_the_launch_file(
     kind, folder
 ):
@@ -260,7 +260,7 @@ def test_questions_that_are_not_answered_to_the_end_write_nothing_and_lose_nothi
 def test_on_a_terminal_it_asks_and_asks_again(folder):
     """As somebody types it: a wrong answer is asked for again, an empty one takes the default."""
     said = on_a_terminal(
-        folder, ["robto", "turntable", "", "large", "0.05", "", "0.3", *[""] * len(QUESTIONS)]
+        folder, ["robto", "turntable", "", "large", "0.05", "", "0.3", *[""] * len(PROMPTS)]
     )
     assert "one of simulation, robot" in said
     assert "'large' is not a number" in said
