@@ -141,6 +141,7 @@ def test_paths_of_files_can_be_given_at_start_only():
         ("depth_camera", "state_file"),
         ("nbv_planner", "view_file"),
         ("depth_camera", "room_file"),
+        ("depth_camera", "world_file"),
         ("depth_camera", "ground_map"),
         ("surface_mapper", "ground_map"),
         ("nbv_planner", "ground_map"),

@@ -20,11 +20,7 @@ OBJECT = "ellipse:a=5,b=3"
 SETTINGS = (
     "scene=unknown",
     "rough_radius=9",
-    "object_x=1.2",
-    "object_y=-0.9",
-    "other_x=10.5",
-    "other_y=0",
-    "other_radius=2",
+    f"world_file={shared_file('config/worlds/moved.yaml')}",
 )
 SHOWN = (1, 2, 4)
 CIRCLE = np.linspace(0.0, 2.0 * np.pi, 400)

@@ -191,7 +191,7 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
     """
     with _usable("iteration", "the iteration has no usable value"):
         surface = values.get("surface_stamp")
-        (coverage, estimate) = _coverage(values)
+        coverage, estimate = _coverage(values)
         names = ("view_angle", "view_distance", "view_turn", "centre_x", "centre_y")
         place = {name: float(values[name]) for name in names if name in values}
         for name, number in place.items():

@@ -82,7 +82,7 @@ def set_parameters(parameters: Parameters, changes: Iterable[str], *, ros: bool 
     each = {node: parameters_of(NODES[node], every=not ros) for node in given}
     for change in changes:
         where = f"--set {cut(change)}"
-        (name, _, text) = change.partition("=")
+        name, _, text = change.partition("=")
         nodes = list(given)
         known = {own for node in nodes for own in each[node]}
         if "." in name and not name.startswith(_QOS) and name not in known:

@@ -44,7 +44,8 @@ from nbv_planner.thesis.regret import PROVED, near_optimal_by
 from nbv_planner.world.camera_mount import PoseSettings, TurntableSettings
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import OBJECT_PLUGINS
-from nbv_planner.world.objects.room import WorldSettings
+from nbv_planner.world.objects.room import WORLD_SECTIONS, WorldSettings
+from nbv_planner.world.objects.world_file import world_settings
 from nbv_planner.world.scale import at_found, rescaled, scaled
 from nbv_planner.world.scene import FoundScene, Scene
 from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings
@@ -149,6 +150,12 @@ class DepthCameraParameters(Settings):
 
     object: str = setting(
         "polygon:star", "True object, for example ellipse:a=6,b=4 or file:contour.csv."
+    )
+    world_file: str = setting(
+        "",
+        "YAML file of where the object stands, another one, walls, and the error of the poses, as"
+        " config/worlds/moved.yaml: to try scene unknown, your room or a bad mount; empty: none.",
+        start_only=True,
     )
     object_frame: str = setting("object", OBJECT_FRAME)
     camera_frame: str = setting("camera", CAMERA_FRAME)
@@ -279,6 +286,12 @@ _GONE = {
     "allow_several_publishers": "let one node publish the topic, for example by topic_tools",
     "map_timeout": "what publishes the map has to watch its own inputs",
     "blocked_arcs": "give allowed_arcs, the arcs between them",
+    "room_file": "give that file as world_file",
+    **{
+        name: f"write {section}.{key} in the YAML file of world_file"
+        for section, names in WORLD_SECTIONS.items()
+        for key, name in names.items()
+    },
 }
 
 
@@ -467,8 +480,6 @@ GROUPS: dict[str, Any] = {
 
 OLD_TARGET = {"target": "points"}
 """What planners of versions without a target covered."""
-OLD_ARRIVAL = {"settle_time": 0.0}
-"""When scans counted in versions that did not wait at a goal."""
 OLD_ACCURACY = {"accuracy": False}
 """What mappers of versions without it did about errors common to views."""
 OLD_SURFACE = {"surface_model": "radius"}
@@ -565,12 +576,16 @@ def config_from_parameters(
     simulation.
 
     The values are by node name, those of ROS alone (topics, timeouts) are ignored; `top` are
-    `object` and `protocol`. Others follow from them, see :func:`derived`.
+    `object` and `protocol`. Others follow from them, see :func:`derived`; the world is that of the
+    camera's `world_file`, where nothing else is given.
 
     Raises:
         SettingError: a value is not allowed, or nodes differ in geometry.
+        ConfigFileError: the world file cannot be read, or holds something that is not allowed.
     """
     given = {node: parameters.get(node, {}) for node in NODE_SETTINGS}
+    camera = given["depth_camera"]
+    given["depth_camera"] = {**world_settings(str(camera.get("world_file", ""))), **camera}
     told = {name: v for name, v in given["surface_mapper"].items() if name in LEARNED}
     given["nbv_planner"] = {**told, **given["nbv_planner"]}
     complete = {

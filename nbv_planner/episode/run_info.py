@@ -15,7 +15,6 @@ from nbv_planner.episode.parameter_files import Parameters, load_parameters
 from nbv_planner.episode.parameters import (
     NODE_SETTINGS,
     OLD_ACCURACY,
-    OLD_ARRIVAL,
     OLD_SURFACE,
     OLD_TARGET,
     EpisodeConfig,
@@ -39,6 +38,11 @@ from nbv_planner.world.objects import (
 from nbv_planner.world.scene import SENSOR_NAMES, Scene
 
 _LONGEST = 2**20
+# What nodes of versions without these parameters did; scans counted at once.
+_OLD: Parameters = {
+    "surface_mapper": {"settle_time": 0.0, **OLD_ACCURACY, **OLD_SURFACE},
+    "nbv_planner": {"settle_time": 0.0, **OLD_TARGET},
+}
 
 
 @dataclass(frozen=True)
@@ -87,13 +91,12 @@ class RunParameters:
             (self.nodes[name] for name in NODE_SETTINGS if self.nodes.get(name)), {}
         )
         nodes = {name: self.nodes.get(name) or scene_of_all for name in NODE_SETTINGS}
-        camera = {
-            name: value for name, value in nodes["depth_camera"].items() if name not in SENSOR_NAMES
+        nodes["depth_camera"] = {
+            name: value
+            for node in ("depth_camera", "surface_mapper")
+            for name, value in nodes[node].items()
+            if (name in SENSOR_NAMES) == (node == "surface_mapper")
         }
-        told = {
-            name: value for name, value in nodes["surface_mapper"].items() if name in SENSOR_NAMES
-        }
-        nodes["depth_camera"] = {**camera, **told}
         return config_from_parameters(nodes, object=self.object or "unknown", protocol="sensor")
 
 
@@ -111,15 +114,10 @@ def parameters_from_msg(msg: Any) -> RunParameters:
         versions = content.get("versions", {})
         known = {}
         for node in (name for name in NODE_SETTINGS if name in nodes):
-            # Parameters of ROS itself are left out.
-            names = parameters_of(NODE_SETTINGS[node], every=True)
-            known[node] = {name: value for name, value in nodes[node].items() if name in names}
-        for node in known.keys() & {"surface_mapper", "nbv_planner"}:
-            known[node] = {**OLD_ARRIVAL, **known[node]}
-        if known.get("nbv_planner"):
-            known["nbv_planner"] = {**OLD_TARGET, **known["nbv_planner"]}
-        if known.get("surface_mapper"):
-            known["surface_mapper"] = {**OLD_ACCURACY, **OLD_SURFACE, **known["surface_mapper"]}
+            # Parameters of ROS itself are left out, and a file: what it says is there.
+            names = parameters_of(NODE_SETTINGS[node], every=True).keys() - {"world_file"}
+            said = {name: value for name, value in nodes[node].items() if name in names}
+            known[node] = {**_OLD.get(node, {}), **said}
         return RunParameters(known, _texts(versions), _texts(content.get("topics", {})))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputRejectedError("run_info", f"run_info cannot be read: {reason(error)}") from error

@@ -248,30 +248,16 @@ class Located:
 
     def number(self) -> float:
         """A finite number."""
-        return self._numbers(None)[0]
+        value = self.plain()
+        if not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise self.error(f"{shown(value)} must be a finite number")
+        return float(value)
 
     def numbers(self, count: int) -> list[float]:
         """A list of `count` finite numbers."""
-        return self._numbers(count)
-
-    def _numbers(self, count: int | None) -> list[float]:
-        found = self.plain()
-        values = [found] if count is None else found
-        numbers = (
-            [float(v) for v in values if isinstance(v, (int, float))]
-            if isinstance(values, list)
-            else []
-        )
-        if (
-            len(numbers) != (count or 1)
-            or len(values) != len(numbers)
-            or not all(map(math.isfinite, numbers))
-        ):
-            raise self.error(
-                f"{shown(found)} must be "
-                + (f"{count} finite numbers" if count else "a finite number")
-            )
-        return numbers
+        if not self.is_sequence or len(self.items()) != count:
+            raise self.error(f"{shown(self.plain())} must be {count} finite numbers")
+        return [item.number() for item in self.items()]
 
 
 def read_located(path: str | Path) -> tuple[str, Located]:

@@ -188,7 +188,7 @@ class CondensedMeasurements:
 
         It counts half in the cells that have changed already, which have to be solved again anyway.
         """
-        (angle, precision) = self.columns[:2]
+        angle, precision = self.columns[:2]
         bounds = self.bounds
         size, apart = np.diff(bounds), np.diff(angle)
         begin = np.repeat(self.edge, size)

@@ -252,7 +252,7 @@ class TerminationMonitor:
         s = self.settings
         if not isinstance(belief, Banded):
             return None
-        (_, lower, upper) = belief.band()
+        _, lower, upper = belief.band()
         fraction = belief.narrow_part(s.band_tolerance)
         radius = float(np.median(0.5 * (lower + upper)))
         if fraction < s.target_fraction or s.band_tolerance > _OF_RADIUS * radius:

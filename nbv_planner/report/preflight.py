@@ -238,7 +238,7 @@ def hits_row(
     hits = sum(len(scan_to_hits(scan, pose, scene, measurement).hits) for scan, pose in pairs)
     beams = sum(len(scan.ranges) for scan, _ in pairs)
     margin = measurement.radius_margin
-    (_, pose) = pairs[-1]
+    _, pose = pairs[-1]
     ahead, left = pose.to_camera(0.0, 0.0)
     looks = (
         bool(scene.sensor.in_field(math.atan2(left, ahead)))
@@ -305,19 +305,15 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         advice = "topics, services: it says what is missing"
         rows.append(Row(name, said, "without a warning", _verdict(False, not good), advice))
     rows += [
-        count_row(
-            f"publishers of {SCAN}",
-            system.publishers.get(SCAN, 0),
-            1,
-            needed=True,
-            advice="the sensor",
-        ),
-        count_row(
-            f"publishers of {CAMERA_POSE}",
-            system.publishers.get(CAMERA_POSE, 0),
-            1,
-            needed=True,
-            advice=posing,
+        *(
+            count_row(
+                f"publishers of {topic}",
+                system.publishers.get(topic, 0),
+                1,
+                needed=True,
+                advice=advice,
+            )
+            for topic, advice in ((SCAN, "the sensor"), (CAMERA_POSE, posing))
         ),
         count_row(
             f"subscribers of {GOAL_POSE}",

@@ -6,7 +6,7 @@ import atexit
 import re
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -233,7 +233,10 @@ ARGUMENTS = {
         "",
         f"Map of the ground (YAML of a map_server), which the robot keeps off{_FROM_FILE}.",
     ),
-    "room": ("", f"File of the walls and obstacles around the object{_FROM_FILE}."),
+    "world": (
+        "",
+        f"File of where the object stands, of walls, and of the error of the poses{_FROM_FILE}.",
+    ),
     "radius_max": (
         "",
         f"Greatest radius of the object, m{_FROM_FILE}; lengths not given there follow from it.",
@@ -279,12 +282,26 @@ ARGUMENTS = {
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
 }
 """Launch arguments by name: default and description."""
+
+
+def _whole(path: str) -> str:
+    """The absolute path, which does not depend on where a node is started."""
+    return str(at_home(path).resolve())
+
+
 # Arguments that are paths of files, by the parameter that takes them.
-_FILES = {"map": "ground_map", "room": "room_file"}
+_FILES = {"map": "ground_map", "world": "world_file"}
 _SCENE = {"radius_max": float, "view_distance": float}
-_MAP = {"map": str}
-_OVERRIDES: dict[str, dict[str, type]] = {
-    "depth_camera": {"object": str, "room": str, "seed": int, "noise_std": float, **_MAP, **_SCENE},
+_MAP = {"map": _whole}
+_OVERRIDES: dict[str, dict[str, Callable[[str], Any]]] = {
+    "depth_camera": {
+        "object": str,
+        "world": _whole,
+        "seed": int,
+        "noise_std": float,
+        **_MAP,
+        **_SCENE,
+    },
     "surface_mapper": {"noise_std": float, **_MAP, **_SCENE},
     "nbv_planner": {
         "objective": str,
@@ -412,13 +429,9 @@ def node(
     if name == "surface_mapper" and (folder_here := _outline_folder(given)):
         overrides["outline_folder"] = folder_here
     typed = {
-        key: _typed(key, given[key], kind)
+        _FILES.get(key, key): _typed(key, given[key], kind)
         for key, kind in _OVERRIDES.get(name, {}).items()
         if given[key]
-    }
-    typed = {
-        _FILES.get(key, key): _whole(value) if key in _FILES else value
-        for key, value in typed.items()
     }
     chosen = {}
     if name == "nbv_planner":
@@ -456,12 +469,7 @@ def node(
     )
 
 
-def _whole(path: str) -> str:
-    """The absolute path, which does not depend on where a node is started."""
-    return str(at_home(path).resolve())
-
-
-def _typed(name: str, text: str, kind: type) -> Any:
+def _typed(name: str, text: str, kind: Callable[[str], Any]) -> Any:
     try:
         return kind(text)
     except ValueError as error:

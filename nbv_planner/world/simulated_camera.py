@@ -19,7 +19,7 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
     wrap_angle,
 )
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings, along, path_length
 from nbv_planner.world.objects import PolarObject
@@ -84,13 +84,13 @@ class SensorSettings(Settings):
         ge=0.0,
         le=0.5,
     )
-    pose_bias_x: float = setting(
+    pose_bias_x: float = python_setting(
         0.0,
         "Distance of the true sensor ahead of its reported pose: to try a badly measured mount.",
         unit="m",
     )
-    pose_bias_y: float = setting(0.0, "The same to the left.", unit="m")
-    pose_bias_yaw: float = setting(
+    pose_bias_y: float = python_setting(0.0, "The same to the left.", unit="m")
+    pose_bias_yaw: float = python_setting(
         0.0,
         "Angle of the true heading to the left of the reported one: to try a bad localisation.",
         unit="rad",

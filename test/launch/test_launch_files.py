@@ -53,7 +53,7 @@ COMMON = {
     "episode",
     "outline_folder",
 }
-SIMULATED = {"object", "seed", "room"}
+SIMULATED = {"object", "seed", "world"}
 
 
 @pytest.mark.parametrize("name", NODES)
@@ -142,16 +142,16 @@ def test_arguments_reach_the_nodes_they_are_for():
     assert all(node.node_name == f"/arm/{executable}" for executable, node in found.items())
 
 
-def test_files_of_map_and_room_reach_all_that_know_them_as_whole_paths(monkeypatch, tmp_path):
+def test_files_of_map_and_world_reach_all_that_know_them_as_whole_paths(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    found = nodes("simulation", map="hall/map.yaml", room="room.yaml")
+    found = nodes("simulation", map="hall/map.yaml", world="world.yaml")
     said = {executable: parameters(node) for executable, node in found.items()}
     assert [values["ground_map"] for values in said.values()] == 3 * [
         str(tmp_path / "hall" / "map.yaml")
     ]
-    rooms = {executable: values.get("room_file") for executable, values in said.items()}
-    assert rooms == {
-        "depth_camera": str(tmp_path / "room.yaml"),
+    worlds = {executable: values.get("world_file") for executable, values in said.items()}
+    assert worlds == {
+        "depth_camera": str(tmp_path / "world.yaml"),
         "surface_mapper": None,
         "nbv_planner": None,
     }

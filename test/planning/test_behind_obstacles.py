@@ -124,7 +124,7 @@ def test_in_a_hall_with_a_map_of_it_a_planner_completes_the_object():
     ground = GroundSettings(ground_map=str(HALL / "map.yaml"), robot_radius=0.4)
     config = EpisodeConfig(
         ground=ground,
-        world=WorldSettings(room_file=str(HALL / "room.yaml")),
+        world=WorldSettings(room_file=str(HALL / "world.yaml")),
         scene=Scene(range_max=14.0),
         views=ViewSpaceSettings(view_space="annulus", annulus_max=13.0, annulus_headings=3),
         planner=PlannerSettings(deadline=60.0),

@@ -216,7 +216,8 @@ def test_processes_and_simulation_average_the_same_scans_of_a_view(ros_environme
 
 @pytest.mark.slow
 def test_an_unknown_scene_is_found_by_the_processes_as_by_the_simulation(ros_environment, tmp_path):
-    there = {"object": "ellipse:a=5,b=3", "object_x": 4.0, "object_y": -6.0}
+    (tmp_path / "world.yaml").write_text("object: {x: 4.0, y: -6.0}\n", encoding="utf-8")
+    there = {"object": "ellipse:a=5,b=3", "world_file": str(tmp_path / "world.yaml")}
     parameters = {
         **PARAMETERS,
         "depth_camera": {**PARAMETERS["depth_camera"], **there, "outlier_probability": 0.0},

@@ -12,6 +12,7 @@ pytest.importorskip(
 from std_msgs.msg import String
 
 from nbv_planner.episode.parameters import NODE_SETTINGS, parameters_of
+from nbv_planner.episode.run_info import parameters_from_msg
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
@@ -87,6 +88,20 @@ def test_nodes_that_have_not_appeared_are_named_until_they_do(world):
     )
     world.start(SurfaceMapperNode, grid_size=123)
     assert complete(world)["nodes"]["surface_mapper"]["grid_size"] == 123
+
+
+def test_it_holds_what_the_world_file_of_the_camera_says(world, tmp_path):
+    there = tmp_path / "world.yaml"
+    there.write_text("object: {x: 1.5, y: -1}\nbias: {yaw: 0.1}\n", encoding="utf-8")
+    world.start(DepthCamera, world_file=str(there))
+    world.start(NbvPlannerNode, run_info_nodes="depth_camera")
+    heard = world.listen(String, "run_info", qos.latched())
+    world.spin_until(
+        lambda: heard and content(heard[-1])["nodes_not_found_yet"] == [], "a complete run_info"
+    )
+    there.unlink()
+    config = parameters_from_msg(heard[-1]).config()
+    assert (config.world.placed, config.sensor.pose_bias_yaw) == ((1.5, -1.0), 0.1)
 
 
 def test_with_no_other_nodes_it_is_complete_at_once(world):

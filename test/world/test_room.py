@@ -72,12 +72,13 @@ def test_the_room_stands_in_the_object_frame_wherever_the_object_is(room):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("walls: []\n", "room.yaml: must hold 'room:'"),
+        ("walls: []\n", "line 1: unknown section 'walls'"),
+        ("bias: {}\n", "room.yaml: must hold 'room:'"),
         ("room: 3\n", "line 1: room: must be a list"),
         ("room:\n- wall: [[1, 2]]\n", "line 2: wall: must be 2 or more points"),
         (
             "room:\n- wall: [[1, 2], [3, 4]]\n- polygon: [[1, 2], [3, .nan], [4, 4]]\n",
-            "line 3: polygon: must be 3",
+            "line 3: polygon: nan must be a finite number",
         ),
         ("room:\n- circle: [1, 2, -1]\n", "line 2: circle: radius -1 must be > 0 m"),
         (

@@ -198,7 +198,7 @@ def _sweeps(
     (S, K), to be seen. A cell is seen in a sweep if it is seen early enough in one of both
     directions.
     """
-    (shapes, count, _) = rest.shape
+    shapes, count, _ = rest.shape
     size = visible.shape[1]
     ahead, back = (seen[:, first] for seen in first_seen(visible))
     options = []

@@ -239,7 +239,7 @@ class FoundViewSpace(CircleViewSpace):
         angle, distance = np.meshgrid(np.arange(0.0, TWO_PI, _PLACES[0]), distances)
         turn = np.zeros(angle.size)
         places = Poses.from_polar(angle.ravel(), distance.ravel(), turn, self.centre)
-        (x, y) = places.position.T
+        x, y = places.position.T
         wanted = self.candidates[best]
         free = on_arcs(places, self._settings) & (self.off_ground(places) == 0)
         if free.any():

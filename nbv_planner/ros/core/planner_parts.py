@@ -159,7 +159,7 @@ class EpisodeJournal(JournalKeeper):
         another clock changes nothing.
         """
         node = self._node
-        (episode, saved_at) = saved
+        episode, saved_at = saved
         deciders = node.deciders
         core = node.core
         now = node.now_ns()

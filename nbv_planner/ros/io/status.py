@@ -70,7 +70,7 @@ class StatusReport:
         """
         node = self._node
         state = self._state()
-        (level, message) = self.text()
+        level, message = self.text()
         self._log_missed_view()
         if (state, message) == self._last:
             return

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
-from rcl_interfaces.msg import SetParametersResult
+from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
@@ -27,6 +27,7 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import origin_words, parse_object, surface_points
 from nbv_planner.world.objects.room import WorldSettings
+from nbv_planner.world.objects.world_file import world_settings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import (
@@ -52,6 +53,10 @@ class DepthCamera(BaseNode):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__("depth_camera", NODE_SETTINGS["depth_camera"], **kwargs)
+        # Shown as parameters that nobody can give: run_info and bags hold them.
+        told = ParameterDescriptor(description="From world_file.", read_only=True)
+        for name, value in world_settings(self.get_parameter("world_file").value).items():
+            self.declare_parameter(name, value, told)
         self.serve(Trigger, "~/reset", self.on_reset)
         self.autostart()
 
@@ -81,8 +86,7 @@ class DepthCamera(BaseNode):
         self.listen(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
         points = surface_points(shape, self.scene.pixel_size)
         frame = self.header(self.parameters.object_frame)
-        centre = (world.object_x, world.object_y)
-        truth.publish(conversions.contour_to_msg(points.angle, points.radius, frame, centre))
+        truth.publish(conversions.contour_to_msg(points.angle, points.radius, frame, world.placed))
         self.create_timer(1.0 / motion.scan_rate, self.on_timer)
 
     def _publisher_of_transforms(self) -> Any:
@@ -232,7 +236,7 @@ class DepthCamera(BaseNode):
             view_angle=self.motion.view.view_angle,
             goal_angle=self.motion.goal.view_angle,
             views=self.view_number,
+            collisions=self.collisions,
+            **self._keeper.diagnosis(),
         )
-        values["collisions"] = self.collisions
-        values.update(self._keeper.diagnosis())
         return level, message, values

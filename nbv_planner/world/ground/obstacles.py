@@ -99,8 +99,8 @@ def _filled(x: FloatArray, y: FloatArray, column: FloatArray, row: FloatArray) -
     """Which points of the grid `x` × `y` are inside a polygon: a ray to the left crosses it an odd
     number of times.
     """
-    (a, b) = (column, row)
-    (c, d) = (np.roll(column, -1), np.roll(row, -1))
+    a, b = column, row
+    c, d = np.roll(column, -1), np.roll(row, -1)
     line, edge = np.nonzero((y[:, None] > b) != (y[:, None] > d))
     at = a[edge] + (y[line] - b[edge]) * (c[edge] - a[edge]) / (d[edge] - b[edge])
     crossings = np.zeros((len(y), len(x) + 1), dtype=np.intp)

@@ -7,45 +7,36 @@ from pathlib import Path
 
 import numpy as np
 
-from nbv_planner.errors import ConfigFileError, shown
+from nbv_planner.errors import ConfigFileError
 from nbv_planner.files.located_yaml import Located, read_located
 from nbv_planner.geometry import TWO_PI, polar_to_cartesian
-from nbv_planner.settings import Settings, setting
+from nbv_planner.settings import Settings, python_setting
 from nbv_planner.world.ray_casting import Contour
 
 _OTHER_STEPS = 256
+_PLACE = {"unit": "m", "ge": -1e4, "le": 1e4}
 
 
 @dataclass(frozen=True)
 class WorldSettings(Settings):
     """Where the simulated object stands, and what else does."""
 
-    object_x: float = setting(
-        0.0,
-        "Position of the simulated object in object_frame: to try scene unknown.",
-        unit="m",
-        ge=-1e4,
-        le=1e4,
+    object_x: float = python_setting(
+        0.0, "Position of the simulated object in object_frame: to try scene unknown.", **_PLACE
     )
-    object_y: float = setting(
-        0.0, "The other coordinate of that position.", unit="m", ge=-1e4, le=1e4
-    )
-    other_x: float = setting(
+    object_y: float = python_setting(0.0, "The other coordinate of that position.", **_PLACE)
+    other_x: float = python_setting(
         0.0,
         "Position of another, round object: to try scene unknown with something else in sight.",
-        unit="m",
-        ge=-1e4,
-        le=1e4,
+        **_PLACE,
     )
-    other_y: float = setting(
-        0.0, "The other coordinate of that position.", unit="m", ge=-1e4, le=1e4
-    )
-    other_radius: float = setting(
+    other_y: float = python_setting(0.0, "The other coordinate of that position.", **_PLACE)
+    other_radius: float = python_setting(
         0.0, "Radius of the other object; 0: there is none.", unit="m", ge=0.0, le=1e4
     )
-    room_file: str = setting(
+    room_file: str = python_setting(
         "",
-        "YAML file of walls and obstacles in object_frame, which end beams: to try your room;"
+        "World file whose room, walls and obstacles in object_frame, ends beams: to try your room;"
         " empty: none.",
         start_only=True,
     )
@@ -74,13 +65,20 @@ def _disc(x: float, y: float, radius: float) -> Contour:
     return Contour(across + x, along + y)
 
 
+WORLD_SECTIONS = {
+    "object": {"x": "object_x", "y": "object_y"},
+    "other": {"x": "other_x", "y": "other_y", "radius": "other_radius"},
+    "bias": {"x": "pose_bias_x", "y": "pose_bias_y", "yaw": "pose_bias_yaw"},
+    "room": {},
+}
+"""Sections of a world file, each with the settings that its entries give."""
 _FORMS = {"wall": 2, "polygon": 3, "circle": 0}
 """Points that a form has at least; a circle is x, y, radius."""
 
 
 def load_room(path: str | Path) -> list[Contour]:
-    """Read a room: under `room` a list of forms, each `wall` or `polygon` (a list of points x, y)
-    or `circle`; metres.
+    """Read the room of a world file: under `room` a list of forms, each `wall` or `polygon` (a list
+    of points x, y) or `circle`; metres.
 
     A wall is the line through its points, a polygon is closed.
 
@@ -88,12 +86,9 @@ def load_room(path: str | Path) -> list[Contour]:
         ConfigFileError: the file cannot be read or holds something that is not allowed; names the
             file and the line.
     """
-    content = read_located(path)[1].mapping()
-    if list(content) != ["room"]:
-        holds = shown(list(content))
-        raise ConfigFileError(
-            f"{path}: must hold 'room:' with a list of {', '.join(_FORMS)}; holds {holds}"
-        )
+    content = read_located(path)[1].known_mapping("section", WORLD_SECTIONS)
+    if "room" not in content:
+        raise ConfigFileError(f"{path}: must hold 'room:' with a list of {', '.join(_FORMS)}")
     return [_form(part.named("")) for part in content["room"].items()]
 
 
@@ -106,16 +101,8 @@ def _form(part: Located) -> Contour:
         if radius <= 0.0:
             raise form.error(f"radius {radius:g} must be > 0 m")
         return _disc(x, y, radius)
-    try:
-        points = np.array(form.plain(), dtype=float)
-    except (TypeError, ValueError):
-        points = np.empty(0)
-    if (
-        points.ndim != 2
-        or points.shape[1] != 2
-        or len(points) < _FORMS[name]
-        or not np.isfinite(points).all()
-    ):
+    points = np.array([point.numbers(2) for point in form.items()])
+    if len(points) < _FORMS[name]:
         raise form.error(f"must be {_FORMS[name]} or more points [x, y] in metres")
     if name == "wall":  # a closed line, too: there and back again
         points = np.vstack([points, points[-2:0:-1]])

@@ -20,11 +20,13 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
+from nbv_planner.errors import ConfigFileError, SettingError
 from nbv_planner.geometry import angle_difference
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
@@ -221,15 +223,71 @@ def test_with_a_drive_speed_it_drives_along_the_path_around_the_object(world, tm
 
 
 def test_a_drive_through_a_wall_is_counted_and_said(world, tmp_path):
-    room = tmp_path / "room.yaml"
-    room.write_text("room:\n- wall: [[0, 5], [0, 30]]\n", encoding="utf-8")
-    camera = world.start(DepthCamera, drive_speed=1e3, room_file=str(room), **SMALL)
+    there = tmp_path / "world.yaml"
+    there.write_text("room:\n- wall: [[0, 5], [0, 30]]\n", encoding="utf-8")
+    camera = world.start(DepthCamera, drive_speed=1e3, world_file=str(there), **SMALL)
     hears = Listener(world)
     hears.go(1.0, SECOND)
     assert camera.collisions == 0
     hears.go(2.5, 2 * SECOND)
     assert camera.collisions == 1
     assert world.diagnosis(camera).values["collisions"] == "1"
+
+
+def test_the_world_file_places_the_object_and_turns_the_sensor(world, tmp_path):
+    there = tmp_path / "world.yaml"
+    there.write_text("object: {x: 0.5, y: -0.2}\nbias: {yaw: 0.1}\n", encoding="utf-8")
+    world.start(DepthCamera, world_file=str(there), noise_std=0.0, **SMALL)
+    hears = Listener(world)
+    truth = world.listen(PointCloud2, "ground_truth/surface", qos.latched())
+    world.spin_until(lambda: hears.scans and truth, "a scan, and the surface")
+    scene, shape = Scene(), parse_object("polygon:star", Scene())
+    settings = SensorSettings(num_beams=21, noise_std=0.0, pose_bias_yaw=0.1)
+    there_as_told = WorldSettings(object_x=0.5, object_y=-0.2)
+    expected = SimulatedCamera(shape, scene, settings, there_as_told)
+    ranges = expected.exact_ranges(CameraPose.from_polar(0.0, scene.view_distance))
+    told = np.where(np.isfinite(ranges), ranges, np.inf)
+    np.testing.assert_allclose(hears.scans[0].ranges, told, rtol=1e-5)
+    plain = SimulatedCamera(shape, scene, SensorSettings(num_beams=21, noise_std=0.0))
+    elsewhere = plain.exact_ranges(CameraPose.from_polar(0.0, scene.view_distance))
+    assert not np.allclose(ranges, elsewhere)
+    points = surface_points(shape, 0.1)
+    placed = conversions.contour_to_msg(points.angle, points.radius, header("object"), (0.5, -0.2))
+    assert truth[0].data == placed.data
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("objekt: {}\n", "line 1: unknown section 'objekt'"), (None, "cannot read")],
+)
+def test_a_world_file_that_is_not_allowed_stops_the_node_with_a_message(
+    world, tmp_path, text, words
+):
+    there = tmp_path / "world.yaml"
+    if text is not None:
+        there.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigFileError, match=words):
+        world.start(DepthCamera, world_file=str(there))
+
+
+@pytest.mark.parametrize("name", ["object_x", "room_file", "pose_bias_yaw"])
+def test_what_the_world_file_has_is_no_parameter(world, name):
+    with pytest.raises(
+        SettingError, match=rf"{name} is no parameter any more: .*world_file"
+    ) as caught:
+        world.start(DepthCamera, **{name: "x"})
+    assert "\n" not in str(caught.value)
+
+
+def test_what_the_world_file_says_is_shown_and_stays(world, tmp_path):
+    there = tmp_path / "world.yaml"
+    there.write_text("object: {x: 0.5}\n", encoding="utf-8")
+    camera = world.start(DepthCamera, world_file=str(there), **SMALL)
+    assert camera.get_parameter("object_x").value == 0.5
+    assert not camera.has_parameter("object_y")
+    (answer,) = world.set_parameters(camera, object_x=1.0)
+    assert not answer.successful
+    assert camera.get_parameter("object_x").value == 0.5
 
 
 def test_the_same_goal_again_is_no_new_view(world):
