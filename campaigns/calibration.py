@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix, eye, hstack
 from scipy.stats import beta
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
-from nbv_planner.star2d.shapes.certificate import CURVES, FEATURES, Calibration, logit
+from nbv_planner.star2d.shapes.certificate import CURVES, FEATURES, CoverageCalibration, logit
 
 LEVEL = 0.95
 """Probability of the interval."""
@@ -220,7 +220,7 @@ def _probability(rows: Rows, score: FloatArray, target: float, least: float) -> 
 
 def fitted(
     rows: Rows, features: Sequence[str], target: float = 0.95
-) -> tuple[Calibration, dict[str, Any]]:
+) -> tuple[CoverageCalibration, dict[str, Any]]:
     """Fit a calibration; also as what the table of the package holds.
 
     The ends of the interval are calibrated on quantiles of each object by regressions on the
@@ -259,4 +259,4 @@ def fitted(
         "episodes": sum(1 for _ in rows.episodes()),
         "objects": len(np.unique(rows.object)),
     }
-    return Calibration(**{**table, "features": tuple(features)}), {**table, "fitted": made}
+    return CoverageCalibration(**{**table, "features": tuple(features)}), {**table, "fitted": made}

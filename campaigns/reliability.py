@@ -16,7 +16,7 @@ from scipy.stats import binomtest
 from campaigns.calibration import QUANTILES, Rows, fitted, folds
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.report.figures import style
-from nbv_planner.star2d.shapes.certificate import Calibration
+from nbv_planner.star2d.shapes.certificate import CoverageCalibration
 
 TARGET, CONFIDENCE = 0.95, 0.95
 """Coverage that is claimed, and the probability from which on it is."""
@@ -41,7 +41,7 @@ def by_shapes(rows: Rows) -> Estimates:
     )
 
 
-def calibrated(rows: Rows, calibration: Calibration) -> Estimates:
+def calibrated(rows: Rows, calibration: CoverageCalibration) -> Estimates:
     """What a calibration makes of it."""
     found = np.array([calibration.estimate(rows.of(index), TARGET) for index in range(len(rows))])
     return Estimates(*found.T[:3], found[:, 3] >= CONFIDENCE)

@@ -123,7 +123,7 @@ class RosUnavailableError(NbvPlannerError, RuntimeError):
     """A ROS package that the command needs cannot be imported, or is the wrong one."""
 
 
-def remedy(extra: str) -> str:
+def install_hint(extra: str) -> str:
     """How to install an extra: by pip, which Ubuntu's own Python refuses outside of a virtual
     environment.
     """
@@ -144,7 +144,9 @@ def analysis_needed(by: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise DependencyError(f"cannot import {error.name}: {by} ({remedy('analysis')})") from error
+        raise DependencyError(
+            f"cannot import {error.name}: {by} ({install_hint('analysis')})"
+        ) from error
 
 
 class BackEndError(NbvPlannerError, RuntimeError):

@@ -140,6 +140,17 @@ def test_no_two_modules_share_a_name():
     assert {stem for (_, stem), number in stems.items() if number > 1} <= {"nbv_planner"}
 
 
+def test_no_two_modules_define_the_same_public_class_or_function():
+    """What every subcommand and every program has is named as it is called."""
+    places = defaultdict(list)
+    for name, path in MODULES.items():
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_"):
+                places[name.partition(".")[0], node.name].append(name)
+    twice = {own: found for (_, own), found in places.items() if len(found) > 1}
+    assert twice.keys() <= {"add_arguments", "run", "main"}, twice
+
+
 def test_the_readme_is_read_in_one_sitting():
     assert len((CHECKOUT / "README.md").read_text(encoding="utf-8").splitlines()) <= 160
 

@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 import pytest
 
 import nbv_planner
-from nbv_planner.errors import remedy
+from nbv_planner.errors import install_hint
 
 ROOT = Path(__file__).parents[1]
 PACKAGE, BENCH = ROOT / "nbv_planner", ROOT / "nbv_bench"
@@ -236,7 +236,7 @@ def test_the_study_says_which_extra_its_tables_need():
     )
     assert (done.returncode, done.stderr) == (
         2,
-        f"nbv-bench: error: cannot import pandas: {remedy('bench')}\n",
+        f"nbv-bench: error: cannot import pandas: {install_hint('bench')}\n",
     )
 
 
@@ -381,7 +381,7 @@ def test_every_test_is_collected_where_a_library_of_one_module_is_missing(tmp_pa
 
 def test_the_advice_to_install_holds_where_pip_refuses_the_python_of_the_system():
     """As Ubuntu 24.04 does: it names a virtual environment, wherever it is given."""
-    assert remedy("ros") == "pip install '.[ros]' in the checkout, in a virtual environment"
+    assert install_hint("ros") == "pip install '.[ros]' in the checkout, in a virtual environment"
     assert [
         path.name for path in PACKAGE.rglob("*.py") if "pip install" in path.read_text("utf-8")
     ] == ["errors.py"]

@@ -29,7 +29,7 @@ from nbv_planner.episode.parameter_files import values_for
 from nbv_planner.episode.parameters import NODE_SETTINGS, EpisodeConfig, config_from_parameters
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.errors import NbvPlannerError, remedy
+from nbv_planner.errors import NbvPlannerError, install_hint
 from nbv_planner.files.results_folder import ResultsFolder, fresh_folder
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.ros.core.running import ros_of_its_own
@@ -42,7 +42,7 @@ try:
     import mujoco
     from robot import Machine
 except ImportError as error:
-    sys.exit(f"cannot import {error.name}: {remedy('ros,analysis,mujoco')}")
+    sys.exit(f"cannot import {error.name}: {install_hint('ros,analysis,mujoco')}")
 
 HERE = Path(__file__).resolve().parent
 PARAMETERS, WORLD = HERE / "params.yaml", HERE / "world.xml"

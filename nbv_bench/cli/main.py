@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from nbv_planner.cli.main import EXIT_BAD_INPUT, Subcommand, run_program, with_signals
-from nbv_planner.errors import remedy
+from nbv_planner.errors import install_hint
 
 SUBCOMMANDS = {
     name: Subcommand("study", text, f"nbv_bench.cli.{name}")
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except ModuleNotFoundError as error:
         if error.name != "pandas":
             raise
-        print(f"nbv-bench: error: cannot import pandas: {remedy('bench')}", file=sys.stderr)
+        print(f"nbv-bench: error: cannot import pandas: {install_hint('bench')}", file=sys.stderr)
         return EXIT_BAD_INPUT
 
 

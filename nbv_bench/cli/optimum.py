@@ -156,7 +156,7 @@ def _results(
         ]
         optima = _computed(calls, arguments.workers)
         return optima, [
-            optimum_table(count, [row for row in optima if row.candidates == count])
+            optima_table(count, [row for row in optima if row.candidates == count])
             for count in dict.fromkeys(arguments.candidates)
         ]
     rows = list[LeastRow]()
@@ -209,7 +209,7 @@ _COLUMNS = (
 )
 
 
-def optimum_table(count: int, rows: Sequence[OptimumRow]) -> Table:
+def optima_table(count: int, rows: Sequence[OptimumRow]) -> Table:
     """A row per object, for one number of candidates; `≤` before what is not proved, and how many
     points can be seen at all where not all can.
     """

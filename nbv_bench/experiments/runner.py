@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from nbv_bench.experiments.cases import Outcome, run_case
 from nbv_bench.experiments.folder import SweepFolder
-from nbv_planner.errors import BackEndError, DependencyError, remedy
+from nbv_planner.errors import BackEndError, DependencyError, install_hint
 from nbv_planner.system import ending_signals
 from nbv_planner.versions import versions
 
@@ -19,7 +19,7 @@ BACKENDS = ("loky", "threading", "sequential", "dask")
 """Dask, and those of joblib that return each result as soon as it is available (`multiprocessing`
 does not).
 """
-_REMEDY = remedy("bench")
+_REMEDY = install_hint("bench")
 _Case = TypeVar("_Case")
 _Result = TypeVar("_Result")
 
@@ -143,7 +143,7 @@ def _on_dask(
         import distributed
         from distributed.protocol import deserialize_bytes, serialize_bytes
     except ImportError as error:
-        raise DependencyError(f"cannot import {error.name}: {remedy('dask')}") from error
+        raise DependencyError(f"cannot import {error.name}: {install_hint('dask')}") from error
 
     # A case that cannot be read would end the worker, and dask wait for another one: it is read
     # when the versions have been compared. Nested, so that it is sent as it stands, and runs where

@@ -8,7 +8,7 @@ import argparse
 
 from nbv_planner.cli.options import add_domain, add_namespace, positive_number, require_ros
 from nbv_planner.episode.run_info import RunParameters, parameters_from_file
-from nbv_planner.report.preflight import Row, Verdict, rows_of
+from nbv_planner.report.preflight import Outcome, PreflightCheck, checks_of
 
 EXIT_FAILED = 1
 
@@ -44,26 +44,26 @@ def run(arguments: argparse.Namespace) -> int:
             "note: no run_info has come and no --params-file is given: judged by the default"
             " parameters"
         )
-    rows = rows_of(system, known or RunParameters({}))
-    _print_table(rows)
-    verdicts = [row.verdict for row in rows]
+    checks = checks_of(system, known or RunParameters({}))
+    _print_table(checks)
+    outcomes = [check.outcome for check in checks]
     print(
-        f"{verdicts.count(Verdict.FAIL)} failed, {verdicts.count(Verdict.WARN)} warnings,"
-        f" {len(rows)} checks"
+        f"{outcomes.count(Outcome.FAIL)} failed, {outcomes.count(Outcome.WARN)} warnings,"
+        f" {len(checks)} checks"
     )
-    return EXIT_FAILED if Verdict.FAIL in verdicts else 0
+    return EXIT_FAILED if Outcome.FAIL in outcomes else 0
 
 
-def _print_table(rows: list[Row]) -> None:
-    """Print the rows in columns, with advice below those that did not pass."""
+def _print_table(checks: list[PreflightCheck]) -> None:
+    """Print the checks in columns, with advice below those that did not pass."""
     cells = [
         ("", "check", "found", "asked"),
-        *((row.verdict.value, row.name, row.found, row.asked) for row in rows),
+        *((check.outcome.value, check.name, check.found, check.asked) for check in checks),
     ]
     widths = [min(max(len(line[column]) for line in cells), 40) for column in range(4)]
-    for line, row in zip(cells, [None, *rows], strict=True):
+    for line, check in zip(cells, [None, *checks], strict=True):
         print(
             "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip()
         )
-        if row is not None and row.advice and row.verdict is not Verdict.PASS:
-            print(f"      look at: {row.advice}")
+        if check is not None and check.advice and check.outcome is not Outcome.PASS:
+            print(f"      look at: {check.advice}")

@@ -28,7 +28,7 @@ from nbv_planner.episode.parameters import (
     derived,
 )
 from nbv_planner.episode.run_info import parameters_from_file
-from nbv_planner.errors import BagError, RosUnavailableError, UnknownNameError, remedy, shown
+from nbv_planner.errors import BagError, RosUnavailableError, UnknownNameError, install_hint, shown
 from nbv_planner.files.results_folder import RECORD_FILE, ResultsFolder, fresh_folder
 from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_PLUGINS
 from nbv_planner.planning.planners import planner_names
@@ -387,7 +387,7 @@ def require_ros(instead: str, domain: int | None = None, *, joins: bool = True) 
     except ImportError as error:
         raise RosUnavailableError(
             f"cannot import {error.name}: source a ROS 2 installation or install the wheels with "
-            f"{remedy('ros')} (Linux x86_64); {instead}"
+            f"{install_hint('ros')} (Linux x86_64); {instead}"
         ) from error
     if warning:
         print(f"note: {warning}", file=sys.stderr)

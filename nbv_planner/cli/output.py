@@ -23,7 +23,7 @@ from nbv_planner.episode.records import (
     write_beliefs,
     write_record,
 )
-from nbv_planner.errors import NbvPlannerError, cut, reason, remedy
+from nbv_planner.errors import NbvPlannerError, cut, install_hint, reason
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.report.take_home import outline_of
@@ -200,7 +200,7 @@ def drawn(wanted: bool, draw: Callable[[], T], nothing: T) -> T:
         with own_style():
             return draw()
     except ImportError as error:
-        say(f"no pictures: {error.name} is not installed ({remedy('analysis')})")
+        say(f"no pictures: {error.name} is not installed ({install_hint('analysis')})")
     except BrokenPipeError:
         raise
     except Exception as error:

@@ -55,7 +55,7 @@ def has_fields(msg: Any, layout: Layout) -> bool:
     return {name for name, _ in layout} <= {field.name for field in msg.fields}
 
 
-def table_of(msg: Any, layout: Layout, least: int = 1) -> Any:
+def structured_points(msg: Any, layout: Layout, least: int = 1) -> Any:
     """The points of a cloud, `least` of them at least, as a structured array with the fields of
     `layout`, at any offset.
 

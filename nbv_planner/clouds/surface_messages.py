@@ -14,7 +14,7 @@ from nbv_planner.clouds.cloud_fields import (
     SURFACE_LAYOUT,
     columns_of,
     has_fields,
-    table_of,
+    structured_points,
 )
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import FloatArray
@@ -37,7 +37,7 @@ def hits_from_msg(msg: Any) -> Merged:
     Raises:
         InputRejectedError: `layout` or `not_finite`.
     """
-    table = table_of(msg, CELLS_LAYOUT, least=0)
+    table = structured_points(msg, CELLS_LAYOUT, least=0)
     sums = np.stack(columns_of(table, *(name for name, _ in CELLS_LAYOUT[4:])), axis=1)
     if not np.isfinite(sums).all():
         raise InputRejectedError("not_finite", "the surface holds values that are not finite")
@@ -55,7 +55,7 @@ def belief_from_msg(msg: Any) -> SurfaceBelief:
         InputRejectedError: `layout` (fields or sizes), `not_finite`, `grid` (angles not rising),
             `band` (bounds crossed or negative standard deviation), or `evidence`.
     """
-    table = table_of(msg, SURFACE_LAYOUT)
+    table = structured_points(msg, SURFACE_LAYOUT)
     angle, mean, std, lower, upper = columns_of(table, "angle", "mean", "std", "lower", "upper")
     if not all(np.isfinite(values).all() for values in (angle, mean, std, lower, upper)):
         raise InputRejectedError("not_finite", "the surface holds values that are not finite")
@@ -86,7 +86,9 @@ def _without_common_errors(msg: Any) -> FloatArray | None:
     """Mean, std, lower and upper as if no error was common to views, shape (4, M), metres."""
     if not has_fields(msg, OWN_LAYOUT):
         return None
-    without = np.stack(columns_of(table_of(msg, OWN_LAYOUT), *(name for name, _ in OWN_LAYOUT)))
+    without = np.stack(
+        columns_of(structured_points(msg, OWN_LAYOUT), *(name for name, _ in OWN_LAYOUT))
+    )
     if not np.isfinite(without).all():
         raise InputRejectedError(
             "not_finite", "the surface without common errors holds values that are not finite"
@@ -97,7 +99,7 @@ def _without_common_errors(msg: Any) -> FloatArray | None:
 def _evidence_from(msg: Any, grid: FloatArray) -> Evidence | None:
     if not has_fields(msg, EVIDENCE_LAYOUT):
         return None
-    table = table_of(msg, EVIDENCE_LAYOUT)
+    table = structured_points(msg, EVIDENCE_LAYOUT)
     angle, radius, std, free = columns_of(table, *(name for name, _ in EVIDENCE_LAYOUT))
     # Single precision may round an angle out of its cell; by a whole cell it cannot.
     if not (np.abs(angle - grid) < grid[1] - grid[0]).all() or not np.isfinite(radius).all():

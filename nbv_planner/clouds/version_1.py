@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.clouds.cloud_fields import Layout, columns_of, has_fields, table_of
+from nbv_planner.clouds.cloud_fields import Layout, columns_of, has_fields, structured_points
 from nbv_planner.clouds.surface_messages import surface_from_msg
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.star2d.belief import SurfaceBelief
@@ -43,7 +43,8 @@ def _checks(msg: Any) -> tuple[Check, ...]:
     if not has_fields(msg, CHECKS_LAYOUT):
         return ()
     rows = np.stack(
-        columns_of(table_of(msg, CHECKS_LAYOUT), *(name for name, _ in CHECKS_LAYOUT)), axis=1
+        columns_of(structured_points(msg, CHECKS_LAYOUT), *(name for name, _ in CHECKS_LAYOUT)),
+        axis=1,
     )
     made = np.flatnonzero(~np.isnan(rows[:, 2]))
     if (made >= len(KINDS)).any() or not np.isin(rows[made, 2], list(Level)).all():
@@ -64,7 +65,7 @@ def sensor_from_msg(msg: Any) -> dict[str, float]:
     """
     if not has_fields(msg, SENSOR_LAYOUT):
         return {}
-    numbers = table_of(msg, SENSOR_LAYOUT)["sensor"][: len(SENSOR_NAMES)].tolist()
+    numbers = structured_points(msg, SENSOR_LAYOUT)["sensor"][: len(SENSOR_NAMES)].tolist()
     if len(numbers) < len(SENSOR_NAMES) or not all(0.0 <= number < math.inf for number in numbers):
         raise InputRejectedError("sensor", f"the surface carries no usable sensor: {numbers}")
     return dict(zip(SENSOR_NAMES, numbers, strict=True))
@@ -78,7 +79,7 @@ def _found(msg: Any) -> FoundScene | None:
     """
     if not has_fields(msg, SCENE_LAYOUT):
         return None
-    numbers = table_of(msg, SCENE_LAYOUT)["scene"][:9].tolist()
+    numbers = structured_points(msg, SCENE_LAYOUT)["scene"][:9].tolist()
     try:
         x, y, low, high, distance, start, end, views, turn = numbers
         return FoundScene(x, y, low, high, distance, start, end, int(views), turn)

@@ -22,7 +22,7 @@ from nbv_planner.clouds.cloud_fields import (
     TURN_LAYOUT,
     columns_of,
     has_fields,
-    table_of,
+    structured_points,
 )
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
@@ -69,15 +69,17 @@ def candidates_from_msg(msg: Any) -> Candidates:
     Raises:
         InputRejectedError: reasons `layout` and `not_finite` (an angle or a position).
     """
-    table = table_of(msg, CANDIDATES_LAYOUT)
+    table = structured_points(msg, CANDIDATES_LAYOUT)
     x, y, angle, utility, cost = columns_of(table, "x", "y", "angle", "utility", "cost")
     turn = (
-        columns_of(table_of(msg, TURN_LAYOUT), "turn")[0] if has_fields(msg, TURN_LAYOUT) else None
+        columns_of(structured_points(msg, TURN_LAYOUT), "turn")[0]
+        if has_fields(msg, TURN_LAYOUT)
+        else None
     )
     if not np.isfinite([x, y, angle, *([] if turn is None else [turn])]).all():
         raise InputRejectedError("not_finite", "the candidates hold angles that are not finite")
     excluded = (
-        table_of(msg, EXCLUDED_LAYOUT)["excluded"].astype(np.uint8)
+        structured_points(msg, EXCLUDED_LAYOUT)["excluded"].astype(np.uint8)
         if has_fields(msg, EXCLUDED_LAYOUT)
         else None
     )
@@ -91,7 +93,7 @@ def contour_from_msg(msg: Any) -> SurfacePoints:
         InputRejectedError: `layout`, `not_finite`, or `grid` (angles not rising or too far apart,
             radii not positive).
     """
-    table = table_of(msg, CONTOUR_LAYOUT)
+    table = structured_points(msg, CONTOUR_LAYOUT)
     angle, radius = columns_of(table, "angle", "radius")
     if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
         raise InputRejectedError("not_finite", "the contour holds values that are not finite")

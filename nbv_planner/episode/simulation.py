@@ -248,7 +248,7 @@ class Simulation:
     def _thesis(self) -> _Views:
         """Observe the surface points themselves, without noise, until nothing new is seen."""
         config = self.config
-        taken = protocol.observations(
+        taken = protocol.observe_views(
             self.planner,
             self.mapper,
             self.judge.truth.points,

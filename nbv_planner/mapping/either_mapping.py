@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scan_mapping import MappedScans, ScanMapping
 from nbv_planner.star2d.model_checks import ModelChecks
-from nbv_planner.surface.checks import Check, Level, failed
+from nbv_planner.surface.checks import Check, Level, failed_checks
 from nbv_planner.surface.seam import SurfaceModel
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
@@ -80,7 +80,7 @@ class EitherMapping:
         mapped = self._radius.add(scans, newest_view, last=last)
         if last:
             self._belief = self._radius.belief()
-            if any(check.name == _GIVEN_UP_BY for check in failed(self._belief.checks)):
+            if any(check.name == _GIVEN_UP_BY for check in failed_checks(self._belief.checks)):
                 return self.go_on_with_cells()
         if len(self._later) >= _AT_ONCE:
             self._catch_up()

@@ -70,7 +70,7 @@ class Returns:
 
 
 @dataclass(frozen=True, eq=False)
-class FreeCells:
+class FreeSquare:
     """Cells of a square around the given point through which beams have passed."""
 
     outer: float  #: half the side of the square, metres.
@@ -78,7 +78,9 @@ class FreeCells:
     free: BoolArray  #: shape (C, C), by x and y.
 
     @classmethod
-    def of(cls, scans: Sequence[MatchedScan], scene: Scene, outer: float, side: float) -> FreeCells:
+    def of(
+        cls, scans: Sequence[MatchedScan], scene: Scene, outer: float, side: float
+    ) -> FreeSquare:
         """What the beams of scans show to be free, up to two cells before their ends."""
         number = math.ceil(2.0 * outer / side)
         free = np.zeros((number, number), dtype=bool)

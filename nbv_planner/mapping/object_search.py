@@ -15,7 +15,7 @@ from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.object_fit import (
     MEAN_PART,
     SHAPE_ANGLE,
-    FreeCells,
+    FreeSquare,
     Returns,
     fitted_circle,
     most_probable_centre,
@@ -206,7 +206,7 @@ class Search:
         centre = (found.x, found.y)
         if not found.views:
             centre = fitted_circle(returns.x[mine], returns.y[mine], stated)[:2]
-        free = FreeCells.of(scans, self.scene, _OUTER * stated, _FREE_CELL * size)
+        free = FreeSquare.of(scans, self.scene, _OUTER * stated, _FREE_CELL * size)
         behind = np.bincount(part, free.between(centre, returns.x, returns.y))
         apart = behind / np.maximum(np.bincount(part), 1)
         return mine | ((part > 0) & (apart[part] < _APART))

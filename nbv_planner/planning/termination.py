@@ -14,7 +14,7 @@ from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.planners.planner import LEAST_PROMISE
 from nbv_planner.planning.view_space import Exclusion, excluded_text
 from nbv_planner.settings import Settings, python_setting, setting
-from nbv_planner.surface.checks import failed, forbidding, untested
+from nbv_planner.surface.checks import failed_checks, forbidding, untested
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.surface.seam import Banded, Believed, Certificate
 from nbv_planner.world.pose import CameraPose, Poses
@@ -153,7 +153,7 @@ def vouched(success: Termination, belief: Believed, views: int) -> Termination:
     if not forbid:
         detail = "; ".join((success.detail, *(check.words for check in untested(belief.checks))))
         return dataclasses.replace(success, detail=detail)
-    scores = {check.name: check.score for check in failed(belief.checks)}
+    scores = {check.name: check.score for check in failed_checks(belief.checks)}
     why = "; ".join(check.words for check in forbid)
     detail = f"{success.reason.value} ({success.detail}) cannot be vouched for: {why}"
     return Termination(TerminationReason.DOUBTFUL, {**success.figures, **scores}, detail)

@@ -45,7 +45,7 @@ _FEWEST_POSES = 5
 _JUDGED, _MOST_POSES = 3.0, 200
 
 
-class Verdict(str, enum.Enum):
+class Outcome(str, enum.Enum):
     """Whether what was found is as asked; FAIL makes an episode impossible."""
 
     PASS = "pass"
@@ -54,25 +54,25 @@ class Verdict(str, enum.Enum):
 
 
 @dataclass(frozen=True)
-class Row:
+class PreflightCheck:
     """One check."""
 
     name: str  #: what is checked.
     found: str  #: value found, with its unit.
     asked: str  #: value asked.
-    verdict: Verdict
+    outcome: Outcome
     advice: str = ""  #: what to look at unless it passed.
 
     def __str__(self) -> str:
-        advice = f" ({self.advice})" if self.advice and self.verdict is not Verdict.PASS else ""
+        advice = f" ({self.advice})" if self.advice and self.outcome is not Outcome.PASS else ""
         return f"{self.name}: {self.found}, must be {self.asked}{advice}"
 
 
-def _verdict(fails: bool, warns: bool = False) -> Verdict:
-    return Verdict.FAIL if fails else Verdict.WARN if warns else Verdict.PASS
+def _outcome(fails: bool, warns: bool = False) -> Outcome:
+    return Outcome.FAIL if fails else Outcome.WARN if warns else Outcome.PASS
 
 
-def distance_row(poses: Sequence[CameraPose], scene: Scene, views: ViewSpace) -> Row:
+def distance_check(poses: Sequence[CameraPose], scene: Scene, views: ViewSpace) -> PreflightCheck:
     """Distance of the camera from the centre: inside of the object is impossible, away from all
     views a question.
     """
@@ -85,11 +85,11 @@ def distance_row(poses: Sequence[CameraPose], scene: Scene, views: ViewSpace) ->
         else f"{least:g} to {most:g} m (candidate views)"
     )
     where = "on the view circle" if least == most else "there"
-    return Row(
+    return PreflightCheck(
         "distance of the camera",
         f"{found:.3g} m",
         asked,
-        _verdict(
+        _outcome(
             found < scene.radius_min,
             found < (1.0 - _ON_CIRCLE) * least or found > (1.0 + _ON_CIRCLE) * most,
         ),
@@ -98,7 +98,7 @@ def distance_row(poses: Sequence[CameraPose], scene: Scene, views: ViewSpace) ->
     )
 
 
-def spread_row(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> Row:
+def spread_check(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> PreflightCheck:
     """Spread of the poses while the camera stands against the tolerances of the arrival: root mean
     squares.
     """
@@ -109,7 +109,7 @@ def spread_row(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> Row:
     name = "spread of the poses"
     advice = "the robot's accuracy: larger tolerances, or better localisation"
     if len(poses) < _FEWEST_POSES:
-        return Row(name, f"{len(poses)} poses", asked, Verdict.WARN, "too few to judge")
+        return PreflightCheck(name, f"{len(poses)} poses", asked, Outcome.WARN, "too few to judge")
     table = np.column_stack(
         [[(pose.x, pose.y) for pose in poses], np.unwrap([pose.yaw for pose in poses])]
     )
@@ -127,27 +127,27 @@ def spread_row(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> Row:
     ):
         if way > 2.0 * spread and way > 0.5 * tolerance:
             found = f"{verb} by {way:.3g} {unit} meanwhile"
-            return Row(name, found, asked, Verdict.WARN, "to be judged while it stands")
+            return PreflightCheck(name, found, asked, Outcome.WARN, "to be judged while it stands")
     parts = place / arrival.position_tolerance, turn / arrival.heading_tolerance
     found = f"{place:.2g} m, {turn:.2g} rad"
-    return Row(name, found, asked, _verdict(max(parts) > 1.0, max(parts) > 0.5), advice)
+    return PreflightCheck(name, found, asked, _outcome(max(parts) > 1.0, max(parts) > 0.5), advice)
 
 
-def age_row(topic: str, ages: Sequence[float], session: SessionSettings) -> Row:
+def age_check(topic: str, ages: Sequence[float], session: SessionSettings) -> PreflightCheck:
     """Age of the messages of a topic at their arrival, seconds: by more than `goal_timeout` no goal
     is ever reached.
     """
     found = float(np.median(ages))
-    return Row(
+    return PreflightCheck(
         f"age of {topic}",
         f"{found:.3g} s",
         f"{_YOUNG[0]:g} to {_YOUNG[1]:g} s",
-        _verdict(abs(found) > session.goal_timeout, not _YOUNG[0] <= found <= _YOUNG[1]),
+        _outcome(abs(found) > session.goal_timeout, not _YOUNG[0] <= found <= _YOUNG[1]),
         "stamps and clocks: one clock for all machines, use_sim_time alike everywhere",
     )
 
 
-def spacing_row(views: ViewSpace, arrival: ArrivalSettings) -> Row:
+def spacing_check(views: ViewSpace, arrival: ArrivalSettings) -> PreflightCheck:
     """Tolerances of the arrival against half of what lies between neighbouring candidate views."""
     problem = views.indistinct(arrival)
     asked = "less than"
@@ -155,45 +155,45 @@ def spacing_row(views: ViewSpace, arrival: ArrivalSettings) -> Row:
         half = 0.5 * views.spacing
         distance = float(np.median(views.candidates.distance))
         asked = f"less than {distance * math.sin(half):.3g} m or {half:.3g} rad,"
-    return Row(
+    return PreflightCheck(
         "tolerances",
         f"{arrival.position_tolerance:g} m, {arrival.heading_tolerance:g} rad",
         f"{asked} half of the candidates' spacing",
-        _verdict(False, bool(problem)),
+        _outcome(False, bool(problem)),
         problem,
     )
 
 
-def count_row(name: str, found: int, asked: int, *, needed: bool, advice: str) -> Row:
+def count_check(name: str, found: int, asked: int, *, needed: bool, advice: str) -> PreflightCheck:
     """Number of publishers or subscribers; without any that is `needed` an episode is
     impossible.
     """
-    return Row(
-        name, str(found), str(asked), _verdict(needed and found == 0, found != asked), advice
+    return PreflightCheck(
+        name, str(found), str(asked), _outcome(needed and found == 0, found != asked), advice
     )
 
 
-def frame_row(topic: str, found: Iterable[str], asked: str) -> Row:
+def frame_check(topic: str, found: Iterable[str], asked: str) -> PreflightCheck:
     """Frames of the messages of a topic; an empty one that is asked stands for any."""
     frames = sorted(set(found))
     wrong = [frame for frame in frames if asked and frame != asked]
-    return Row(
+    return PreflightCheck(
         f"frame of {topic}",
         ", ".join(frames),
         asked or "any",
-        _verdict(wrong == frames, bool(wrong)),
+        _outcome(wrong == frames, bool(wrong)),
         "object_frame, camera_frame, and who publishes it",
     )
 
 
-def refused_row(topic: str, used: int, reasons: Sequence[str]) -> Row:
+def refused_check(topic: str, used: int, reasons: Sequence[str]) -> PreflightCheck:
     """Messages of a topic that cannot be used, with the last reason."""
     found = f"{len(reasons)} of {used + len(reasons)}: {reasons[-1]}" if reasons else "0"
-    return Row(
+    return PreflightCheck(
         f"unusable {topic}",
         found,
         "0",
-        _verdict(bool(reasons) and not used, bool(reasons)),
+        _outcome(bool(reasons) and not used, bool(reasons)),
         "the sensor",
     )
 
@@ -202,7 +202,7 @@ def paired(
     scans: Sequence[tuple[int, Scan]],
     poses: Sequence[tuple[int, CameraPose]],
     matching: MatchingSettings,
-) -> tuple[list[tuple[Scan, CameraPose]], Row]:
+) -> tuple[list[tuple[Scan, CameraPose]], PreflightCheck]:
     """Scans with the pose that the mapper would give them, and how many found one; stamps in
     nanoseconds.
     """
@@ -220,18 +220,18 @@ def paired(
         if match is not None:
             found.append((scan, match))
     why = why or "no pose is as new as the scans"
-    return found, Row(
+    return found, PreflightCheck(
         "scans with a pose",
         f"{len(found)} of {len(scans)}",
         "all but the newest",
-        _verdict(not found, 2 * len(found) < len(scans)),
+        _outcome(not found, 2 * len(found) < len(scans)),
         why,
     )
 
 
-def hits_row(
+def hits_check(
     pairs: Sequence[tuple[Scan, CameraPose]], scene: Scene, measurement: MeasurementSettings
-) -> Row:
+) -> PreflightCheck:
     """Beams that end where the surface may be; without any an episode is impossible if the camera
     looks there.
     """
@@ -246,11 +246,11 @@ def hits_row(
     )
     least = max(scene.radius_min - margin, 0.0)
     most = scene.radius_max + margin
-    return Row(
+    return PreflightCheck(
         "beams on the object",
         f"{hits} of {beams}",
         f"some between {least:g} and {most:g} m from the centre",
-        _verdict(looks and hits == 0, hits == 0),
+        _outcome(looks and hits == 0, hits == 0),
         (
             "radius_min, radius_max, the object's centre, unit of the ranges, mount of the sensor"
             if looks
@@ -277,7 +277,7 @@ class System:
     parameters: RunParameters | None = None  #: content of run_info; None if it has not come.
 
 
-def rows_of(system: System, parameters: RunParameters) -> list[Row]:
+def checks_of(system: System, parameters: RunParameters) -> list[PreflightCheck]:
     """All checks of a system that runs with these `parameters`.
 
     Raises:
@@ -299,14 +299,16 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
     posing = (
         "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
     )
-    rows = list[Row]()
+    checks = list[PreflightCheck]()
     for name in given:
         good, said = system.nodes.get(name, (False, "not heard"))
         advice = "topics, services: it says what is missing"
-        rows.append(Row(name, said, "without a warning", _verdict(False, not good), advice))
-    rows += [
+        checks.append(
+            PreflightCheck(name, said, "without a warning", _outcome(False, not good), advice)
+        )
+    checks += [
         *(
-            count_row(
+            count_check(
                 f"publishers of {topic}",
                 system.publishers.get(topic, 0),
                 1,
@@ -315,7 +317,7 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
             )
             for topic, advice in ((SCAN, "the sensor"), (CAMERA_POSE, posing))
         ),
-        count_row(
+        count_check(
             f"subscribers of {GOAL_POSE}",
             system.subscribers.get(GOAL_POSE, 0),
             session.goal_subscribers,
@@ -327,55 +329,57 @@ def rows_of(system: System, parameters: RunParameters) -> list[Row]:
         found = f"{len(system.poses)} poses" if system.poses else "none"
         frames = f"{settings(NbvPlannerParameters).camera_frame} to {mapper.object_frame}"
         advice = "tf2_echo with these frames"
-        rows.append(Row("transforms", found, frames, _verdict(not system.poses), advice))
-    rows += _message_rows(SCAN, system.scans, system, mapper.camera_frame, session)
-    rows += _message_rows(CAMERA_POSE, system.poses, system, mapper.object_frame, session)
+        checks.append(
+            PreflightCheck("transforms", found, frames, _outcome(not system.poses), advice)
+        )
+    checks += _message_checks(SCAN, system.scans, system, mapper.camera_frame, session)
+    checks += _message_checks(CAMERA_POSE, system.poses, system, mapper.object_frame, session)
     poses = [(stamp, pose) for stamp, _, _, pose in system.poses]
-    rows += pose_rows(
+    checks += pose_checks(
         [pose for _, pose in poses], scene, settings(ViewSpaceSettings), arrival, known=known
     )
     if system.scans and poses:
         scans = [(stamp, scan) for stamp, _, _, scan in system.scans]
-        pairs, row = paired(scans, poses, settings(MatchingSettings, "surface_mapper"))
-        rows.append(row)
-        rows += [hits_row(pairs, scene, measurement)] if pairs and known else []
-    return rows
+        pairs, check = paired(scans, poses, settings(MatchingSettings, "surface_mapper"))
+        checks.append(check)
+        checks += [hits_check(pairs, scene, measurement)] if pairs and known else []
+    return checks
 
 
-def _message_rows(
+def _message_checks(
     topic: str,
     heard: Sequence[tuple[int, float, str, object]],
     system: System,
     frame: str,
     session: SessionSettings,
-) -> list[Row]:
+) -> list[PreflightCheck]:
     """The checks of the messages of a topic, of which those `heard` could be used."""
     refused = system.refused.get(topic, [])
-    rows = [refused_row(topic, len(heard), refused)] if heard or refused else []
+    checks = [refused_check(topic, len(heard), refused)] if heard or refused else []
     if heard:
-        rows += [
-            frame_row(topic, [one[2] for one in heard], frame),
-            age_row(topic, [one[1] for one in heard], session),
+        checks += [
+            frame_check(topic, [one[2] for one in heard], frame),
+            age_check(topic, [one[1] for one in heard], session),
         ]
-    return rows
+    return checks
 
 
-def pose_rows(
+def pose_checks(
     poses: Sequence[CameraPose],
     scene: Scene,
     views: ViewSpaceSettings,
     arrival: ArrivalSettings,
     *,
     known: bool = True,
-) -> list[Row]:
+) -> list[PreflightCheck]:
     """The checks that need the poses of the camera only; without any, those that need none.
 
     Distances mean nothing unless the scene is `known`.
     """
     space = view_space_for(views, scene)
-    rows = [distance_row(poses, scene, space)] if poses and known else []
-    rows += [spread_row(poses, arrival)] if poses else []
-    return [*rows, spacing_row(space, arrival)]
+    checks = [distance_check(poses, scene, space)] if poses and known else []
+    checks += [spread_check(poses, arrival)] if poses else []
+    return [*checks, spacing_check(space, arrival)]
 
 
 class PosesBeforeStart:
@@ -401,7 +405,7 @@ class PosesBeforeStart:
             len(self._heard) >= _FEWEST_POSES or now - self._heard[0][0] >= _JUDGED
         )
 
-    def rows(
+    def checks(
         self,
         scene: Scene,
         views: ViewSpaceSettings,
@@ -409,12 +413,12 @@ class PosesBeforeStart:
         session: SessionSettings,
         *,
         known: bool,
-    ) -> list[Row]:
+    ) -> list[PreflightCheck]:
         """The checks of the newest poses; distances mean nothing unless the scene is `known`."""
         recent = [entry for entry in self._heard if self._heard[-1][0] - entry[0] < _JUDGED]
-        rows = pose_rows([pose for _, _, pose in recent], scene, views, arrival, known=known)
+        checks = pose_checks([pose for _, _, pose in recent], scene, views, arrival, known=known)
         return (
-            [*rows, age_row("camera_pose", [age for _, age, _ in recent], session)]
+            [*checks, age_check("camera_pose", [age for _, age, _ in recent], session)]
             if recent
-            else rows
+            else checks
         )

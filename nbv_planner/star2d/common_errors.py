@@ -51,7 +51,7 @@ from nbv_planner.geometry import (
 )
 from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief
-from nbv_planner.star2d.overlap import Outline, ViewData, cells_of, thinned
+from nbv_planner.star2d.overlap import ContourPolyline, ViewData, cells_of, thinned
 from nbv_planner.star2d.robust_fit import entered
 
 # Hits that are compared at most.
@@ -155,7 +155,7 @@ class Crossings:
     by: FloatArray
 
     @classmethod
-    def of(cls, views: Sequence[ViewData], outline: Outline) -> Crossings:
+    def of(cls, views: Sequence[ViewData], outline: ContourPolyline) -> Crossings:
         """Cross the contour with the beams of views, thinned out alike where there are too many."""
         number, (x, y, std) = thinned(views, _HITS)
         poses = np.array([(view.pose, view.rate) for view in views])[number]
@@ -194,7 +194,7 @@ class Crossings:
         return cls(*(values[kept] for values in columns))
 
 
-def _normal(outline: Outline, angle: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _normal(outline: ContourPolyline, angle: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Parts of the outward normal of a contour along the radius and across it, at polar angles,
     (n,) each.
     """
@@ -213,7 +213,7 @@ class _Cells:
     number: int  #: how many there are.
 
     @classmethod
-    def of(cls, crossings: Crossings, outline: Outline) -> _Cells:
+    def of(cls, crossings: Crossings, outline: ContourPolyline) -> _Cells:
         """Those of :func:`cells_of`."""
         return cls(*cells_of(crossings.angle, outline, float(np.median(crossings.std))))
 
@@ -288,7 +288,7 @@ def corrected(
     prior = settings.prior
     if not settings.accuracy or not prior.any() or not views:
         return belief
-    outline = Outline(belief, std)
+    outline = ContourPolyline(belief, std)
     crossings = Crossings.of(views, outline)
     if not len(crossings.view):
         return belief

@@ -20,7 +20,7 @@ from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, once_around
 from nbv_planner.star2d.common_errors import AccuracySettings, corrected
 from nbv_planner.star2d.overlap import (
     IN_A_ROW,
-    Outline,
+    ContourPolyline,
     Residuals,
     ViewData,
     displacement_scores,
@@ -38,7 +38,7 @@ _PLACES = np.linspace(0.4, 1.0, 10)
 _SURELY = 3.0
 
 
-def through_parts(views: Sequence[ViewData], outline: Outline) -> list[float]:
+def through_parts(views: Sequence[ViewData], outline: ContourPolyline) -> list[float]:
     """Part of the beams of each view that pass through what should be inside."""
     number = [view.rays.shape[1] for view in views]
     std = np.repeat(
@@ -54,7 +54,7 @@ def through_parts(views: Sequence[ViewData], outline: Outline) -> list[float]:
     return [float(in_rows(part, IN_A_ROW).mean()) if len(part) else 0.0 for part in parts]
 
 
-def noise_ratio(scan: Scan, noise: RangeNoise) -> tuple[int, float]:
+def scan_noise_ratio(scan: Scan, noise: RangeNoise) -> tuple[int, float]:
     r"""Noise of the ranges relative to the declared one, and from how many triples of neighbouring
     beams.
 
@@ -232,7 +232,7 @@ class ModelChecks:
             return
         counts = self._counts
         ranges = np.asarray(scan.ranges, dtype=float)
-        number, ratio = noise_ratio(scan, self._declared)
+        number, ratio = scan_noise_ratio(scan, self._declared)
         self._triples = self._triples + number
         self._excess = self._excess + number * ratio
         self._see(scan, new_view=new_view)
@@ -331,7 +331,7 @@ class ModelChecks:
         level = Level.FAILED if worst > limit else Level.NOTED if worst > 0.0 else Level.GOOD
         return Check("accuracy", worst, limit, level, common.words)
 
-    def _pass_through(self, outline: Outline) -> float:
+    def _pass_through(self, outline: ContourPolyline) -> float:
         """Greatest part of a view's beams that pass through the inside.
 
         Judged anew of new views, of those that stood nearest to the newest one, and of the one with
@@ -374,7 +374,7 @@ class ModelChecks:
         limits = self.settings
         std = self.noise_factor * self._declared_std
         noise = belief.by_noise
-        outline = Outline(noise, std)
+        outline = ContourPolyline(noise, std)
         residuals = Residuals.of(self._views, outline)
         off = residuals.outliers()
         overlap, bias = displacement_scores(residuals, outline, std, self.noise_shown)

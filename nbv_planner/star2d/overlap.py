@@ -104,7 +104,7 @@ def thinned(views: Sequence[ViewData], most: int) -> tuple[IntArray, FloatArray]
     )
 
 
-class Outline:
+class ContourPolyline:
     """A believed contour as a polyline of steps about as long as the noise, and what is surely
     inside of it.
     """
@@ -217,7 +217,7 @@ class Residuals:
     steep: BoolArray  #: whether the contour is steep there, or the beam grazes it, shape (n,).
 
     @classmethod
-    def of(cls, views: Sequence[ViewData], outline: Outline) -> Residuals:
+    def of(cls, views: Sequence[ViewData], outline: ContourPolyline) -> Residuals:
         """Compare the hits of views, thinned out alike where there are too many, with a contour."""
         view, (x, y, std) = thinned(views, _HITS)
         pose = np.stack([one.pose for one in views])
@@ -243,7 +243,7 @@ class Residuals:
         return float(np.mean(self.lone)) if len(self.distance) >= _ENOUGH_HITS else math.nan
 
 
-def cells_of(angle: FloatArray, outline: Outline, std: float) -> tuple[IntArray, int]:
+def cells_of(angle: FloatArray, outline: ContourPolyline, std: float) -> tuple[IntArray, int]:
     """Cells of the contour that hits at polar angles, shape (n,), fall into, and how many there
     are.
 
@@ -255,7 +255,7 @@ def cells_of(angle: FloatArray, outline: Outline, std: float) -> tuple[IntArray,
 
 
 def displacement_scores(
-    residuals: Residuals, outline: Outline, std: float, noise: float = 1.0
+    residuals: Residuals, outline: ContourPolyline, std: float, noise: float = 1.0
 ) -> tuple[float, float]:
     """Greatest score of a displacement of some views against the others, and that of one common to
     all, see the module.

@@ -171,7 +171,7 @@ ALL_AROUND = 6
 _NEEDED = {"overlap": 0, "bias": ALL_AROUND, "accuracy": math.inf}
 
 
-def failed(checks: Sequence[Check]) -> tuple[Check, ...]:
+def failed_checks(checks: Sequence[Check]) -> tuple[Check, ...]:
     """Those that have found something."""
     return tuple(check for check in checks if check.level is Level.FAILED)
 
@@ -189,7 +189,10 @@ def forbidding(checks: Sequence[Check], views: int) -> tuple[Check, ...]:
     """Those that forbid a success after a number of `views`: the failed ones, and those it should
     have made.
     """
-    return (*failed(checks), *(check for check in untested(checks) if views >= _NEEDED[check.name]))
+    return (
+        *failed_checks(checks),
+        *(check for check in untested(checks) if views >= _NEEDED[check.name]),
+    )
 
 
 def noise_factor(checks: Sequence[Check]) -> float:

@@ -73,7 +73,7 @@ class HybridPlanner(RolloutPlanner):
 
     and else the maximiser of :math:`F_u`, for which the left side grows by no more than the right
     one. κ is `hybrid_factor`, ρ `hybrid_share`, and :math:`M_t` the number of surface points seen
-    so far (:func:`measured_points`). So
+    so far (:func:`count_measured`). So
 
     .. math:: R_{ind}(T) \le κ \sum_{t \le T} F_u(θ_t|θ_{1:t-1}) + (1/ρ - 1)|S|,
 
@@ -116,12 +116,12 @@ class HybridPlanner(RolloutPlanner):
         s, situation = self.settings, options.situation
         before = self._ledger.total(situation.visited, Round(most_points(self._scene), 0.0))
         belief = star2d(situation.surface, "planner hybrid").belief
-        seen = measured_points(belief, self._scene, self._shapes)
+        seen = count_measured(belief, self._scene, self._shapes)
         worth = s.hybrid_factor * (before.taken + proposed.taken) + seen / s.hybrid_share
         return bool(before.best + proposed.best <= worth * (1.0 + s.tie_tolerance))
 
 
-def measured_points(belief: SurfaceBelief, scene: Scene, settings: ShapeSettings) -> float:
+def count_measured(belief: SurfaceBelief, scene: Scene, settings: ShapeSettings) -> float:
     """Number of surface points seen so far, from the measurements alone, rather too few than too
     many.
 

@@ -169,7 +169,7 @@ def map_radii(
     )
 
 
-def observations(
+def observe_views(
     planner: Planner,
     mapper: SurfaceMapper,
     points: SurfacePoints,

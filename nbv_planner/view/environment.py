@@ -22,7 +22,7 @@ from nbv_planner.errors import (
     SettingError,
     UnknownNameError,
     analysis_needed,
-    remedy,
+    install_hint,
 )
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.view_space import ViewSpace
@@ -39,7 +39,7 @@ try:
     from gymnasium import spaces
 except ImportError as missing:
     raise DependencyError(
-        f"cannot import {missing.name}: an environment needs it ({remedy('gym')})"
+        f"cannot import {missing.name}: an environment needs it ({install_hint('gym')})"
     ) from missing
 
 REWARDS = ("points", "completeness", "time")

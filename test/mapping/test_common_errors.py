@@ -20,7 +20,7 @@ from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, uniform_grid
 from nbv_planner.star2d.common_errors import AccuracySettings, Crossings, corrected, posterior
-from nbv_planner.star2d.overlap import Outline, ViewData
+from nbv_planner.star2d.overlap import ContourPolyline, ViewData
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
@@ -272,7 +272,7 @@ def test_columns_are_derivatives_of_the_hits_by_each_error():
     """Against views in which one error was made."""
     view = of_driving(view_of(0.3, 0, noise=0.0), SPEED, 0.2)
     view.hits[2] = 0.01  # how far the crossing of the contour is sought, in chords of it
-    outline, step = Outline(believed(around(noise=0.0)), 0.01), 1e-5
+    outline, step = ContourPolyline(believed(around(noise=0.0)), 0.01), 1e-5
     cos, sin = math.cos(view.pose[2]), math.sin(view.pose[2])
     beam = (view.hits[:2] - view.pose[:2, np.newaxis]) / np.hypot(
         *(view.hits[:2] - view.pose[:2, np.newaxis])

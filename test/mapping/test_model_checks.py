@@ -22,14 +22,19 @@ from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, uniform_grid
 from nbv_planner.star2d.common_errors import AccuracySettings
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
-from nbv_planner.star2d.model_checks import ModelChecks, beyond_bounds, covered_parts, noise_ratio
-from nbv_planner.star2d.overlap import Outline, in_rows
+from nbv_planner.star2d.model_checks import (
+    ModelChecks,
+    beyond_bounds,
+    covered_parts,
+    scan_noise_ratio,
+)
+from nbv_planner.star2d.overlap import ContourPolyline, in_rows
 from nbv_planner.surface.checks import (
     KINDS,
     Check,
     CheckSettings,
     Level,
-    failed,
+    failed_checks,
     forbidding,
     told,
     untested,
@@ -282,11 +287,11 @@ def test_the_checks_use_smaller_noise_down_to_a_part_of_the_declared_one():
             return self.seen_from(dataclasses.replace(pose, x=pose.x + 0.1 * (view > 4)))
 
     small, declared = (mapped(Pushed(noise=noise), ROUND).belief().checks for noise in (0.04, 0.2))
-    assert "overlap" in [check.name for check in failed(small)]
-    assert "overlap" not in [check.name for check in failed(declared)]
+    assert "overlap" in [check.name for check in failed_checks(small)]
+    assert "overlap" not in [check.name for check in failed_checks(declared)]
     mapping = mapped(World(noise=0.04), ROUND)
     assert mapping.checks.noise_shown == 0.5
-    assert failed(mapping.belief().checks) == ()
+    assert failed_checks(mapping.belief().checks) == ()
     assert mapped(World(noise=0.115), ROUND).checks.noise_shown == pytest.approx(0.6, abs=0.06)
     assert mapped(World(noise=0.6), ROUND[:6]).checks.noise_shown == 1.0
 
@@ -431,7 +436,7 @@ def test_checks_can_be_switched_off_one_by_one_and_all_together():
     off = found(World(), ROUND[:3], accuracy=AccuracySettings(accuracy=False))
     nothing = found(World(), ROUND[:3], accuracy=AccuracySettings(**dict.fromkeys(STDS, 0.0)))
     assert off["accuracy"].level is nothing["accuracy"].level is Level.GOOD
-    assert failed(mapped(Mirrored()).belief().checks)
+    assert failed_checks(mapped(Mirrored()).belief().checks)
 
 
 @settings(max_examples=30, deadline=None)
@@ -440,14 +445,14 @@ def test_the_noise_is_measured_whatever_the_scale(std, seed):
     noise = std * np.random.default_rng(seed).standard_normal(400)
     bearings = np.linspace(-0.3, 0.3, 400)
     scan = Scan(-0.3, bearings[1] - bearings[0], 5.0 + bearings**2 + noise, 0.0, 10.0)
-    number, ratio = noise_ratio(scan, RangeNoise(std, 0.0))
+    number, ratio = scan_noise_ratio(scan, RangeNoise(std, 0.0))
     assert number == 398
     assert ratio == pytest.approx(1.0, abs=0.35)
 
 
 def test_the_noise_of_a_scan_without_neighbours_is_not_known():
     ranges = np.where(np.arange(20) % 2 == 0, 5.0, np.inf)
-    assert noise_ratio(Scan(-0.1, 0.01, ranges, 0.0, 10.0), RangeNoise(0.2, 0.0)) == (0, 1.0)
+    assert scan_noise_ratio(Scan(-0.1, 0.01, ranges, 0.0, 10.0), RangeNoise(0.2, 0.0)) == (0, 1.0)
 
 
 @given(st.lists(st.booleans(), max_size=40), st.integers(1, 5))
@@ -470,7 +475,7 @@ def test_the_nearest_point_of_a_contour_is_that_of_brute_force(amplitude, freque
     fine = uniform_grid(20_000)
     line = polar_to_cartesian(fine, 5.0 + 0.5 * amplitude * np.cos(frequency * fine))
     exact = np.hypot(line[0] - x, line[1] - y).min()
-    distance, normal = Outline(belief, 0.2).nearest(x, y)
+    distance, normal = ContourPolyline(belief, 0.2).nearest(x, y)
     assert abs(distance[0]) == pytest.approx(exact, abs=0.04)
     assert distance[0] * off >= -0.04
     assert np.hypot(*normal[:, 0]) == pytest.approx(1.0, abs=0.1)

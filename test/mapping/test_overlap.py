@@ -13,20 +13,20 @@ from scipy.stats import chi2
 
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
-from nbv_planner.star2d.overlap import Outline, Residuals, ViewData, displacement_scores
+from nbv_planner.star2d.overlap import ContourPolyline, Residuals, ViewData, displacement_scores
 from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.world.pose import CameraPose
 
 STD, RADIUS, DISTANCE = 0.1, 5.0, 13.0
 
 
-def outline(scale=1.0, amplitude=0.5) -> Outline:
+def outline(scale=1.0, amplitude=0.5) -> ContourPolyline:
     angle = uniform_grid(720)
     radius = scale * (RADIUS + amplitude * np.cos(3.0 * angle))
     belief = SurfaceBelief(
         angle, radius, np.full(720, 0.1), radius - 0.1, radius + 0.1, np.zeros(720, dtype=int)
     )
-    return Outline(belief, scale * STD)
+    return ContourPolyline(belief, scale * STD)
 
 
 def view_of(

@@ -17,7 +17,7 @@ from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.motion import TimeSettings, looks_between, time_matrix, with_looks
-from nbv_planner.planning.planners.tour import Ring, seconds_to_sweep, seen_on_legs
+from nbv_planner.planning.planners.tour import Circuit, seconds_to_sweep, seen_on_legs
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings, set_ground
 from nbv_planner.surface.coverage import ShapeCoverage
 from nbv_planner.world.ground.zones import GroundSettings
@@ -69,7 +69,7 @@ def test_without_a_leg_or_without_looks_nothing_is_added():
     assert [view.view_angle for view in taken] == pytest.approx([0.0, 0.5, 1.0, 1.0])
 
 
-def instance(seed: int, shapes=2, cells=9) -> tuple[ShapeCoverage, Ring, np.ndarray]:
+def instance(seed: int, shapes=2, cells=9) -> tuple[ShapeCoverage, Circuit, np.ndarray]:
     """Views at equal angles that each see cells by chance; all cells are seen by some view."""
     rng = np.random.default_rng(seed)
     visible = rng.random((shapes, VIEWS, cells)) < 0.25
@@ -79,12 +79,16 @@ def instance(seed: int, shapes=2, cells=9) -> tuple[ShapeCoverage, Ring, np.ndar
     settings = TimeSettings(
         linear_speed=rng.choice([0.5, 5.0, 50.0]), turn_speed=1e9, dwell_time=0.0
     )
-    ring = Ring(time_matrix(space, space.candidates, settings), DWELL)
-    return ShapeCoverage(visible.astype(np.float32), weight, weight.sum(axis=1)), ring, space.angles
+    circuit = Circuit(time_matrix(space, space.candidates, settings), DWELL)
+    return (
+        ShapeCoverage(visible.astype(np.float32), weight, weight.sum(axis=1)),
+        circuit,
+        space.angles,
+    )
 
 
 def between(start: int, end: int) -> list[int]:
-    """Places on the shorter arc of the ring, the ends included; of two equal ones the
+    """Places on the shorter arc of the circuit, the ends included; of two equal ones the
     counter-clockwise one.
     """
     ahead = (end - start) % VIEWS
@@ -129,9 +133,9 @@ def least(visible, weight, needed: float, times, first: int) -> float:
 @pytest.mark.parametrize("seed", range(12))
 def test_the_sweep_is_the_best_of_all_routes(seed, target):
     """Where the first view alone is not enough; of one that is, only the needed part counts."""
-    coverage, ring, _ = instance(seed)
+    coverage, circuit, _ = instance(seed)
     first = np.arange(VIEWS)
-    found = seconds_to_sweep(coverage, coverage, ring, first, target)
+    found = seconds_to_sweep(coverage, coverage, circuit, first, target)
     for shape, (visible, weight) in enumerate(
         zip(coverage.visible > 0, coverage.unseen, strict=True)
     ):
@@ -139,7 +143,7 @@ def test_the_sweep_is_the_best_of_all_routes(seed, target):
             if weight[visible[view]].sum() >= target * weight.sum() > 0.0:
                 assert found[shape, view] <= DWELL
                 continue
-            best = least(visible, weight, target * weight.sum(), ring.times, view)
+            best = least(visible, weight, target * weight.sum(), circuit.times, view)
             assert found[shape, view] == pytest.approx(best), (shape, view)
 
 

@@ -19,7 +19,7 @@ from sensor_msgs.msg import LaserScan
 
 from nbv_planner.episode.parameter_files import dump_parameters, load_parameters, shared_file
 from nbv_planner.episode.run_info import RunParameters
-from nbv_planner.report.preflight import Verdict, rows_of
+from nbv_planner.report.preflight import Outcome, checks_of
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.listener import SystemListener
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
@@ -43,7 +43,7 @@ def listener(world, given=None) -> SystemListener:
 
 
 def failed(rows) -> set[str]:
-    return {row.name for row in rows if row.verdict is Verdict.FAIL}
+    return {row.name for row in rows if row.outcome is Outcome.FAIL}
 
 
 def test_running_nodes_pass(world):
@@ -63,12 +63,12 @@ def test_running_nodes_pass(world):
     )
     world.spin_until(lambda: len(check.system.nodes) >= 3, "diagnostics")
     check.count()
-    rows = rows_of(check.system, check.system.parameters)
+    rows = checks_of(check.system, check.system.parameters)
     assert failed(rows) == set()
     names = {row.name: row for row in rows}
-    assert names["beams on the object"].verdict is Verdict.PASS
-    assert names["scans with a pose"].verdict is Verdict.PASS
-    assert names["subscribers of goal_pose"].verdict is Verdict.PASS
+    assert names["beams on the object"].outcome is Outcome.PASS
+    assert names["scans with a pose"].outcome is Outcome.PASS
+    assert names["subscribers of goal_pose"].outcome is Outcome.PASS
 
 
 def test_unusable_messages_wrong_frames_and_old_stamps_are_found(world):
@@ -85,14 +85,14 @@ def test_unusable_messages_wrong_frames_and_old_stamps_are_found(world):
         lambda: len(check.system.poses) == 5 and check.system.refused.get("scan"), "the messages"
     )
     check.count()
-    rows = {row.name: row for row in rows_of(check.system, RunParameters({}))}
-    assert rows["unusable scan"].verdict is Verdict.FAIL
+    rows = {row.name: row for row in checks_of(check.system, RunParameters({}))}
+    assert rows["unusable scan"].outcome is Outcome.FAIL
     assert "empty: the scan has no ranges" in rows["unusable scan"].found
     assert (rows["frame of camera_pose"].found, rows["frame of camera_pose"].asked) == (
         "map",
         "object",
     )
-    assert rows["age of camera_pose"].verdict is Verdict.FAIL
+    assert rows["age of camera_pose"].outcome is Outcome.FAIL
     assert rows["publishers of scan"].found == "1"
 
 

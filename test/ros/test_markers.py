@@ -24,7 +24,7 @@ from nbv_planner.episode.messages import Candidates
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings
 from nbv_planner.report import colors
-from nbv_planner.ros.io.markers import PARTS, SceneContent, scene_markers, thinned
+from nbv_planner.ros.io.markers import PARTS, SceneContent, decimated, scene_markers
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import Poses
@@ -226,7 +226,7 @@ def test_cone_stands_at_the_pose_and_goal_at_the_goal():
 @pytest.mark.parametrize(("number", "kept"), [(0, 0), (10, 10), (11, 6), (40, 10), (41, 6)])
 def test_thinned_measurements_stay_spread(number, kept):
     angle = np.linspace(0.0, 6.0, number)
-    found = thinned(np.column_stack([angle, angle + 1.0]), 10)[:, 0]
+    found = decimated(np.column_stack([angle, angle + 1.0]), 10)[:, 0]
     assert len(found) == kept
     assert set(found) <= set(angle)
     if number > 10:
@@ -311,7 +311,7 @@ def test_hits_are_thinned_however_they_come(most, size, parts):
     found, expected = np.empty((0, 2)), np.empty((2, 0))
     for k in range(parts):
         part = np.array([np.full(size, 0.01 * k), np.arange(1.0, 1.0 + size)])
-        found = thinned(np.concatenate([found, part.T]), most)
+        found = decimated(np.concatenate([found, part.T]), most)
         expected = np.concatenate([expected, part], axis=1)
         while expected.shape[1] > most:
             expected = expected[:, ::2]

@@ -46,7 +46,7 @@ _DECIMALS = 6
 
 
 @dataclass(frozen=True, eq=False)
-class Ring:
+class Circuit:
     """Views in the order of their polar angles, and the time from one to another."""
 
     times: FloatArray  #: of the travel from each view to each other, shape (V, V), seconds.
@@ -75,7 +75,7 @@ def first_seen(visible: FloatArray) -> tuple[IntArray, IntArray]:
     """Places from each view, counter-clockwise and clockwise, to the first that sees a cell, shape
     (S, V, M) each.
 
-    The V views of a ring see cells as in `visible`, shape (S, V, M); V places where none does.
+    The V views of a circuit see cells as in `visible`, shape (S, V, M); V places where none does.
     """
     size = visible.shape[1]
     place = np.arange(size, dtype=np.int32)[:, None]
@@ -92,12 +92,12 @@ def first_seen(visible: FloatArray) -> tuple[IntArray, IntArray]:
 
 
 def seconds_to_go(
-    coverage: ShapeCoverage, ring: Ring, first: IntArray, target_coverage: float
+    coverage: ShapeCoverage, circuit: Circuit, first: IntArray, target_coverage: float
 ) -> FloatArray:
     r"""Time until `target_coverage`, in (0, 1], of each shape has been seen, once at the first
     view, shape (S, K), s.
 
-    The views of the `coverage` are those of the ring, and the indices of K of them to begin with
+    The views of the `coverage` are those of the circuit, and the indices of K of them to begin with
     are in `first`. The rest is a good tour of one that knows the shape: the best of those through a
     greedy cover by views of a window around the first one, for some windows in which the target can
     be reached and for all views. A window is swept in one direction, or first a bit in the other
@@ -106,18 +106,18 @@ def seconds_to_go(
     :func:`nbv_planner.planning.planners.rollout.views_to_go` times the time of a view, or less.
     """
     part, rest, owed = _after_first(coverage, first, target_coverage)
-    windows = list(_windows(coverage.visible, ring, first, rest, owed))
+    windows = list(_windows(coverage.visible, circuit, first, rest, owed))
     number = len(windows)
     seconds = _covering_time(
         coverage.visible,
-        ring,
+        circuit,
         np.tile(first, number),
         np.tile(rest, (1, number, 1)),
         np.tile(owed, number),
         np.concatenate(windows, axis=1),
     )
     return np.asarray(
-        ring.dwell * part + seconds.reshape(len(owed), number, len(first)).min(axis=1)
+        circuit.dwell * part + seconds.reshape(len(owed), number, len(first)).min(axis=1)
     )
 
 
@@ -153,7 +153,7 @@ def seen_on_legs(visible: FloatArray, angle: FloatArray, start: float) -> FloatA
 def seconds_to_sweep(
     coverage: ShapeCoverage,
     legs: ShapeCoverage,
-    ring: Ring,
+    circuit: Circuit,
     first: IntArray,
     target_coverage: float,
 ) -> FloatArray:
@@ -164,21 +164,21 @@ def seconds_to_sweep(
     half a turn, as legs are no longer.
     """
     part, rest, owed = _after_first(legs, first, target_coverage)
-    ends, times = _sweeps(coverage.visible, ring, first, rest, owed)
-    half = 0.5 * len(ring.times)
+    ends, times = _sweeps(coverage.visible, circuit, first, rest, owed)
+    half = 0.5 * len(circuit.times)
     short = ends.min(axis=1)
     stops = np.ceil(short / half) + np.ceil((short + ends.max(axis=1)) / half)
-    return np.asarray(ring.dwell * part + (times + ring.dwell * stops).min(axis=0))
+    return np.asarray(circuit.dwell * part + (times + circuit.dwell * stops).min(axis=0))
 
 
 def _windows(
-    visible: FloatArray, ring: Ring, first: IntArray, rest: FloatArray, owed: FloatArray
+    visible: FloatArray, circuit: Circuit, first: IntArray, rest: FloatArray, owed: FloatArray
 ) -> Iterator[BoolArray]:
     """Which views a tour may take, shape (S, K, V): around the first view as far as the shortest
     sweeps go, and all.
     """
     size = visible.shape[1]
-    ends, times = _sweeps(visible, ring, first, rest, owed)
+    ends, times = _sweeps(visible, circuit, first, rest, owed)
     places = (np.arange(size) - first[:, None]) % size
     for option in np.argsort(times, axis=0, kind="stable")[:_SWEEPS]:
         one, other = np.take_along_axis(ends, option[None, None], axis=0)[0]
@@ -189,7 +189,7 @@ def _windows(
 
 
 def _sweeps(
-    visible: FloatArray, ring: Ring, first: IntArray, rest: FloatArray, owed: FloatArray
+    visible: FloatArray, circuit: Circuit, first: IntArray, rest: FloatArray, owed: FloatArray
 ) -> tuple[IntArray, FloatArray]:
     """How far E sweeps go in both directions, in places, shape (E, 2, S, K), and the time of their
     travel, (E, S, K).
@@ -207,7 +207,7 @@ def _sweeps(
         options.append((_reach(ahead, np.where(back > extent, rest, 0.0), rest, owed, size), short))
         options.append((short, _reach(back, np.where(ahead > extent, rest, 0.0), rest, owed, size)))
     ends = np.array(options)
-    return ends, ring.sweep(first, ends[:, 0], ends[:, 1])
+    return ends, circuit.sweep(first, ends[:, 0], ends[:, 1])
 
 
 def _reach(
@@ -227,7 +227,7 @@ def _reach(
 
 def _covering_time(
     visible: FloatArray,
-    ring: Ring,
+    circuit: Circuit,
     first: IntArray,
     left: FloatArray,
     owed: FloatArray,
@@ -256,17 +256,17 @@ def _covering_time(
         route.append(np.where(short & (gain > 0.0), best, -1))
         owed = np.where(gain > 0.0, owed - gain, 0.0)  # no view adds to what is left
         left *= hidden.take(row + best, axis=0)
-    return ring.dwell * parts + _sweep_time(ring, np.stack(route, axis=2))
+    return circuit.dwell * parts + _sweep_time(circuit, np.stack(route, axis=2))
 
 
-def _sweep_time(ring: Ring, route: IntArray) -> FloatArray:
+def _sweep_time(circuit: Circuit, route: IntArray) -> FloatArray:
     """Least time from the first view of each route, (S, J, n), -1 for none, through the others, in
     either direction.
 
     The views on one side of the widest gap between two are visited first, and those on the other
     side then.
     """
-    size = len(ring.times)
+    size = len(circuit.times)
     none = route < 0
     places = np.where(none, 0, (route - route[..., :1]) % size)
     order = np.sort(places, axis=2)
@@ -280,7 +280,7 @@ def _sweep_time(ring: Ring, route: IntArray) -> FloatArray:
         away[..., 0] = -1
         times.append(
             route_time(
-                ring.times,
+                circuit.times,
                 np.take_along_axis(route, np.argsort(away, axis=2, kind="stable"), axis=2),
             )
         )
@@ -332,7 +332,9 @@ class TourPlanner(RolloutPlanner):
         ]
         passed = np.union1d(first, _best_around(views.view_angle, gains))
         passed = passed[np.argsort(wrap_angle(views.view_angle[passed]), kind="stable")]
-        ring = Ring(time_matrix(self.views, views.chosen(passed), s) - s.dwell_time, s.dwell_time)
+        circuit = Circuit(
+            time_matrix(self.views, views.chosen(passed), s) - s.dwell_time, s.dwell_time
+        )
         at = np.flatnonzero(np.isin(passed, first))
         seen, to_them = (
             dataclasses.replace(one, visible=one.visible[:, passed]).blocks(_SHAPES_AT_A_TIME)
@@ -341,9 +343,9 @@ class TourPlanner(RolloutPlanner):
         seconds = mean_in_time(
             (
                 (
-                    seconds_to_sweep(part, on_legs, ring, at, s.target_coverage)
+                    seconds_to_sweep(part, on_legs, circuit, at, s.target_coverage)
                     if sweeps
-                    else seconds_to_go(part, ring, at, s.target_coverage)
+                    else seconds_to_go(part, circuit, at, s.target_coverage)
                 )
                 for part, on_legs in zip(seen, to_them, strict=True)
             ),

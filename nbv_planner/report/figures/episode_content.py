@@ -11,7 +11,7 @@ import numpy as np
 from nbv_planner.episode.records import Step, ViewRecord
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.report import outlines
-from nbv_planner.surface.checks import Check, failed
+from nbv_planner.surface.checks import Check, failed_checks
 from nbv_planner.surface.seam import Hits
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.zones import Ground
@@ -55,7 +55,7 @@ class EpisodeContent:
     @property
     def doubts(self) -> Sequence[Check]:
         """Checks that have failed in the belief."""
-        return failed(self.belief.checks) if self.belief is not None else ()
+        return failed_checks(self.belief.checks) if self.belief is not None else ()
 
 
 def episode_frames(

@@ -86,7 +86,7 @@ class Sources:
         ids = {bytes(info.endpoint_gid) for info in publishers}
         self._falls = 0 if self._ids - ids else max(0, self._falls - len(ids - self._ids))
         self._ids = ids
-        self._names = sorted({full_name(info) for info in publishers} - {_UNKNOWN})
+        self._names = sorted({full_node_name(info) for info in publishers} - {_UNKNOWN})
         return self.problem(subscription.topic_name)
 
     def take(self, info: Mapping[str, Any]) -> None:
@@ -140,7 +140,7 @@ def _wrong(mine: Any, others: Iterable[Any], *, publishing: bool) -> Iterator[st
     does = "publishes" if publishing else "subscribes to"
     expected = type_name(mine.msg_type)
     for other in others:
-        who = full_name(other)
+        who = full_node_name(other)
         if other.topic_type != expected:
             yield f"{who} {does} {mine.topic_name} as {other.topic_type}, this node has {expected}"
             continue
@@ -149,7 +149,7 @@ def _wrong(mine: Any, others: Iterable[Any], *, publishing: bool) -> Iterator[st
             yield f"{who} {does} {mine.topic_name} with incompatible quality of service: {policy}"
 
 
-def full_name(info: Any) -> str:
+def full_node_name(info: Any) -> str:
     """Full name of the node of an endpoint."""
     return f"{info.node_namespace.rstrip('/')}/{info.node_name}"
 

@@ -15,7 +15,7 @@ from rclpy.node import Node
 from nbv_planner.episode.messages import INPUT_TROUBLE
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.graph import Sources, full_name, mismatches, qos_text, type_name
+from nbv_planner.ros.core.graph import Sources, full_node_name, mismatches, qos_text, type_name
 
 # Beats for the rate: enough to be steady, few enough to follow a change.
 _REMEMBERED = 50
@@ -216,7 +216,7 @@ class InputMonitor:
         if not partners.topic:
             return
         found = self._node.get_publishers_info_by_topic(self._resolved(partners.topic))
-        if partners.are({full_name(info).lstrip("/") for info in found}):
+        if partners.are({full_node_name(info).lstrip("/") for info in found}):
             timeout = self._beats[partners.name].timeout
             self.add(partners.name, f"/diagnostics of {', '.join(sorted(partners.trouble_of))}")
             self.expect(timeout, partners.name)

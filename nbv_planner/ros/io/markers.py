@@ -235,7 +235,7 @@ def _color(color: str, alpha: float = 1.0) -> ColorRGBA:
     return ColorRGBA(r=red, g=green, b=blue, a=alpha)
 
 
-def thinned(hits: FloatArray, most: int) -> FloatArray:
+def decimated(hits: FloatArray, most: int) -> FloatArray:
     """At most `most` of the hits, shape (n, 2): every second one is left out until that holds."""
     step = 1
     while -(-len(hits) // step) > most:
@@ -280,7 +280,7 @@ class MarkerPublisher:
         """Show more hits, shape (n, 2), metres."""
         known = self._content.hits
         self.show(
-            hits=thinned(hits if known is None else np.concatenate([known, hits]), _MOST_HITS)
+            hits=decimated(hits if known is None else np.concatenate([known, hits]), _MOST_HITS)
         )
 
     def reset(self) -> None:

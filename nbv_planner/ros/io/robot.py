@@ -15,7 +15,7 @@ from rclpy.qos import qos_profile_action_status_default
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.status_text import iteration_values
-from nbv_planner.ros.io.transforms import needed
+from nbv_planner.ros.io.transforms import ros_needed
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.state import Goal, Target
 
@@ -38,7 +38,7 @@ def nav2_actions(node: Node, parameter: str, action: str, other: str) -> Any:
     Raises:
         RosUnavailableError: nav2_msgs cannot be imported.
     """
-    with needed(
+    with ros_needed(
         node, f"{parameter}: {action}", f"ros-$ROS_DISTRO-nav2-msgs, or take {parameter}: {other}"
     ):
         from nav2_msgs import action as types

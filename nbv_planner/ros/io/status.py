@@ -21,7 +21,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import plain_value
 from nbv_planner.ros.io.conversions import status_message
-from nbv_planner.ros.io.status_text import status_text, status_values
+from nbv_planner.ros.io.status_text import planner_status, status_text
 from nbv_planner.session.questions import State
 from nbv_planner.versions import versions
 
@@ -56,7 +56,7 @@ class StatusReport:
         """State and numbers."""
         known: dict[str, object] = {"views": 0, "coverage_estimate": 0.0, "elapsed": 0.0}
         if self._node.core is not None:
-            known = status_values(self._node.core, self._node.now_ns())
+            known = planner_status(self._node.core, self._node.now_ns())
         return {**known, "state": self._state().value}
 
     def _state(self) -> State:

@@ -22,7 +22,7 @@ from nbv_planner.session.questions import Ranking, State
 from nbv_planner.session.state import Goal, behind_text, reach_text
 from nbv_planner.session.targets import pace
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.surface.checks import Level, failed, told
+from nbv_planner.surface.checks import Level, failed_checks, told
 
 # Topics of mapper and robot: a problem there stops the episode.
 _PARTNERS = ("surface", "surface_info", "camera_pose", "goal_pose")
@@ -113,7 +113,7 @@ def _doubts(core: PlannerCore) -> list[str]:
     """What the failed checks of the newest surface say, and that of the noise where it differs."""
     checks = () if core.inputs.belief is None else core.inputs.belief.checks
     noise = [check for check in checks if check.name == "noise" and check.level is Level.NOTED]
-    return [told(check, core.planner.settings.noise) for check in (*failed(checks), *noise)]
+    return [told(check, core.planner.settings.noise) for check in (*failed_checks(checks), *noise)]
 
 
 def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
@@ -152,7 +152,7 @@ def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
     return found
 
 
-def status_values(core: PlannerCore, now: int) -> dict[str, object]:
+def planner_status(core: PlannerCore, now: int) -> dict[str, object]:
     """Values of the status."""
     values: dict[str, object] = {
         "state": core.state.value,

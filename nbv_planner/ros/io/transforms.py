@@ -31,7 +31,7 @@ _REMEMBERED = 1000
 
 
 @contextmanager
-def needed(node: Node, by: str, remedy: str) -> Iterator[None]:
+def ros_needed(node: Node, by: str, remedy: str) -> Iterator[None]:
     """Name the `remedy` if an import fails that is needed `by` a parameter: it comes with ROS, but
     not from PyPI.
     """
@@ -71,7 +71,7 @@ class TransformPoses:
             RosUnavailableError: tf2_ros cannot be imported.
         """
         remedy = "ros-$ROS_DISTRO-tf2-ros-py, or publish camera_pose and take pose_source: topic"
-        with needed(node, "pose_source: tf", remedy):
+        with ros_needed(node, "pose_source: tf", remedy):
             import tf2_ros
         self._tf2 = tf2_ros
         self._object_frame = object_frame
@@ -194,7 +194,9 @@ def occupancy_grid(node: Node) -> Any:
     Raises:
         RosUnavailableError: nav_msgs cannot be imported.
     """
-    with needed(node, "use_map", "ros-$ROS_DISTRO-nav-msgs, or give the map as a file: ground_map"):
+    with ros_needed(
+        node, "use_map", "ros-$ROS_DISTRO-nav-msgs, or give the map as a file: ground_map"
+    ):
         from nav_msgs.msg import OccupancyGrid
     return OccupancyGrid
 

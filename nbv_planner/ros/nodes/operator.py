@@ -17,7 +17,7 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.sensor_messages import check_frame, plane_pose_outside
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.planning.view_space import check_angles
-from nbv_planner.report.preflight import PosesBeforeStart, Verdict
+from nbv_planner.report.preflight import Outcome, PosesBeforeStart
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.planner_parts import caught
 from nbv_planner.session import events, targets
@@ -158,13 +158,13 @@ class Operator:
         core = self._node.core
         views = self._node.deciders.views
         known = core.episode.found is None
-        rows = self.before.rows(
+        checks = self.before.checks(
             self._node.scene, views, core.arrival.settings, core.settings, known=known
         )
-        for row in rows:
-            if row.verdict is not Verdict.PASS:
-                self._node.get_logger().warning(f"before the start: {row}")
-        failed = [str(row) for row in rows if row.verdict is Verdict.FAIL]
+        for check in checks:
+            if check.outcome is not Outcome.PASS:
+                self._node.get_logger().warning(f"before the start: {check}")
+        failed = [str(check) for check in checks if check.outcome is Outcome.FAIL]
         if failed and self._node.parameters.preflight == "refuse":
             raise ValueError(
                 f"not started: {'; '.join(failed)}; preflight: warn starts nevertheless"

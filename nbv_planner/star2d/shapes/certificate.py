@@ -122,7 +122,7 @@ def evidence(
 
 
 @dataclass(frozen=True)
-class Calibration:
+class CoverageCalibration:
     """What was fitted for one target."""
 
     level: float  #: probability of the interval.
@@ -186,7 +186,7 @@ class Calibration:
 
 
 @lru_cache(maxsize=8)
-def calibration_for(target: str) -> Calibration:
+def calibration_for(target: str) -> CoverageCalibration:
     """The calibration that is shipped for a `target`: `points` or `completeness`.
 
     Raises:
@@ -198,7 +198,7 @@ def calibration_for(target: str) -> Calibration:
             f"calibrate: there is no calibration for {target}, of {', '.join(table)}; must be false"
         )
     values = {name: value for name, value in table[target].items() if name != "fitted"}
-    return Calibration(**{**values, "features": tuple(values["features"])})
+    return CoverageCalibration(**{**values, "features": tuple(values["features"])})
 
 
 # Sine of the angle between a line of sight and the surface below which a small error of its slope
@@ -252,7 +252,7 @@ class CoverageCertificate:
     target: float  #: required coverage, in (0, 1].
     aim: CoverageTarget = POINTS  #: what is to be covered.
     #: corrects the estimate by what was measured of it; None: as the shapes say.
-    calibration: Calibration | None = None
+    calibration: CoverageCalibration | None = None
 
     @property
     def calibrated(self) -> bool:

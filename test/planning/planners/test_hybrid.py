@@ -23,7 +23,7 @@ from nbv_planner.star2d.measurements import Measurements, unseen_beyond
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import POINTS
 from nbv_planner.thesis import Uncertainty
-from nbv_planner.thesis.hybrid import HybridPlanner, measured_points, most_points
+from nbv_planner.thesis.hybrid import HybridPlanner, count_measured, most_points
 from nbv_planner.thesis.regret import RegretLedger, Round
 from nbv_planner.world.objects import bisected_surface_points, parse_object
 from nbv_planner.world.scene import Scene
@@ -94,7 +94,7 @@ class Run:
             self.deciders.append(decision.decided_by)
             self.best.append(values.max())
             self.taken.append(values[decision.candidates.view_angle == decision.view_angle][0])
-            self.seen.append(measured_points(belief, SCENE, self.planner.settings))
+            self.seen.append(count_measured(belief, SCENE, self.planner.settings))
             view = decision.view
             visible = observe(points.angle, points.radius, view.view_angle, SCENE)[0]
             data = Measurements(

@@ -19,7 +19,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.planning.motion import TimeSettings, leg_time, time_matrix, travel_time
 from nbv_planner.planning.objectives import Situation
 from nbv_planner.planning.planners.rollout import views_to_go
-from nbv_planner.planning.planners.tour import Ring, first_seen, seconds_to_go
+from nbv_planner.planning.planners.tour import Circuit, first_seen, seconds_to_go
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings
 from nbv_planner.surface.coverage import ShapeCoverage
 from nbv_planner.world.pose import CameraPose, Poses
@@ -28,7 +28,9 @@ from nbv_planner.world.scene import Scene
 SCENE, DWELL, VIEWS = Scene(), 2.0, 6
 
 
-def instance(seed: int, shapes=3, views=VIEWS, cells=12, speed=1.0) -> tuple[ShapeCoverage, Ring]:
+def instance(
+    seed: int, shapes=3, views=VIEWS, cells=12, speed=1.0
+) -> tuple[ShapeCoverage, Circuit]:
     """Views that each see an arc of cells, wider or narrower, at random places of the circle."""
     rng = np.random.default_rng(seed)
     angles = np.sort(rng.uniform(0.0, 2 * np.pi, views))
@@ -40,8 +42,8 @@ def instance(seed: int, shapes=3, views=VIEWS, cells=12, speed=1.0) -> tuple[Sha
     weight = rng.integers(0, 5, (shapes, cells)).astype(np.float32)
     space = circle(angles=angles)
     settings = TimeSettings(linear_speed=speed, turn_speed=1e9, dwell_time=0.0)
-    ring = Ring(time_matrix(space, space.candidates, settings), DWELL)
-    return ShapeCoverage(visible.astype(np.float32), weight, weight.sum(axis=1)), ring
+    circuit = Circuit(time_matrix(space, space.candidates, settings), DWELL)
+    return ShapeCoverage(visible.astype(np.float32), weight, weight.sum(axis=1)), circuit
 
 
 def best_tour(visible, weight, needed: float, times, first: int) -> float:
@@ -63,14 +65,14 @@ def compared(seed: int, target: float, speed: float) -> list[tuple[float, float]
     """Time to go by the planner and least possible time of each shape and first view of an
     instance.
     """
-    coverage, ring = instance(seed, speed=speed)
-    found = seconds_to_go(coverage, ring, np.arange(VIEWS), target)
+    coverage, circuit = instance(seed, speed=speed)
+    found = seconds_to_go(coverage, circuit, np.arange(VIEWS), target)
     pairs = []
     for shape, (visible, weight) in enumerate(
         zip(coverage.visible > 0, coverage.unseen, strict=True)
     ):
         for first in range(VIEWS):
-            least = best_tour(visible, weight, target * weight.sum(), ring.times, first)
+            least = best_tour(visible, weight, target * weight.sum(), circuit.times, first)
             if np.isfinite(least):
                 pairs.append((float(found[shape, first]), least))
     return pairs
@@ -78,8 +80,8 @@ def compared(seed: int, target: float, speed: float) -> list[tuple[float, float]
 
 def test_where_nothing_is_unseen_the_first_view_is_the_last():
     """Cells that every shape has seen are left out, so that there may be none."""
-    coverage, ring = instance(0, cells=0)
-    found = seconds_to_go(coverage, ring, np.arange(VIEWS), 0.95)
+    coverage, circuit = instance(0, cells=0)
+    found = seconds_to_go(coverage, circuit, np.arange(VIEWS), 0.95)
     assert found.shape == (3, VIEWS)
     assert (found <= DWELL).all()
 
@@ -100,9 +102,9 @@ def test_tours_are_next_to_the_best_of_all(speed):
 
 @given(st.integers(0, 10_000), st.sampled_from([0.5, 0.95, 1.0]))
 def test_where_travel_takes_no_time_it_needs_no_more_views_than_the_rollout(seed, target):
-    coverage, ring = instance(seed, views=9, cells=30)
+    coverage, circuit = instance(seed, views=9, cells=30)
     first = np.arange(9)
-    free = Ring(np.zeros_like(ring.times), DWELL)
+    free = Circuit(np.zeros_like(circuit.times), DWELL)
     views = views_to_go(coverage, first, np.ones(9, dtype=bool), target)
     # of a shape without points the rollout needs no view, a tour its first
     some = coverage.unseen.sum(axis=1) > 0.0
@@ -120,10 +122,10 @@ def test_the_first_view_that_sees_a_cell_is_found_in_both_directions(seed):
         assert back[s, v, m] == min(places, default=VIEWS)
 
 
-def ring_of(size: int, speed: float) -> Ring:
+def circuit_of(size: int, speed: float) -> Circuit:
     space = circle(ViewSpaceSettings(num_views=size))
     settings = TimeSettings(linear_speed=speed, turn_speed=1e9, dwell_time=0.0)
-    return Ring(time_matrix(space, space.candidates, settings), DWELL)
+    return Circuit(time_matrix(space, space.candidates, settings), DWELL)
 
 
 def seeing(cells: list[list[int]], points: int) -> ShapeCoverage:
@@ -137,16 +139,16 @@ def test_a_slow_robot_passes_by_and_a_fast_one_takes_fewer_views():
     """Three views on the way along eighth parts of the circle, or one on its other side."""
     cells = [[0], [1], [2], [3], [1, 2, 3], [], [], []]
     leg = 2 * np.pi * 10.0 / 8
-    slow = seconds_to_go(seeing(cells, 4), ring_of(8, 1.0), np.array([0]), 1.0)
+    slow = seconds_to_go(seeing(cells, 4), circuit_of(8, 1.0), np.array([0]), 1.0)
     assert slow[0, 0] == pytest.approx(3 * leg + 4 * DWELL)
-    fast = seconds_to_go(seeing(cells, 4), ring_of(8, 100.0), np.array([0]), 1.0)
+    fast = seconds_to_go(seeing(cells, 4), circuit_of(8, 100.0), np.array([0]), 1.0)
     assert fast[0, 0] == pytest.approx(4 * leg / 100.0 + 2 * DWELL)
 
 
 def test_it_goes_a_bit_the_other_way_first():
     cells = [[0], [1], [2], [3], [], [], [], [], [], [4]]
     leg = 2 * np.pi * 10.0 / 10
-    found = seconds_to_go(seeing(cells, 5), ring_of(10, 1.0), np.array([0]), 1.0)
+    found = seconds_to_go(seeing(cells, 5), circuit_of(10, 1.0), np.array([0]), 1.0)
     assert found[0, 0] == pytest.approx((2 + 3) * leg + 5 * DWELL)
 
 
@@ -184,8 +186,8 @@ def test_without_travel_times_it_may_go_anywhere_and_takes_no_more_views_than_th
     which = [
         int(np.argmin(np.abs(one.candidates.view_angle - one.view_angle))) for one in (found, other)
     ]
-    ring = Ring(np.zeros((40, 40)), DWELL)
-    seconds = seconds_to_go(coverage, ring, np.array(which), 0.95).mean(axis=0)
+    circuit = Circuit(np.zeros((40, 40)), DWELL)
+    seconds = seconds_to_go(coverage, circuit, np.array(which), 0.95).mean(axis=0)
     assert seconds[0] <= seconds[1] + 1e-6
 
 

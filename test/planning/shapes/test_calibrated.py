@@ -16,7 +16,7 @@ from nbv_planner.star2d.belief import uniform_grid
 from nbv_planner.star2d.shapes.certificate import (
     CURVES,
     FEATURES,
-    Calibration,
+    CoverageCalibration,
     calibration_for,
     evidence,
     logit,
@@ -125,7 +125,7 @@ def test_more_covered_shapes_and_a_lower_target_never_say_less(found, more, less
     assert high >= low
 
 
-def table(**changed) -> Calibration:
+def table(**changed) -> CoverageCalibration:
     known = {
         "level": 0.95,
         "features": ("coverage",),
@@ -136,7 +136,7 @@ def table(**changed) -> Calibration:
         "raised": [0.0, 2.0],
         "claims": [[0.0, 0.8], [1.0, 0.96]],
     }
-    return Calibration(**{**known, **changed})
+    return CoverageCalibration(**{**known, **changed})
 
 
 def test_ends_move_by_the_class_of_the_evidence():

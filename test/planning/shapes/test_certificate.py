@@ -22,7 +22,7 @@ from nbv_planner.planning.termination import TerminationMonitor, TerminationSett
 from nbv_planner.star2d.belief import uniform_grid
 from nbv_planner.star2d.shapes.certificate import (
     CURVES,
-    Calibration,
+    CoverageCalibration,
     CoverageCertificate,
     calibration_for,
     logit,
@@ -285,7 +285,7 @@ def test_a_narrow_band_ends_nothing_where_much_may_be_missing(lower, ends):
     coefficients = {
         name: [float(logit(part))] for name, part in zip(CURVES, (lower, 0.97, 0.99), strict=True)
     }
-    table = Calibration(0.95, (), (), coefficients, (), (0.0,), (0.0,), ())
+    table = CoverageCalibration(0.95, (), (), coefficients, (), (0.0,), (0.0,), ())
     certificate = CoverageCertificate(Circles(*[5.0] * 20), SCENE, 0.95, calibration=table)
     monitor = TerminationMonitor(TerminationSettings(certify=True, band_tolerance=1.0), certificate)
     ended = monitor.after_view(EVERYWHERE, 1.0, all_at(TURN))

@@ -23,7 +23,7 @@ from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.surface.checks import failed
+from nbv_planner.surface.checks import failed_checks
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
@@ -101,7 +101,7 @@ def test_an_object_with_two_surfaces_is_doubted_and_mapped_all_the_same(world):
     world.spin_until(
         lambda: to_nanoseconds(surfaces[-1].header.stamp) == stamp, "the newest surface"
     )
-    assert failed(newest().checks)
+    assert failed_checks(newest().checks)
 
 
 def test_the_covariance_of_the_pose_widens_the_band(world):
