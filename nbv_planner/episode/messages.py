@@ -19,6 +19,7 @@ from nbv_planner.clouds.cloud_fields import (
     CANDIDATES_LAYOUT,
     CONTOUR_LAYOUT,
     EXCLUDED_LAYOUT,
+    OUTLINE_LAYOUT,
     TURN_LAYOUT,
     columns_of,
     has_fields,
@@ -30,6 +31,7 @@ from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.view_space import ExclusionArray
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.objects import SurfacePoints
+from nbv_planner.world.objects.true_outlines import MOST_OUTLINES
 from nbv_planner.world.pose import CameraPose, Poses
 
 # Parts by which a distance differs at most for being computed from positions in single precision.
@@ -87,16 +89,24 @@ def candidates_from_msg(msg: Any) -> Candidates:
 
 
 def contour_from_msg(msg: Any) -> SurfacePoints:
-    """Read the points of a `ground_truth/surface` cloud, a closed contour.
+    """Read the points of a `ground_truth/surface` cloud, a closed contour; or several outlines,
+    where it has their numbers.
 
     Raises:
         InputRejectedError: `layout`, `not_finite`, or `grid` (angles not rising or too far apart,
-            radii not positive).
+            radii not positive; outlines of less than 3 points, or too many).
     """
     table = structured_points(msg, CONTOUR_LAYOUT)
     angle, radius = columns_of(table, "angle", "radius")
     if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
         raise InputRejectedError("not_finite", "the contour holds values that are not finite")
+    if has_fields(msg, OUTLINE_LAYOUT):
+        number = table_of(msg, OUTLINE_LAYOUT)["outline"].astype(int)
+        counts = np.unique(number, return_counts=True)[1]
+        if len(angle) > MOST_CONTOUR_POINTS or counts.min() < 3 or len(counts) > MOST_OUTLINES:
+            found = f"{len(angle)} points of {len(counts)} outlines"
+            raise InputRejectedError("grid", f"the {found} are no closed outlines")
+        return SurfacePoints(angle, radius, number)
     # may be 0: single precision makes neighbours equal
     gaps = np.diff(np.append(angle, angle[:1] + TWO_PI))
     if (

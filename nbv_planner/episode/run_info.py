@@ -32,9 +32,9 @@ from nbv_planner.world.objects import (
     PolarObject,
     Polygon,
     SurfacePoints,
-    parse_object,
     surface_points,
 )
+from nbv_planner.world.objects.true_outlines import Outlines, true_object
 from nbv_planner.world.scene import SENSOR_NAMES, Scene
 
 _LONGEST = 2**20
@@ -166,7 +166,7 @@ _TOLERANCE = 1e-3
 class GroundTruth:
     """The true object."""
 
-    shape: PolarObject  #: its contour.
+    shape: Any  #: its contour, a PolarObject, or Outlines.
     points: SurfacePoints  #: its surface points.
     source: str  #: where it comes from, in words.
     described: bool  #: whether it is known exactly, as text, and so can be simulated again.
@@ -185,7 +185,13 @@ def ground_truth(
     if contour is None:
         return described, remarks
     if described is not None:
-        distance = float(np.abs(described.shape.radius(contour.angle) - contour.radius).max())
+        expected = np.full(1, np.inf)
+        known = described.points
+        if known.outline is None and contour.outline is None:
+            expected = described.shape.radius(contour.angle)
+        elif known.outline is not None and len(known) == len(contour):
+            expected = known.radius
+        distance = float(np.abs(expected - contour.radius).max())
         if not distance > _TOLERANCE:
             return described, remarks
         remarks.append(
@@ -193,9 +199,16 @@ def ground_truth(
             f" {distance:.3g} m: the topic counts"
         )
     return (
-        GroundTruth(polygon_through(contour), contour, "the points on ground_truth/surface", False),
+        GroundTruth(shape_through(contour), contour, "the points on ground_truth/surface", False),
         remarks,
     )
+
+
+def shape_through(contour: SurfacePoints) -> PolarObject | Outlines:
+    """Straight edges between the points of a topic."""
+    if contour.outline is None:
+        return polygon_through(contour)
+    return Outlines.through(contour, "ground_truth/surface")
 
 
 def polygon_through(points: SurfacePoints) -> Polygon:
@@ -214,7 +227,7 @@ def _from_text(text: str | None, scene: Scene) -> tuple[GroundTruth | None, list
             f"the object {text}: pixels of {scene.pixel_size:g} m are too small to count its points"
         ]
     try:
-        shape = parse_object(text, scene)
+        shape = true_object(text, scene)
         return (
             GroundTruth(shape, surface_points(shape, scene.pixel_size), f"run_info: {text}", True),
             [],

@@ -6,10 +6,10 @@ import dataclasses
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from nbv_planner.episode.judge import EpisodeJudge, StarTruth, measured_points
+from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.outline_truth import truth_of
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
 from nbv_planner.episode.wiring import deciders, planner_core, scan_mapping, view_space
@@ -30,13 +30,13 @@ from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis import TrueSurface, protocol
-from nbv_planner.volume.true_outlines import OutlineTruth, is_star_shaped
 from nbv_planner.world.objects import (
     PolarObject,
     bisected_surface_points,
     parse_object,
     surface_points,
 )
+from nbv_planner.world.objects.true_outlines import parse_outlines, true_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import FoundScene, check_proportions
 from nbv_planner.world.simulated_camera import SimulatedCamera
@@ -128,13 +128,13 @@ class Simulation:
         config = self.config
         scene = self.config.scene
         given = self.shape or self.config.object
-        model = config.surface_model
-        if model == "volume" or (model == "auto" and not is_star_shaped(given, scene)):
-            measured = partial(measured_points, scene.pixel_size)
-            return OutlineTruth.of(given, scene, views.candidates, measured)
-        shape = parse_object(given, scene)
+        parsers: dict[str, Any] = {"radius": parse_object, "volume": parse_outlines}
+        shape = parsers.get(config.surface_model, true_object)(given, scene)
         points = bisected_surface_points if config.protocol == "thesis" else surface_points
-        return StarTruth(points(shape, scene.pixel_size), scene, shape)
+        truth = truth_of(shape, points(shape, scene.pixel_size), scene, views.candidates)
+        if not len(truth):
+            raise SettingError(f"object {given}: no candidate view sees any of it (range_max)")
+        return truth
 
     def __getstate__(self) -> dict[str, Any]:
         """What :meth:`_run` goes on from; itself it cannot be pickled."""

@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.episode import messages
-from nbv_planner.episode.judge import PointErrors, SampledContour, measured_points
+from nbv_planner.episode.judge import PointErrors
 from nbv_planner.episode.log import EpisodeLog, LoggedView, Surface
-from nbv_planner.episode.messages import PlannerStatus
-from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.episode.messages import Candidates, PlannerStatus
+from nbv_planner.episode.outline_truth import truth_of
+from nbv_planner.episode.run_info import RunParameters, shape_through
 from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import scan_to_hits
@@ -32,7 +33,6 @@ from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.visibility import observe
 
 # Most measured points shown; beyond it every second one is left out. Most scans kept separate;
 # beyond it the older half is merged.
@@ -164,6 +164,8 @@ class LiveEpisode(EpisodeLog):
             return self.contour
         across, along = polar_to_cartesian(self.contour.angle, self.contour.radius)
         angle, radius = cartesian_to_polar(across + x, along + y)
+        if self.contour.outline is not None:
+            return SurfacePoints(angle, radius, self.contour.outline)
         order = np.argsort(angle)
         return SurfacePoints(angle[order], radius[order])
 
@@ -264,22 +266,29 @@ def true_coverage(view: LiveView) -> Series:
     tau = target_of(view).tau
     if view.truth is None or not len(views):
         return []
+    among = next((one.candidates for one in view.views if one.candidates), None)
+    if among is None and view.truth.outline is not None:
+        return []
+    truth = _known_truth(view.truth, view.scene, among)
     if tau:
         known = [
             (logged.decision.round, logged.belief)
             for logged in view.views[: len(views)]
             if logged.belief
         ]
-        return [
-            (0, 0.0),
-            *((n, _completeness(belief, view.truth, view.scene, tau)) for n, belief in known),
-        ]
-    seen = observe(view.truth.angle, view.truth.radius, views, view.scene)
-    fraction = np.logical_or.accumulate(seen, axis=0).mean(axis=1)
+        return [(0, 0.0), *((n, _completeness(belief, truth, tau)) for n, belief in known)]
+    fraction = np.logical_or.accumulate(truth.visible(views), axis=0).mean(axis=1)
     return [(0, 0.0), *((number, float(value)) for number, value in enumerate(fraction, start=1))]
 
 
+@lru_cache(maxsize=8)
+def _known_truth(points: SurfacePoints, scene: Scene, among: Candidates | None) -> Any:
+    """The true object; of outlines counts what the candidates see."""
+    views = Poses.of([]) if among is None else among.views(scene.view_distance)
+    return truth_of(shape_through(points), points, scene, views)
+
+
 @lru_cache(maxsize=64)
-def _completeness(belief: Surface, truth: SurfacePoints, scene: Scene, tau: float) -> float:
-    outline = SampledContour.of_polar(truth.angle, truth.radius, spacing=tau / SAMPLES)
-    return PointErrors.of(measured_points(scene.pixel_size, belief, tau), outline, tau).completeness
+def _completeness(belief: Surface, truth: Any, tau: float) -> float:
+    measured = truth.measured(belief, tau)
+    return PointErrors.of(measured, truth.outline(tau / SAMPLES), tau).completeness

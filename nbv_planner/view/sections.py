@@ -207,7 +207,10 @@ def _dots(points: SurfacePoints | None, most: int) -> Data:
     if points is None:
         return {"angle": [], "radius": []}
     kept = outlines.spread(len(points), most)
-    return {"angle": _list(points.angle[kept], 4), "radius": _list(points.radius[kept], 3)}
+    found: Data = {"angle": _list(points.angle[kept], 4), "radius": _list(points.radius[kept], 3)}
+    if points.outline is not None:
+        found["outline"] = points.outline[kept].tolist()
+    return found
 
 
 def _hits(hits: Hits) -> Data:

@@ -34,6 +34,8 @@ from nbv_planner.world.scene import Scene
 _CONTOUR_STEPS = 4096
 # Lines across a beam that has a width.
 _LINES = 9
+# Angle between beams from whose ranges the incidence follows on objects without a radius, radians.
+_ASIDE = 1e-6
 # Poses of which the exact ranges are kept, 2 kB each: many episodes look from the same ones.
 _KEPT = 1024
 
@@ -163,10 +165,11 @@ class SimulatedCamera:
         world: WorldSettings | None = None,
     ) -> None:
         """Sample the contour of an object with a radius once; one with `contours` has these, closed
-        ones, but incidence is by the polar angle on the first.
+        ones.
         """
         self._world = world or WorldSettings()
-        contours = getattr(shape, "contours", None) or [sampled_contour(shape)]
+        self._is_star = not hasattr(shape, "contours")
+        contours = [sampled_contour(shape)] if self._is_star else shape.contours
         self._contours = [*contours, *self._world.others()]
         x, y = contours[0].x, contours[0].y
         self._vertex = wrap_angle(np.arctan2(y, x))
@@ -224,18 +227,21 @@ class SimulatedCamera:
         angle = cartesian_to_polar(*true.to_world(self.bearings, distance))[0]
         normal = self._normal[np.searchsorted(self._vertex, angle, side="right") - 1]
         incidence = np.abs(angle_difference(true.yaw + self.bearings + math.pi, normal))
+        if not self._is_star:
+            aside = np.where(met, self.exact_ranges(pose, _ASIDE), 0.0)
+            incidence = np.arctan2(np.abs(aside - distance), _ASIDE * distance)
         incidence = np.where(met, incidence, 0.0)
         return exact, self._sensor.range_std(self._settings.noise, distance, incidence)
 
-    def exact_ranges(self, pose: CameraPose) -> FloatArray:
+    def exact_ranges(self, pose: CameraPose, turned: float = 0.0) -> FloatArray:
         """Range of each beam without noise and limits, `inf` where it meets nothing, shape (B,),
-        metres.
+        metres; of beams `turned` to the left, radians.
         """
         true = self._true(pose)
         width = self._settings.beam_width
         lines = width * np.linspace(-0.5, 0.5, _LINES) if width else (0.0,)
         cast = [
-            cast_beams(contour, true, self.bearings + aside)
+            cast_beams(contour, true, self.bearings + turned + aside)
             for contour in self._contours
             for aside in lines
         ]
@@ -304,14 +310,15 @@ class Drive:
     """
 
     def __init__(
-        self, shape: PolarObject, settings: GroundSettings, world: WorldSettings, reach: float
+        self, shape: Any, settings: GroundSettings, world: WorldSettings, reach: float
     ) -> None:
         """Take the ground of the settings, for goals up to `reach` from the object, metres."""
         self.robot_radius = settings.robot_radius  #: metres.
         angle = np.arange(_CONTOUR_STEPS) * (TWO_PI / _CONTOUR_STEPS)
         self._placed = world.placed
         ground = ground_of(settings, reach).seen_from(*world.placed)
-        self._ground = ground.with_object(angle, shape.radius(angle))
+        reach_at = shape.radius if hasattr(shape, "radius") else shape.farthest
+        self._ground = ground.with_object(angle, reach_at(angle))
 
     def set_out(self, start: CameraPose, goal: CameraPose) -> FloatArray:
         """Start to move to a goal; returns the path, shape (k, 2), metres."""

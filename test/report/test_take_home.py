@@ -14,6 +14,7 @@ import yaml
 from beliefs import belief_of
 from hypothesis import given
 from hypothesis import strategies as st
+from nbv_planner.volume.true_outlines import parse_outlines
 
 from nbv_planner.errors import ContourError
 from nbv_planner.geometry import polar_to_cartesian
@@ -23,7 +24,6 @@ from nbv_planner.report.take_home import Bodies, Outline, outline_of
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.seam import Hits
 from nbv_planner.volume.contours import Body
-from nbv_planner.volume.true_outlines import parse_outlines
 from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.contour_files import load_contour

@@ -50,6 +50,7 @@ from nbv_planner.geometry import TWO_PI, angle_difference
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.conversions import pose_to_msg
+from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, PoseCovariance, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
@@ -609,7 +610,9 @@ def test_candidates_with_a_field_missing_are_refused():
 def test_contour_cloud_holds_the_points_in_polar_and_cartesian_form(seed, number):
     rng = np.random.default_rng(seed)
     angle, radius = np.sort(rng.uniform(0, TWO_PI, number)), rng.uniform(2.0, 8.0, number)
-    points = read_cloud(over_the_wire(conversions.contour_to_msg(angle, radius, HEADER)))
+    points = read_cloud(
+        over_the_wire(conversions.contour_to_msg(SurfacePoints(angle, radius), HEADER))
+    )
     assert list(points) == ["x", "y", "z", "angle", "radius"]
     np.testing.assert_array_equal(
         np.array(points["angle"], dtype=np.float32), angle.astype(np.float32)

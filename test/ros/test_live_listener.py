@@ -42,7 +42,7 @@ from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.view.live import LiveEpisode, taken_views, true_coverage
 from nbv_planner.world.camera_mount import PoseSettings
-from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.objects import SurfacePoints, parse_object, surface_points
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
@@ -280,7 +280,7 @@ def test_a_status_with_an_unusable_estimate_counts_without_it(value):
 
 
 def test_truth_reads_back_and_a_bad_one_is_refused():
-    good = conversions.contour_to_msg(POINTS.angle, POINTS.radius, header("object"))
+    good = conversions.contour_to_msg(POINTS, header("object"))
     found = contour_from_msg(over_the_wire(good))
     np.testing.assert_allclose(found.radius, POINTS.radius, rtol=1e-6)
     for angle, radius in (
@@ -290,7 +290,9 @@ def test_truth_reads_back_and_a_bad_one_is_refused():
         (POINTS.angle[:2], POINTS.radius[:2]),
     ):
         with pytest.raises(InputRejectedError):
-            contour_from_msg(conversions.contour_to_msg(angle, radius, header("object")))
+            contour_from_msg(
+                conversions.contour_to_msg(SurfacePoints(angle, radius), header("object"))
+            )
     with pytest.raises(InputRejectedError):
         contour_from_msg(bent(good, data=good.data[:-1]))
     with pytest.raises(InputRejectedError):

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from nbv_planner.volume.true_outlines import parse_outlines
 
 from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.wiring import scan_mapping
@@ -26,7 +27,6 @@ from nbv_planner.session.surface_map import (
     map_record,
 )
 from nbv_planner.star2d.shapes.sampler import PriorSettings
-from nbv_planner.volume.true_outlines import parse_outlines
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose, PoseCovariance

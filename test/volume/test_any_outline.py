@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
+from nbv_planner.episode.outline_truth import OutlineTruth
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
-from nbv_planner.volume.true_outlines import FORMS, Outlines, OutlineTruth, parse_outlines
-from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects import parse_object
+from nbv_planner.world.objects.true_outlines import FORMS, Outlines, parse_outlines
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import BeamScene, Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
@@ -35,17 +35,17 @@ def test_shipped_outlines_fit_the_scene_and_are_no_object_of_a_radius(name):
     shape = parse_outlines(name, Scene())
     reach = max(np.hypot(*loop.T).max() for loop in shape.loops)
     assert reach == pytest.approx(0.65 * 8.0)
-    assert 5.0 < shape.sampled(0.05).length.sum() < 120.0
-    with pytest.raises(SettingError, match="--surface-model volume"):
+    assert 5.0 < shape.sampled(0.05)[1].sum() < 120.0
+    with pytest.raises(SettingError, match="surface_model auto or volume"):
         parse_object(name, Scene())
 
 
 def test_overlapping_polygons_are_one_body_whose_outline_is_that_of_the_union():
     """Two boxes that cross: a plus. Its outline is twelve edges of known lengths."""
     shape = Outlines("plus", [box(-3, -1, 3, 1), box(-1, -3, 1, 3)])
-    outline = shape.sampled(0.01)
-    assert outline.length.sum() == pytest.approx(24.0, abs=0.05)
-    x, y = np.abs(outline.points.T)
+    points, length = shape.sampled(0.01)
+    assert length.sum() == pytest.approx(24.0, abs=0.05)
+    x, y = np.abs(points.T)
     assert ((np.maximum(x, y) <= 3.0 + 1e-9) & (np.minimum(x, y) <= 1.0 + 1e-9)).all()
     assert not ((x < 1.0 - 1e-9) & (y < 1.0 - 1e-9)).any()
     held = shape.holds(np.array([(0.0, 0.0), (2.0, 0.0), (2.0, 2.0)]))
@@ -54,12 +54,12 @@ def test_overlapping_polygons_are_one_body_whose_outline_is_that_of_the_union():
 
 def test_one_body_hides_another_one_and_what_no_view_sees_is_no_part_of_the_truth():
     shape = Outlines("two", [box(-1, -1, 1, 1), box(4, -3, 5, 3)])
-    outline = shape.sampled(0.1)
-    seen = shape.visible(outline.points, Poses.of([CameraPose(10.0, 0.0, math.pi)]), SCENE)[0]
-    assert (outline.points[seen][:, 0] > 4.9).all(), "the wall hides the box behind it"
+    points, _ = shape.sampled(0.1)
+    seen = shape.visible(points, Poses.of([CameraPose(10.0, 0.0, math.pi)]), SCENE)[0]
+    assert (points[seen][:, 0] > 4.9).all(), "the wall hides the box behind it"
     ring = Outlines("ring", [box(-3, 1, 3, 2), box(-3, -2, 3, -1), box(-3, -2, -2, 2),
                              box(2, -2, 3, 2)])  # fmt: skip
-    truth = OutlineTruth(ring, SCENE, CIRCLE, VolumeSurface.measured_points)
+    truth = OutlineTruth(ring, SCENE, CIRCLE)
     points = truth.outline(0.05).points
     inside = (np.abs(points[:, 0]) < 1.99) & (np.abs(points[:, 1]) < 0.99)
     assert not inside.any()
@@ -81,7 +81,7 @@ def test_the_camera_meets_the_nearest_of_several_bodies():
 def test_a_file_holds_several_outlines_with_an_empty_line_between(tmp_path):
     shape = parse_outlines(written(tmp_path, SQUARES), Scene())
     assert [len(loop) for loop in shape.loops] == [4, 4]
-    assert shape.sampled(0.01).length.sum() == pytest.approx(16.0)
+    assert shape.sampled(0.01)[1].sum() == pytest.approx(16.0)
     cm = parse_outlines(written(tmp_path, SQUARES) + ",unit=cm,origin=auto", Scene())
     assert max(np.abs(loop).max() for loop in cm.loops) == pytest.approx(0.04)
     polar = written(tmp_path, "phi,r\n0,2\n1.5708,2\n3.1416,2\n4.7124,2\n")
@@ -98,8 +98,11 @@ def test_a_file_holds_several_outlines_with_an_empty_line_between(tmp_path):
     ("text", "says"),
     [
         ("x,y\n-1,-1\n1,1\n1,-1\n-1,1\n", "crosses itself, behind line 2 and behind line 4"),
-        ("x,y\n-1,-1\n9,0\n1,1\n", "line 3: 9 m from the origin; must be within radius_max, 8 m"),
-        ("x,y\n0,0\n1,0\n1,1\n\n2,2\n3,3\n", "line 6: the outline that begins there has 2"),
+        (
+            "x,y\n-1,-1\n9,0\n1,1\n",
+            "line 3: outline 1 is 9 m from the origin; must be within radius_max, 8 m",
+        ),
+        ("x,y\n0,0\n1,0\n1,1\n\n2,2\n3,3\n", "line 6: outline 2, which begins there, has 2"),
         ("x,y\n" + "\n\n".join("0,0\n1,0\n0,1" for _ in range(51)) + "\n", "51 outlines"),
         ("x,y\n0,0\n1,zero\n1,1\n", "line 3: needs two numbers"),
         ("a,b\n0,0\n1,1\n", "must be the header"),

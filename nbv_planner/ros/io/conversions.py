@@ -16,10 +16,11 @@ from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
 
 from nbv_planner.clouds import cloud_fields
-from nbv_planner.geometry import FloatArray, polar_to_cartesian
+from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.planning.planners import Decision
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.volume.volume_surface import VolumeSurface
+from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 
@@ -135,16 +136,19 @@ def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
 
 
 def contour_to_msg(
-    angle: FloatArray, radius: FloatArray, header: Header, centre: tuple[float, float] = (0.0, 0.0)
+    points: SurfacePoints, header: Header, centre: tuple[float, float] = (0.0, 0.0)
 ) -> PointCloud2:
-    """Build the `ground_truth/surface` cloud from polar angles and radii, shape (P,) each, about a
-    `centre`, metres.
+    """Build the `ground_truth/surface` cloud of points about a `centre`, metres; with numbers of
+    outlines where they have them.
     """
-    x, y = polar_to_cartesian(angle, radius)
-    columns = {"x": x + centre[0], "y": y + centre[1]}
-    return _cloud(
-        cloud_fields.CONTOUR_LAYOUT, {**columns, "angle": angle, "radius": radius}, header
-    )
+    x, y = polar_to_cartesian(points.angle, points.radius)
+    columns = {"angle": points.angle, "radius": points.radius}
+    columns |= {"x": x + centre[0], "y": y + centre[1]}
+    layout = cloud_fields.CONTOUR_LAYOUT
+    if points.outline is not None:
+        layout = [*layout, *cloud_fields.OUTLINE_LAYOUT]
+        columns["outline"] = points.outline
+    return _cloud(layout, columns, header)
 
 
 def _cloud(

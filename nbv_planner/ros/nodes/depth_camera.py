@@ -25,8 +25,9 @@ from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.world.ground.zones import GroundSettings
-from nbv_planner.world.objects import origin_words, parse_object, surface_points
+from nbv_planner.world.objects import origin_words, surface_points
 from nbv_planner.world.objects.room import WorldSettings
+from nbv_planner.world.objects.true_outlines import true_object
 from nbv_planner.world.objects.world_file import world_settings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
@@ -65,7 +66,7 @@ class DepthCamera(BaseNode):
         self.scene = read_settings(self, Scene)
         motion = read_settings(self, MotionSettings)
         self.parameters = read_settings(self, DepthCameraParameters)
-        shape = parse_object(self.parameters.object, self.scene)
+        shape = true_object(self.parameters.object, self.scene)
         if placed := origin_words(self.parameters.object):
             self.get_logger().info(placed)
         world = read_settings(self, WorldSettings)
@@ -86,7 +87,7 @@ class DepthCamera(BaseNode):
         self.listen(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
         points = surface_points(shape, self.scene.pixel_size)
         frame = self.header(self.parameters.object_frame)
-        truth.publish(conversions.contour_to_msg(points.angle, points.radius, frame, world.placed))
+        truth.publish(conversions.contour_to_msg(points, frame, world.placed))
         self.create_timer(1.0 / motion.scan_rate, self.on_timer)
 
     def _publisher_of_transforms(self) -> Any:

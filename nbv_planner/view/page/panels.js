@@ -31,13 +31,23 @@ export function drawWorld(svg, { scene, belief, truth, hits, camera, decision, g
   plot.dots(zip(hits.earlier.angle, hits.earlier.radius).map(([a, r]) => polar(a, r)), "hit");
   plot.dots(zip(hits.last.angle, hits.last.radius).map(([a, r]) => polar(a, r)), "last");
   plot.line(around(belief.mean), "mean");
-  plot.line(closed(zip(truth.angle, truth.radius)).map(([a, r]) => polar(a, r)), "truth");
+  for (const line of traced(truth)) plot.line(closed(line).map(([a, r]) => polar(a, r)), "truth");
   plot.area([camera.goal], "goal");
   plot.area([camera.camera], "camera");
   const taken = decision.views.filter(([number]) => number <= decision.taken);
   plot.dots(taken.map(([, angle, distance]) => polar(angle, distance)), "taken");
   plot.area(cameras.slice(0, taken.length), "body");
   numberViews(plot, decision.views);
+}
+
+/** The points of each true outline; of a single one that is star-shaped no outline has a number. */
+function traced({ angle, radius, outline }) {
+  const lines = new Map();
+  zip(angle, radius).forEach((point, i) => {
+    const number = outline ? outline[i] : 0;
+    lines.set(number, [...(lines.get(number) ?? []), point]);
+  });
+  return [...lines.values()];
 }
 
 const closed = (points) => (points.length ? [...points, points[0]] : points);
@@ -71,7 +81,8 @@ export function drawPolar(svg, { scene, belief, truth, hits, decision }) {
   plot.dots(zip(hits.earlier.angle, hits.earlier.radius), "hit");
   plot.dots(zip(hits.last.angle, hits.last.radius), "last");
   plot.line(zip(belief.angle, belief.mean), "mean");
-  plot.line(zip(truth.angle, truth.radius), "truth");
+  if (truth.outline) plot.dots(zip(truth.angle, truth.radius), "truth");
+  else plot.line(zip(truth.angle, truth.radius), "truth");
   for (const [number, angle] of decision.views) markTop(plot, angle, number > decision.taken);
   if (!belief.angle.length) plot.note("no surface yet");
 }

@@ -1,4 +1,6 @@
-"""Contours of own objects from CSV files, and the point from which all of a contour is seen."""
+"""Contours of own objects from CSV files and drawings, and the point from which all of a contour is
+seen.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +9,7 @@ import io
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -22,22 +25,24 @@ from nbv_planner.geometry import (
     wrap_angle,
 )
 from nbv_planner.system import read_regular
+from nbv_planner.world.objects.drawing_files import (
+    SAME,
+    FileOutline,
+    read_dxf,
+    read_geojson,
+)
 
 _LARGEST = 10**7  # bytes: a quarter of a million points
 _COLUMNS: dict[tuple[str, ...], bool] = {("x", "y"): False, ("phi", "r"): True}
 # A turn that was written with four digits, radians.
 _ROUNDED_TURN = 1e-3
-# Parts of the extent: points nearer than this are one, and so is the last one with the first,
-# written with four digits.
-_SAME = 1e-9
-_CLOSING = 1e-4
 # Part of the extent that the point from which all is seen must be away from the line of each edge.
 _CLEAR = 1e-3
 
 
 def load_contour(path: str | Path, *, own_origin: bool = False) -> tuple[FloatArray, FloatArray]:
     """Read a closed contour from a CSV file with a header `x,y` (metres) or `phi,r` (radians,
-    metres).
+    metres), or from a drawing that holds one outline, see :func:`read_outlines`.
 
     Further columns, lines that begin with # and lines without a value are left out. The points
     follow the contour in either direction; a point equal to the one before, and a last one equal to
@@ -54,7 +59,7 @@ def load_contour(path: str | Path, *, own_origin: bool = False) -> tuple[FloatAr
     if own_origin:
         contour = contour.about(contour.seeing_point())
     elif len(bad := np.flatnonzero(contour.radius <= 0.0)):
-        where = f"{path} line {contour.lines[bad[0]]}"
+        where = f"{path} {contour.where}{contour.lines[bad[0]]}"
         if contour.radius[bad[0]] < 0.0:
             raise ContourError(f"{where}: radius is {contour.radius[bad[0]]:g}, must be > 0")
         raise ContourError(f"{where}: the origin lies on the contour; {contour.advice()}")
@@ -103,7 +108,7 @@ def seeing_point(x: FloatArray, y: FloatArray) -> tuple[float, float] | None:
     if not np.isclose(abs(angle_difference(np.roll(angle, -1), angle).sum()), TWO_PI):
         return None  # it crosses itself, or goes round more than once
     at = middle + extent * found.x[:2]
-    at[np.abs(at) < _SAME * extent] = 0.0
+    at[np.abs(at) < SAME * extent] = 0.0
     return float(at[0]), float(at[1])
 
 
@@ -115,25 +120,31 @@ class _FileContour:
     lines: Sequence[int]
     angle: FloatArray
     radius: FloatArray
+    where: str = "line "  #: what stands before that number.
 
     @classmethod
     def read(cls, path: Path) -> _FileContour:
         """Read a file; see :func:`load_contour`."""
-        lines, first, second, polar = read_table(path)
-        if polar and np.ptp(first) > TWO_PI + _ROUNDED_TURN:
+        first, *more = (one for one in read_outlines(path) if not one.hole)
+        if more and path.suffix.lower() in _DRAWINGS:
+            raise ContourError(f"{path}: holds {1 + len(more)} outlines; {_NONE}")
+        whole = reduce(FileOutline.then, more, first)
+        if whole.polar and np.ptp(whole.columns[0]) > TWO_PI + _ROUNDED_TURN:
             found = (
-                f"the polar angles span {np.ptp(first):g}, more than 2 pi, one turn around the"
-                " origin"
+                f"the polar angles span {np.ptp(whole.columns[0]):g}, more than 2 pi, one turn"
+                " around the origin"
             )
             raise ContourError(
                 f"{path}: {found}: they look like degrees, must be radians (degrees times pi / 180)"
             )
-        x, y = polar_to_cartesian(first, second) if polar else (first, second)
-        angle, radius = (wrap_angle(first), second) if polar else cartesian_to_polar(x, y)
-        kept = _distinct(x, y)
-        if len(kept) < 3:
-            raise ContourError(f"{path}: has {len(kept)} different points, needs at least 3")
-        return cls(str(path), [lines[index] for index in kept], angle[kept], radius[kept])
+        whole = whole.distinct()
+        if len(whole.numbers) < 3:
+            raise ContourError(
+                f"{path}: has {len(whole.numbers)} different points, needs at least 3"
+            )
+        first, second = whole.columns
+        polar = (wrap_angle(first), second) if whole.polar else cartesian_to_polar(first, second)
+        return cls(str(path), whole.numbers.tolist(), polar[0], polar[1], whole.where)
 
     def points(self) -> tuple[FloatArray, FloatArray]:
         """Cartesian coordinates of the points."""
@@ -142,9 +153,8 @@ class _FileContour:
     def about(self, origin: tuple[float, float]) -> _FileContour:
         """The same about another origin."""
         x, y = self.points()
-        return _FileContour(
-            self.name, self.lines, *cartesian_to_polar(x - origin[0], y - origin[1])
-        )
+        moved = cartesian_to_polar(x - origin[0], y - origin[1])
+        return _FileContour(self.name, self.lines, *moved, self.where)
 
     def seeing_point(self) -> tuple[float, float]:
         """See :func:`seeing_point`; a ContourError if there is none."""
@@ -177,7 +187,8 @@ class _FileContour:
             after = (back[0] + 1) % len(lines)
             first, last = sorted((lines[back[0]], lines[after]))
             raise ContourError(
-                f"{self.name}: the contour turns back between line {first} and line {last}, near"
+                f"{self.name}: the contour turns back between {self.where}{first} and"
+                f" {self.where}{last}, near"
                 f" {angle[after]:.4f} rad; it must be star-shaped around the origin (polar angle"
                 f" strictly monotone, gaps below pi); {self.advice()}"
             )
@@ -196,33 +207,41 @@ _NONE = (
 )
 
 
-def _distinct(x: FloatArray, y: FloatArray) -> list[int]:
-    """Which points stay: not those equal to the one before, and not a last one that closes the
-    contour.
+_DRAWINGS = {".geojson": read_geojson, ".json": read_geojson, ".dxf": read_dxf}
+
+
+def read_outlines(path: Path) -> list[FileOutline]:
+    """Outlines, one or several, closed or not, in a file: GeoJSON or DXF by its ending, else CSV.
+
+    In CSV an empty line stands between one outline and the next. Of GeoJSON there are Polygon,
+    MultiPolygon (holes are marked), LineString and MultiLineString, alone or in a Feature or a
+    collection; of an ASCII DXF there are POLYLINE, LWPOLYLINE and LINE with straight edges. Open
+    lines whose ends meet are one outline. What this package writes beside an outline is left out.
+
+    Raises:
+        ContourError: it cannot be read, or holds something else or nothing; names the place.
     """
-    extent = float(max(np.ptp(x), np.ptp(y)))
-    step = np.hypot(np.diff(x), np.diff(y))
-    kept = [0, *(np.flatnonzero(step > _SAME * extent) + 1).tolist()]
-    if len(kept) > 1 and np.hypot(x[kept[-1]] - x[0], y[kept[-1]] - y[0]) <= _CLOSING * extent:
-        kept.pop()
-    return kept
-
-
-def read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
-    """Line numbers, both columns, and whether they are polar."""
     try:
-        reader = csv.reader(
-            io.StringIO(read_regular(path, _LARGEST).decode("utf-8-sig"), newline="")
-        )
-        told = (
-            (reader.line_num, row)
-            for row in reader
-            if any(map(str.strip, row)) and not row[0].startswith("#")
-        )
-        header = tuple(cell.strip() for cell in next(told, (0, []))[1])
-        rows = list(told)
+        data = read_regular(path, _LARGEST)
+        found = _DRAWINGS.get(path.suffix.lower(), _read_table)(path, data)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ContourError(f"cannot read contour file {path}: {reason(error)}") from error
+    if all(one.hole for one in found):
+        raise ContourError(f"{path}: holds no outline")
+    return found
+
+
+def _read_table(path: Path, data: bytes) -> list[FileOutline]:
+    """Outlines of a CSV file."""
+    outline = 0
+    rows = list[tuple[int, int, list[str]]]()
+    reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""))
+    for row in reader:
+        if not any(map(str.strip, row)):
+            outline += 1
+        elif not row[0].startswith("#"):
+            rows.append((outline, reader.line_num, row))
+    header = tuple(cell.strip() for cell in rows.pop(0)[2]) if rows else ()
     if header[:2] not in _COLUMNS:
         found = ",".join(header)
         known = "'x,y' (metres) or 'phi,r' (radians, metres)"
@@ -230,7 +249,7 @@ def read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
             f"{path}: first line is {found[:80]!r}, must be the header {known}{_comma([header])}"
         )
     numbers = []
-    for line, row in rows:
+    for _, line, row in rows:
         try:
             if len(row) != len(header):
                 raise ValueError
@@ -243,8 +262,15 @@ def read_table(path: Path) -> tuple[list[int], FloatArray, FloatArray, bool]:
         numbers.append((first, second))
     if len(numbers) < 3:
         raise ContourError(f"{path}: has {len(numbers)} points, needs at least 3")
-    table = np.array(numbers)
-    return [line for line, _ in rows], table[:, 0], table[:, 1], _COLUMNS[header[:2]]
+    outlines, lines = np.array([row[:2] for row in rows], dtype=int).T
+    return [
+        FileOutline(
+            np.array(numbers).T[:, outlines == one],
+            lines[outlines == one],
+            polar=_COLUMNS[header[:2]],
+        )
+        for one in np.unique(outlines)
+    ]
 
 
 def _comma(rows: Sequence[Sequence[str]]) -> str:

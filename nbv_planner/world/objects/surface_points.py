@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.errors import ContourError
-from nbv_planner.geometry import TWO_PI, FloatArray, pixel_index, polar_to_cartesian
+from nbv_planner.geometry import TWO_PI, FloatArray, IntArray, pixel_index, polar_to_cartesian
 from nbv_planner.world.objects.true_shapes import PolarObject
 
 # Fine enough that a step is far below a pixel on the steepest edges inside the usual bounds.
@@ -21,21 +22,27 @@ _STEPS = 1 << 16
 class SurfacePoints:
     """Surface points in rising polar `angle` in [0, 2π), radians, with their `radius`, metres,
     shape (P,) each.
+
+    Those of outlines that are not star-shaped, or of several, go along one after the other.
     """
 
     angle: FloatArray
     radius: FloatArray
+    outline: IntArray | None = None  #: number of the outline of each; None of a single star.
 
     def __len__(self) -> int:
         return len(self.angle)
 
 
-def surface_points(shape: PolarObject, pixel_size: float) -> SurfacePoints:
-    """Walk the surface by rising φ and take one point per visit of a pixel.
+def surface_points(shape: Any, pixel_size: float) -> SurfacePoints:
+    """Walk the surface by rising φ and take one point per visit of a pixel; objects that have no
+    radius are `walked` otherwise.
 
     φ = 0 is the first point; after it each stretch between two pixel crossings gives the point at
     its middle angle.
     """
+    if hasattr(shape, "walked"):
+        return shape.walked(pixel_size)  # type: ignore[no-any-return]
     crossing = pixel_crossings(shape, pixel_size)
     middle = 0.5 * (crossing[1:] + crossing[:-1])
     angle = np.concatenate([[0.0], middle])

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -96,7 +96,7 @@ OBJECT_PLUGINS = Plugins(
     lambda name, cls: "" if hasattr(cls, "radius") else "must have a method radius(angle)",
 )
 """Objects of other packages, written `name` or `name:parameter=value,...`."""
-_NOT_STAR_SHAPED = {"letter", "outline", "two_boxes", "horseshoe", "comb", "chair"}
+_NOT_STAR_SHAPED = {"letter", "outline", "chair", "comb", "horseshoe", "mug", "two_boxes"}
 UNITS = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254}
 """Units in which a file of a contour may be written, in metres."""
 
@@ -113,7 +113,7 @@ def parse_object(text: str | PolarObject, scene: Scene) -> PolarObject:
         SettingError: a parameter is missing, not known or not allowed, or the plug-in is broken.
         ContourError: the contour leaves the bounds, is not star-shaped, or cannot be read.
     """
-    if str(text).partition(":")[0] in _NOT_STAR_SHAPED.difference(OBJECT_PLUGINS.names):
+    if is_no_radius(text):
         raise SettingError(
             f"object {shown(text)} is not star-shaped: it needs surface_model auto or volume, the"
             " protocol sensor, and a planner that takes any outline"
@@ -121,6 +121,13 @@ def parse_object(text: str | PolarObject, scene: Scene) -> PolarObject:
     shape = _build(text, scene) if isinstance(text, str) else _with_corners(text)
     check_contour(shape, scene.radius_min, scene.radius_max, object_name(text))
     return shape
+
+
+def is_no_radius(text: Any) -> bool:
+    """Whether `text` names an outline that is not star-shaped, whatever its parameters; files are
+    not read.
+    """
+    return str(text).partition(":")[0] in _NOT_STAR_SHAPED.difference(OBJECT_PLUGINS.names)
 
 
 def object_name(text: str | PolarObject) -> str:
@@ -222,11 +229,16 @@ def _refuse_missing(missing: Sequence[str], family: str, whole: str) -> None:
 
 def _parameters(cls: type, text: str, whole: str) -> dict[str, Any]:
     """Parse `name=value,name=value` for a settings class."""
-    kinds = (
-        {name: type(default) for name, default, _ in settings_of(cls)}
-        if dataclasses.is_dataclass(cls)
-        else {}
-    )
+    given = settings_of(cls) if dataclasses.is_dataclass(cls) else ()
+    return parameters_in({name: type(default) for name, default, _ in given}, text, whole)
+
+
+def parameters_in(kinds: Mapping[str, type], text: str, whole: str) -> dict[str, Any]:
+    """Parse `name=value,name=value`, of these names and types; the `whole` is for the error.
+
+    Raises:
+        SettingError: a name is none of these or is given twice, or a value is no number.
+    """
     values: dict[str, Any] = {}
     for item in filter(None, text.split(",")):
         name, _, number = item.partition("=")

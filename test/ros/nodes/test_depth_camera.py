@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from ros_world import header, malformed_poses, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
+from nbv_planner.episode.messages import contour_from_msg
+from nbv_planner.episode.run_info import ground_truth
 from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import ConfigFileError, SettingError
 from nbv_planner.geometry import angle_difference
@@ -27,6 +30,7 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.objects.room import WorldSettings
+from nbv_planner.world.objects.true_outlines import Outlines, parse_outlines
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
@@ -105,10 +109,46 @@ def test_ground_truth_reaches_a_late_subscriber_once(world):
     world.spin_some()
     (msg,) = heard
     points = surface_points(parse_object("ellipse:a=6,b=4", Scene()), 0.1)
-    expected = conversions.contour_to_msg(points.angle, points.radius, header("object"))
+    expected = conversions.contour_to_msg(points, header("object"))
     assert (msg.header.frame_id, msg.width) == ("object", len(points.angle))
     assert msg.data == expected.data
     assert msg.fields == expected.fields
+
+
+@pytest.mark.parametrize("text", ["letter:C", "two_boxes:gap=1"])
+def test_outlines_that_are_not_star_shaped_are_scanned_and_said(world, text):
+    camera = world.start(DepthCamera, object=text, seed=5, **SMALL)
+    hears = Listener(world)
+    heard = world.listen(PointCloud2, "ground_truth/surface", qos.latched())
+    world.spin_until(lambda: heard, "the ground truth")
+    shape = parse_outlines(text, Scene())
+    points = contour_from_msg(heard[0])
+    found = Outlines.through(points, text)
+    assert len(found.loops) == len(shape.loops) == (1 if text == "letter:C" else 2)
+    for loop, corners in zip(found.loops, shape.loops, strict=True):
+        away = np.hypot(*np.moveaxis(corners[:, None] - loop, -1, 0)).min(axis=1)
+        np.testing.assert_allclose(away, 0.0, atol=1e-5)  # single precision
+    assert isinstance(ground_truth(None, points, Scene())[0].shape, Outlines)
+    hears.go(2.5, SECOND)
+    expected = SimulatedCamera(shape, Scene(), SensorSettings(num_beams=21, seed=5))
+    scan = expected.scan(view_pose(2.5), 1, 0)
+    at_goal = [msg for msg in hears.scans if np.array_equal(msg.ranges, scan.ranges)]
+    assert at_goal
+    assert camera.diagnosis()[1] == "running"
+
+
+def test_a_drive_keeps_off_all_bodies(world):
+    settings = {**SMALL, "robot_radius": 0.4, "clearance": 0.2, "drive_speed": 1e3}
+    camera = world.start(DepthCamera, object="two_boxes", **settings)
+    hears, shape = Listener(world), parse_outlines("two_boxes", Scene())
+    for number, angle in enumerate((3.0, 5.5, 1.5, 4.5), start=1):
+        hears.go(angle, number * SECOND)
+        path = camera.motion.drive.path
+        steps = np.linspace(0.0, 1.0, 50)[:, None]
+        places = np.concatenate([one + steps * (other - one) for one, other in pairwise(path)])
+        for loop in Outlines.through(surface_points(shape, 0.05), "two_boxes").loops:
+            assert np.hypot(*np.moveaxis(places[:, None] - loop, -1, 0)).min() > 0.59
+    assert camera.collisions == 0
 
 
 def test_it_moves_to_a_goal_at_once_and_numbers_scans_from_the_arrival(world):

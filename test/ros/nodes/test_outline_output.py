@@ -20,6 +20,7 @@ pytest.importorskip("nav_msgs", reason="needs nav_msgs")
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PolygonStamped
 from nav_msgs.msg import OccupancyGrid
+from nbv_planner.volume.true_outlines import parse_outlines
 from scipy.spatial import cKDTree
 from std_srvs.srv import Trigger
 from test_surface_mapper import GRID, HERE, MS, SCENE, THERE, Feed, stamp_of
@@ -35,7 +36,6 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions, outline_output
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.volume.contours import area
-from nbv_planner.volume.true_outlines import parse_outlines
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.contour_files import load_contour
 from nbv_planner.world.objects.room import WorldSettings
