@@ -14,10 +14,9 @@ from itertools import pairwise
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.recording import Recording, find_topics, read_recording
 from nbv_planner.bags.storage import Progress, Remarks, no_progress
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.judge import EpisodeJudge, truth_of
 from nbv_planner.episode.log import LoggedView, Surface, incomplete
 from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
-from nbv_planner.episode.outline_truth import truth_of
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Step, t0_metric
 from nbv_planner.episode.run_info import (

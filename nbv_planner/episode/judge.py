@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -29,7 +29,9 @@ from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour
 from nbv_planner.surface.coverage import PointSet
 from nbv_planner.surface.seam import Believed
 from nbv_planner.versions import versions
+from nbv_planner.volume.outline_truth import OutlineTruth
 from nbv_planner.world.objects import PolarObject, SurfacePoints
+from nbv_planner.world.objects.true_outlines import Outlines
 from nbv_planner.world.objects.true_shapes import angles_around
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.ray_casting import Contour, cast_beams
@@ -247,6 +249,13 @@ def measured_points(pixel: float, belief: Any, tau: float) -> PointSet:
         return MeasuredContour.of(belief, pixel, tau)
     found: PointSet = belief.measured_points(tau)
     return found
+
+
+def truth_of(shape: Any, points: SurfacePoints, scene: Scene, views: Poses) -> Any:
+    """A PolarObject with its surface points, or Outlines, of which what the `views` see counts."""
+    if isinstance(shape, Outlines):
+        return OutlineTruth(shape, scene, views, partial(measured_points, scene.pixel_size))
+    return StarTruth(points, scene, shape)
 
 
 AnyTruth = TypeVar("AnyTruth", bound=Truth)

@@ -8,8 +8,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nbv_planner.episode.judge import EpisodeJudge
-from nbv_planner.episode.outline_truth import truth_of
+from nbv_planner.episode.judge import EpisodeJudge, truth_of
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
 from nbv_planner.episode.wiring import deciders, planner_core, scan_mapping, view_space

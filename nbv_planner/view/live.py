@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.episode import messages
-from nbv_planner.episode.judge import PointErrors
+from nbv_planner.episode.judge import PointErrors, truth_of
 from nbv_planner.episode.log import EpisodeLog, LoggedView, Surface
 from nbv_planner.episode.messages import Candidates, PlannerStatus
-from nbv_planner.episode.outline_truth import truth_of
 from nbv_planner.episode.run_info import RunParameters, shape_through
 from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
 from nbv_planner.mapping.matching import MatchedScan

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from nbv_planner.episode.outline_truth import OutlineTruth
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
+from nbv_planner.volume.outline_truth import OutlineTruth
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.true_outlines import FORMS, Outlines, parse_outlines
 from nbv_planner.world.pose import CameraPose, Poses
@@ -59,7 +60,7 @@ def test_one_body_hides_another_one_and_what_no_view_sees_is_no_part_of_the_trut
     assert (points[seen][:, 0] > 4.9).all(), "the wall hides the box behind it"
     ring = Outlines("ring", [box(-3, 1, 3, 2), box(-3, -2, 3, -1), box(-3, -2, -2, 2),
                              box(2, -2, 3, 2)])  # fmt: skip
-    truth = OutlineTruth(ring, SCENE, CIRCLE)
+    truth = OutlineTruth(ring, SCENE, CIRCLE, VolumeSurface.measured_points)
     points = truth.outline(0.05).points
     inside = (np.abs(points[:, 0]) < 1.99) & (np.abs(points[:, 1]) < 0.99)
     assert not inside.any()

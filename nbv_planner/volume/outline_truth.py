@@ -1,14 +1,14 @@
-"""True objects of any outline, as a judge asks for them."""
+"""True objects of any outline, as a judge asks for them. Planning never imports it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.judge import StarTruth, measured_points
 from nbv_planner.geometry import BoolArray, cartesian_to_polar, polar_to_cartesian
 from nbv_planner.surface.coverage import PointSet
 from nbv_planner.world.objects import SurfacePoints
@@ -27,6 +27,8 @@ class OutlineTruth:
     shape: Outlines
     scene: Scene
     views: Poses
+    #: points of the surface that a belief says was measured, for a resolution in metres.
+    measured: Callable[[Any, float], PointSet]
 
     @cached_property
     def points(self) -> SurfacePoints:
@@ -47,20 +49,9 @@ class OutlineTruth:
         ever = self.shape.visible(points, self.views, self.scene).any(axis=0)
         return PointSet(points[ever], length[ever])
 
-    def measured(self, belief: Any, tau: float) -> PointSet:
-        """What of the likeliest surface lies near a hit."""
-        return measured_points(self.scene.pixel_size, belief, tau)
-
     def errors(self, belief: Any) -> dict[str, float]:
         """None of a radius."""
         return {}
 
     def calibration(self, belief: Any) -> None:
         """There is no band."""
-
-
-def truth_of(shape: Any, points: SurfacePoints, scene: Scene, views: Poses) -> Any:
-    """A true object as a judge asks for it: a PolarObject with its surface points, or Outlines."""
-    if isinstance(shape, Outlines):
-        return OutlineTruth(shape, scene, views)
-    return StarTruth(points, scene, shape)
