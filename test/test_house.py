@@ -39,6 +39,7 @@ MEMBERS = (
 )
 # Short, and with one importer for a reason.
 APART = {
+    "nbv_planner.volume.outline_truth": "the truth, which the cells must not see",
     "nbv_planner.world.ray_casting": "the truth, which planning may not import",
     "nbv_planner.ros.executables": "loads ROS late, so it is loaded before everything else",
     "nbv_bench.experiments.runner": "the only import of joblib",
@@ -110,9 +111,9 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
         tokens["volume" if name.startswith("nbv_planner.volume") else name.partition(".")[0]] += (
             tokens_of(path)
         )
-    assert tokens["nbv_planner"] <= 264_700
+    assert tokens["nbv_planner"] <= 268_700
     assert tokens["nbv_bench"] <= 51_410
-    assert tokens["volume"] <= 13_800
+    assert tokens["volume"] <= 12_300
 
 
 def test_a_short_module_has_more_than_one_importer():

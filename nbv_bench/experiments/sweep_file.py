@@ -13,12 +13,13 @@ from nbv_bench.experiments.cases import MEASURES
 from nbv_bench.experiments.sweep import EPISODE, VARIED_GROUPS, Sweep, Variation, variant_label
 from nbv_planner.episode.parameter_files import named_file
 from nbv_planner.episode.parameters import GROUPS, PROTOCOLS, EpisodeConfig, PlannerSettings
-from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.simulation import Simulation, true_shape
 from nbv_planner.errors import UnknownNameError, shown
 from nbv_planner.files.located_yaml import Located, read_located
 from nbv_planner.planning.planners.decision_settings import PLANNER_CHOICE, named_choice
 from nbv_planner.settings import Setting, check_value, from_mapping, settings_of
-from nbv_planner.world.objects import OBJECT_SETS, parse_object
+from nbv_planner.world.objects import OBJECT_SETS
+from nbv_planner.world.objects.true_outlines import true_object
 from nbv_planner.world.scene import Scene
 
 T = TypeVar("T")
@@ -104,7 +105,7 @@ def _read_objects(entry: Located, scene: Scene) -> dict[str, Located]:
     ]
     for text, item in items:
         with item.blamed():
-            parse_object(text, scene)
+            true_object(text, scene)
     return _each_once(items)
 
 
@@ -286,6 +287,6 @@ def _build(sweep: Sweep, planners: Mapping[str, Located], places: Mapping[str, L
                     label, sweep.objects[0], protocol, sweep.seeds[0], variant=variant
                 )
                 for shape in sweep.objects if variant else ():
-                    parse_object(shape, case.config.scene)
+                    true_shape(case.config, shape)
                 # of one object: the others have been built above, or when they were read
                 Simulation(case.config)

@@ -89,23 +89,20 @@ def candidates_from_msg(msg: Any) -> Candidates:
 
 
 def contour_from_msg(msg: Any) -> SurfacePoints:
-    """Read the points of a `ground_truth/surface` cloud, a closed contour; or several outlines,
-    where it has their numbers.
+    """Read a `ground_truth/surface` cloud: a closed contour, or outlines, where it numbers them.
 
     Raises:
-        InputRejectedError: `layout`, `not_finite`, or `grid` (angles not rising or too far apart,
-            radii not positive; outlines of less than 3 points, or too many).
+        InputRejectedError: `layout`, `not_finite`, or `grid` (no closed contour, or no outlines).
     """
     table = structured_points(msg, CONTOUR_LAYOUT)
     angle, radius = columns_of(table, "angle", "radius")
     if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
         raise InputRejectedError("not_finite", "the contour holds values that are not finite")
     if has_fields(msg, OUTLINE_LAYOUT):
-        number = table_of(msg, OUTLINE_LAYOUT)["outline"].astype(int)
+        number = structured_points(msg, OUTLINE_LAYOUT)["outline"].astype(int)
         counts = np.unique(number, return_counts=True)[1]
         if len(angle) > MOST_CONTOUR_POINTS or counts.min() < 3 or len(counts) > MOST_OUTLINES:
-            found = f"{len(angle)} points of {len(counts)} outlines"
-            raise InputRejectedError("grid", f"the {found} are no closed outlines")
+            raise InputRejectedError("grid", f"the {len(angle)} points are no closed outlines")
         return SurfacePoints(angle, radius, number)
     # may be 0: single precision makes neighbours equal
     gaps = np.diff(np.append(angle, angle[:1] + TWO_PI))

@@ -185,12 +185,10 @@ def ground_truth(
     if contour is None:
         return described, remarks
     if described is not None:
-        expected = np.full(1, np.inf)
         known = described.points
+        expected = known.radius if len(known) == len(contour) else np.inf
         if known.outline is None and contour.outline is None:
             expected = described.shape.radius(contour.angle)
-        elif known.outline is not None and len(known) == len(contour):
-            expected = known.radius
         distance = float(np.abs(expected - contour.radius).max())
         if not distance > _TOLERANCE:
             return described, remarks

@@ -127,8 +127,7 @@ class Simulation:
         config = self.config
         scene = self.config.scene
         given = self.shape or self.config.object
-        parsers: dict[str, Any] = {"radius": parse_object, "volume": parse_outlines}
-        shape = parsers.get(config.surface_model, true_object)(given, scene)
+        shape = true_shape(config, given)
         points = bisected_surface_points if config.protocol == "thesis" else surface_points
         truth = truth_of(shape, points(shape, scene.pixel_size), scene, views.candidates)
         if not len(truth):
@@ -387,6 +386,16 @@ class Simulation:
                 self._passed,
             )
         )
+
+
+def true_shape(config: EpisodeConfig, given: Any) -> Any:
+    """Build the object that is `given`: a PolarObject or Outlines, as the surface model takes it.
+
+    Raises:
+        NbvPlannerError: it does not, or the object is not allowed.
+    """
+    parsers: dict[str, Any] = {"radius": parse_object, "volume": parse_outlines}
+    return parsers.get(config.surface_model, true_object)(given, config.scene)
 
 
 def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:

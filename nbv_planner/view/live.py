@@ -163,10 +163,8 @@ class LiveEpisode(EpisodeLog):
             return self.contour
         across, along = polar_to_cartesian(self.contour.angle, self.contour.radius)
         angle, radius = cartesian_to_polar(across + x, along + y)
-        if self.contour.outline is not None:
-            return SurfacePoints(angle, radius, self.contour.outline)
-        order = np.argsort(angle)
-        return SurfacePoints(angle[order], radius[order])
+        order = np.argsort(angle) if self.contour.outline is None else slice(None)
+        return SurfacePoints(angle[order], radius[order], self.contour.outline)
 
     def _ground_now(self) -> Ground | None:
         """The ground; made anew only for another map or other parameters."""

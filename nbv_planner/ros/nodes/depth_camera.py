@@ -67,7 +67,8 @@ class DepthCamera(BaseNode):
         motion = read_settings(self, MotionSettings)
         self.parameters = read_settings(self, DepthCameraParameters)
         shape = true_object(self.parameters.object, self.scene)
-        if placed := origin_words(self.parameters.object):
+        remark = getattr(shape, "remark", None)
+        if placed := origin_words(self.parameters.object) if remark is None else remark:
             self.get_logger().info(placed)
         world = read_settings(self, WorldSettings)
         self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings), world)

@@ -129,9 +129,9 @@ class _FileContour:
         if more and path.suffix.lower() in _DRAWINGS:
             raise ContourError(f"{path}: holds {1 + len(more)} outlines; {_NONE}")
         whole = reduce(FileOutline.then, more, first)
-        if whole.polar and np.ptp(whole.columns[0]) > TWO_PI + _ROUNDED_TURN:
+        if whole.polar and np.ptp(whole.places.real) > TWO_PI + _ROUNDED_TURN:
             found = (
-                f"the polar angles span {np.ptp(whole.columns[0]):g}, more than 2 pi, one turn"
+                f"the polar angles span {np.ptp(whole.places.real):g}, more than 2 pi, one turn"
                 " around the origin"
             )
             raise ContourError(
@@ -142,8 +142,8 @@ class _FileContour:
             raise ContourError(
                 f"{path}: has {len(whole.numbers)} different points, needs at least 3"
             )
-        first, second = whole.columns
-        polar = (wrap_angle(first), second) if whole.polar else cartesian_to_polar(first, second)
+        x, y = whole.places.real, whole.places.imag
+        polar = (wrap_angle(x), y) if whole.polar else cartesian_to_polar(x, y)
         return cls(str(path), whole.numbers.tolist(), polar[0], polar[1], whole.where)
 
     def points(self) -> tuple[FloatArray, FloatArray]:
@@ -259,18 +259,12 @@ def _read_table(path: Path, data: bytes) -> list[FileOutline]:
             raise ContourError(f"{path} line {line}: needs two numbers, found {found}") from error
         if not (np.isfinite(first) and np.isfinite(second)):
             raise ContourError(f"{path} line {line}: {first}, {second} must be finite")
-        numbers.append((first, second))
+        numbers.append(complex(first, second))
     if len(numbers) < 3:
         raise ContourError(f"{path}: has {len(numbers)} points, needs at least 3")
     outlines, lines = np.array([row[:2] for row in rows], dtype=int).T
-    return [
-        FileOutline(
-            np.array(numbers).T[:, outlines == one],
-            lines[outlines == one],
-            polar=_COLUMNS[header[:2]],
-        )
-        for one in np.unique(outlines)
-    ]
+    whole = FileOutline(np.array(numbers), lines, polar=_COLUMNS[header[:2]])
+    return [whole.chosen(np.flatnonzero(outlines == one)) for one in np.unique(outlines)]
 
 
 def _comma(rows: Sequence[Sequence[str]]) -> str:

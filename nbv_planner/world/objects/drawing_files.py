@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nbv_planner.errors import ContourError, reason, shown
 from nbv_planner.geometry import FloatArray, IntArray, polar_to_cartesian
+
+ComplexArray = NDArray[np.complex128]
 
 # Parts of the extent: points nearer than this are one, and so are ends of lines that meet, written
 # with four digits.
@@ -26,8 +29,8 @@ _BESIDE = {"lower", "upper", "stretch", "measured", "guessed"}
 class FileOutline:
     """The points of an outline as a file has them, with where each stands."""
 
-    columns: FloatArray  #: x and y, or polar angle and radius, shape (2, n).
-    numbers: IntArray  #: of the line or the point, n of them.
+    places: ComplexArray  #: x + iy, or polar angle + i radius, shape (n,).
+    numbers: IntArray  #: of the line or the point, shape (n,).
     where: str = "line "  #: what stands before that number.
     polar: bool = False
     hole: bool = False  #: whether it is the edge of a hole.
@@ -35,17 +38,17 @@ class FileOutline:
     @property
     def points(self) -> FloatArray:
         """Cartesian coordinates, shape (n, 2)."""
-        columns = polar_to_cartesian(*self.columns) if self.polar else self.columns
-        return np.stack(list(columns), axis=1)
+        x, y = self.places.real, self.places.imag
+        return np.stack(polar_to_cartesian(x, y) if self.polar else (x, y), axis=1)
 
     def chosen(self, kept: IntArray | slice) -> FileOutline:
         """Some of the points."""
-        return replace(self, columns=self.columns[:, kept], numbers=self.numbers[kept])
+        return replace(self, places=self.places[kept], numbers=self.numbers[kept])
 
     def then(self, other: FileOutline) -> FileOutline:
         """With the points of another one behind its own."""
-        columns = np.concatenate([self.columns, other.columns], axis=1)
-        return replace(self, columns=columns, numbers=np.append(self.numbers, other.numbers))
+        places = np.append(self.places, other.places)
+        return replace(self, places=places, numbers=np.append(self.numbers, other.numbers))
 
     def place(self, index: int) -> str:
         """Where a point stands in the file."""
@@ -55,8 +58,8 @@ class FileOutline:
         """Without points equal to the one before, and a last one that closes the outline."""
         points = self.points
         extent = np.ptp(points, axis=0).max()
-        step = np.hypot(*np.diff(points, axis=0).T)
-        kept = np.append(0, np.flatnonzero(step > SAME * extent) + 1)
+        apart = np.hypot(*(points - np.roll(points, 1, axis=0)).T)
+        kept = np.append(0, np.flatnonzero(apart[1:] > SAME * extent) + 1)
         apart = np.hypot(*(points[kept[-1]] - points[0]))
         return self.chosen(kept[:-1] if len(kept) > 1 and apart <= CLOSING * extent else kept)
 
@@ -76,12 +79,12 @@ def read_geojson(path: Path, data: bytes) -> list[FileOutline]:
             for _ in range(2 - _DEPTHS[shape["type"]]):
                 given = [given]
             for number, ring in (one for rings in given for one in enumerate(rings)):
-                points = np.array([[x, y] for x, y, *_ in ring], dtype=float)
-                if not (len(points) and np.isfinite(points).all()):
+                places = np.array([complex(x, y) for x, y, *_ in ring])
+                if not (len(places) and np.isfinite(places).all()):
                     raise ValueError(f"{shown(ring)} are no points")
-                numbers = np.arange(1, len(points) + 1)
+                numbers = np.arange(1, len(places) + 1)
                 hole = number > 0 and not is_line
-                one = FileOutline(points.T, numbers, f"{name}point ", hole=hole)
+                one = FileOutline(places, numbers, f"{name}point ", hole=hole)
                 lines[is_line].append(one)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise ContourError(
@@ -121,7 +124,7 @@ def read_dxf(path: Path, data: bytes) -> list[FileOutline]:
     """
     lines: dict[bool, list[FileOutline]] = {True: [], False: []}
     is_closed = False
-    points = list[tuple[int, float, float]]()
+    points = dict[int, complex]()
     for line, kind, codes in [*_entities(path, data), (0, "", [])]:
         if kind in _CURVES or any(code == 42 and float(value) for _, code, value in codes):
             raise ContourError(
@@ -130,14 +133,14 @@ def read_dxf(path: Path, data: bytes) -> list[FileOutline]:
             )
         if kind != "VERTEX":
             if points:
-                table = np.array(points).T
-                lines[is_closed].append(FileOutline(table[1:], table[0].astype(int)))
-            points = []
+                places, numbers = np.array([*points.values()]), np.array([*points])
+                lines[is_closed].append(FileOutline(places, numbers))
+            points = {}
             is_closed = any(code == 70 and int(float(value)) & 1 for _, code, value in codes)
         beside = any(code == 8 and value.lower() in _BESIDE for _, code, value in codes)
         for (number, code, x), (_, after, y) in pairwise(codes):
             if code in (10, 11) and after == code + 10 and kind in _LINES and not beside:
-                points.append((number, float(x), float(y)))
+                points[number] = complex(float(x), float(y))
     return lines[True] + _chained(lines[False])
 
 
@@ -168,25 +171,23 @@ def _entities(path: Path, data: bytes) -> Iterator[tuple[int, str, list[tuple[in
 
 
 _TURNED = (slice(None), slice(None, None, -1))
-_COMPLEX = (1.0, 1.0j)
 
 
 def _chained(lines: Sequence[FileOutline]) -> list[FileOutline]:
     """Open lines, those whose ends meet joined; each is closed by its last point and its first."""
-    ends = np.array([line.points[[0, -1]] @ _COMPLEX for line in lines]).reshape(-1, 2)
+    ends = np.array([line.places[[0, -1]] for line in lines]).reshape(-1, 2)
     same = CLOSING * np.abs(ends - ends[:1, :1]).max(initial=0.0)
     free = np.abs(ends[:, 0] - ends[:, 1]) > same
     found = [line for line, is_open in zip(lines, free, strict=True) if not is_open]
     while free.any():
-        first = int(free.argmax())
+        first = free.argmax()
         free[first] = False
         line = lines[first]
         for _ in range(2):  # beyond its end, then beyond its beginning
             while free.any():
-                head, tail = line.points[[0, -1]] @ _COMPLEX
-                away = np.where(free[:, None], np.abs(ends - tail), np.inf)
+                away = np.where(free[:, None], np.abs(ends - line.places[-1]), np.inf)
                 other, side = divmod(int(away.argmin()), 2)
-                if away.min() > same or abs(tail - head) <= same:
+                if away.min() > same or abs(line.places[-1] - line.places[0]) <= same:
                     break
                 free[other] = False
                 line = line.then(lines[other].chosen(_TURNED[side]).chosen(slice(1, None)))

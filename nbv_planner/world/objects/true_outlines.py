@@ -53,17 +53,16 @@ _SHIPPED: dict[object, Path] = {
 }
 FORMS = tuple(map(str, _SHIPPED))
 """Objects that need not be star-shaped, besides files."""
-_CUTS = {
+_CUTS: dict[str, dict[str, tuple[int, float, float]]] = {
     "chair": {"leg": (1, -3.0, 5.0), "back": (1, 3.0, 5.8)},
-    "comb": {"depth": (1, -1.0, 4.0), "teeth": (0, 3.0, 4)},
+    "comb": {"teeth": (0, 3.0, 4)},
     "horseshoe": {"leg": (1, -2.0, 4.5)},
-    "mug": {"depth": (1, -2.5, 8.0), "handle": (0, 4.0, 2.5)},
+    "mug": {"handle": (0, 4.0, 2.5)},
     "two_boxes": {"gap": (0, -1.0, 2.3)},
 }
 """Lengths in a drawing that a parameter changes: axis, place where it is cut, and the length there;
-of a comb also the number of its teeth, 3 apart.
+of a comb the number of its teeth, 3 apart.
 """
-_LEAST, _MOST = 0.01, 100
 _WALK = 1440
 # Metres by which a beam may end before the point that it is cast to.
 _ROUNDING = 1e-6
@@ -75,7 +74,7 @@ class Outlines:
 
     name: str  #: what messages call it.
     loops: Sequence[FloatArray]  #: corners of each, shape (n, 2), metres.
-    holes: int = 0  #: number of holes in a file, left out: no camera outside sees into one.
+    remark: str = ""  #: what is to be said of the file that it is from.
 
     @cached_property
     def contours(self) -> list[Contour]:
@@ -92,8 +91,8 @@ class Outlines:
         found = np.zeros((len(self.loops), len(points)), dtype=bool)
         x, y = points.T[..., None]
         for inside, loop in zip(found, self.loops, strict=True):
-            (x1, y1) = loop.T
-            (x2, y2) = np.roll(loop, -1, axis=0).T
+            x1, y1 = loop.T
+            x2, y2 = np.roll(loop, -1, axis=0).T
             flat = y1 == y2
             at = x1 + (y - y1) / np.where(flat, 1.0, y2 - y1) * (x2 - x1)
             inside[:] = (((y1 > y) != (y2 > y)) & (x < at)).sum(axis=1) % 2 == 1
@@ -213,18 +212,20 @@ def _cut(loops: Sequence[FloatArray], text: str) -> Sequence[FloatArray]:
     kinds = {name: type(cut[-1]) for name, cut in cuts.items()}
     for name, value in parameters_in(kinds, rest, text).items():
         axis, place, length = cuts[name]
-        if not _LEAST <= value <= _MOST:
+        if not 0.01 <= value <= 100:
             raise SettingError(
-                f"object {shown(text)}: {name}={value:g} must be from {_LEAST} to {_MOST}; as drawn"
-                f" it is {length:g}"
+                f"object {shown(text)}: {name}={value:g} must be from 0.01 to 100; as drawn it is"
+                f" {length:g}"
             )
-        more = (value - length) * np.eye(2)[axis]
+        along = np.eye(2)[axis]
+        more = value - length
         if name == "teeth":
-            teeth = loops[0][1:5] + place * np.eye(2)[axis] * np.arange(value)[:, None, None]
-            ends = teeth[-1, :2], loops[0][-1:] + place * more
-            loops = [np.concatenate([loops[0][:1], *teeth[:-1], *ends])]
+            (loop,) = loops
+            teeth = loop[1:5] + place * along * np.arange(value)[:, None, None]
+            end = loop[-1:] + place * more * along
+            loops = [np.concatenate([loop[:1], *teeth[:-1], teeth[-1, :2], end])]
         else:
-            loops = [loop + np.outer(loop[:, axis] > place, more) for loop in loops]
+            loops = [loop + more * np.outer(loop[:, axis] > place, along) for loop in loops]
     return loops
 
 
@@ -266,7 +267,10 @@ def _read(text: str, most: float) -> Outlines:
             raise ContourError(
                 f"{path}: outline {number} crosses itself, behind {first} and behind {second}"
             )
-    return Outlines(text, loops, len(every) - len(found))
+    remark = "origin=auto: the origin is the middle of what holds all outlines" if moved else ""
+    if len(every) > len(found):
+        remark += f" {path}: {len(every) - len(found)} holes are left out: no camera sees into one"
+    return Outlines(text, loops, remark.strip())
 
 
 def _crossing(loop: FloatArray) -> tuple[int, ...]:
