@@ -13,7 +13,7 @@ from nbv_bench.experiments.cases import MEASURES
 from nbv_bench.experiments.sweep import EPISODE, VARIED_GROUPS, Sweep, Variation, variant_label
 from nbv_planner.episode.parameter_files import named_file
 from nbv_planner.episode.parameters import GROUPS, PROTOCOLS, EpisodeConfig, PlannerSettings
-from nbv_planner.episode.simulation import Simulation, true_shape
+from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import UnknownNameError, shown
 from nbv_planner.files.located_yaml import Located, read_located
 from nbv_planner.planning.planners.decision_settings import PLANNER_CHOICE, named_choice
@@ -287,6 +287,6 @@ def _build(sweep: Sweep, planners: Mapping[str, Located], places: Mapping[str, L
                     label, sweep.objects[0], protocol, sweep.seeds[0], variant=variant
                 )
                 for shape in sweep.objects if variant else ():
-                    true_shape(case.config, shape)
+                    true_object(shape, case.config.scene)
                 # of one object: the others have been built above, or when they were read
                 Simulation(case.config)

@@ -32,10 +32,9 @@ from nbv_planner.thesis import TrueSurface, protocol
 from nbv_planner.world.objects import (
     PolarObject,
     bisected_surface_points,
-    parse_object,
     surface_points,
 )
-from nbv_planner.world.objects.true_outlines import parse_outlines, true_object
+from nbv_planner.world.objects.true_outlines import true_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import FoundScene, check_proportions
 from nbv_planner.world.simulated_camera import SimulatedCamera
@@ -127,7 +126,7 @@ class Simulation:
         config = self.config
         scene = self.config.scene
         given = self.shape or self.config.object
-        shape = true_shape(config, given)
+        shape = true_object(given, scene, config.surface_model)
         points = bisected_surface_points if config.protocol == "thesis" else surface_points
         truth = truth_of(shape, points(shape, scene.pixel_size), scene, views.candidates)
         if not len(truth):
@@ -386,16 +385,6 @@ class Simulation:
                 self._passed,
             )
         )
-
-
-def true_shape(config: EpisodeConfig, given: Any) -> Any:
-    """Build the object that is `given`: a PolarObject or Outlines, as the surface model takes it.
-
-    Raises:
-        NbvPlannerError: it does not, or the object is not allowed.
-    """
-    parsers: dict[str, Any] = {"radius": parse_object, "volume": parse_outlines}
-    return parsers.get(config.surface_model, true_object)(given, config.scene)
 
 
 def thesis_planner_settings(config: EpisodeConfig) -> PlannerSettings:

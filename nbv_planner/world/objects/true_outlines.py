@@ -150,19 +150,22 @@ class Outlines:
         return found
 
 
-def true_object(text: str | PolarObject | Outlines, scene: Scene) -> PolarObject | Outlines:
+def true_object(text: Any, scene: Scene, surface_model: str = "auto") -> PolarObject | Outlines:
     """Build the true object that `text` describes: by its radius where that is possible, as
     :func:`~nbv_planner.world.objects.parse_object` does, else as outlines.
 
-    A file of several outlines is no radius, nor is one whose outline turns back about the origin.
+    So `auto` takes it; the surface models `radius` and `volume` have one description alone. A file
+    of several outlines is no radius, nor is one whose outline turns back about the origin.
 
     Raises:
         NbvPlannerError: as of :func:`parse_outlines`.
     """
-    if isinstance(text, Outlines) or is_no_radius(text):
+    if surface_model == "radius":
+        return parse_object(text, scene)
+    if surface_model == "volume" or isinstance(text, Outlines) or is_no_radius(text):
         return parse_outlines(text, scene)
     if not str(text).startswith("file:"):
-        return parse_object(text, scene)  # type: ignore[arg-type]
+        return parse_object(text, scene)
     path, _, moved = file_options(str(text))
     if sum(not one.hole for one in read_outlines(Path(path))) > 1:
         with suppress(ContourError):  # else empty lines in one contour
