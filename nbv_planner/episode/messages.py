@@ -89,13 +89,12 @@ def candidates_from_msg(msg: Any) -> Candidates:
 
 
 def contour_from_msg(msg: Any) -> SurfacePoints:
-    """Read a `ground_truth/surface` cloud: a closed contour, or outlines, where it numbers them.
+    """Read a `ground_truth/surface` cloud: a closed contour, or outlines if it numbers them.
 
     Raises:
         InputRejectedError: `layout`, `not_finite`, or `grid` (no closed contour, or no outlines).
     """
-    table = structured_points(msg, CONTOUR_LAYOUT)
-    angle, radius = columns_of(table, "angle", "radius")
+    angle, radius = columns_of(structured_points(msg, CONTOUR_LAYOUT), "angle", "radius")
     if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
         raise InputRejectedError("not_finite", "the contour holds values that are not finite")
     if has_fields(msg, OUTLINE_LAYOUT):
@@ -111,10 +110,9 @@ def contour_from_msg(msg: Any) -> SurfacePoints:
         or angle[0] < 0.0
         or gaps.min() < 0.0
         or gaps.max() >= math.pi
+        or radius.min() <= 0.0
     ):
         raise InputRejectedError("grid", f"the {len(angle)} points are no closed contour")
-    if radius.min() <= 0.0:
-        raise InputRejectedError("grid", "the radii of the contour must be positive")
     return SurfacePoints(angle, radius)
 
 
