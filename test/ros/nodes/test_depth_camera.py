@@ -292,7 +292,7 @@ def test_the_world_file_places_the_object_and_turns_the_sensor(world, tmp_path):
     elsewhere = plain.exact_ranges(CameraPose.from_polar(0.0, scene.view_distance))
     assert not np.allclose(ranges, elsewhere)
     points = surface_points(shape, 0.1)
-    placed = conversions.contour_to_msg(points.angle, points.radius, header("object"), (0.5, -0.2))
+    placed = conversions.contour_to_msg(points, header("object"), (0.5, -0.2))
     assert truth[0].data == placed.data
 
 
