@@ -94,13 +94,13 @@ SLOW_MODULES = {
     "test_system.py",
     "test_tour.py",
     "test_tree.py",
-    "test_tutorials.py",
     "test_volume.py",
     "test_volume_loop.py",
 }
 
 # What a commit seldom breaks and what lasts: the wheel in an environment of its own, notebooks,
-# another simulator, campaigns. `make test-all` runs it, before a release.
+# another simulator, campaigns; tests that are marked so themselves beside shorter ones of the same
+# file. `make test-all` runs it, before a release.
 RELEASE = {"faults"}
 RELEASE_MODULES = {"test_release.py", "test_mujoco_example.py", "test_faults.py", "test_cluster.py"}
 RELEASE_TESTS = {"test_a_notebook_runs_as_a_reader_runs_it"}
@@ -108,10 +108,10 @@ RELEASE_TESTS = {"test_a_notebook_runs_as_a_reader_runs_it"}
 # The files that last longest, longest first: begun last, one of them would keep a single worker
 # busy at the end.
 LONG_FILES = (
-    "test_published_tables.py",
-    "test_scripted_robots.py",
     "test_tutorials.py",
+    "test_published_tables.py",
     "test_demo.py",
+    "test_scripted_robots.py",
     "test_plugins.py",
     "test_simulate.py",
     "test_other_robots.py",

@@ -380,6 +380,7 @@ def test_a_planner_with_a_map_of_its_own_gets_each_scan_and_its_pose():
         Simulation(dataclasses.replace(config, protocol="thesis"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("various")
 def test_a_planner_that_raises_is_one_row_of_a_bench_with_its_reason(tmp_path, monkeypatch, capsys):
     pytest.importorskip(

@@ -1,9 +1,10 @@
-"""The tutorials and the README do what they say: their files are written and their commands are
-run, in order.
+"""The tutorials and the README do what they say: their commands are accepted at every commit;
+before a release their files are written and their commands are run, in order.
 """
 
 from __future__ import annotations
 
+import importlib
 import re
 import runpy
 import shlex
@@ -18,12 +19,9 @@ from nbv_planner.cli import main as robot
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
-LASTING = {
-    "own_object",
-    "applications",
-}  # minutes of simulations, no other commands: before a release
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PROGRAMS = {"nbv-planner": robot.main, "nbv-bench": study.main}
+SUBCOMMANDS = {"nbv-planner": robot.SUBCOMMANDS, "nbv-bench": study.SUBCOMMANDS}
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -46,15 +44,10 @@ def run(command: list[str]) -> None:
         assert PROGRAMS[program](words) == 0, shlex.join(command)
 
 
-@pytest.mark.parametrize(
-    "page",
-    [
-        pytest.param(
-            page, id=page.stem, marks=[pytest.mark.release] if page.stem in LASTING else []
-        )
-        for page in PAGES
-    ],
-)
+# Two minutes of processor time for commands that have tests of their own: before a release. At
+# every commit the programs only read them.
+@pytest.mark.release
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_commands_of_a_tutorial_run_in_its_order(page, tmp_path, monkeypatch):
     pytest.importorskip("joblib", minversion="1.3", reason="the extra 'analysis' is not installed")
     found = blocks(page)
@@ -71,6 +64,19 @@ def test_the_commands_of_a_tutorial_run_in_its_order(page, tmp_path, monkeypatch
             for command in commands(text):
                 monkeypatch.setattr(sys, "argv", command[1:])
                 run(command)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_each_command_of_a_tutorial_is_accepted_with_its_options(page, monkeypatch, capsys):
+    found = (text for language, text in blocks(page) if language == "sh")
+    for program, *words in (command for text in found for command in commands(text)):
+        if program not in PROGRAMS:
+            assert program in ("python", "make"), program
+            continue
+        known = SUBCOMMANDS[program]
+        name = next(name for name in (" ".join(words[:2]), words[0]) if name in known)
+        monkeypatch.setattr(importlib.import_module(known[name].module), "run", lambda read: 0)
+        assert PROGRAMS[program](words) == 0, capsys.readouterr().err
 
 
 def test_the_readme_shows_python_that_runs(capsys):
