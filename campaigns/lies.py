@@ -12,7 +12,10 @@ computed for any outline:
 * *in the band*: the part of the true outline between the bounds of the last belief, each piece
   weighed by the angle that it subtends at the declared centre; for a star-shaped object that is the
   part of the circle;
-* *RMSE*: root of the mean of :math:`(μ(φ) - r)^2` over the outline with the same weights.
+* *RMSE*: root of the mean of :math:`(μ(φ) - r)^2` over the outline with the same weights;
+
+of a surface of cells *in the band* is the part of the reachable samples within three standard
+deviations of a range, or two cells, of the likeliest surface, and *RMSE* that of the distance.
 
 A *wrong success* ends COVERED, BAND_NARROW or NO_GAIN with less than 90 % seen or less than 80 % in
 the band.
@@ -55,6 +58,7 @@ from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.measurements import polar
 from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.pose import CameraPose
 
 SUCCESSES = ("COVERED", "BAND_NARROW", "NO_GAIN")
@@ -164,7 +168,23 @@ def truth_of(world: TrueWorld, config: EpisodeConfig, steps: Sequence[Step]) -> 
     if not steps:
         return Truth(float(reachable.mean()), part, None, None, None)
     outline = SampledContour.of_vertices(world.outline_now(), _SAMPLES).points
-    return Truth(float(reachable.mean()), part, *band_and_error(outline, steps[-1].belief))
+    belief = steps[-1].belief
+    if isinstance(belief, VolumeSurface):
+        near = max(3.0 * config.measurement.noise_std, 2.0 * belief.form.lattice.cell)
+        found = near_and_error(outline[reachable], belief, near)
+    else:
+        found = band_and_error(outline, belief)
+    return Truth(float(reachable.mean()), part, *found)
+
+
+def near_and_error(
+    outline: FloatArray, surface: VolumeSurface, near: float
+) -> tuple[float, float, float]:
+    """Part of an outline, shape (n, 2), that is `near` (metres) to the likeliest surface, root mean
+    square of the distance, and twice `near`.
+    """
+    away, _ = cKDTree(surface.outline()[0].points[0]).query(outline)
+    return float((away <= near).mean()), float(np.sqrt(np.mean(away**2))), 2.0 * near
 
 
 def _near(points: FloatArray, ends: FloatArray, distance: float) -> BoolArray:

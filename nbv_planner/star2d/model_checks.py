@@ -19,14 +19,15 @@ from nbv_planner.gp.posterior import saved_array
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, once_around
 from nbv_planner.star2d.common_errors import AccuracySettings, corrected
 from nbv_planner.star2d.overlap import (
-    IN_A_ROW,
+    HITS,
     ContourPolyline,
     Residuals,
     ViewData,
     displacement_scores,
-    in_rows,
+    thinned,
 )
 from nbv_planner.surface.checks import Check, CheckSettings, Level
+from nbv_planner.surface.displacement import IN_A_ROW, Comparable, in_rows
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan, SensorModel
@@ -351,7 +352,15 @@ class ModelChecks:
 
     def _results(self, belief: Any) -> list[Check]:
         limits, counts = self.settings, self._counts
-        of_radius = self._of_radius(belief) if isinstance(belief, SurfaceBelief) else []
+        of_surface = list[Check]()
+        if isinstance(belief, SurfaceBelief):
+            of_surface = self._of_radius(belief)
+        elif isinstance(belief, Comparable) and belief.drawable:
+            pose = np.stack([view.pose for view in self._views])
+            found, off = belief.agreement(pose, *thinned(self._views, HITS))
+            radius = 0.5 * (self.scene.radius_min + self.scene.radius_max)
+            scores = found.scores(radius, self.noise_shown)
+            of_surface = _fit(limits, off, *scores, robust=self._robust)
         height = max(
             abs(counts["highest"]), abs(counts["lowest"]), counts["highest"] - counts["lowest"]
         )
@@ -362,11 +371,11 @@ class ModelChecks:
             _check("range", far, _LACKING, other),
             _check("alive", counts["frozen"] + counts["constant"] + counts["blind"], 1.0),
             self._noise_check(),
-            *of_radius[:4],
+            *of_surface[:4],
             _check("bounds", counts["beyond"], 2.0 * IN_A_ROW),
-            *of_radius[4:5],
+            *of_surface[4:5],
             _check("plane", height / self.scene.view_distance, limits.height_limit),
-            *of_radius[5:],
+            *of_surface[5:],
         ]
 
     def _of_radius(self, belief: SurfaceBelief) -> list[Check]:
@@ -379,11 +388,7 @@ class ModelChecks:
         off = residuals.outliers()
         overlap, bias = displacement_scores(residuals, outline, std, self.noise_shown)
         return [
-            _check(
-                "outliers", off, limits.outlier_limit, Level.NOTED if self._robust else Level.FAILED
-            ),
-            _check("overlap", overlap, limits.overlap_limit),
-            _check("bias", bias, limits.bias_limit),
+            *_fit(limits, off, overlap, bias, robust=self._robust),
             _check("star_shape", self._pass_through(outline), limits.star_limit),
             _check("centre", _centroid_offset(noise), limits.centre_limit, Level.NOTED),
             self._accuracy_check(belief.common),
@@ -449,6 +454,17 @@ def _check(name: str, score: float, limit: float, level: Level = Level.FAILED) -
     if math.isnan(score):
         return Check(name, score, limit, Level.UNTESTED)
     return Check(name, score, limit, level if score > limit else Level.GOOD)
+
+
+def _fit(
+    limits: CheckSettings, off: float, overlap: float, bias: float, *, robust: bool
+) -> list[Check]:
+    """Whether hits lie on the surface, and views fit together."""
+    return [
+        _check("outliers", off, limits.outlier_limit, Level.NOTED if robust else Level.FAILED),
+        _check("overlap", overlap, limits.overlap_limit),
+        _check("bias", bias, limits.bias_limit),
+    ]
 
 
 # A contour of so many angles, which noise leaves smooth, is seen whole from a point if it turns

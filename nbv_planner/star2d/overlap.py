@@ -1,27 +1,9 @@
-r"""Do the views fit together? Tests of displacements that would explain how views contradict each
-other.
+r"""Do the views fit together? Residuals of the hits about a believed contour, for the tests of
+displacements in :mod:`nbv_planner.surface.displacement`.
 
-Only where views overlap can they contradict each other, and what the surface is like there must not
-matter. So the contour is cut into cells about as long as the noise, in each of which the surface
-may be off by any amount. With the signed distances z of the hits from the believed contour, in
-standard deviations of the range, and their derivatives :math:`D_k = g_k A_k` by a displacement of a
-group of views (g = 1, the others 0), both less their means in the cell c, where others look into it
-too:
-
-.. math:: d = N^{-1} \sum_k D_k^\top z_k, \quad N = \sum_k D_k^\top D_k + P, \qquad
-    S = N^{-1} \Bigl(\sum_c u_c u_c^\top\Bigr) N^{-1}, \quad u_c = \sum_{k \in c} D_k^\top (z_k -
-    D_k d)
-
-with a weak prior P (the estimator with fixed effects: Frisch & Waugh 1933; S: Liang & Zeger 1986).
-The covariance of d is :math:`N^{-1}` if the noise is as the scans show it, and S whatever it is,
-but S is unsure where cells are few. The score of the group is the length of d in the standard
-deviations of that of both which makes it shorter:
-:math:`\sqrt{\min(d^\top N d,\; d^\top S^{-1} d)}`. Groups are all views from each one on (drift; an
-object that moved), and each view alone; a displacement common to all views (bias) is one of the
-camera, ahead, left and turn, which contradicts itself as it comes from different sides. Distance,
-normal and cell are those of the place where the beam crosses the contour: at the noisy hit itself z
-and D would depend on the same noise. Outliers, and hits on walls that are steep or seen edge on,
-are left out.
+Distance, normal and cell are those of the place where the beam crosses the contour: at the noisy
+hit itself they would depend on the same noise. Outliers, and hits on walls that are steep or seen
+edge on, are left out.
 """
 
 from __future__ import annotations
@@ -41,31 +23,22 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
 )
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.surface.checks import ALL_AROUND
+from nbv_planner.surface.displacement import GATE, IN_A_ROW, Displaced, in_rows
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays
 
 # Beams of a scan that are kept, and hits of all views that are compared, at most.
-_BEAMS, _HITS = 128, 2048
+_BEAMS, HITS = 128, 2048
 # Steps of a contour to either side among which the nearest point is sought, at most.
 _WIDEST = 40
-# Beyond this many standard deviations a hit pulls no harder; beyond it lie outliers.
-_GATE = 4.0
-# Prior standard deviation of a displacement: in mean radii, and in radians.
-_LIKELY = 0.1
 # Least number of cells, and of hits in each of them on average.
 _LEAST_CELLS, _HITS_PER_CELL = 36, 4
-# Cells that a score rests on at least: of some views against the others, and of one common to all.
-_ENOUGH_CELLS, _MANY_CELLS = 6, 20
-_TRACE = 1e-9
 # Cosines between the normal of the contour and the radius from which on it is steep, and a beam
 # that grazes it.
 _STEEP, _GRAZING = 0.5, 0.4
-# Hits from which on outliers are counted, and views from which on they are compared.
-_ENOUGH_HITS, _ENOUGH_VIEWS = 30, 3
-# Beams in a row that are more than chance.
-IN_A_ROW = 3
+# Hits from which on outliers are counted.
+_ENOUGH_HITS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +105,7 @@ class ContourPolyline:
         self._squared = np.maximum((self._edge**2).sum(axis=0), 1e-24)
         self._std = std
         steps = size / (TWO_PI * float(radius.min()))
-        reach = (min(int(far * std * steps) + 2, _WIDEST) for far in (1.0, _GATE + 1.0))
+        reach = (min(int(far * std * steps) + 2, _WIDEST) for far in (1.0, GATE + 1.0))
         self._windows = tuple(np.arange(-steps, steps + 1) for steps in reach)
 
     def nearest(self, x: FloatArray, y: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -219,7 +192,7 @@ class Residuals:
     @classmethod
     def of(cls, views: Sequence[ViewData], outline: ContourPolyline) -> Residuals:
         """Compare the hits of views, thinned out alike where there are too many, with a contour."""
-        view, (x, y, std) = thinned(views, _HITS)
+        view, (x, y, std) = thinned(views, HITS)
         pose = np.stack([one.pose for one in views])
         beam = np.stack([x, y]) - pose[view, :2].T
         beam /= np.maximum(np.hypot(*beam), 1e-12)
@@ -235,7 +208,7 @@ class Residuals:
         """Which hits lie off the contour, alone; a row of them is a surface that the contour lacks.
         Shape (n,).
         """
-        off = np.abs(self.nearest) > _GATE
+        off = np.abs(self.nearest) > GATE
         return off & ~in_rows(off, IN_A_ROW)
 
     def outliers(self) -> float:
@@ -258,108 +231,14 @@ def displacement_scores(
     residuals: Residuals, outline: ContourPolyline, std: float, noise: float = 1.0
 ) -> tuple[float, float]:
     """Greatest score of a displacement of some views against the others, and that of one common to
-    all, see the module.
+    all, see :mod:`nbv_planner.surface.displacement`.
 
     Each is NaN where too little overlaps. The range has the standard deviation `std`, metres; the
     scans show the part `noise` of that.
     """
-    views = int(residuals.view.max(initial=-1)) + 1
-    if views < _ENOUGH_VIEWS:
-        return math.nan, math.nan
-    radius = float(np.mean(outline.radius))
     cell, cells = cells_of(residuals.angle, outline, std)
     kept = ~(residuals.steep | residuals.lone)
-    place = residuals.view * cells + cell
-    lengths = np.array([radius, radius, 1.0])
-    sums = _sums(
-        residuals.by * (lengths / noise), residuals.distance / noise, place, kept, views * cells
+    found = Displaced(
+        residuals.pose, residuals.view, residuals.distance, residuals.by, cell, cells, kept
     )
-    sums = sums.reshape(views, cells, -1)
-    groups = np.concatenate([np.triu(np.ones((views, views)))[1:], np.eye(views)])
-    own = np.tensordot(groups, sums, 1)
-    every = sums.sum(axis=0)
-    number = (sums[..., 0] > 0).sum(axis=0)
-    overlap = _scores(own, every, (own[..., 0] > 0) & (own[..., 0] < every[:, 0]), _ENOUGH_CELLS)
-    if views < ALL_AROUND:
-        return _greatest(overlap), math.nan
-    every = _of_cameras(sums, residuals.pose[:views] / lengths).sum(axis=0)
-    bias = _scores(every[np.newaxis], every, number[np.newaxis] > 1, _MANY_CELLS)
-    return _greatest(overlap), _greatest(bias)
-
-
-def _greatest(scores: FloatArray) -> float:
-    """The greatest of some scores that is known, NaN if none is."""
-    return float(scores[known].max()) if (known := ~np.isnan(scores)).any() else math.nan
-
-
-def _of_cameras(sums: FloatArray, pose: FloatArray) -> FloatArray:
-    """The sums (views, cells, 17), with derivatives by a displacement of the camera: ahead, left,
-    turn.
-    """
-    x, y, yaw = pose.T
-    zero = np.zeros(len(yaw))
-    cos = np.cos(yaw)
-    sin = np.sin(yaw)
-    by = np.array([[cos, -sin, y], [sin, cos, -x], [zero, zero, zero + 1.0]]).transpose(2, 0, 1)
-    twice = (by[:, :, np.newaxis, :, np.newaxis] * by[:, np.newaxis, :, np.newaxis, :]).reshape(
-        -1, 9, 9
-    )
-    parts = [sums[..., :2], sums[..., 2:5] @ by, sums[..., 5:8] @ by, sums[..., 8:] @ twice]
-    return np.concatenate(parts, axis=-1)
-
-
-def _sums(
-    by: FloatArray, distance: FloatArray, place: IntArray, kept: BoolArray, size: int
-) -> FloatArray:
-    """Sums over the kept hits of each place: number, z, D, D z and the products of D; shape (size,
-    17).
-    """
-    slope = by[kept].T
-    z = np.clip(distance[kept], -_GATE, _GATE)
-    place = place[kept]
-    products = (slope[:, np.newaxis] * slope).reshape(9, -1)
-    columns = np.concatenate([[np.ones_like(z), z], slope, slope * z, products])
-    return np.stack([np.bincount(place, column, minlength=size) for column in columns], axis=-1)
-
-
-def _scores(own: FloatArray, every: FloatArray, shared: BoolArray, least: int) -> FloatArray:
-    """Score of the displacement of each group of views.
-
-    Args:
-        own: sums of the hits of each group in each cell, see :func:`_sums`, shape (groups, cells,
-            17).
-        every: those of all hits, shape (cells, 17).
-        shared: which cells are seen by a group and by others, shape (groups, cells).
-        least: number of such cells below which the score is NaN.
-
-    Returns:
-        Shape (groups,).
-    """
-    number = np.maximum(every[:, :1], 1.0)
-    slope = own[..., 2:5]
-    pull = (own[..., 5:8] - slope * (every[:, 1:2] / number)) * shared[..., np.newaxis]
-    normal = (
-        own[..., 8:].reshape(*slope.shape, 3)
-        - slope[..., np.newaxis] * (slope / number)[..., np.newaxis, :]
-    )
-    normal = normal * shared[..., np.newaxis, np.newaxis]
-    cells = shared.sum(axis=1)
-    precision = normal.sum(axis=1) + np.eye(3) / _LIKELY**2
-    inverse = np.linalg.inv(precision)
-    found = np.einsum("gij,gj->gi", inverse, pull.sum(axis=1))
-    apart = pull - np.einsum("gcij,gj->gci", normal, found)
-    few = cells / np.maximum(cells - 3, 1)
-    scatter = few[:, np.newaxis, np.newaxis] * (np.swapaxes(apart, 1, 2) @ apart)
-    # A trace of the other, as fewer cells than numbers leave it singular.
-    by_cells = inverse @ scatter @ inverse + _TRACE * inverse
-    by_noise = np.einsum("gi,gij,gj->g", found, precision, found)
-    squared = np.minimum(
-        by_noise, (found * np.linalg.solve(by_cells, found[..., np.newaxis])[..., 0]).sum(axis=1)
-    )
-    return np.where(cells >= least, np.sqrt(np.maximum(squared, 0.0)), np.nan)
-
-
-def in_rows(mask: BoolArray, least: int) -> BoolArray:
-    """Those elements of a mask (n,) that are true in a row of at least `least`."""
-    row = np.cumsum(np.diff(mask, prepend=False)) * mask  # odd numbers, one for each row
-    return np.asarray(mask & (np.bincount(row)[row] >= least))
+    return found.scores(float(np.mean(outline.radius)), noise)

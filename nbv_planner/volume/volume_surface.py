@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError
-from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, cartesian_to_polar
+from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, IntArray, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget, PointSet
+from nbv_planner.surface.displacement import Displaced
 from nbv_planner.surface.seam import Hits, Hypotheses
+from nbv_planner.volume.agreement import agreement
 from nbv_planner.volume.contours import Likeliest
 from nbv_planner.volume.grid import HIT, UNKNOWN, Cells, Lattice, Merged
 from nbv_planner.volume.implicit import ImplicitPrior, Posterior, Reading, observations
@@ -197,6 +199,12 @@ class VolumeSurface:
         mean = self.met(self.outline()[0], tau)
         met = (mean.seen[0] > 0.0) & (mean.size[0] > 0.0)
         return PointSet(mean.points[0][met], mean.size[0][met])
+
+    def agreement(
+        self, pose: FloatArray, view: IntArray, hits: FloatArray
+    ) -> tuple[Displaced, float]:
+        """How hits of all views lie about the likeliest surface, see :func:`.agreement`."""
+        return agreement(self.outline()[0], self.form.lattice.cell, pose, view, hits)
 
     def measured(self, tolerance: float) -> float:
         """Part of the directions from the origin whose ray passes within the `tolerance` (metres)

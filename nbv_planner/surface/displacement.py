@@ -1,0 +1,186 @@
+r"""Do the views fit together? Tests of displacements that would explain how views contradict each
+other.
+
+Only where views overlap can they contradict each other, and what the surface is like there must not
+matter. So the contour is cut into cells about as long as the noise, in each of which the surface
+may be off by any amount. With the signed distances z of the hits from the believed contour, in
+standard deviations of the range, and their derivatives :math:`D_k = g_k A_k` by a displacement of a
+group of views (g = 1, the others 0), both less their means in the cell c, where others look into it
+too:
+
+.. math:: d = N^{-1} \sum_k D_k^\top z_k, \quad N = \sum_k D_k^\top D_k + P, \qquad
+    S = N^{-1} \Bigl(\sum_c u_c u_c^\top\Bigr) N^{-1}, \quad u_c = \sum_{k \in c} D_k^\top (z_k -
+    D_k d)
+
+with a weak prior P (the estimator with fixed effects: Frisch & Waugh 1933; S: Liang & Zeger 1986).
+The covariance of d is :math:`N^{-1}` if the noise is as the scans show it, and S whatever it is,
+but S is unsure where cells are few. The score of the group is the length of d in the standard
+deviations of that of both which makes it shorter:
+:math:`\sqrt{\min(d^\top N d,\; d^\top S^{-1} d)}`. Groups are all views from each one on (drift; an
+object that moved), and each view alone; a displacement common to all views (bias) is one of the
+camera, ahead, left and turn, which contradicts itself as it comes from different sides.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray
+from nbv_planner.surface.checks import ALL_AROUND
+
+# Beyond this many standard deviations a hit pulls no harder; beyond it lie outliers.
+GATE = 4.0
+# Prior standard deviation of a displacement: in mean radii, and in radians.
+_LIKELY = 0.1
+# Cells that a score rests on at least: of some views against the others, and of one common to all.
+_ENOUGH_CELLS, _MANY_CELLS = 6, 20
+_TRACE = 1e-9
+# Views from which on they are compared.
+_ENOUGH_VIEWS = 3
+# Beams in a row that are more than chance.
+IN_A_ROW = 3
+
+
+@runtime_checkable
+class Comparable(Protocol):
+    """A belief with which the hits of all views can be compared, whatever its topology."""
+
+    @property
+    def drawable(self) -> bool:
+        """Whether there is a surface."""
+
+    def agreement(
+        self, pose: FloatArray, view: IntArray, hits: FloatArray
+    ) -> tuple[Displaced, float]:
+        """Residuals of hits, and the part of them that lies off the surface, alone; NaN with too
+        few.
+
+        Of the poses x, y (metres) and yaw (radians) of the views, shape (views, 3), the number of
+        the view of each hit, (n,), and its x, y and standard deviation, metres, (3, n).
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Displaced:
+    """How the hits of all views lie about a believed surface that is cut into cells."""
+
+    #: x, y (metres) and yaw (radians) of the camera in each view, shape (views, 3).
+    pose: FloatArray
+    view: IntArray  #: number of the view of each hit, from 0, shape (n,).
+    #: signed distance of each hit from the surface, positive outside, standard deviations, (n,).
+    distance: FloatArray
+    #: its derivatives by a displacement of the hit: x, y (metres) and a turn about the centre
+    #: (radians), (n, 3).
+    by: FloatArray
+    cell: IntArray  #: in which its beam meets the surface, shape (n,).
+    cells: int  #: number of them.
+    kept: BoolArray  #: which hits count, shape (n,).
+
+    def scores(self, radius: float, noise: float = 1.0) -> tuple[float, float]:
+        """Greatest score of a displacement of some views against the others, and that of one common
+        to all.
+
+        Each is NaN where too little overlaps. The surface has the mean `radius`, metres; the scans
+        show the part `noise` of the standard deviation.
+        """
+        views = int(self.view.max(initial=-1)) + 1
+        if views < _ENOUGH_VIEWS:
+            return math.nan, math.nan
+        cells = self.cells
+        place = self.view * cells + self.cell
+        lengths = np.array([radius, radius, 1.0])
+        by, distance = self.by * (lengths / noise), self.distance / noise
+        sums = _sums(by, distance, place, self.kept, views * cells).reshape(views, cells, -1)
+        groups = np.concatenate([np.triu(np.ones((views, views)))[1:], np.eye(views)])
+        own = np.tensordot(groups, sums, 1)
+        every = sums.sum(axis=0)
+        number = (sums[..., 0] > 0).sum(axis=0)
+        shared = (own[..., 0] > 0) & (own[..., 0] < every[:, 0])
+        overlap = _scores(own, every, shared, _ENOUGH_CELLS)
+        if views < ALL_AROUND:
+            return _greatest(overlap), math.nan
+        every = _of_cameras(sums, self.pose[:views] / lengths).sum(axis=0)
+        bias = _scores(every[np.newaxis], every, number[np.newaxis] > 1, _MANY_CELLS)
+        return _greatest(overlap), _greatest(bias)
+
+
+def _greatest(scores: FloatArray) -> float:
+    """The greatest of some scores that is known, NaN if none is."""
+    return float(scores[known].max()) if (known := ~np.isnan(scores)).any() else math.nan
+
+
+def _of_cameras(sums: FloatArray, pose: FloatArray) -> FloatArray:
+    """The sums (views, cells, 17), with derivatives by a displacement of the camera: ahead, left,
+    turn.
+    """
+    x, y, yaw = pose.T
+    zero = np.zeros(len(yaw))
+    cos = np.cos(yaw)
+    sin = np.sin(yaw)
+    by = np.array([[cos, -sin, y], [sin, cos, -x], [zero, zero, zero + 1.0]]).transpose(2, 0, 1)
+    twice = (by[:, :, np.newaxis, :, np.newaxis] * by[:, np.newaxis, :, np.newaxis, :]).reshape(
+        -1, 9, 9
+    )
+    parts = [sums[..., :2], sums[..., 2:5] @ by, sums[..., 5:8] @ by, sums[..., 8:] @ twice]
+    return np.concatenate(parts, axis=-1)
+
+
+def _sums(
+    by: FloatArray, distance: FloatArray, place: IntArray, kept: BoolArray, size: int
+) -> FloatArray:
+    """Sums over the kept hits of each place: number, z, D, D z and the products of D; shape (size,
+    17).
+    """
+    slope = by[kept].T
+    z = np.clip(distance[kept], -GATE, GATE)
+    place = place[kept]
+    products = (slope[:, np.newaxis] * slope).reshape(9, -1)
+    columns = np.concatenate([[np.ones_like(z), z], slope, slope * z, products])
+    return np.stack([np.bincount(place, column, minlength=size) for column in columns], axis=-1)
+
+
+def _scores(own: FloatArray, every: FloatArray, shared: BoolArray, least: int) -> FloatArray:
+    """Score of the displacement of each group of views.
+
+    Args:
+        own: sums of the hits of each group in each cell, see :func:`_sums`, shape (groups, cells,
+            17).
+        every: those of all hits, shape (cells, 17).
+        shared: which cells are seen by a group and by others, shape (groups, cells).
+        least: number of such cells below which the score is NaN.
+
+    Returns:
+        Shape (groups,).
+    """
+    number = np.maximum(every[:, :1], 1.0)
+    slope = own[..., 2:5]
+    pull = (own[..., 5:8] - slope * (every[:, 1:2] / number)) * shared[..., np.newaxis]
+    normal = (
+        own[..., 8:].reshape(*slope.shape, 3)
+        - slope[..., np.newaxis] * (slope / number)[..., np.newaxis, :]
+    )
+    normal = normal * shared[..., np.newaxis, np.newaxis]
+    cells = shared.sum(axis=1)
+    precision = normal.sum(axis=1) + np.eye(3) / _LIKELY**2
+    inverse = np.linalg.inv(precision)
+    found = np.einsum("gij,gj->gi", inverse, pull.sum(axis=1))
+    apart = pull - np.einsum("gcij,gj->gci", normal, found)
+    few = cells / np.maximum(cells - 3, 1)
+    scatter = few[:, np.newaxis, np.newaxis] * (np.swapaxes(apart, 1, 2) @ apart)
+    # A trace of the other, as fewer cells than numbers leave it singular.
+    by_cells = inverse @ scatter @ inverse + _TRACE * inverse
+    by_noise = np.einsum("gi,gij,gj->g", found, precision, found)
+    squared = np.minimum(
+        by_noise, (found * np.linalg.solve(by_cells, found[..., np.newaxis])[..., 0]).sum(axis=1)
+    )
+    return np.where(cells >= least, np.sqrt(np.maximum(squared, 0.0)), np.nan)
+
+
+def in_rows(mask: BoolArray, least: int) -> BoolArray:
+    """Those elements of a mask (n,) that are true in a row of at least `least`."""
+    row = np.cumsum(np.diff(mask, prepend=False)) * mask  # odd numbers, one for each row
+    return np.asarray(mask & (np.bincount(row)[row] >= least))
