@@ -18,10 +18,12 @@ from campaigns.worlds import (
     Moved,
     OffPlane,
     OtherSensor,
+    Pane,
     PoseError,
     Reads,
     SecondSensor,
     TrueWorld,
+    Visitor,
 )
 from nbv_planner.episode.parameter_files import load_parameters, shared_file
 from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
@@ -271,18 +273,42 @@ SCENARIOS: tuple[Scenario, ...] = (
         "crescent",
         _form("crescent", 4.9, 3.5, 2.45, 1.925),
         _form("crescent", 5.2, 4.0, 2.8, 2.0, 1.0),
-    ),
-    *_both("letter_c", _form("c", 2.0, 5.0, 6.0, 2.5), _form("c", 2.2, 5.5, 5.5, 1.8, 0.7)),
-    *_both(
-        "letter_l", _form("l", 2.0, 6.0, 5.0, 5.5, 2.5), _form("l", 2.2, 6.5, 4.5, 7.0, 2.0, 2.2)
+        known="around",
     ),
     *_both(
-        "letter_t", _form("t", 2.0, 6.0, 7.0, 5.0, 2.0), _form("t", 2.1, 5.5, 6.0, 5.5, 2.5, 4.0)
+        "letter_c",
+        _form("c", 2.0, 5.0, 6.0, 2.5),
+        _form("c", 2.2, 5.5, 5.5, 1.8, 0.7),
+        known="around",
+    ),
+    *_both(
+        "letter_l",
+        _form("l", 2.0, 6.0, 5.0, 5.5, 2.5),
+        _form("l", 2.2, 6.5, 4.5, 7.0, 2.0, 2.2),
+        known="around",
+    ),
+    *_both(
+        "letter_t",
+        _form("t", 2.0, 6.0, 7.0, 5.0, 2.0),
+        _form("t", 2.1, 5.5, 6.0, 5.5, 2.5, 4.0),
+        known="around",
     ),
     *_both(
         "mushroom",
         _form("mushroom", 2.0, 6.0, 7.0, 1.0),
         _form("mushroom", 2.3, 5.0, 6.0, 2.0, 0.4),
+        known="around",
+    ),
+    *_both(
+        "visitor",
+        _lie(Visitor(x=8.6, y=1.0, radius=0.8, since=4), "ellipse:a=6,b=4"),
+        _lie(Visitor(x=-2.0, y=8.7, radius=0.9, since=3), "square:width=8"),
+        known="returns",
+    ),
+    *_both(
+        "glass",
+        _lie(Pane(x=1.0, y=0.5, radius=1.5, first=-0.5, last=0.7), "ellipse:a=6,b=5"),
+        _lie(Pane(x=-0.5, y=1.0, radius=1.2, first=1.2, last=2.2), "square:width=8"),
     ),
     *_both("coast", {"object": "real:iceland"}, {"object": "real:hawaii"}, known="around"),
     *_both(

@@ -86,11 +86,54 @@ class Lie:
         """Frame in the header of the scan."""
         return "camera"
 
+    def met(self, pose: CameraPose, bearings: FloatArray, ranges: FloatArray) -> FloatArray:
+        """Range of each beam from `pose` in a world with something else than the object, given
+        those to the object, shape (B,) each.
+        """
+        return ranges
+
     def received(self, scan: Scan, earlier: Sequence[Scan]) -> Scan:
         """What is received instead of the scan that the sensor would give, after the `earlier`
         received ones.
         """
         return scan
+
+
+@dataclass(frozen=True)
+class Visitor(Lie):
+    """A round body that nobody declared stands at (x, y)."""
+
+    x: float = 0.0  #: metres.
+    y: float = 0.0  #: metres.
+    radius: float = 0.5  #: metres.
+
+    def met(self, pose: CameraPose, bearings: FloatArray, ranges: FloatArray) -> FloatArray:
+        """The nearer of the two."""
+        return np.minimum(ranges, cast_beams(_disc(self), pose, bearings))
+
+
+@dataclass(frozen=True)
+class Pane(Visitor):
+    """The outline is of glass at some polar angles: every second beam goes through it, to the body
+    behind it or out of sight.
+    """
+
+    first: float = 0.0  #: radians.
+    last: float = 0.0  #: radians, above `first`.
+
+    def met(self, pose: CameraPose, bearings: FloatArray, ranges: FloatArray) -> FloatArray:
+        """Through the glass, or not."""
+        there = np.where(np.isfinite(ranges), ranges, 0.0)
+        x, y = pose.to_world(bearings, there)
+        beyond = (np.arctan2(y, x) - self.first) % (2.0 * math.pi) < self.last - self.first
+        through = np.isfinite(ranges) & beyond & (np.arange(len(ranges)) % 2 == 0)
+        behind = cast_beams(_disc(self), pose, bearings)
+        return np.where(through, np.where(behind > ranges, behind, np.inf), ranges)
+
+
+def _disc(body: Visitor) -> Contour:
+    x, y = np.array(_arc(body.x, body.y, body.radius, 0.0, 2.0 * math.pi)[:-1]).T
+    return Contour(x, y)
 
 
 @dataclass(frozen=True)
@@ -259,6 +302,8 @@ class TrueCamera(SimulatedCamera):
     ) -> None:
         """Turn the beams once."""
         self._lies = lies
+        #: those of what else there is in the present view.
+        self.active: Sequence[Lie] = ()
         self._size = math.prod(lie.size for lie in lies)
         self._outline = Contour(self._size * contour.x, self._size * contour.y)
         super().__init__(self._outline, scene, sensor)
@@ -269,7 +314,10 @@ class TrueCamera(SimulatedCamera):
 
     def exact_ranges(self, pose: CameraPose) -> FloatArray:
         """Range of each beam without noise, along the beam."""
-        return cast_beams(self._outline, pose, self._planar) * self._longer
+        ranges = cast_beams(self._outline, pose, self._planar)
+        for lie in self.active:
+            ranges = lie.met(pose, self._planar, ranges)
+        return ranges * self._longer
 
     def normals(self, rng: np.random.Generator) -> FloatArray:
         """Noise of each beam in standard deviations."""
@@ -284,6 +332,8 @@ class TrueCamera(SimulatedCamera):
         """
         ranges = cast_beams(self._outline, pose, self._planar)
         chosen = chosen & np.isfinite(ranges)
+        for lie in self.active:
+            chosen &= lie.met(pose, self._planar, ranges) == ranges
         return np.stack(pose.to_world(self._planar[chosen], ranges[chosen]), axis=1) / self._size
 
 
@@ -327,6 +377,7 @@ class TrueWorld:
         """
         view = len(self.looks) + 1
         active = [lie for lie in self._lies if lie.active(view)]
+        self._camera.active = active
         at = self.sensor_at(goal, view, self._before)
         self._before = goal
         scan, frame, reported = self._camera.scan(at, view_number=view), "camera", goal

@@ -1,0 +1,75 @@
+"""Views that do not fit together are found on outlines of any form, and those that do are not
+accused.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from nbv_planner.episode.parameters import configure
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import scan_mapping
+from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.surface.checks import Level
+from nbv_planner.world.pose import CameraPose
+
+VIEWS = 12
+
+
+def scans_of(object: str, seed: int) -> list[MatchedScan]:
+    """Scans from all around an object."""
+    episode = Simulation(configure(object=object, seed=seed))
+    distance = episode.config.scene.view_distance
+    poses = [CameraPose.from_polar(2.0 * np.pi * n / VIEWS, distance) for n in range(VIEWS)]
+    return [
+        MatchedScan(number, episode.look(pose, number).scan, pose, view=number)
+        for number, pose in enumerate(poses)
+    ]
+
+
+def checks_of(scans) -> dict:
+    made = scan_mapping(configure(surface_model="volume"))
+    made.add(scans, -1)
+    return {check.name: check for check in made.belief().checks}
+
+
+def displaced(scan: MatchedScan, x: float, y: float) -> MatchedScan:
+    pose = scan.pose
+    return dataclasses.replace(scan, pose=CameraPose(pose.x + x, pose.y + y, pose.yaw))
+
+
+@pytest.mark.parametrize("object", ["letter:C", "two_boxes", "chair"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_views_of_one_object_fit_together(object, seed):
+    checks = checks_of(scans_of(object, seed))
+    assert checks["overlap"].level is checks["bias"].level is Level.GOOD
+    assert checks["outliers"].score < 0.02
+
+
+@pytest.mark.parametrize("object", ["letter:C", "two_boxes"])
+def test_an_object_that_is_moved_on_the_way_does_not_fit(object):
+    scans = scans_of(object, 1)
+    half = VIEWS // 2
+    moved = [*scans[:half], *(displaced(scan, 0.5, 0.3) for scan in scans[half:])]
+    assert checks_of(moved)["overlap"].level is Level.FAILED
+
+
+def test_a_camera_that_sits_elsewhere_than_said_displaces_all_views_alike():
+    scans = [
+        dataclasses.replace(scan, pose=scan.pose.then(CameraPose(0.0, 0.4, 0.0)))
+        for scan in scans_of("letter:C", 1)
+    ]
+    checks = checks_of(scans)
+    assert Level.FAILED in (checks["bias"].level, checks["overlap"].level)
+
+
+def test_with_too_few_views_nothing_is_said_of_them():
+    checks = checks_of(scans_of("letter:C", 1)[:2])
+    assert checks["overlap"].level is checks["bias"].level is Level.UNTESTED
+
+
+def test_nothing_is_compared_before_the_first_hit():
+    assert scan_mapping(configure(surface_model="volume")).belief().checks == ()
