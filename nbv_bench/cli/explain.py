@@ -93,7 +93,9 @@ def _belief(path: Path, views: int) -> SurfaceBelief:
         }
         return SurfaceBelief(angle, **{name: values[views - 1] for name, values in rows.items()})
     except (OSError, ValueError, IndexError) as error:
-        raise ResultsError(f"cannot read {path}: {reason(error)}") from error
+        raise ResultsError(
+            f"cannot read {path}: {reason(error)} (surface_model: radius alone writes it)"
+        ) from error
 
 
 def _read_arrays(content: bytes, most: int) -> dict[str, NDArray[Any]]:

@@ -67,9 +67,9 @@ class DepthCamera(BaseNode):
         motion = read_settings(self, MotionSettings)
         self.parameters = read_settings(self, DepthCameraParameters)
         shape = true_object(self.parameters.object, self.scene)
-        remark = getattr(shape, "remark", None)
-        if placed := origin_words(self.parameters.object) if remark is None else remark:
-            self.get_logger().info(placed)
+        for words in (origin_words(self.parameters.object), getattr(shape, "remark", "")):
+            if words:
+                self.get_logger().info(words)
         world = read_settings(self, WorldSettings)
         self.camera = SimulatedCamera(shape, self.scene, read_settings(self, SensorSettings), world)
         distance = self.scene.view_distance

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nbv_planner.errors import SettingError, UnknownNameError, shown
+from nbv_planner.errors import ContourError, SettingError, UnknownNameError, shown
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.settings import Plugins, settings_of
 from nbv_planner.world.objects.contour_files import load_contour, own_origin
@@ -208,12 +208,14 @@ def file_options(text: str) -> tuple[str, str, bool]:
 def origin_words(text: str) -> str:
     """Where `origin=auto` has put the origin of a file's contour; empty for any other object.
 
-    Raises:
-        ContourError: the file cannot be read, or there is no such point.
+    Of outlines without a point from which all is seen it is the middle.
     """
     if text.partition(":")[0] not in ("file", "spline") or not (options := file_options(text))[2]:
         return ""
-    x, y = own_origin(options[0])
+    try:
+        x, y = own_origin(options[0])
+    except ContourError:  # not star-shaped
+        return f"origin=auto: the origin is the middle of all outlines of {options[0]}"
     return (
         f"origin=auto: the origin is x = {x:.6g} {options[1]}, y = {y:.6g} {options[1]} of"
         f" {options[0]}"

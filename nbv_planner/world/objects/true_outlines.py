@@ -270,10 +270,9 @@ def _read(text: str, most: float) -> Outlines:
             raise ContourError(
                 f"{path}: outline {number} crosses itself, behind {first} and behind {second}"
             )
-    remark = "origin=auto: the origin is the middle of what holds all outlines" if moved else ""
-    if len(every) > len(found):
-        remark += f" {path}: {len(every) - len(found)} holes are left out: no camera sees into one"
-    return Outlines(text, loops, remark.strip())
+    holes = len(every) - len(found)
+    left_out = f"{path}: {holes} holes are left out: no camera sees into one" if holes else ""
+    return Outlines(text, loops, left_out)
 
 
 def _crossing(loop: FloatArray) -> tuple[int, ...]:
