@@ -2,11 +2,13 @@
 # package index for pip. Everything is installed into a virtual environment inside the checkout, nothing elsewhere.
 #
 #   PYTHON=python3.12            the interpreter (default: python3)
+#   OBJECT=letter:C              what make demo reconstructs (default: polygon:star)
 #   ROS_DISTRO_WHEELS=kilted     the ROS 2 wheels (default: jazzy), each in a folder of its own
 #   PYTEST_ARGS="-k camera -x"   further arguments for pytest
 
 PYTHON ?= python3
 ROS_DISTRO_WHEELS ?= jazzy
+OBJECT ?= polygon:star
 # Three at a time on two cores, since tests of nodes mostly wait; tests of one file stay together, the longest files
 # first (test/conftest.py).
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
@@ -52,9 +54,9 @@ help:  ## list the targets
 
 setup: $(STAMP)  ## create the virtual environment with the ROS 2 wheels
 
-demo: $(STAMP)  ## three nodes reconstruct the star polygon; results in results/demo
+demo: $(STAMP)  ## three nodes reconstruct OBJECT, the star polygon or another one; results in results/demo
 	@mkdir -p $(ROS_LOG_DIR) results
-	$(BIN)/nbv-planner demo --object polygon:star --planner rollout --seed 0 --out results/demo --force
+	$(BIN)/nbv-planner demo --object $(OBJECT) --planner rollout --seed 0 --out results/demo --force
 
 pictures: $(STAMP)  ## make the pictures in docs/ again (live.png needs Chromium)
 	@mkdir -p $(ROS_LOG_DIR)

@@ -23,6 +23,7 @@ from nbv_planner.session.state import Goal, behind_text, reach_text
 from nbv_planner.session.targets import pace
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Level, failed_checks, told
+from nbv_planner.surface.seam import Banded
 
 # Topics of mapper and robot: a problem there stops the episode.
 _PARTNERS = ("surface", "surface_info", "camera_pose", "goal_pose")
@@ -245,8 +246,9 @@ def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]
         learned = pace(core)
         values |= {"leg_predicted": last.predicted, "leg_measured": last.travel + last.dwell}
         values |= {f"measured_{name}": getattr(learned, name) for name in PACE}
-    if belief is not None:
-        values["band_width_mean"] = float(belief.width.mean())
+    if isinstance(belief, Banded):
+        _, lower, upper = belief.band()
+        values["band_width_mean"] = float((upper - lower).mean())
         values["narrow_fraction"] = belief.narrow_part(core.monitor.settings.band_tolerance)
     if goal is not None:
         values |= {"view_angle": goal.decision.view_angle, "utility": goal.decision.utility}
