@@ -142,12 +142,25 @@ def optimum_for(
     cache: str | Path | None = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
 ) -> Optimum:
-    """Compute the optimum for an object, or read it from the cache. Only an
-    optimum that is proved for all numbers of views is stored there.
+    """That of a star-shaped object, see :func:`optimum_of`; the candidates are view angles on the
+    circle, shape (V,), radians, or any views.
+    """
+    visible = observe(points.angle, points.radius, candidates, scene)
+    return optimum_of(visible, scene, cache=cache, time_limit=time_limit)
 
-    The candidates are view angles on the circle, shape (V,), radians, or any views; the `cache` is
-    a folder, None for the :func:`default_cache`; the `time_limit` is in seconds for each number of
-    views.
+
+def optimum_of(
+    visible: BoolArray,
+    scene: Scene,
+    *,
+    cache: str | Path | None = None,
+    time_limit: float = DEFAULT_TIME_LIMIT,
+) -> Optimum:
+    """Compute the optimum for what each candidate sees in a scene, shape (V, P), or read it from the
+    cache. Only an optimum that is proved for all numbers of views is stored there.
+
+    The `cache` is a folder, None for the :func:`default_cache`; the `time_limit` is in seconds for
+    each number of views.
 
     Raises:
         SettingError: there is no candidate, or `time_limit` is not positive.
@@ -157,7 +170,6 @@ def optimum_for(
         RuntimeWarning: the cache holds a damaged file (the optimum is computed again) or cannot be
         written.
     """
-    visible = observe(points.angle, points.radius, candidates, scene)
     # The optimum depends on nothing else: this includes object, pixel, scene and candidates, and
     # also the observation function, whose changes a list of parameters would miss.
     digest = hashlib.sha256(repr(visible.shape).encode())

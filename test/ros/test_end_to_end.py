@@ -47,6 +47,7 @@ from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.ros.watched_episode import EpisodeMonitor
 from nbv_planner.star2d.measurements import polar
+from nbv_planner.volume.volume_surface import VolumeSurface
 
 PARAMETERS = {
     "depth_camera": {
@@ -347,19 +348,27 @@ def test_every_node_ends_with_code_0_and_without_complaint_on_sigterm(world, tmp
 
 
 @pytest.mark.parametrize(
-    "changes",
+    ("changes", "object"),
     [
-        {},
-        {"planner": "rollout", "deadline": 60.0},
-        {"objective": "EMC"},
-        {"planner": "hybrid", "deadline": 60.0},
+        ({}, "polygon:star"),
+        ({"planner": "rollout", "deadline": 60.0}, "polygon:star"),
+        ({"objective": "EMC"}, "polygon:star"),
+        ({"planner": "hybrid", "deadline": 60.0}, "polygon:star"),
+        # the radius is given up for cells after the second view
+        ({"objective": "EMC"}, "chair"),
     ],
 )
-def test_three_nodes_in_one_process_take_the_same_decisions_too(changes):
-    parameters = {**PARAMETERS, "nbv_planner": {**PARAMETERS["nbv_planner"], **changes}}
+def test_three_nodes_in_one_process_take_the_same_decisions_too(changes, object):
+    parameters = {
+        **PARAMETERS,
+        "depth_camera": {**PARAMETERS["depth_camera"], "object": object},
+        "nbv_planner": {**PARAMETERS["nbv_planner"], **changes},
+    }
     expected = simulated_episode(
-        config_from_parameters(parameters, object="polygon:star", protocol="sensor")
+        config_from_parameters(parameters, object=object, protocol="sensor")
     )
+    beliefs = [step.belief for step in expected.steps]
+    assert isinstance(beliefs[-1], VolumeSurface) == (object == "chair")
     with World() as world:
         iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
         statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))

@@ -32,7 +32,7 @@ from nbv_bench.experiments.summary.sweep_tables import (
 from nbv_bench.experiments.summary.thesis_tables import compared_with_thesis, table_7_1, table_7_2
 from nbv_bench.experiments.summary.time_tables import time_table
 from nbv_bench.experiments.sweep import variants
-from nbv_bench.optimum.best_sets import optimality, optimum_for
+from nbv_bench.optimum.best_sets import optimality, optimum_of
 from nbv_bench.optimum.optimum_problem import Optimum
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.records import Metric, ViewColumn
@@ -83,7 +83,7 @@ def sweep_optima(
     optima: dict[Place, Optimum] = {}
     for place in distinct(place_of(episode) for episode in episodes):
         judge = Simulation(recorded_config(first[place]["config"])).judge
-        optima[place] = optimum_for(judge.truth.points, judge.truth.scene, judge.space.candidates)
+        optima[place] = optimum_of(judge.truth.visible(judge.space.candidates), judge.truth.scene)
         progress(len(optima))
     return optima
 
