@@ -156,8 +156,8 @@ def optimum_of(
     cache: str | Path | None = None,
     time_limit: float = DEFAULT_TIME_LIMIT,
 ) -> Optimum:
-    """Compute the optimum for what each candidate sees in a scene, shape (V, P), or read it from the
-    cache. Only an optimum that is proved for all numbers of views is stored there.
+    """Compute the optimum for what each candidate of a scene sees, shape (V, P), or read it from
+    the cache. Only an optimum that is proved for all numbers of views is stored there.
 
     The `cache` is a folder, None for the :func:`default_cache`; the `time_limit` is in seconds for
     each number of views.
