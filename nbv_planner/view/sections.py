@@ -65,10 +65,18 @@ def _status(view: LiveView) -> Data:
 
 
 def _belief(view: LiveView) -> Data:
-    if not isinstance(view.belief, SurfaceBelief):
-        return {"angle": [], "mean": [], "lower": [], "upper": []}
-    curve = outlines.close_belief(view.belief, most=_CURVE_POINTS).about_origin()
-    return {name: _list(getattr(curve, name), 4) for name in ("angle", "mean", "lower", "upper")}
+    """Mean and band of a radius, or lines of the bodies of a surface of cells."""
+    found: Data = {"angle": [], "mean": [], "lower": [], "upper": [], "lines": []}
+    if isinstance(view.belief, SurfaceBelief):
+        curve = outlines.close_belief(view.belief, most=_CURVE_POINTS).about_origin()
+        found |= {name: _list(getattr(curve, name), 4) for name in found if name != "lines"}
+    elif view.belief is not None:
+        found["lines"] = [
+            {"measured": seen, "points": [_list(place, 3) for place in body.points[run]]}
+            for body in view.belief.likeliest.bodies
+            for seen, run in body.stretches
+        ]
+    return found
 
 
 def _camera(view: LiveView) -> Data:

@@ -11,19 +11,33 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from live_story import SECOND, candidates, decision, judged_episode, status, told
+from live_story import SCENE, SECOND, candidates, decision, judged_episode, status, told
+from simulated_bags import info_of
 
-from nbv_planner.episode.messages import CANDIDATES, GROUND, ITERATION, RUN_INFO, STATUS, SURFACE
+from nbv_planner.episode.messages import (
+    CANDIDATES,
+    GROUND,
+    ITERATION,
+    RUN_INFO,
+    STATUS,
+    SURFACE,
+    SURFACE_INFO,
+)
+from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.report.colors import CAMERA, HIT, LAST, TARGET, rgb
 from nbv_planner.report.outlines import barred_ground, ground_shades
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.surface.coverage import CoverageEstimate
-from nbv_planner.view.live import LiveEpisode
+from nbv_planner.view.live import SECTIONS, LiveEpisode
 from nbv_planner.view.sections import section
 from nbv_planner.view.server import serving
+from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 from nbv_planner.world.ground.occupancy_map import load_map
+from nbv_planner.world.pose import CameraPose
 
 LEVELS = (TARGET, HIT, LAST, CAMERA)  # by Level
 
@@ -224,6 +238,52 @@ def test_curves_stand_where_the_numbers_say(page, live, judged):
         assert y == pytest.approx(
             found["top"] + (high - mean) / (high - low) * found["height"], abs=0.2
         )
+
+
+@pytest.fixture(scope="module")
+def cells():
+    """The surface after two views of a letter."""
+    surface = VolumeSurface.blank(VolumeForm())
+    camera = Simulation(configure(object="letter:C", noise_std=0.01))
+    for angle in (0.0, 2.0):
+        pose = CameraPose.from_polar(angle, SCENE.view_distance)
+        found = scan_to_hits(camera.look(pose).scan, pose, SCENE, MeasurementSettings())
+        surface = surface.adding(found.hits, [found.free])
+    return surface
+
+
+def tell_cells(live, surface, stamp: int) -> None:
+    live.add(SURFACE_INFO, info_of(surface, stamp), stamp)
+    live.add(SURFACE, surface.cells.hits, stamp)
+
+
+def test_bodies_are_lines_measured_or_not_and_have_no_band(live, judged, cells):
+    told(live, judged)
+    assert section(live.view(), "belief")["lines"] == []
+    tell_cells(live, cells, 9 * SECOND)
+    found = section(live.view(), "belief")
+    assert [found[name] for name in ("angle", "mean", "lower", "upper")] == [[]] * 4
+    runs = [
+        (seen, body.points[run]) for body in cells.likeliest.bodies for seen, run in body.stretches
+    ]
+    assert {seen for seen, _ in runs} == {True, False}
+    for line, (seen, points) in zip(found["lines"], runs, strict=True):
+        assert line["measured"] is seen
+        np.testing.assert_allclose(line["points"], points, atol=1e-3)
+    for name in SECTIONS:
+        json.dumps(section(live.view(), name), allow_nan=False)
+
+
+def test_lines_of_bodies_are_drawn_in_place_of_the_band(page, live, judged, cells):
+    told(live, judged)
+    page.wait_for("document.querySelector('#world .band.area')")
+    tell_cells(live, cells, 9 * SECOND)
+    page.wait_for("document.querySelector('#world .mean.guess')")
+    lines = section(live.view(), "belief")["lines"]
+    assert count(page, "#world .mean") == len(lines)
+    assert count(page, "#world .guess") == sum(not line["measured"] for line in lines)
+    assert count(page, ".band.area") == count(page, "#polar .mean") == 0
+    assert "see World" in page.text("#polar")
 
 
 def test_band_has_the_contour_of_the_lower_bound_as_a_hole(page, live, judged):

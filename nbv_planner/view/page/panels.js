@@ -31,6 +31,7 @@ export function drawWorld(svg, { scene, belief, truth, hits, camera, decision, g
   plot.dots(zip(hits.earlier.angle, hits.earlier.radius).map(([a, r]) => polar(a, r)), "hit");
   plot.dots(zip(hits.last.angle, hits.last.radius).map(([a, r]) => polar(a, r)), "last");
   plot.line(around(belief.mean), "mean");
+  for (const { measured, points } of belief.lines) plot.line(points, measured ? "mean" : "mean guess");
   for (const line of traced(truth)) plot.line(closed(line).map(([a, r]) => polar(a, r)), "truth");
   plot.area([camera.goal], "goal");
   plot.area([camera.camera], "camera");
@@ -84,7 +85,8 @@ export function drawPolar(svg, { scene, belief, truth, hits, decision }) {
   if (truth.outline) plot.dots(zip(truth.angle, truth.radius), "truth");
   else plot.line(zip(truth.angle, truth.radius), "truth");
   for (const [number, angle] of decision.views) markTop(plot, angle, number > decision.taken);
-  if (!belief.angle.length) plot.note("no surface yet");
+  if (belief.lines.length) plot.note("several surfaces in a direction: see World");
+  else if (!belief.angle.length) plot.note("no surface yet");
 }
 
 /** A triangle on the upper edge, pointing down: filled for a view taken, hollow for the goal. */
