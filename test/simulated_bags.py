@@ -15,6 +15,7 @@ from nbv_planner.bags.reader import typestore
 from nbv_planner.bags.storage import RawMessage, Topic
 from nbv_planner.clouds.cloud_fields import (
     CANDIDATES_LAYOUT,
+    CELLS_LAYOUT,
     CONTOUR_LAYOUT,
     FIELD_TYPES,
     OWN_LAYOUT,
@@ -22,6 +23,7 @@ from nbv_planner.clouds.cloud_fields import (
     TURN_LAYOUT,
 )
 from nbv_planner.clouds.version_1 import CHECKS_LAYOUT
+from nbv_planner.episode.log import Surface
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
     CANDIDATES,
@@ -50,10 +52,10 @@ from nbv_planner.geometry import FloatArray, polar_to_cartesian
 from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.planning.endings import Termination
 from nbv_planner.settings import settings_of
-from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import KINDS
 from nbv_planner.versions import versions
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.occupancy_map import OccupancyMap, load_map
 from nbv_planner.world.objects import parse_object, surface_points
 from nbv_planner.world.pose import CameraPose, Poses
@@ -108,11 +110,13 @@ def pose_bytes(pose: CameraPose, stamp: int) -> bytes:
 
 
 def surface_bytes(
-    belief: SurfaceBelief, stamp: int, old: Mapping[str, Sequence[float]] | None = None
+    belief: Surface, stamp: int, old: Mapping[str, Sequence[float]] | None = None
 ) -> bytes:
     """A `surface` cloud; one of version 1 has the results of checks and `old` columns, whose first
     values are given.
     """
+    if isinstance(belief, VolumeSurface):
+        return _cells_bytes(belief, stamp)
     x, y = polar_to_cartesian(belief.angle, belief.mean)
     columns: dict[str, Any] = {"x": x + belief.centre[0], "y": y + belief.centre[1]}
     columns.update(
@@ -135,7 +139,17 @@ def surface_bytes(
     return _cloud(layout, columns, stamp)
 
 
-def info_of(belief: SurfaceBelief, stamp: int, **known: Any) -> SurfaceInfo:
+def _cells_bytes(surface: VolumeSurface, stamp: int) -> bytes:
+    """A `surface` cloud of cells in the plane."""
+    hits = surface.cells.hits
+    columns = {"key": hits.key, "weight": hits.weight, "number": hits.number}
+    for axis, name in enumerate("xy"):
+        columns[name] = hits.mean[:, axis] + surface.centre[axis]
+        columns[f"sum_{name}"], columns[f"beam_{name}"] = hits.points[:, axis], hits.beams[:, axis]
+    return _cloud(CELLS_LAYOUT, columns, stamp)
+
+
+def info_of(belief: Surface, stamp: int, **known: Any) -> SurfaceInfo:
     """What a mapper says with a belief; it has learned nothing but what is given."""
     told = SurfaceInfo.about(
         belief,
@@ -193,7 +207,7 @@ def map_bytes(map: OccupancyMap, stamp: int) -> bytes:
 def _cloud(layout: Sequence[tuple[str, str]], columns: Mapping[str, Any], stamp: int) -> bytes:
     """A cloud of one row; columns that are not given are 0."""
     dtype = np.dtype([(name, f"<{kind}") for name, kind in layout])
-    table = np.zeros(len(columns["angle"]), dtype=dtype)
+    table = np.zeros(len(columns["x"]), dtype=dtype)
     for name, values in columns.items():
         table[name] = values
     fields = [
@@ -378,7 +392,7 @@ class Timeline:
                 self._surface_stamp = stamp
                 yield from self._mapped(step.belief, stamp)
 
-    def _mapped(self, belief: SurfaceBelief, stamp: int) -> Iterator[RawMessage]:
+    def _mapped(self, belief: Surface, stamp: int) -> Iterator[RawMessage]:
         """What the mapper says of a scan; in version 1 with the sensor in a column."""
         config, now = self._config, stamp + _MILLISECOND
         if self._version == 1:

@@ -4,9 +4,11 @@ files.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import zlib
 
+import numpy as np
 import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
@@ -18,8 +20,11 @@ from simulated_bags import node_parameters
 from nbv_bench.experiments.summary.runs import short_names
 from nbv_planner.bags.reader import Bag
 from nbv_planner.episode.parameter_files import dump_parameters
-from nbv_planner.episode.parameters import NODE_SETTINGS
+from nbv_planner.episode.parameters import NODE_SETTINGS, PlannerSettings
+from nbv_planner.mapping.object_search import SearchSettings
+from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.surface.checks import KINDS
+from nbv_planner.volume.true_outlines import parse_outlines
 
 SIMULATION, _ = finished()
 
@@ -68,6 +73,26 @@ def test_analyze_draws_pictures_and_puts_everything_into_one_page(here, bag):
     assert "data:image/gif;base64" in page
     assert "<script" not in page
     assert 'src="http' not in page
+
+
+def test_analyze_takes_cells_home_and_draws_them(here, capsys):
+    config = dataclasses.replace(
+        CONFIG,
+        planner=PlannerSettings(),
+        search=SearchSettings(surface_model="volume"),
+        termination=TerminationSettings(max_views=2),
+    )
+    write(here / "cells", messages(config))
+    assert main(["analyze", "cells", "--out", "out"]) == 0
+    said = capsys.readouterr().out
+    assert "points, " in said
+    assert "standard deviation" in said
+    files = {path.name for path in (here / "out").rglob("*")}
+    assert {"outline.csv", "outline.dxf", "outline.geojson", "reconstruction.gif"} <= files
+    (largest, *_) = parse_outlines("file:out/outline.csv", config.scene).loops
+    simulation, _ = finished(config)
+    expected = simulation.judge.steps[-1].belief.likeliest.bodies[0]
+    np.testing.assert_allclose(largest, expected.points, rtol=1e-6)
 
 
 def test_analyze_replaces_only_an_analysis_and_only_if_told(here, bag, capsys):

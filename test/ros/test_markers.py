@@ -25,6 +25,8 @@ from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings
 from nbv_planner.report import colors
 from nbv_planner.ros.io.markers import PARTS, SceneContent, decimated, scene_markers
+from nbv_planner.surface.seam import Hits
+from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import Poses
@@ -112,6 +114,24 @@ def test_what_is_barred_is_edged_and_the_way_to_the_goal_leads_around_it():
         for step in ((1, 1), (-1, -1), (-1, 1), (1, -1))
     ]
     assert np.any(free + diagonal, axis=0).all()
+
+
+def test_bodies_are_lines_fainter_where_they_are_a_guess_and_the_ground_around_them_is_barred():
+    half = HITS[HITS[:, 1] > 0.0]
+    number = np.zeros(len(half), dtype=int)
+    cells = VolumeSurface.blank(VolumeForm()).adding(Hits(half, number + 0.05, 2.0 * half, number))
+    found = markers(dataclasses.replace(FENCED, belief=cells))
+    assert (found["band"].action, found["barred"].action) == (Marker.DELETE, Marker.ADD)
+    assert found["mean"].type == Marker.LINE_LIST
+    ends = np.array([(p.x, p.y) for p in found["mean"].points]).reshape(-1, 2, 2)
+    bodies = cells.likeliest.bodies
+    assert len(ends) == sum(len(body.points) for body in bodies)
+    assert np.hypot(*np.diff(ends, axis=1)[:, 0].T).max() < 2.0 * VolumeForm().lattice.cell
+    alpha = [color.a for color in found["mean"].colors[::2]]
+    assert sum(a == 1.0 for a in alpha) == sum(body.measured.sum() for body in bodies) > 0
+    assert 0.0 < min(alpha) < 1.0
+    blank = dataclasses.replace(FENCED, belief=VolumeSurface.blank(VolumeForm()))
+    assert markers(blank)["mean"].action == Marker.DELETE
 
 
 def test_counts():
