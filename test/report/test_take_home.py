@@ -14,7 +14,6 @@ import yaml
 from beliefs import belief_of
 from hypothesis import given
 from hypothesis import strategies as st
-from nbv_planner.volume.true_outlines import parse_outlines
 
 from nbv_planner.errors import ContourError
 from nbv_planner.geometry import polar_to_cartesian
@@ -27,6 +26,7 @@ from nbv_planner.volume.contours import Body
 from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.contour_files import load_contour
+from nbv_planner.world.objects.true_outlines import parse_outlines
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays
 from nbv_planner.world.scene import Scene

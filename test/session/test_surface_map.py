@@ -8,7 +8,6 @@ from functools import partial
 
 import numpy as np
 import pytest
-from nbv_planner.volume.true_outlines import parse_outlines
 
 from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.wiring import scan_mapping
@@ -29,6 +28,7 @@ from nbv_planner.session.surface_map import (
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects import parse_object
+from nbv_planner.world.objects.true_outlines import parse_outlines
 from nbv_planner.world.pose import CameraPose, PoseCovariance
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera

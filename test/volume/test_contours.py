@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nbv_planner.volume.true_outlines import Outlines, parse_outlines
 from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from nbv_planner.surface.seam import Hits
 from nbv_planner.volume.contours import area, closed_lines
 from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
+from nbv_planner.world.objects.true_outlines import Outlines, parse_outlines
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.ray_casting import cast_beams
 from nbv_planner.world.scan import FreeRays

@@ -20,7 +20,6 @@ pytest.importorskip("nav_msgs", reason="needs nav_msgs")
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PolygonStamped
 from nav_msgs.msg import OccupancyGrid
-from nbv_planner.volume.true_outlines import parse_outlines
 from scipy.spatial import cKDTree
 from std_srvs.srv import Trigger
 from test_surface_mapper import GRID, HERE, MS, SCENE, THERE, Feed, stamp_of
@@ -39,6 +38,7 @@ from nbv_planner.volume.contours import area
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.contour_files import load_contour
 from nbv_planner.world.objects.room import WorldSettings
+from nbv_planner.world.objects.true_outlines import parse_outlines
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
