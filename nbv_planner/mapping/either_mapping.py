@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nbv_planner.gp.posterior import saved_array
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scan_mapping import MappedScans, ScanMapping
 from nbv_planner.star2d.model_checks import ModelChecks
@@ -28,7 +29,9 @@ _NOTE = Check("any_outline", 1.0, 0.5, Level.NOTED)
 _INNERMOST = 1e-3
 # Before the names of the arrays of the cells, while there are others.
 _OF_CELLS = "cells_"
-_SWITCHED = "any_outline"
+_DOUBTS = "radius_doubts"
+# Judgements in a row: while an object is looked for, a centre that moves makes a single one.
+_ENOUGH = 2
 # So many calls wait for the cells at most.
 _AT_ONCE = 50
 _Call = tuple[Scene | None, Sequence[MatchedScan], int]
@@ -49,9 +52,14 @@ class EitherMapping:
         self._radius, self._cells = radius, cells
         self._later: list[_Call] = []  # what is not in the cells yet
         self._scene: Scene | None = None  # gives the sensor
-        #: whether the surface is one of cells.
-        self.any_outline = radius is None
+        #: in how many judgements in a row the radius did not hold; cells are from two on.
+        self.doubts = _ENOUGH if radius is None else 0
         self._belief: Any = None  # the newest, where it is known
+
+    @property
+    def any_outline(self) -> bool:
+        """Whether the surface is one of cells."""
+        return self.doubts >= _ENOUGH
 
     @property
     def _used(self) -> ScanMapping:
@@ -75,13 +83,17 @@ class EitherMapping:
         """
         self._belief = None
         if self._radius is None or self.any_outline:
+            self._catch_up()
             return self._cells.add(scans, newest_view, last=last)
         self._later = [*self._later, (self._scene, scans, newest_view)]
         mapped = self._radius.add(scans, newest_view, last=last)
         if last:
             self._belief = self._radius.belief()
-            if any(check.name == _GIVEN_UP_BY for check in failed_checks(self._belief.checks)):
-                return self.go_on_with_cells()
+            failed = {check.name for check in failed_checks(self._belief.checks)}
+            self.doubts = self.doubts + 1 if _GIVEN_UP_BY in failed else 0
+            if self.doubts >= _ENOUGH:
+                self._belief = None
+                return self._catch_up()
         if len(self._later) >= _AT_ONCE:
             self._catch_up()
         return mapped
@@ -89,12 +101,6 @@ class EitherMapping:
     def add_view(self, scan: Scan, pose: CameraPose) -> MappedScans:
         """See :meth:`ScanMapping.add_view`."""
         return self.add([MatchedScan(0, scan, pose)], -1)
-
-    def go_on_with_cells(self) -> MappedScans:
-        """Give up the radius; returns what is in the cells of the newest scans."""
-        self.any_outline = True
-        self._belief = None
-        return self._catch_up()
 
     def _catch_up(self) -> MappedScans:
         """Add the scans that wait to the cells; returns what is new in the last call."""
@@ -135,7 +141,7 @@ class EitherMapping:
     def reset(self) -> None:
         """Forget all scans, and what they have shown."""
         self._belief = None
-        self.any_outline = self._radius is None
+        self.doubts = _ENOUGH if self._radius is None else 0
         self._later = []
         for mapping in filter(None, (self._radius, self._cells)):
             mapping.reset()
@@ -146,7 +152,7 @@ class EitherMapping:
         twin._catch_up()
         cells = {_OF_CELLS + name: array for name, array in twin._cells.state().items()}
         of_radius = {} if self._used is self._cells else self._used.state()
-        return {_SWITCHED: np.array(self.any_outline), **cells, **of_radius}
+        return {_DOUBTS: np.array(self.doubts), **cells, **of_radius}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the :meth:`state` of another one of the same settings.
@@ -158,7 +164,8 @@ class EitherMapping:
         self._later = []
         cells = (name for name in state if name.startswith(_OF_CELLS))
         self._cells.restore({name.removeprefix(_OF_CELLS): state[name] for name in cells})
-        self.any_outline = self._radius is None or bool(state.get(_SWITCHED, False))
+        if self._radius is not None:
+            self.doubts = int(saved_array(state, _DOUBTS, dtype=np.integer, least=0))
         if self._radius is not None and not self.any_outline:
             self._radius.restore(state)
 

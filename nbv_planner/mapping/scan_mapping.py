@@ -55,6 +55,7 @@ class ScanMapping:
     #: the scene is known.
     found: FoundScene | None = None
     any_outline = False  #: whether the surface is one of cells, in place of the radius.
+    doubts = 0  #: see :class:`~nbv_planner.mapping.either_mapping.EitherMapping`.
     background: Sequence[BoolArray] | None = None
 
     def __init__(

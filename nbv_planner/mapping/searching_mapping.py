@@ -55,10 +55,14 @@ class SearchingMapping:
         """Whether the surface is one of cells."""
         return self._mapping.any_outline
 
-    def go_on_with_cells(self) -> None:
-        """Give up the radius."""
-        if isinstance(self._mapping, EitherMapping):
-            self._mapping.go_on_with_cells()
+    @property
+    def doubts(self) -> int:
+        """In how many judgements in a row the radius did not hold."""
+        return self._mapping.doubts
+
+    @doubts.setter
+    def doubts(self, number: int) -> None:
+        self._mapping.doubts = number
 
     def reset(self) -> None:
         """Forget all scans."""

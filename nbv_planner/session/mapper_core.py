@@ -105,7 +105,7 @@ class MapUpdate:
                 known.progress,
                 known.mapper.found,
                 through,
-                job.before.mapper.any_outline,
+                job.before.mapper.doubts,
             )
         )
         if job.before.long:

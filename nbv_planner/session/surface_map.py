@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from nbv_planner.errors import StateFileError
 from nbv_planner.files.plain_values import from_plain, to_plain
 from nbv_planner.mapping.matching import MatchedScan, check_state
-from nbv_planner.mapping.scan_mapping import ScanMapping
 from nbv_planner.mapping.searching_mapping import SearchingMapping, ViewMapping
 from nbv_planner.surface.seam import Mapped
 from nbv_planner.world.scale import SensorHeader
@@ -85,8 +84,7 @@ class Batch:
     found: FoundScene | None  #: scene after them, where it was searched.
     #: what the checks remember of each view before, as it was judged then.
     through: tuple[float, ...]
-    #: whether the map before was one of cells, in place of the radius.
-    any_outline: bool = False
+    doubts: int = 0  #: in how many judgements in a row before the radius did not hold.
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,9 +147,8 @@ def map_from_records(
     for number, batch in enumerate(batches, start=1):
         last = number == len(batches)
         blank.use(batch.scene)
-        if last and batch.any_outline and not isinstance(blank, ScanMapping):
-            blank.go_on_with_cells()
         if last:
+            blank.doubts = batch.doubts
             blank.checks.through = list(batch.through)
         if isinstance(blank, SearchingMapping):
             blank.add(batch.scans, before, last=last, known=batch.found)

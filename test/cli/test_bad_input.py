@@ -52,7 +52,10 @@ FILES = {
 
 CASES = [
     # options, words of the message
-    (["--object", "file:loop.csv"], ["loop.csv", "line 3", "star-shaped"]),
+    (
+        ["--object", "file:loop.csv", "--set", "surface_model=radius"],
+        ["loop.csv", "line 3", "star-shaped"],
+    ),
     (["--object", "spline:loop.csv"], ["loop.csv", "star-shaped"]),
     (["--object", "file:outside.csv"], ["outside.csv", "radius 8.", "[2, 8] m", "radius_max"]),
     (["--object", "file:inside.csv"], ["inside.csv", "radius 1.", "[2, 8] m", "radius_min"]),

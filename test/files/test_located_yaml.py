@@ -158,7 +158,9 @@ def test_numbers_are_finite_and_as_many_as_needed(read):
     root = read("a: [1, 2.5]\nb: [1, x]\nc: .inf\nd: " + str(list(range(1000)))).mapping()
     assert root["a"].numbers(2) == [1.0, 2.5]
     for name in ("b", "d"):
-        with pytest.raises(ConfigFileError, match=f"{name}: .* must be 2 finite numbers") as caught:
+        with pytest.raises(
+            ConfigFileError, match=f"{name}: .*must be (2|a) finite number"
+        ) as caught:
             root[name].numbers(2)
         assert len(str(caught.value)) < 400
     with pytest.raises(ConfigFileError, match="c: inf must be a finite number"):

@@ -12,7 +12,8 @@ from rclpy.parameter import Parameter
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import deciders_for, view_space
 from nbv_planner.errors import SettingError, StateFileError
-from nbv_planner.planning.planners import Planner
+from nbv_planner.planning.objectives import EXPECTED
+from nbv_planner.planning.planners import PLANNERS, Planner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings, set_ground
 from nbv_planner.planning.view_space.view_settings import LISTS
@@ -32,6 +33,7 @@ from nbv_planner.world.scene import FoundScene, Scene, check_proportions
 
 T = TypeVar("T")
 _SOURCE = "not given, so as the mapper says"
+_BY_MEMBER = "a direction has several surfaces, or has one again"
 
 
 class Deciders:
@@ -49,6 +51,7 @@ class Deciders:
         self._ground = read_settings(node, GroundSettings)
         #: whether a map of the ground is read from a file.
         self.shows_map = bool(self._ground.ground_map)
+        self._cells = False  # whether surfaces are of cells
 
     def build(self, found: FoundScene | None = None) -> tuple[Planner, TerminationMonitor]:
         """Planner and monitor; where the scene was `found`, lengths are in proportion to what was.
@@ -84,7 +87,20 @@ class Deciders:
             for cls in (PlannerSettings, TerminationSettings)
         )
         planner, limits = (rescaled(one, self.scene, scene) for one in given)
+        if self._cells and not planner.any_outline and planner.planner in PLANNERS:
+            planner = dataclasses.replace(planner, planner="greedy", objective=EXPECTED)
         return planner, limits
+
+    def use_cells(self, cells: bool) -> None:
+        """Choose by EMC while surfaces are of `cells`, where the planner needs the radius."""
+        if cells == self._cells:
+            return
+        before = self._node.core.planner.settings.label
+        self._cells = cells
+        self._node.core.use(*self.build(self._node.core.episode.found))
+        label = self._node.core.planner.settings.label
+        if label != before:
+            self._node.get_logger().warning(f"{label} chooses in place of {before}: {_BY_MEMBER}")
 
     @property
     def lists(self) -> dict[str, tuple[float, ...]]:

@@ -111,9 +111,7 @@ class PlannerInputs:
         self, belief: SurfaceBelief | VolumeSurface, stamp: int, frame: str, info: SurfaceInfo
     ) -> None:
         core = self._node.core
-        if isinstance(belief, VolumeSurface) and not core.planner.settings.any_outline:
-            self._refuse_cells()
-            return
+        self._node.deciders.use_cells(isinstance(belief, VolumeSurface))
         found = info.scene
         if found is not None and not self._node.deciders.views.on_circle:
             raise InputRejectedError(
@@ -141,18 +139,6 @@ class PlannerInputs:
             self._node.drop(
                 "view.lost", f"the surface no longer contains {lost} of the counted views", lost
             )
-        self._node.advance()
-
-    def _refuse_cells(self) -> None:
-        """End the episode: what chooses the views needs the radius, and there is none."""
-        settings = self._node.core.planner.settings
-        said = (
-            f"{settings.label} needs the radius over the polar angle, and the scans show that a"
-            " direction has several surfaces: take planner: rollout, or surface_model: radius of"
-            " surface_mapper"
-        )
-        self._node.drop("surface.cells", said)
-        events.fail(self._node.core, said)
         self._node.advance()
 
     def on_scan(self, msg: LaserScan) -> None:
