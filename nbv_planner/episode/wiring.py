@@ -240,7 +240,9 @@ def scan_mapping(
     """
     if not config.search.unknown:
         return _known_mapping(config, grid, map)
-    of_known = SearchSettings(surface_model=config.search.surface_model)
+    # a centre that moves makes beams pass through the inside by itself
+    model = "radius" if config.surface_model == "auto" else config.surface_model
+    of_known = SearchSettings(surface_model=model)
     known = dataclasses.replace(config, search=of_known, ground=GroundSettings())
     search = Search(
         config.search, config.scene, config.measurement.noise, bool(config.ground.ground_map)

@@ -30,7 +30,7 @@ _INNERMOST = 1e-3
 # Before the names of the arrays of the cells, while there are others.
 _OF_CELLS = "cells_"
 _DOUBTS = "radius_doubts"
-# Judgements in a row: while an object is looked for, a centre that moves makes a single one.
+# Judgements in a row: outliers may make a single one.
 _ENOUGH = 2
 # So many calls wait for the cells at most.
 _AT_ONCE = 50
