@@ -132,7 +132,7 @@ def test_tables_of_performance_are_those_of_the_results_beside_them():
 def test_pictures_of_the_documents_exist():
     pictures = [
         (path.parent / name).resolve()
-        for path in (ROOT / "docs").rglob("*.md")
+        for path in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
         for name in re.findall(r"!\[[^\]]*\]\(([^)]+)\)", path.read_text(encoding="utf-8"))
     ]
     assert {path.name for path in pictures} >= {

@@ -349,12 +349,12 @@ def test_a_surface_that_goes_on_with_cells_gives_outlines_of_all_bodies(world, t
     large = max(abs(area(loop)) for loop in boxes.loops)
     assert area(polygon) == pytest.approx(large, rel=0.25)
     lines = np.array([(point.x, point.y) for point in shown("mean").points]).reshape(-1, 2, 2)
-    away, _ = cKDTree(lines.mean(axis=1)).query(boxes.sampled(0.05).points)
+    away, _ = cKDTree(lines.mean(axis=1)).query(boxes.sampled(0.05)[0])
     assert np.median(away) < 0.15, "both boxes are drawn"
     assert len(shown("mean").colors) == len(shown("mean").points)
     cells, x, y = place_of(maps[-1])
     places = np.stack([x, y], axis=-1)
-    off, _ = cKDTree(boxes.sampled(0.05).points).query(places)
+    off, _ = cKDTree(boxes.sampled(0.05)[0]).query(places)
     assert off[cells == OCCUPIED].max() < 1.0
     inside = boxes.holds(places.reshape(-1, 2)).any(axis=0).reshape(x.shape)
     assert not (cells == FREE)[inside & (off > 0.4)].any()
