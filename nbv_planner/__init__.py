@@ -29,6 +29,7 @@ __all__ = [
     "CameraPose",
     "Poses",
     "SimulatedCamera",
+    "EitherMapping",
     "ScanMapping",
     "SurfaceBelief",
     "Planner",
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from nbv_planner.episode.records import EpisodeRecord, Step, ViewRecord
     from nbv_planner.episode.wiring import mapper_and_planner
     from nbv_planner.errors import NbvPlannerError, SettingError
+    from nbv_planner.mapping.either_mapping import EitherMapping
     from nbv_planner.mapping.scan_mapping import ScanMapping
     from nbv_planner.planning.endings import Termination
     from nbv_planner.planning.planners import Planner, planner_names
@@ -58,6 +60,7 @@ else:  # types see the names above and no others
         "episode.wiring": ("mapper_and_planner",),
         "errors": ("NbvPlannerError", "SettingError"),
         "star2d.belief": ("SurfaceBelief",),
+        "mapping.either_mapping": ("EitherMapping",),
         "mapping.scan_mapping": ("ScanMapping",),
         "planning.planners": ("Planner", "planner_names"),
         "planning.endings": ("Termination",),

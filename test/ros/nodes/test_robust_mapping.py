@@ -68,7 +68,7 @@ def told(pose: CameraPose, stamp: int, kind: type, variance: float):
 
 
 def test_outliers_and_a_biased_pose_are_told_on_diagnostics(world):
-    mapper = world.start(SurfaceMapperNode, robust=True, grid_size=300)
+    mapper = world.start(SurfaceMapperNode, robust=True, grid_size=300, surface_model="radius")
     send_views(world, 10, SensorSettings(outlier_probability=0.1, pose_bias_yaw=0.05))
     told = world.diagnosis(mapper)
     assert float(told.values["check.outliers"]) > 0.025
@@ -79,7 +79,7 @@ def test_outliers_and_a_biased_pose_are_told_on_diagnostics(world):
 
 def test_an_object_with_two_surfaces_is_doubted_and_mapped_all_the_same(world):
     """Cameras that are far from where they say: at most angles there are two surfaces."""
-    mapper = world.start(SurfaceMapperNode, robust=True, grid_size=300)
+    mapper = world.start(SurfaceMapperNode, robust=True, grid_size=300, surface_model="radius")
     surfaces, newest = world.listen(PointCloud2, "surface", qos.latched(100)), world.surfaces()
     scan, pose, goal = (
         world.speaker(t, n)
