@@ -312,11 +312,12 @@ class TrueCamera(SimulatedCamera):
             self._planar, longer = lie.planar(self._planar)
             self._longer = self._longer * longer
 
-    def exact_ranges(self, pose: CameraPose) -> FloatArray:
-        """Range of each beam without noise, along the beam."""
-        ranges = cast_beams(self._outline, pose, self._planar)
+    def exact_ranges(self, pose: CameraPose, turned: float = 0.0) -> FloatArray:
+        """Range of each beam without noise, along the beam, `turned` to the left by radians."""
+        bearings = self._planar + turned
+        ranges = cast_beams(self._outline, pose, bearings)
         for lie in self.active:
-            ranges = lie.met(pose, self._planar, ranges)
+            ranges = lie.met(pose, bearings, ranges)
         return ranges * self._longer
 
     def normals(self, rng: np.random.Generator) -> FloatArray:

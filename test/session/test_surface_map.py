@@ -203,7 +203,7 @@ def test_forty_views_are_mapped_again_in_the_time_of_a_few(tmp_path):
     for number in range(40, 43):
         other.view(number, scans=3)
     each = (time.process_time() - began) / 3.0
-    assert restart < 15.0 * each
+    assert restart < 10.0 * each
 
 
 @pytest.mark.parametrize(
