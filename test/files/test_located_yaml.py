@@ -157,10 +157,8 @@ def test_what_would_be_read_as_something_else_is_quoted(read):
 def test_numbers_are_finite_and_as_many_as_needed(read):
     root = read("a: [1, 2.5]\nb: [1, x]\nc: .inf\nd: " + str(list(range(1000)))).mapping()
     assert root["a"].numbers(2) == [1.0, 2.5]
-    for name in ("b", "d"):
-        with pytest.raises(
-            ConfigFileError, match=f"{name}: .*must be (2|a) finite number"
-        ) as caught:
+    for name, asked in (("b", "a finite number"), ("d", "2 finite numbers")):
+        with pytest.raises(ConfigFileError, match=f"{name}: .*must be {asked}$") as caught:
             root[name].numbers(2)
         assert len(str(caught.value)) < 400
     with pytest.raises(ConfigFileError, match="c: inf must be a finite number"):
