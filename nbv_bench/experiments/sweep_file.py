@@ -280,13 +280,17 @@ def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> S
 
 def _build(sweep: Sweep, planners: Mapping[str, Located], places: Mapping[str, Located]) -> None:
     """Build an episode of each planner in each protocol and variant, to find what does not fit."""
+    built = {(sweep.base.scene, "auto")}  # when the objects were read
     for protocol, variant in itertools.product(sweep.protocols, sweep.variants):
         for label, entry in planners.items():
             with places.get(variant, entry).blamed():
                 case = sweep.case(
                     label, sweep.objects[0], protocol, sweep.seeds[0], variant=variant
                 )
-                for shape in sweep.objects if variant else ():
-                    true_object(shape, case.config.scene)
-                # of one object: the others have been built above, or when they were read
-                Simulation(case.config)
+                config = case.config
+                described = (config.scene, config.surface_model)
+                for shape in () if described in built else sweep.objects:
+                    true_object(shape, *described)
+                built.add(described)
+                # of one object: the others have been built above
+                Simulation(config)

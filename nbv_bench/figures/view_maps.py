@@ -41,8 +41,9 @@ class ViewMap:
     """An object and the views taken of it."""
 
     title: str  #: what stands above the map.
-    #: polar angles and radii of the true contour; None if the object cannot be read any more.
-    contour: tuple[FloatArray, FloatArray] | None
+    #: closed lines of the true outlines, shape (2, n) each, metres; none if the object cannot be
+    #: read any more.
+    outlines: Sequence[FloatArray]
     views: Sequence[float]  #: view angles in the order taken, radians.
     view_distance: float  #: radius of the view circle, metres.
     #: of the views from the centre, metres; empty if all are on the circle.
@@ -76,9 +77,9 @@ def _draw_map(axes: Axes, content: ViewMap, largest: float) -> None:
             (0, 0), content.view_distance, fill=False, color=style.FAINT, linewidth=0.8, zorder=1
         )
     )
-    if content.contour is not None:
+    for line in content.outlines:
         axes.fill(
-            *polar_to_cartesian(*content.contour),
+            *line,
             facecolor="#EEF4F8",
             edgecolor=style.TRUTH,
             linewidth=0.9,

@@ -7,28 +7,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.judge import EpisodeJudge, PointErrors, StarTruth
+from nbv_planner.episode.judge import EpisodeJudge, PointErrors, truth_of
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.wiring import deciders, planner_core, scan_mapping, view_space
+from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.searching_mapping import ViewMapping
 from nbv_planner.planning.motion import leg_time
+from nbv_planner.planning.objectives import EXPECTED
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.termination import TerminationMonitor
 from nbv_planner.session import events
 from nbv_planner.session.loop import views
 from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
 from nbv_planner.session.state import Goal
-from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.seam import Hits
-from nbv_planner.world.objects import parse_object, surface_points
+from nbv_planner.world.objects import surface_points
+from nbv_planner.world.objects.true_outlines import true_object
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.simulated_camera import SimulatedCamera
-from nbv_planner.world.visibility import observe
 
 _KEPT = 128
 
@@ -46,17 +48,16 @@ class KnownObject:
     def of(config: EpisodeConfig) -> KnownObject:
         """Prepare the object of a configuration; environments of one process share it."""
         scene, planner = config.scene, config.planner
-        shape = parse_object(config.object, scene)
+        shape = true_object(config.object, scene, config.surface_model)
         points = surface_points(shape, scene.pixel_size)
         space = view_space(config.views, scene, config.ground)
         start = config.motion.start(scene.view_distance)
-        judge = EpisodeJudge(
-            StarTruth(points, scene, shape), space, start, planner.completeness_tau, planner
-        )
+        truth = truth_of(shape, points, scene, space.candidates)
+        if not len(truth):
+            raise SettingError(f"object {config.object}: no candidate view sees any of it")
+        judge = EpisodeJudge(truth, space, start, planner.completeness_tau, planner)
         camera = SimulatedCamera(shape, scene, config.sensor, config.world)
-        return KnownObject(
-            camera, judge, observe(points.angle, points.radius, space.candidates, scene)
-        )
+        return KnownObject(camera, judge, truth.visible(space.candidates))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +75,8 @@ class EpisodeSetup:
     def of(cls, config: EpisodeConfig) -> EpisodeSetup:
         """Build it by the configuration."""
         views = view_space(config.views, config.scene, config.ground)
-        plain = dataclasses.replace(config.planner, planner="greedy", objective="U")
+        objective = EXPECTED if config.surface_model == "volume" else "U"
+        plain = dataclasses.replace(config.planner, planner="greedy", objective=objective)
         ends = dataclasses.replace(config.termination, certify=False)
         planner, monitor = deciders(
             dataclasses.replace(config, planner=plain, termination=ends), views
@@ -98,9 +100,9 @@ class Agent:
         self._camera = camera
         self._mapping = setup.blank.copy()
         self._action, self._now = 0, 0
-        self.belief: SurfaceBelief = self._mapping.belief()  #: the newest one.
+        self.belief: Any = self._mapping.belief()  #: the newest one.
         #: views, the belief after each, and its hits.
-        self.taken = list[tuple[CameraPose, SurfaceBelief, Hits]]()
+        self.taken = list[tuple[CameraPose, Any, Hits]]()
         self._core = planner_core(setup.planner, setup.monitor)
         self._core.inputs.pose = start
         events.take_surface(self._core, self.belief, 0)
@@ -125,7 +127,7 @@ class Agent:
             for scan in range(self._setup.config.matching.scans_per_view)
         ]
 
-    def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
+    def map(self, scans: Sequence[MatchedScan]) -> Any:
         """Map the scans of a view."""
         hits = self._mapping.add(scans, len(self.taken)).hits
         self.belief = self._mapping.belief()

@@ -30,7 +30,10 @@ from nbv_planner.settings import refuse_unknown
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.view.agent import AgentEpisode, EpisodeSetup, KnownObject
+from nbv_planner.volume.grid import HIT, UNKNOWN
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects import OBJECT_SETS
+from nbv_planner.world.objects.true_outlines import Outlines, true_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import check_proportions
 
@@ -102,31 +105,42 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         )
         if not self.objects:
             raise SettingError("object: an empty list; must be one object or more")
-        self.config = _config({**DEFAULTS, **(settings or {})})
+        self.config = _of_objects(_config({**DEFAULTS, **(settings or {})}), self.objects)
+        self.any_outline = self.config.surface_model == "volume"  #: whether beliefs are cells.
+        if self.any_outline and utility:
+            raise SettingError(
+                f"utility: {utility} needs the radius over the polar angle, and an object that is"
+                " not star-shaped, or surface_model volume, has none"
+            )
         self.reward = reward
         self.target = target
         self.render_mode = render_mode
         self._utility_of, self._setup = utility, EpisodeSetup.of(self.config)
         self._episode: AgentEpisode | None = None
         self._reached = 0.0
-        # What lies behind the centre or beyond the view circle tells nothing: the object is inside
-        # of that.
-        band = spaces.Box(
-            0.0, self.config.scene.view_distance, (self.config.mapper.grid_size,), np.float32
-        )
-        known: dict[str, spaces.Space[Any]] = {
-            "mean": band,
-            "lower": band,
-            "upper": band,
-            "seen": spaces.Box(0.0, 1.0, band.shape, np.float32),
+        known = {
+            **self._belief_spaces(),
             "camera": spaces.Box(-1.0, 1.0, (2,), np.float32),
             "views": spaces.Box(0.0, self.max_views, (1,), np.float32),
         }
         number = len(self.views.candidates)
         if utility:
             known["utility"] = spaces.Box(0.0, np.finfo(np.float32).max, (number,), np.float32)
-        self.observation_space: spaces.Space[Observation] = spaces.Dict(known)
+        self.observation_space: spaces.Dict = spaces.Dict(known)
         self.action_space = spaces.Discrete(number)
+
+    def _belief_spaces(self) -> dict[str, spaces.Space[Any]]:
+        """Spaces of what a belief is observed by."""
+        if self.any_outline:
+            shape = self._setup.blank.belief().cells.lattice.shape
+            return {"cells": spaces.Box(UNKNOWN, HIT, shape, np.uint8)}
+        # What lies behind the centre or beyond the view circle tells nothing: the object is inside
+        # of that.
+        band = spaces.Box(
+            0.0, self.config.scene.view_distance, (self.config.mapper.grid_size,), np.float32
+        )
+        seen = spaces.Box(0.0, 1.0, band.shape, np.float32)
+        return {"mean": band, "lower": band, "upper": band, "seen": seen}
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -148,8 +162,13 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         target = KnownObject.of(dataclasses.replace(self.config, object=object))
         self._episode = episode = AgentEpisode(self._setup, target, object, noise)
         self._reached = self._part(episode)
-        contour = target.judge.truth.shape.radius(episode.agent.belief.angle)
-        return self._observation(episode), {**self._info(episode), "contour": contour}
+        shape: Any = target.judge.truth.shape
+        true = (
+            {"outlines": tuple(map(np.copy, shape.loops))}
+            if self.any_outline
+            else {"contour": shape.radius(episode.agent.belief.angle)}
+        )
+        return self._observation(episode), {**self._info(episode), **true}
 
     def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Take the view of an `action`.
@@ -187,9 +206,10 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         return self._setup.planner.views
 
     @property
-    def belief(self) -> SurfaceBelief:
+    def belief(self) -> SurfaceBelief | VolumeSurface:
         """The belief as planners of the package take it, see docs/extend.md."""
-        return self._begun("belief").agent.belief.as_transmitted()
+        found: SurfaceBelief | VolumeSurface = self._begun("belief").agent.belief.as_transmitted()
+        return found
 
     @property
     def visited(self) -> list[CameraPose]:
@@ -246,25 +266,33 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             episode.completeness() if self.reward == "completeness" else float(episode.seen.mean())
         )
 
-    def _utility(self, belief: SurfaceBelief) -> FloatArray:
+    def _utility(self, belief: Any) -> FloatArray:
+        """Values of the candidates; none are known of cells."""
+        if self.any_outline:
+            return np.zeros(len(self.views.candidates))
         objective = OBJECTIVES[self._utility_of or "U"]
         return objective.values(belief, self.config.scene, self.views.candidates.polar[:, 0])
 
     def _observation(self, episode: AgentEpisode) -> Observation:
         belief = episode.agent.belief
         angle = episode.at.polar[0] if episode.at else 0.0
-        known = {
-            **{
-                name: np.clip(getattr(belief, name), 0.0, self.config.scene.view_distance)
-                for name in ("mean", "lower", "upper")
-            },
-            "seen": belief.hits > 0,
+        known: dict[str, Any] = {
             "camera": [math.sin(angle), math.cos(angle)],
             "views": [episode.steps],
         }
+        if self.any_outline:
+            known["cells"] = belief.cells.state.reshape(belief.cells.lattice.shape)
+        else:
+            for name in ("mean", "lower", "upper"):
+                radius = getattr(belief, name)
+                known[name] = np.clip(radius, 0.0, self.config.scene.view_distance)
+            known["seen"] = belief.hits > 0
         if self._utility_of:
             known["utility"] = self._utility(self.belief)
-        return {name: np.array(values, dtype=np.float32) for name, values in known.items()}
+        return {
+            name: np.array(known[name], dtype=space.dtype)
+            for name, space in self.observation_space.spaces.items()
+        }
 
     def _info(self, episode: AgentEpisode) -> dict[str, Any]:
         """The mask of the actions; all else is the truth, for evaluation only."""
@@ -304,6 +332,22 @@ def _config(given: Mapping[str, Any]) -> EpisodeConfig:
         if refused:
             raise SettingError(f"{words} in an environment")
     return config
+
+
+def _of_objects(config: EpisodeConfig, objects: Sequence[str]) -> EpisodeConfig:
+    """The same with the surface model that all these objects have: observations are of one kind.
+
+    Raises:
+        NbvPlannerError: an object is not allowed.
+    """
+    model = config.surface_model
+    shapes = [true_object(object, config.scene, model) for object in objects]
+    if model == "auto":
+        some = any(isinstance(shape, Outlines) for shape in shapes)
+        model = "volume" if some else "radius"
+    return dataclasses.replace(
+        config, search=dataclasses.replace(config.search, surface_model=model)
+    )
 
 
 if "nbv_planner/Circle-v0" not in gymnasium.registry:

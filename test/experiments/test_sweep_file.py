@@ -206,6 +206,31 @@ def test_object_that_cannot_be_is_refused_with_its_line(tmp_path, text):
     refused(tmp_path, f"planners: {{U: {{objective: U}}}}\nobjects: {text}\n", OBJECTS[text])
 
 
+RADIUS_ALONE = {
+    "settings: {search: {surface_model: radius}}": "protocols: [sensor]\nplanners: {R: {}}",
+    "protocols: [thesis]": "planners: {R: {}}",
+    "protocols: [sensor]": "planners: {R: {}, U: {planner: greedy, objective: U}}",
+}
+
+
+@pytest.mark.parametrize("text", RADIUS_ALONE)
+def test_an_object_that_is_not_star_shaped_is_refused_at_once_where_a_case_needs_a_radius(
+    tmp_path, text
+):
+    """Also one in a file, and where the first object, of which an episode is built, is fine."""
+    drawn = tmp_path / "hook.csv"
+    drawn.write_text("x,y\n-4,-4\n4,-4\n4,4\n-4,4\n-4,2\n2,2\n2,-2\n-4,-2\n", encoding="utf-8")
+    cases = {"letter:C": "is not star-shaped", f"file:{drawn}": "there is no point from which all"}
+    for shape, words in cases.items():
+        refused(
+            tmp_path,
+            f"objects: [star, '{shape}']\n{RADIUS_ALONE[text]}\n{text}\n",
+            ["line ", "planners.", shape.removeprefix("file:"), words],
+        )
+    free = "protocols: [sensor]\nplanners: {R: {planner: rollout, objective: EMC}}\n"
+    assert len(sweeps.load(tmp_path, f"objects: [star, 'letter:C']\n{free}").objects) == 2
+
+
 @pytest.mark.parametrize(
     ("text", "words"),
     [

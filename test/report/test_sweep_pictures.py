@@ -83,7 +83,8 @@ def landscape(objective, decision, values=1.0):
 
 
 def view_map(title, views):
-    return ViewMap(title, (CIRCLE, np.full(50, 4.0)), views, 10.0)
+    circle = 4.0 * np.stack([np.cos(CIRCLE), np.sin(CIRCLE)])
+    return ViewMap(title, [circle], views, 10.0)
 
 
 def draw_all() -> dict[str, Figure]:
@@ -262,7 +263,7 @@ def test_maps_number_the_views_in_the_order_taken(figures):
 
 
 def test_map_of_an_object_that_cannot_be_read_any_more_shows_the_views():
-    axes = draw_view_maps([ViewMap("file:gone.csv", None, [1.0], 10.0)]).axes[0]
+    axes = draw_view_maps([ViewMap("file:gone.csv", [], [1.0], 10.0)]).axes[0]
     assert [line.get_label() for line in axes.lines] == ["view 1"]
 
 
@@ -351,7 +352,7 @@ def test_angles_without_any_grid_point_are_left_white():
 
 def test_free_views_are_mapped_at_their_distances_and_numbered_outside_of_all():
     angles, distances = [0.5, 2.0, 4.0], [8.5, 16.0, 12.0]
-    axes = draw_view_maps([ViewMap("free", None, angles, 10.0, distances)]).axes[0]
+    axes = draw_view_maps([ViewMap("free", [], angles, 10.0, distances)]).axes[0]
     dots = {
         line.get_label(): (line.get_xdata()[0], line.get_ydata()[0]) for line in axes.get_lines()
     }

@@ -56,6 +56,7 @@ def equal(first, second):
         {"reward": "completeness"},
         {"reward": "time", "object": "random_tuning"},
         {"utility": "U"},
+        {"object": ["letter:C", "two_boxes", "star"]},
     ],
 )
 @pytest.mark.parametrize("settings", [COARSE, {**COARSE, "blocked_arcs": [0.0, 2.0]}])
@@ -109,6 +110,48 @@ def test_a_planner_has_the_episode_of_the_simulation(shape, noise_seed, settings
 
     assert len(coverage) > 4
     assert rows(env.judged()) == rows(simulation.judge)
+
+
+@pytest.mark.parametrize("settings", [{}, {"surface_model": "volume", "num_beams": 31}])
+@pytest.mark.parametrize("shape", ["letter:C", "two_boxes"])
+def test_outlines_that_are_not_star_shaped_have_the_world_of_the_simulation(shape, settings):
+    """The views of a sweep: the same points, completeness and cells; observed are the cells."""
+    given = {**DEFAULTS, "max_views": 4, **settings}
+    sweep = {"planner": "uniform", "objective": "EMC", "surface_model": "volume"}
+    simulation = Simulation(configure(**{**given, **sweep}, seed=5, object=shape))
+    simulation.finish()
+    env = CircleEnv(shape, "completeness", settings=given)
+    _, info = env.reset(options={"noise_seed": 5})
+    assert sum(map(len, info["outlines"])) == sum(map(len, simulation.truth.loops))
+    for step, view in zip(simulation.steps, simulation.views, strict=True):
+        observation, *_, info = env.step(env.views.nearest(step.view))
+        assert info["coverage"] == view.coverage
+        assert info["completeness"] == view.completeness
+        cells = step.belief.cells
+        np.testing.assert_array_equal(
+            observation["cells"], cells.state.reshape(cells.lattice.shape)
+        )
+    assert view.completeness > 0.3
+    assert [one.completeness for one in env.judged().views] == [
+        one.completeness for one in simulation.views
+    ]
+    env.render_mode = "rgb_array"
+    assert env.render().ndim == 3
+
+
+def test_what_is_observed_follows_from_all_objects_of_the_environment():
+    """The radius while all are star-shaped, else cells: also of the star-shaped ones among them."""
+    assert not CircleEnv(["star", "diamond"], settings=COARSE).any_outline
+    both = CircleEnv(["star", "two_boxes"], settings=COARSE)
+    assert set(both.observation_space) == {"cells", "camera", "views"}
+    for shape in both.objects:
+        observation, _ = both.reset(options={"object": shape})
+        observation, *_, info = both.step(4)
+        assert set(np.unique(observation["cells"])) == {0, 1, 2}
+        assert info["object"] == shape
+    alone = CircleEnv("star", settings=COARSE)
+    with pytest.raises(NbvPlannerError, match=r"two_boxes.*surface_model"):
+        alone.reset(options={"object": "two_boxes"})
 
 
 def test_seeds_reproduce_also_in_vectors():
@@ -242,6 +285,10 @@ def test_pictures_and_lines():
         ({"settings": {"max_views": 0}}, "max_views"),
         ({"settings": {"object_x": 1.0}}, "object_x"),
         ({"settings": {"look_every": 1.0}}, "look_every"),
+        ({"object": "letter:C", "settings": {"surface_model": "radius"}}, "letter:C.*star-shaped"),
+        ({"object": "letter:C", "utility": "U"}, "utility: U needs the radius"),
+        ({"settings": {"surface_model": "volume"}, "utility": "I"}, "utility: I needs the radius"),
+        ({"object": ["star", "letter:Q"]}, "letter:Q"),
     ],
 )
 def test_what_is_not_allowed_is_said(choice, words):

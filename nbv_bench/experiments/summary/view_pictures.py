@@ -24,7 +24,7 @@ from nbv_planner.episode.wiring import objective_named
 from nbv_planner.errors import NbvPlannerError, ResultsError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import OMNISCIENT, TRUTH_OBJECTIVES, Situation
-from nbv_planner.report.figures.episode_content import true_contour
+from nbv_planner.report.figures.episode_content import true_lines
 from nbv_planner.report.figures.recorded_figure import draw_calibration
 from nbv_planner.report.figures.style import file_name, picture, planner_styles
 from nbv_planner.report.page import Picture
@@ -32,7 +32,8 @@ from nbv_planner.report.tables import Landscape
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.thesis import TrueSurface
-from nbv_planner.world.objects import parse_object
+from nbv_planner.volume.volume_surface import VolumeSurface
+from nbv_planner.world.objects.true_outlines import true_object
 from nbv_planner.world.pose import Poses
 
 
@@ -145,9 +146,15 @@ def episode_landscapes(episode: Episode, objectives: Sequence[str]) -> list[list
     The episode has two views at least; for each decision there is one landscape per objective.
 
     Raises:
-        NbvPlannerError: it cannot be run again as it was, see :func:`rerun`.
+        NbvPlannerError: it cannot be run again as it was, see :func:`rerun`, or its surface is not
+            one of the radius.
     """
     judge = rerun(episode).judge
+    if any(isinstance(step.belief, VolumeSurface) for step in judge.steps):
+        raise ResultsError(
+            f"{episode['case']['object']} is not star-shaped, and objectives are compared by the"
+            " radius"
+        )
     last = max(2, int(Metric.T95.of(judge.metrics()) or len(judge.steps)))
     return [_landscapes(judge, objectives, number) for number in sorted({2, (last + 2) // 2, last})]
 
@@ -197,12 +204,13 @@ def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
                 f"views_{number}_{file_name(planner)}{report.suffix(protocol)}",
                 f"Views chosen by {planner}",
                 caption,
-                draw_view_maps([_map(episode) for episode in of_seed[:_MOST_MAPS]]),
+                draw_view_maps([view_map(episode) for episode in of_seed[:_MOST_MAPS]]),
                 folded=True,
             )
 
 
-def _map(episode: Episode) -> ViewMap:
+def view_map(episode: Episode) -> ViewMap:
+    """The true outlines with the views of an episode; none where their file cannot be read."""
     config = recorded_config(episode["config"])
     text = episode["case"]["object"]
     metrics = episode["metrics"]
@@ -210,14 +218,14 @@ def _map(episode: Episode) -> ViewMap:
     views = episode["views"]
     try:
         # fewer points than for a large picture
-        contour = true_contour(parse_object(text, scene), steps=240)
+        lines = true_lines(true_object(text, scene, config.surface_model), steps=240)
     except NbvPlannerError:  # a contour file may have moved since
-        contour = None
+        lines = []
     half = _LONGEST_NAME // 2
     name = text if len(text) <= _LONGEST_NAME else f"{text[:half]}…{text[-half:]}"
     title = f"{name}\n{Metric.T.of(metrics)} views, {100.0 * Metric.rec.of(metrics):.1f} %"
     distances = () if config.views.on_circle else ViewColumn.distance.each(views)
-    return ViewMap(title, contour, ViewColumn.angle.each(views), scene.view_distance, distances)
+    return ViewMap(title, lines, ViewColumn.angle.each(views), scene.view_distance, distances)
 
 
 def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:

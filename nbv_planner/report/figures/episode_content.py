@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.episode.records import Step, ViewRecord
-from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
 from nbv_planner.report import outlines
 from nbv_planner.surface.checks import Check, failed_checks
 from nbv_planner.surface.seam import Hits
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import PolarObject
+from nbv_planner.world.objects.true_outlines import Outlines
 from nbv_planner.world.scene import Scene
 
 
@@ -100,3 +101,10 @@ def true_contour(shape: PolarObject, steps: int = 720) -> tuple[FloatArray, Floa
     """
     angle = np.unique(np.concatenate([np.linspace(0.0, TWO_PI, steps + 1), shape.corners()]))
     return angle, shape.radius(angle)
+
+
+def true_lines(shape: PolarObject | Outlines, steps: int = 720) -> list[FloatArray]:
+    """The true outlines as closed lines, shape (2, n) each, metres; see :func:`true_contour`."""
+    if isinstance(shape, Outlines):
+        return shape.lines
+    return [np.stack(polar_to_cartesian(*true_contour(shape, steps)))]

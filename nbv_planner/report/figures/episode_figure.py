@@ -17,10 +17,10 @@ from matplotlib.patches import Circle, Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.transforms import Affine2D
 
-from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
+from nbv_planner.geometry import cartesian_to_polar
 from nbv_planner.report import colors, outlines
 from nbv_planner.report.figures import style
-from nbv_planner.report.figures.episode_content import EpisodeContent, true_contour
+from nbv_planner.report.figures.episode_content import EpisodeContent, true_contour, true_lines
 from nbv_planner.report.figures.panels_over_views import draw_coverage, draw_objective
 from nbv_planner.report.figures.style import label_views
 from nbv_planner.star2d.belief import SurfaceBelief
@@ -71,13 +71,7 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
         _draw_ground(axes, barred)
     if content.free or barred is not None:
         _draw_way(axes, content, views, barred)
-    if hasattr(content.shape, "radius"):
-        axes.plot(
-            *polar_to_cartesian(*true_contour(content.shape)),
-            **style.TRUTH_LINE,
-            label="true contour",
-        )
-    for line in getattr(content.shape, "lines", ()):
+    for line in () if content.shape is None else true_lines(content.shape):
         axes.plot(*line, **style.TRUTH_LINE, label="true contour")
     if content.belief is not None:
         _draw_belief(axes, content.belief, _band(content))

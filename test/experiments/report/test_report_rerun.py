@@ -17,9 +17,11 @@ from nbv_bench.experiments.summary.view_pictures import (
     landscape_episode,
     ranking_objectives,
     rerun,
+    view_map,
 )
 from nbv_bench.experiments.sweep import Sweep
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, recorded_config
+from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import ResultsError
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.world.scene import Scene
@@ -172,3 +174,22 @@ def test_planner_with_fewer_candidates_is_measured_against_the_best_of_these(tmp
     assert [
         max(max(views) for views in optimum.best_views) >= 7 for optimum in optima.values()
     ] == [True, False]
+
+
+def test_an_object_of_several_outlines_is_mapped_with_all_of_them_and_has_no_landscapes(tmp_path):
+    drawn = tmp_path / "two.csv"
+    drawn.write_text("x,y\n-4,-1\n-2,-1\n-2,1\n-4,1\n\n2,-1\n4,-1\n4,1\n", encoding="utf-8")
+    planner = PlannerSettings(planner="greedy", objective="EMC", shapes=2)
+    ends = TerminationSettings(max_views=2)
+    sweep = Sweep("two", (f"file:{drawn}",), {"E": planner}, ("sensor",))
+    sweep = dataclasses.replace(sweep, base=EpisodeConfig(termination=ends))
+    recorded = json.loads(json.dumps(run_case(*sweep.cases()).content))
+    lines = view_map(recorded).outlines
+    assert [line.shape for line in lines] == [(2, 5), (2, 4)]
+    np.testing.assert_array_equal(lines[1][:, [0, -1]], [[2, 2], [-1, -1]])
+    recorded["config"]["search"]["surface_model"] = "volume"
+    recorded["views"] = Simulation(recorded_config(recorded["config"])).finish().to_json()["views"]
+    with pytest.raises(ResultsError, match=r"two\.csv is not star-shaped, and objectives"):
+        episode_landscapes(recorded, ["U"])
+    drawn.unlink()
+    assert view_map(recorded).outlines == []
