@@ -112,8 +112,8 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
         tokens["volume" if name.startswith("nbv_planner.volume") else name.partition(".")[0]] += (
             tokens_of(path)
         )
-    assert tokens["nbv_planner"] <= 268_700
-    assert tokens["nbv_bench"] <= 51_470
+    assert tokens["nbv_planner"] <= 269_100
+    assert tokens["nbv_bench"] <= 51_530
     assert tokens["volume"] <= 12_800
 
 

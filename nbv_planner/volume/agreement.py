@@ -31,8 +31,10 @@ def agreement(
         view: number of the view of each hit, shape (n,).
         hits: x, y and standard deviation of the range of each, metres, shape (3, n).
     """
-    points, std = hits[:2].T, hits[2]
     places, normals = elements.points[0], elements.normals[0]
+    if not len(places):  # hits that noise has strewn, which make no body
+        view, hits = view[:0], hits[:, :0]
+    points, std = hits[:2].T, hits[2]
     tree = cKDTree(places)
     beam = points - pose[view, :2]
     beam /= np.maximum(np.linalg.norm(beam, axis=1), 1e-12)[:, None]
@@ -47,7 +49,7 @@ def agreement(
     by = np.stack([*normal.T, turn], axis=1) / std[:, None]
     far = away > GATE * std
     lone = far & ~in_rows(far, IN_A_ROW)
-    side = max(float(np.median(std)), 2.0 * apart)
+    side = max(float(np.median(std)) if len(std) else 0.0, 2.0 * apart)
     cell, cells = _stretches(crossing, normal, side)
     kept = ~(lone | (facing < _GRAZING))
     found = Displaced(pose, view, way * facing / std, by, cell, cells, kept)

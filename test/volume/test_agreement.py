@@ -14,6 +14,9 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import scan_mapping
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.surface.checks import Level
+from nbv_planner.volume.agreement import agreement
+from nbv_planner.volume.solids import elements
+from nbv_planner.volume.volume_surface import VolumeForm
 from nbv_planner.world.pose import CameraPose
 
 VIEWS = 12
@@ -73,3 +76,10 @@ def test_with_too_few_views_nothing_is_said_of_them():
 
 def test_nothing_is_compared_before_the_first_hit():
     assert scan_mapping(configure(surface_model="volume")).belief().checks == ()
+
+
+def test_hits_that_make_no_body_are_compared_with_nothing():
+    lattice = VolumeForm().lattice
+    none = elements(lattice, np.zeros((1, len(lattice.centres)), dtype=bool), 10, 0)
+    found, off = agreement(none, lattice.cell, np.zeros((9, 3)), np.arange(9), np.ones((3, 9)))
+    assert np.isnan([*found.scores(5.0), off]).all()
