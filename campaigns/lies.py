@@ -28,7 +28,7 @@ import re
 import time
 import traceback
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -70,8 +70,8 @@ or fails.
 ENOUGH_SEEN, ENOUGH_IN_BAND, SOON = 0.9, 0.8, 3
 _PIXELS = 80.0
 _SAMPLES = 3000
-# One scan per second.
-_SECOND = 1_000_000_000
+# One view per second, and a thousand scans, nanoseconds.
+_SECOND, _SCAN = 1_000_000_000, 1_000_000
 
 
 class FalseSimulation(Simulation):
@@ -105,7 +105,8 @@ class FalseSimulation(Simulation):
         Raises:
             InputRejectedError: the pose is dropped, or the scan does not count.
         """
-        stamp = (len(self.judge.steps) + 1) * _SECOND
+        view = len(self.judge.steps) + 1
+        stamp = view * _SECOND + scan_number * _SCAN
         self._matcher.set_goal(stamp, goal)
         found = self.world.look(goal)
         self._matcher.add_pose(stamp, found.pose)
@@ -113,7 +114,7 @@ class FalseSimulation(Simulation):
         taken = self._matcher.take()
         if not taken:
             raise InputRejectedError("goal", "no scan counts at the goal")
-        return taken[0]
+        return replace(taken[0], view=view)
 
     def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
         """Map scans; if there is a second mapper, its surface is used at every other view.

@@ -23,7 +23,7 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
 )
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.surface.displacement import GATE, IN_A_ROW, Displaced, in_rows
+from nbv_planner.surface.displacement import GATE, IN_A_ROW, UNLIKE, Displaced, in_rows
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import FreeRays
@@ -188,6 +188,7 @@ class Residuals:
     by: FloatArray
     angle: FloatArray  #: polar angle at which its beam crosses the contour, radians, shape (n,).
     steep: BoolArray  #: whether the contour is steep there, or the beam grazes it, shape (n,).
+    std: float  #: median standard deviation of the hits, metres.
 
     @classmethod
     def of(cls, views: Sequence[ViewData], outline: ContourPolyline) -> Residuals:
@@ -201,7 +202,8 @@ class Residuals:
         angle, radius = cartesian_to_polar(x, y)
         by = (np.stack([*normal, normal[1] * x - normal[0] * y]) / std).T
         steep = (normal[0] * x + normal[1] * y < _STEEP * radius) | (facing < _GRAZING)
-        return cls(pose, view, way * facing / std, distance / std, by, angle, steep)
+        exact = float(np.median(std)) if len(std) else math.nan
+        return cls(pose, view, way * facing / std, distance / std, by, angle, steep, exact)
 
     @property
     def lone(self) -> BoolArray:
@@ -239,6 +241,13 @@ def displacement_scores(
     cell, cells = cells_of(residuals.angle, outline, std)
     kept = ~(residuals.steep | residuals.lone)
     found = Displaced(
-        residuals.pose, residuals.view, residuals.distance, residuals.by, cell, cells, kept
+        residuals.pose,
+        residuals.view,
+        residuals.distance,
+        residuals.by,
+        cell,
+        cells,
+        kept,
+        UNLIKE * std / residuals.std,
     )
     return found.scores(float(np.mean(outline.radius)), noise)

@@ -13,6 +13,12 @@ too:
     D_k d)
 
 with a weak prior P (the estimator with fixed effects: Frisch & Waugh 1933; S: Liang & Zeger 1986).
+Within a cell the surface is not flat, so that each of the K sides that look into it sees it off by
+an amount of its own, however many of its n hits are theirs (:math:`n_k`): with the standard
+deviation τ of that (a random effect: Laird & Ware 1982) the terms of the cell count by
+
+.. math:: 1 / (1 + τ^2 ν), \quad ν = \bigl(n - \sum_k n_k^2 / n\bigr) / (K - 1).
+
 The covariance of d is :math:`N^{-1}` if the noise is as the scans show it, and S whatever it is,
 but S is unsure where cells are few. The score of the group is the length of d in the standard
 deviations of that of both which makes it shorter:
@@ -38,6 +44,9 @@ GATE = 4.0
 _LIKELY = 0.1
 # Cells that a score rests on at least: of some views against the others, and of one common to all.
 _ENOUGH_CELLS, _MANY_CELLS = 6, 20
+# Standard deviation by which a side sees a cell off, as a part of its length: chosen on a star and
+# a concave polygon, whose corners no smooth contour follows.
+UNLIKE = 0.25
 _TRACE = 1e-9
 # Views from which on they are compared.
 _ENOUGH_VIEWS = 3
@@ -79,6 +88,8 @@ class Displaced:
     cell: IntArray  #: in which its beam meets the surface, shape (n,).
     cells: int  #: number of them.
     kept: BoolArray  #: which hits count, shape (n,).
+    #: standard deviation by which a side sees a cell off (τ), in that of a hit.
+    unlike: float = 0.0
 
     def scores(self, radius: float, noise: float = 1.0) -> tuple[float, float]:
         """Greatest score of a displacement of some views against the others, and that of one common
@@ -98,19 +109,30 @@ class Displaced:
         groups = np.concatenate([np.triu(np.ones((views, views)))[1:], np.eye(views)])
         own = np.tensordot(groups, sums, 1)
         every = sums.sum(axis=0)
-        number = (sums[..., 0] > 0).sum(axis=0)
-        shared = (own[..., 0] > 0) & (own[..., 0] < every[:, 0])
-        overlap = _scores(own, every, shared, _ENOUGH_CELLS)
+        unlike = (self.unlike / noise) ** 2
+        weight = _weights(np.stack([own[..., 0], every[:, 0] - own[..., 0]]), unlike)
+        overlap = _scores(own, every, weight, _ENOUGH_CELLS)
         if views < ALL_AROUND:
             return _greatest(overlap), math.nan
         every = _of_cameras(sums, self.pose[:views] / lengths).sum(axis=0)
-        bias = _scores(every[np.newaxis], every, number[np.newaxis] > 1, _MANY_CELLS)
+        weight = _weights(sums[..., 0], unlike)
+        bias = _scores(every[np.newaxis], every, weight[np.newaxis], _MANY_CELLS)
         return _greatest(overlap), _greatest(bias)
 
 
 def _greatest(scores: FloatArray) -> float:
     """The greatest of some scores that is known, NaN if none is."""
     return float(scores[known].max()) if (known := ~np.isnan(scores)).any() else math.nan
+
+
+def _weights(number: FloatArray, unlike: float) -> FloatArray:
+    """Weights of cells, for the `number` of hits of K sides in each, shape (K, ...), and the
+    variance τ²: shape (...), 0 where only one side looks; see above.
+    """
+    every = np.maximum(number.sum(axis=0), 1.0)
+    sides = (number > 0).sum(axis=0)
+    against = (every - (number**2).sum(axis=0) / every) / np.maximum(sides - 1, 1)
+    return np.asarray((sides > 1) / (1.0 + unlike * against))
 
 
 def _of_cameras(sums: FloatArray, pose: FloatArray) -> FloatArray:
@@ -143,14 +165,14 @@ def _sums(
     return np.stack([np.bincount(place, column, minlength=size) for column in columns], axis=-1)
 
 
-def _scores(own: FloatArray, every: FloatArray, shared: BoolArray, least: int) -> FloatArray:
+def _scores(own: FloatArray, every: FloatArray, weight: FloatArray, least: int) -> FloatArray:
     """Score of the displacement of each group of views.
 
     Args:
         own: sums of the hits of each group in each cell, see :func:`_sums`, shape (groups, cells,
             17).
         every: those of all hits, shape (cells, 17).
-        shared: which cells are seen by a group and by others, shape (groups, cells).
+        weight: of each cell, 0 where not both a group and others look, shape (groups, cells).
         least: number of such cells below which the score is NaN.
 
     Returns:
@@ -158,13 +180,13 @@ def _scores(own: FloatArray, every: FloatArray, shared: BoolArray, least: int) -
     """
     number = np.maximum(every[:, :1], 1.0)
     slope = own[..., 2:5]
-    pull = (own[..., 5:8] - slope * (every[:, 1:2] / number)) * shared[..., np.newaxis]
+    pull = (own[..., 5:8] - slope * (every[:, 1:2] / number)) * weight[..., np.newaxis]
     normal = (
         own[..., 8:].reshape(*slope.shape, 3)
         - slope[..., np.newaxis] * (slope / number)[..., np.newaxis, :]
     )
-    normal = normal * shared[..., np.newaxis, np.newaxis]
-    cells = shared.sum(axis=1)
+    normal = normal * weight[..., np.newaxis, np.newaxis]
+    cells = (weight > 0.0).sum(axis=1)
     precision = normal.sum(axis=1) + np.eye(3) / _LIKELY**2
     inverse = np.linalg.inv(precision)
     found = np.einsum("gij,gj->gi", inverse, pull.sum(axis=1))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from nbv_planner.geometry import FloatArray, IntArray
-from nbv_planner.surface.displacement import GATE, IN_A_ROW, Displaced, in_rows
+from nbv_planner.surface.displacement import GATE, IN_A_ROW, UNLIKE, Displaced, in_rows
 from nbv_planner.surface.seam import Hypotheses
 
 # Cosine between a beam and the normal up to which it grazes the surface.
@@ -49,10 +49,12 @@ def agreement(
     by = np.stack([*normal.T, turn], axis=1) / std[:, None]
     far = away > GATE * std
     lone = far & ~in_rows(far, IN_A_ROW)
-    side = max(float(np.median(std)) if len(std) else 0.0, 2.0 * apart)
+    exact = float(np.median(std)) if len(std) else apart
+    side = max(exact, 2.0 * apart)
     cell, cells = _stretches(crossing, normal, side)
     kept = ~(lone | (facing < _GRAZING))
-    found = Displaced(pose, view, way * facing / std, by, cell, cells, kept)
+    unlike = UNLIKE * side / exact
+    found = Displaced(pose, view, way * facing / std, by, cell, cells, kept, unlike)
     return found, float(lone.mean()) if len(std) >= _ENOUGH_HITS else math.nan
 
 

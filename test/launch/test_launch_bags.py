@@ -141,7 +141,9 @@ def test_wrong_argument_of_replay_is_refused_by_name(rosbag2, given, words):
 
 def test_replay_without_ros2_bag_names_the_way_without_it(monkeypatch):
     monkeypatch.setattr(launch_bags, "has_rosbag2", lambda: False)
-    with pytest.raises(RuntimeError, match=r"ros2 bag is not installed.*nbv-planner bag replay"):
+    with pytest.raises(
+        RuntimeError, match=r"needs ros2 bag, which is not installed.*nbv-planner bag replay"
+    ):
         actions("replay", bag="/", rate="1.0", delay="0")
 
 
