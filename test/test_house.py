@@ -112,9 +112,9 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
         tokens["volume" if name.startswith("nbv_planner.volume") else name.partition(".")[0]] += (
             tokens_of(path)
         )
-    assert tokens["nbv_planner"] <= 269_100
-    assert tokens["nbv_bench"] <= 51_530
-    assert tokens["volume"] <= 12_800
+    assert tokens["nbv_planner"] <= 275_000
+    assert tokens["nbv_bench"] <= 52_500
+    assert tokens["volume"] <= 14_500
 
 
 def test_a_short_module_has_more_than_one_importer():
