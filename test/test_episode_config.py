@@ -35,6 +35,7 @@ def test_configuration_is_plain_data():
         "robust",
         "checks",
         "accuracy",
+        "outline",
         "planner",
         "views",
         "ground",

@@ -22,7 +22,7 @@ LAYERS = [
     {"files"},
     {"gp"},
     {"world"},
-    {"surface"},
+    {"surface", "known"},
     {"star2d", "volume"},
     {"clouds"},
     {"mapping"},

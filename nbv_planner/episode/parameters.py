@@ -12,6 +12,8 @@ from typing import Any
 
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import KernelSettings
+from nbv_planner.known.known_outline import KnownOutline
+from nbv_planner.known.prior_outline import PriorOutlineSettings
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import DwellSettings, MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings
@@ -247,6 +249,7 @@ NODE_SETTINGS: dict[str, tuple[type, ...]] = {
         RobustSettings,
         CheckSettings,
         AccuracySettings,
+        PriorOutlineSettings,
         MapFile,
     ),
     "nbv_planner": (
@@ -363,6 +366,7 @@ class EpisodeConfig:
     checks: CheckSettings = field(default_factory=CheckSettings)
     # the thesis protocol has none
     accuracy: AccuracySettings = field(default_factory=AccuracySettings)
+    outline: PriorOutlineSettings = field(default_factory=PriorOutlineSettings)
     planner: PlannerSettings = field(default_factory=PlannerSettings)
     views: ViewSpaceSettings = field(default_factory=ViewSpaceSettings)
     ground: GroundSettings = field(default_factory=GroundSettings)
@@ -396,6 +400,8 @@ class EpisodeConfig:
         object.__setattr__(self, "scene", self.views.sight_in(self.scene))
         if self.search.surface_model == "volume" and self.protocol == "thesis":
             raise SettingError("surface_model: volume needs the protocol sensor")
+        if self.outline.prior_outline and self.protocol == "thesis":
+            raise SettingError("prior_outline: needs the protocol sensor")
         check_prior_mean(self.mapper, self.scene)
         if self.search.unknown and not self.views.on_circle:
             raise SettingError("view_space: an unknown scene needs circle, and no view_poses")
@@ -421,6 +427,15 @@ class EpisodeConfig:
     def prior(self) -> Prior:
         """The prior of the radius."""
         return Prior(self.kernel.build(), self.mapper.prior_mean)
+
+    @property
+    def known_outline(self) -> KnownOutline | None:
+        """The outline that is known beforehand, read from its file; None without one.
+
+        Raises:
+            SettingError: it is no outline of such an object.
+        """
+        return self.outline.known(self.scene, somewhere=self.search.unknown)
 
     @property
     def packages(self) -> dict[str, str]:

@@ -114,8 +114,8 @@ def parameters_from_msg(msg: Any) -> RunParameters:
         versions = content.get("versions", {})
         known = {}
         for node in (name for name in NODE_SETTINGS if name in nodes):
-            # Parameters of ROS itself are left out, and a file: what it says is there.
-            names = parameters_of(NODE_SETTINGS[node], every=True).keys() - {"world_file"}
+            # Parameters of ROS itself are left out, and files: what they say is in the bag.
+            names = parameters_of(NODE_SETTINGS[node], every=True).keys() - _FILES
             said = {name: value for name, value in nodes[node].items() if name in names}
             known[node] = {**_OLD.get(node, {}), **said}
         return RunParameters(known, _texts(versions), _texts(content.get("topics", {})))
@@ -154,6 +154,7 @@ def usable_config(
         return None, f"the parameters in run_info are not usable: {error}"
 
 
+_FILES = {"world_file", "prior_outline"}
 # Objects that are read from a file of the recording machine; a bag must not name files to read
 # here.
 _FILE_FORMS = ("file:", "spline:")

@@ -13,6 +13,7 @@ from typing import Any
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
+from nbv_planner.known.known_outline import KnownOutline
 from nbv_planner.mapping.arrival import ArrivalSettings, PoseSource
 from nbv_planner.mapping.either_mapping import EitherMapping, all_of_it
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
@@ -231,27 +232,36 @@ def termination_monitor(
 
 
 def scan_mapping(
-    config: EpisodeConfig, grid: FloatArray | None = None, map: OccupancyMap | None = None
+    config: EpisodeConfig,
+    grid: FloatArray | None = None,
+    map: OccupancyMap | None = None,
+    known: KnownOutline | None = None,
 ) -> ViewMapping:
-    """A surface mapping without a scan, on a `grid` of angles, shape (M,), or one of the settings'
-    size.
+    """A surface mapping without a scan, on a `grid` of angles, shape (M,), or as the settings say.
 
-    A `map` takes the place of the file that the settings name.
+    A `map` and a `known` outline take the place of the files that the settings name.
+
+    Raises:
+        SettingError: the outline is none of such an object.
     """
+    known = known or config.known_outline
     if not config.search.unknown:
-        return _known_mapping(config, grid, map)
+        return _known_mapping(config, grid, map, known)
     # a centre that moves makes beams pass through the inside by itself
     model = "radius" if config.surface_model == "auto" else config.surface_model
     of_known = SearchSettings(surface_model=model)
-    known = dataclasses.replace(config, search=of_known, ground=GroundSettings())
+    of_object = dataclasses.replace(config, search=of_known, ground=GroundSettings())
     search = Search(
         config.search, config.scene, config.measurement.noise, bool(config.ground.ground_map)
     )
-    return SearchingMapping(search, partial(_found_mapping, known, grid))
+    return SearchingMapping(search, partial(_found_mapping, of_object, grid, known))
 
 
 def _known_mapping(
-    config: EpisodeConfig, grid: FloatArray | None = None, map: OccupancyMap | None = None
+    config: EpisodeConfig,
+    grid: FloatArray | None = None,
+    map: OccupancyMap | None = None,
+    known: KnownOutline | None = None,
 ) -> ScanMapping | EitherMapping:
     scene = config.scene
     obstacles = known_obstacles(config.ground, scene.radius_max, map)
@@ -265,6 +275,7 @@ def _known_mapping(
     of_radius = None
     if config.surface_model != "volume":
         star = mapper_for(config.kernel.build(), config.mapper, config.robust, grid=grid)
+        star.known = known
         of_radius = mapping(star, scene)
         if config.surface_model == "radius":
             return of_radius
@@ -273,9 +284,12 @@ def _known_mapping(
 
 
 def _found_mapping(
-    config: EpisodeConfig, grid: FloatArray | None, found: FoundScene
+    config: EpisodeConfig,
+    grid: FloatArray | None,
+    known: KnownOutline | None,
+    found: FoundScene,
 ) -> ScanMapping | EitherMapping:
-    return _known_mapping(config.at(found), grid)
+    return _known_mapping(config.at(found), grid, None, known and known.about(found.x, found.y))
 
 
 def mapper_core(
@@ -286,11 +300,12 @@ def mapper_core(
     given: Collection[str],
     transforms: PoseSource | None = None,
     map: OccupancyMap | None = None,
+    known: KnownOutline | None = None,
 ) -> MapperCore:
     """The mapper's side of an episode: which scans count, and the map of them.
 
-    What was `given` of the sensor no header of a scan replaces; a `map` of the ground takes the
-    place of the file.
+    What was `given` of the sensor no header of a scan replaces; a `map` of the ground and a
+    `known` outline take the place of the files.
     """
     setup = MapperSetup(
         config.scene,
@@ -299,7 +314,7 @@ def mapper_core(
         matching.queue_size,
         frozenset(given),
         prior,
-        partial(scan_mapping, config, map=map),
+        partial(scan_mapping, config, map=map, known=known),
     )
     return MapperCore(setup, ScanMatcher(matching, arrival, transforms))
 

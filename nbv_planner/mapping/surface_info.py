@@ -14,6 +14,7 @@ import yaml
 
 from nbv_planner.errors import InputRejectedError, reason
 from nbv_planner.files.located_yaml import located
+from nbv_planner.known.known_outline import KnownOutline, known_outline
 from nbv_planner.settings import from_mapping, plain_settings
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
@@ -51,13 +52,15 @@ class SurfaceInfo:
     common: CommonErrors | None = None
     #: of a surface of cells, which of them are free; None of the radius.
     cells: FreeCells | None = None
+    #: outline that was known before the first scan; None if none was.
+    outline: KnownOutline | None = None
 
     @classmethod
     def about(cls, belief: Any, **known: Any) -> SurfaceInfo:
         """The information about a belief: what it shows, and what is `known` besides."""
         if isinstance(belief, VolumeSurface):
             return cls(checks=tuple(belief.checks), cells=FreeCells.of(belief), **known)
-        return cls(checks=belief.checks, common=belief.common, **known)
+        return cls(checks=belief.checks, common=belief.common, outline=belief.known, **known)
 
     @classmethod
     def sensor_of(cls, scene: Scene) -> dict[str, float]:
@@ -77,8 +80,10 @@ class SurfaceInfo:
             surface = surface_of(belief, self.cells)
             return dataclasses.replace(surface, checks=self.checks, centre=centre_of(self.scene))
         common = self.common or belief.common
+        centre = centre_of(self.scene)
+        known = self.outline and self.outline.about(*centre)
         return dataclasses.replace(
-            belief, checks=self.checks, centre=centre_of(self.scene), common=common
+            belief, checks=self.checks, centre=centre, common=common, known=known
         )
 
     @property
@@ -119,6 +124,7 @@ class SurfaceInfo:
             "scene": found,
             "common_errors": common,
             "cells": self.cells and asdict(self.cells),
+            **({"prior_outline": self.outline.plain} if self.outline else {}),
             "checks": checks,
         }
         return str(yaml.safe_dump(content, sort_keys=False, width=120))
@@ -150,7 +156,7 @@ def _info(content: dict[str, Any]) -> SurfaceInfo:
     scene = content["scene"]
     noise = dict(content["noise"])
     common, mount = content["common_errors"], content["mount"]
-    cells = content.get("cells")
+    cells, outline = content.get("cells"), content.get("prior_outline")
     sensor = {
         name: _number(value, name)
         for name, value in content["sensor"].items()
@@ -181,6 +187,7 @@ def _info(content: dict[str, Any]) -> SurfaceInfo:
         ),
         common and _common(common),
         cells and FreeCells(**cells),
+        outline and known_outline(outline),
     )
 
 

@@ -20,6 +20,7 @@ from nbv_planner.geometry import (
     angle_difference,
     polar_to_cartesian,
 )
+from nbv_planner.known.known_outline import KnownOutline
 from nbv_planner.surface.checks import Check
 from nbv_planner.world.ground.zones import Ground
 
@@ -218,6 +219,8 @@ class SurfaceBelief:
     #: mean, std, lower and upper as if no error was common to views, shape (4, M), metres; None
     #: where none are sought.
     without: FloatArray | None = None
+    #: outline that was known before the first measurement; None if none was.
+    known: KnownOutline | None = None
 
     @cached_property
     def by_noise(self) -> SurfaceBelief:

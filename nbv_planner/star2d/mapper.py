@@ -22,6 +22,8 @@ from nbv_planner.gp.posterior import (
     stays_fast,
     trusted,
 )
+from nbv_planner.known.known_outline import KnownOutline
+from nbv_planner.known.outline_fit import outline_fit, with_outline
 from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.star2d.belief import (
     Evidence,
@@ -115,6 +117,9 @@ class SurfaceMapper:
     measurements: beyond some thousand distinct angles, neighbouring ones are merged
     (:class:`CondensedMeasurements`).
     """
+
+    #: outline that is known beforehand, about the centre of the radii; None if none is.
+    known: KnownOutline | None = None
 
     def __init__(
         self, kernel: Kernel, settings: MapperSettings, *, grid: FloatArray | None = None
@@ -271,6 +276,9 @@ class SurfaceMapper:
         """Posterior given all measurements so far."""
         self.solver = self._trusted.solver
         mean, std = self._trusted.mean_and_std()
+        if self.known is not None:
+            fit = outline_fit(self.known, self._evidence)
+            mean, std = with_outline(mean, std, self._grid, fit)
         half = self._settings.half_width(std, self.round)
         return SurfaceBelief(
             angle=self._grid,
@@ -280,6 +288,7 @@ class SurfaceMapper:
             upper=mean + half,
             hits=self._hits,
             evidence=self._evidence,
+            known=self.known,
         )
 
     def sample(self, count: int, rng: np.random.Generator) -> FloatArray:

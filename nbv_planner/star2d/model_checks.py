@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import TWO_PI, angle_difference, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
+from nbv_planner.known.outline_fit import outline_fit
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, once_around
 from nbv_planner.star2d.common_errors import AccuracySettings, corrected
 from nbv_planner.star2d.overlap import (
@@ -37,6 +38,8 @@ from nbv_planner.world.scene import Scene
 # count as inside.
 _PLACES = np.linspace(0.4, 1.0, 10)
 _SURELY = 3.0
+# Part of what was measured from which on the object is said to be unlike its prior outline.
+_UNLIKE = 0.5
 
 
 def through_parts(views: Sequence[ViewData], outline: ContourPolyline) -> list[float]:
@@ -392,6 +395,7 @@ class ModelChecks:
             _check("star_shape", self._pass_through(outline), limits.star_limit),
             _check("centre", _centroid_offset(noise), limits.centre_limit, Level.NOTED),
             self._accuracy_check(belief.common),
+            *_outline_check(belief),
         ]
 
     def state(self) -> dict[str, NDArray[Any]]:
@@ -454,6 +458,15 @@ def _check(name: str, score: float, limit: float, level: Level = Level.FAILED) -
     if math.isnan(score):
         return Check(name, score, limit, Level.UNTESTED)
     return Check(name, score, limit, level if score > limit else Level.GOOD)
+
+
+def _outline_check(belief: SurfaceBelief) -> list[Check]:
+    """Whether the object is like the outline that was known beforehand; none without one."""
+    if belief.known is None or belief.evidence is None:
+        return []
+    fit = outline_fit(belief.known, belief.evidence)
+    score = float(fit.unlike[fit.measured].mean()) if len(fit.measured) else math.nan
+    return [_check("prior_outline", score, _UNLIKE, Level.NOTED)]
 
 
 def _fit(

@@ -127,6 +127,7 @@ class StarSurface:
             MapperSettings(prior_mean=self.reader.prior.mean),
             grid=belief.angle,
         )
+        mapper.known = belief.known
         before = evidence_of(belief)
         mapper.add(Measurements(*before.measured))
         rays = [PolarRays.of(one, belief.centre) for one in free]

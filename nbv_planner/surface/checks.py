@@ -122,6 +122,12 @@ KINDS = (
         "a direction has several surfaces: all scans are mapped as any outline",
         "nothing; surface_model: volume of surface_mapper does so from the start",
     ),
+    Kind(
+        "prior_outline",
+        "the object is like its prior outline",
+        "{score:.0%} of what was measured is unlike the prior outline (limit {limit:.0%})",
+        "check unit, origin and turn of prior_outline, or leave it out",
+    ),
 )
 """All kinds of checks, in the order in which they are shown and transmitted."""
 _KIND = {kind.name: kind for kind in KINDS}

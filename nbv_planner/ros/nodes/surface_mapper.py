@@ -4,6 +4,7 @@ core.
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -20,6 +21,8 @@ from nbv_planner.episode.parameters import (
     SurfaceMapperParameters,
 )
 from nbv_planner.episode.wiring import mapper_core
+from nbv_planner.errors import SettingError
+from nbv_planner.known.prior_outline import PriorOutlineSettings
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
 from nbv_planner.ros.core.node import BaseNode
@@ -61,7 +64,7 @@ class SurfaceMapperNode(BaseNode):
             for name, cls in GROUPS.items()
             if any(issubclass(own, cls) for own in self._settings)
         }
-        self.config = config = EpisodeConfig(**groups)
+        self.config = config = self._with_known_outline(EpisodeConfig(**groups))
         self.parameters = read_settings(self, SurfaceMapperParameters)
         check_proportions(config.scene, config.kernel, config.measurement)
         self._matching = matching = read_settings(self, MatchingSettings)
@@ -86,6 +89,18 @@ class SurfaceMapperNode(BaseNode):
         self.output = SurfaceOutput(self)
         self.incoming.open()
         self._keeper.restore(lambda records: self._resume(self._map_of(records)))
+
+    def _with_known_outline(self, config: EpisodeConfig) -> EpisodeConfig:
+        """The configuration, without an outline that cannot be read or is none of the object: the
+        episode goes on without it.
+        """
+        try:
+            if config.known_outline is not None:
+                self.get_logger().info(f"prior_outline: {config.outline.prior_outline}")
+            return config
+        except SettingError as error:
+            self.get_logger().error(f"{error} (going on without it)")
+            return dataclasses.replace(config, outline=PriorOutlineSettings())
 
     def activate(self) -> None:
         """Resume with the current map, and publish an unpublished belief."""

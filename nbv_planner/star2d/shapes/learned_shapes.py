@@ -1,4 +1,6 @@
-"""Shapes drawn from the average over a family of priors, weighted by their marginal likelihood."""
+"""Shapes drawn from the average over a family of priors, weighted by their marginal likelihood, and
+like a known outline as far as the evidence says that the object is like it.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from functools import cached_property
 
 import numpy as np
 
-from nbv_planner.geometry import FloatArray, wrap_angle
+from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
+from nbv_planner.known.outline_fit import ANGLE, OutlineFit, near_root, outline_fit
+from nbv_planner.known.stretches import CELLS, STRETCHES, between_stretches
 from nbv_planner.star2d.belief import SurfaceBelief, nearest_cell, uniform_grid
 from nbv_planner.star2d.shapes.learned_prior import ModelAverage
 from nbv_planner.star2d.shapes.sampler import (
@@ -87,13 +91,94 @@ class LearnedShapes:
         return generator.permutation((np.arange(count) + generator.random(count)) / count), normal
 
 
+# Residuals beyond so many deviations do not pull at what lies beside an unlike stretch.
+_FARTHEST = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class KnownShapes:
+    """Draw shapes from the mixture of :mod:`nbv_planner.known.outline_fit`; without a known
+    outline the `other` ones.
+
+    A part of the shapes, as probable as that nothing of the outline holds, are the other ones
+    entirely, and the rest of them along the stretches that are drawn as unlike. The numbers, from
+    `seed`, serve every round (common random numbers).
+    """
+
+    other: ShapeSampler
+    settings: ShapeSettings
+    seed: int = 0
+
+    def draw(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
+        """Draw the shapes, see :class:`~nbv_planner.star2d.shapes.sampler.ShapeSampler`."""
+        other = self.other.draw(belief, scene)
+        if belief.known is None:
+            return other
+        fit = outline_fit(belief.known, evidence_of(belief))
+        uniform, normal, deviation = self._numbers
+        states = fit.states(uniform[:, 0], uniform[:, 1:])
+        like = np.flatnonzero((states < 1.0).any(axis=1))
+        radius = other.radius.copy()
+        if len(like):
+            drawn = self._like(fit, other.angle, normal[like], deviation[:, like])
+            unlike = _at(between_stretches(states[like]), other.angle)
+            radius[like] = unlike * radius[like] + (1.0 - unlike) * drawn
+        return shapes_within_bounds(radius, belief, scene, self.settings)
+
+    def _like(
+        self, fit: OutlineFit, angle: FloatArray, normal: FloatArray, deviation: FloatArray
+    ) -> FloatArray:
+        """Shapes (S, M) like the outline everywhere, by standard normals of place, (S, 3), and
+        deviation, (2, S, 360).
+        """
+        known = fit.known
+        root = np.linalg.cholesky(np.linalg.inv(fit.information))
+        places = fit.place + normal @ root.T
+        free, noise = known.std * deviation[0] @ near_root(), deviation[1]
+        at = fit.measured
+        off = np.clip(fit.residuals.off[at], -_FARTHEST * known.std, _FARTHEST * known.std)
+        radius = np.empty((len(places), len(angle)))
+        outside = np.isnan([known.curve(place, ANGLE[:1])[0] for place in places])
+        places[outside] = fit.place
+        moved = np.stack([known.curve(place, ANGLE) for place in places])
+        if len(at):
+            shift = ((moved - fit.residuals.curve) / fit.residuals.normal)[:, at]
+            scatter = noise[:, at] * np.sqrt(fit.residuals.variance[at])
+            free = free + fit.deviation(off - shift - free[:, at] - scatter)
+        off_radius = _at(free * fit.residuals.normal, angle)
+        for row, place in enumerate(places):
+            radius[row] = known.curve(place, angle) + off_radius[row]
+        return radius
+
+    @cached_property
+    def _numbers(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Uniform numbers (S, 37), the first one of each equal part of [0, 1), and normals (S, 3)
+        and (2, S, 360).
+        """
+        generator = np.random.default_rng([self.seed, 2])  # another stream than the other shapes'
+        count = self.settings.shapes
+        uniform = generator.random((count, 1 + STRETCHES))
+        uniform[:, 0] = generator.permutation((np.arange(count) + uniform[:, 0]) / count)
+        normal = generator.standard_normal((count, 3))
+        return uniform, normal, generator.standard_normal((2, count, CELLS))
+
+
+def _at(values: FloatArray, angle: FloatArray) -> FloatArray:
+    """Values in all cells, shape (S, 360), at polar angles (M,); (S, M)."""
+    place = wrap_angle(angle) * (CELLS / TWO_PI)
+    low = np.floor(place).astype(np.intp)
+    part = place - low
+    return np.asarray((1.0 - part) * values[:, low % CELLS] + part * values[:, (low + 1) % CELLS])
+
+
 def shape_sampler(settings: ShapeSettings, prior: Prior, seed: int = 0) -> ShapeSampler:
     """Build the source of posterior shapes; of the mapper's `prior` the learned prior takes the
     mean alone.
     """
     if settings.shape_prior == "fixed":
-        return PosteriorShapes(prior, settings, seed)
-    return LearnedShapes(ModelAverage(settings, prior.mean), settings, seed)
+        return KnownShapes(PosteriorShapes(prior, settings, seed), settings, seed)
+    learned = LearnedShapes(ModelAverage(settings, prior.mean), settings, seed)
+    return KnownShapes(learned, settings, seed)
 
 
 # Widest triple of neighbours, radians: over wider ones the curvature of the surface looks like

@@ -201,7 +201,7 @@ def parse_outlines(text: str | PolarObject | Outlines, scene: Scene) -> Outlines
         size = _FILLED * scene.radius_max / max(np.hypot(*loop.T).max() for loop in loops)
         return Outlines(str(text), [size * loop for loop in loops])
     if family == "file":
-        return _read(str(text), scene.radius_max)
+        return outlines_in_file(str(text), scene.radius_max)
     shape = parse_object(text, scene)
     angle = angles_around(shape, _WALK)
     corners = np.stack(polar_to_cartesian(angle, shape.radius(angle)), axis=1)
@@ -239,8 +239,12 @@ def _centred(loops: Sequence[FloatArray]) -> list[FloatArray]:
     return [loop - middle for loop in loops]
 
 
-def _read(text: str, most: float) -> Outlines:
-    """Outlines of a file, within `most` of the origin, metres."""
+def outlines_in_file(text: str, most: float) -> Outlines:
+    """Outlines of a file, named as an object is, within `most` of the origin, metres.
+
+    Raises:
+        NbvPlannerError: it cannot be read, an outline crosses itself, or one is farther away.
+    """
     path, unit, moved = file_options(text)
     every = read_outlines(Path(path))
     found = [one.distinct() for one in every if not one.hole]

@@ -30,6 +30,7 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.errors import BagError
 from nbv_planner.gp.kernels import KernelSettings
+from nbv_planner.known.prior_outline import PriorOutlineSettings
 from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
 from nbv_planner.planning.planners import rollout as rollout_module
 from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings
@@ -110,6 +111,32 @@ def test_every_planner_is_replayed_to_the_same_decisions(tmp_path, name):
     decisions = replayed(write(tmp_path / "bag", messages(CONFIGS[name])))
     assert len(decisions) >= 3
     assert not any(one.choice.differs for one in decisions)
+
+
+def test_a_known_outline_is_replayed_from_the_bag_though_its_file_is_gone(tmp_path):
+    file = tmp_path / "part.csv"
+    file.write_text("x,y\n4,-4\n4,4\n-4,4\n-4,-4\n")
+    config = dataclasses.replace(
+        CONFIG,
+        planner=PlannerSettings(planner="rollout", shapes=8, shape_grid=90),
+        outline=PriorOutlineSettings(prior_outline=str(file)),
+    )
+    recorded = messages(config)
+    file.unlink()
+    decisions = replayed(write(tmp_path / "bag", recorded))
+    assert not any(one.choice.differs for one in decisions)
+    # the first one, too, which depends on nothing else
+    assert max(one.utility_gap for one in decisions) < 1e-4
+    without = [
+        message
+        if message.topic.name != "/surface_info"
+        else message._replace(
+            data=text_bytes(dataclasses.replace(told_in(message), outline=None).text)
+        )
+        for message in recorded
+    ]
+    others = replayed(write(tmp_path / "without", without))
+    assert any(one.choice.differs for one in others)
 
 
 def test_a_bag_without_the_parameters_of_the_mapper_asks_for_them(tmp_path):

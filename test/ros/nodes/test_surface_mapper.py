@@ -15,6 +15,7 @@ pytest.importorskip(
 
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
+from rcl_interfaces.msg import Log
 from ros_world import (
     as_received,
     clockwise,
@@ -41,7 +42,7 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.model_checks import ModelChecks
-from nbv_planner.surface.checks import CheckSettings
+from nbv_planner.surface.checks import CheckSettings, Level
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
@@ -161,6 +162,36 @@ def test_what_was_learned_comes_with_the_stamp_of_its_surface(world):
     late = world.listen(String, "surface_info", qos.latched())
     world.spin_until(lambda: late, "the latched one")
     assert late[0].data == infos[-1].data
+
+
+def test_a_known_outline_goes_out_with_the_surface(world, tmp_path):
+    file = tmp_path / "part.csv"
+    file.write_text("x,y\n6000,0\n0,6000\n-6000,0\n0,-6000\n")
+    mapper = world.start(SurfaceMapperNode, prior_outline=f"{file},unit=mm", grid_size=GRID)
+    feed, infos = Feed(world), world.listen(String, "surface_info", qos.latched(100))
+    feed.goal(40 * MS, HERE)
+    feed.pair(50 * MS, HERE)
+    feed.surface(2)
+    world.spin_until(lambda: len(infos) == 2, "what was learned")
+    known = [info_from_text(msg.data).outline for msg in infos]
+    assert known[0].plain == known[1].plain == mapper.config.known_outline.plain
+    assert known[0].radius[0] == pytest.approx(6.0, abs=1e-4)
+    checks = {check.name: check for check in info_from_text(infos[-1].data).checks}
+    assert checks["prior_outline"].level is Level.NOTED  # the star is no such square
+
+
+def test_the_mapper_goes_on_without_an_outline_that_is_none(world, tmp_path):
+    file = tmp_path / "part.csv"
+    file.write_text("x,y\n-4,-4\n4,4\n4,-4\n-4,4\n")
+    said = world.listen(Log, "/rosout", qos.latched(100))
+    world.start(SurfaceMapperNode, prior_outline=str(file), **PLAIN)
+    feed = Feed(world)
+    feed.pair(10 * MS, HERE)
+    assert bytes(feed.surface(1).data) == surface_of()
+    world.spin_until(lambda: any("going on without it" in one.msg for one in said), "the error")
+    (line,) = [one.msg for one in said if "going on without it" in one.msg]
+    assert "crosses itself" in line
+    assert "\n" not in line
 
 
 def test_a_lidar_mounted_upside_down_gives_the_same_surface(world):

@@ -1,0 +1,1 @@
+"""What is known of the object before the first scan."""

@@ -1,0 +1,160 @@
+"""The outline that is known before the first scan: its parameters, and reading its file."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
+from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.known.known_outline import DIRECTIONS, KnownOutline
+from nbv_planner.settings import Settings, setting
+from nbv_planner.world.objects.contour_files import load_contour, own_origin
+from nbv_planner.world.objects.text import UNITS, file_options
+from nbv_planner.world.objects.true_outlines import outlines_in_file
+from nbv_planner.world.objects.true_shapes import Polygon
+from nbv_planner.world.scene import Scene
+
+# Displacement in parts of the outline's mean radius, and its turn, radians, if not given.
+_PLACE = (0.1, 0.1)
+# Greater than any radius of a scene, metres: a file may hold any size until it is judged.
+_ANY = 1e12
+# In radius_max, how far an outline may reach: the object may be smaller than its drawing.
+_BEYOND = 1.25
+# Least standard deviation, in parts of the mean radius or of half a turn.
+_FINEST = 1e-4
+_HINT = "leave prior_outline out to go on without it"
+
+
+@dataclass(frozen=True)
+class PriorOutlineSettings(Settings):
+    """What is known of the outline before the first scan.
+
+    Raises:
+        SettingError: a value is out of range, or `prior_place_std` has another number of values.
+    """
+
+    prior_outline: str = setting(
+        "",
+        "File of the outline that the object should have (CSV, GeoJSON, DXF), with unit= and"
+        " origin=auto as objects have them: give a drawing, the last result or the cut below;"
+        " empty: none.",
+        start_only=True,
+    )
+    prior_outline_std: float = setting(
+        0.1,
+        "How far the object may be from it, standard deviation along the normal: raise it for a"
+        " rough drawing.",
+        unit="m",
+        gt=0.0,
+        scale="mean radius",
+    )
+    prior_place_std: tuple[float, ...] = setting(
+        (0.0, 0.0),
+        "How well its place is known: standard deviations of x and y (m) and of the turn (rad): as"
+        " the object is put down. 0: 0.1 of its mean radius, 0.1 rad.",
+        ge=0.0,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.prior_place_std) != 2:
+            raise SettingError(
+                f"prior_place_std: has {len(self.prior_place_std)} numbers, must be 2: metres,"
+                " radians"
+            )
+
+    def known(self, scene: Scene, *, somewhere: bool = False) -> KnownOutline | None:
+        """The outline as a prior in a scene, None without one; it may be `somewhere` where the
+        object is searched for.
+
+        Raises:
+            SettingError: it cannot be read, crosses itself, is not star-shaped, of another size
+                than the bounds, or elsewhere; one line that says what to change.
+        """
+        if not self.prior_outline:
+            return None
+        try:
+            path, unit, _ = file_options(f"file:{self.prior_outline}")
+            changed = Path(path).stat().st_mtime_ns if Path(path).exists() else 0
+            origin, radius = _read(self.prior_outline, changed)
+            _check_size(path, unit, radius, scene)
+            known = self._as_prior(radius, origin)
+            if not somewhere:
+                _check_place(path, known)
+        except NbvPlannerError as error:
+            raise SettingError(f"prior_outline: {error}; {_HINT}") from error
+        return known.as_transmitted()
+
+    def _as_prior(self, radius: FloatArray, origin: tuple[float, float]) -> KnownOutline:
+        mean = float(radius.mean())
+        along, turn = self.prior_place_std
+        stds = {
+            "prior_outline_std": (self.prior_outline_std, mean),
+            "prior_place_std[0]": (along or _PLACE[0] * mean, mean),
+            "prior_place_std[1]": (turn or _PLACE[1], math.pi),
+        }
+        for name, (std, most) in stds.items():
+            if not _FINEST * most <= std <= most:
+                raise SettingError(
+                    f"{name}: {std:g} must be within [{_FINEST * most:.3g}, {most:.3g}]"
+                )
+        std, along, turn = (std for std, _ in stds.values())
+        return KnownOutline(radius, std, (along, turn), origin)
+
+
+@lru_cache(maxsize=4)
+def _read(text: str, changed: int) -> tuple[tuple[float, float], FloatArray]:
+    """The point about which all of a file's outline is seen, in the object frame, and its radius
+    about that, shape (720,), metres; `changed` is when it was written.
+
+    That is the origin of the frame where all is seen from there.
+    """
+    path, unit, moved = file_options(f"file:{text}")
+    outlines_in_file(f"file:{text}", _ANY)
+    metres = UNITS[unit]
+    try:
+        contour, x, y = load_contour(path, own_origin=moved), 0.0, 0.0
+    except ContourError:
+        contour = load_contour(path, own_origin=True)
+        x, y = own_origin(path)
+    angle, radius = contour
+    around = TWO_PI / DIRECTIONS * np.arange(DIRECTIONS)
+    shape = Polygon(tuple(angle.tolist()), tuple((metres * radius).tolist()))
+    return (metres * x, metres * y), shape.radius(around)
+
+
+def _check_size(path: str, unit: str, radius: FloatArray, scene: Scene) -> None:
+    """Refuse an outline that is no size of the object, and say which unit would fit, if any."""
+    mean, most = math.sqrt(float(np.mean(radius**2))), float(radius.max())
+    low, high = scene.radius_min, scene.radius_max
+
+    def fits(factor: float) -> bool:
+        return low <= factor * mean <= high and factor * most <= _BEYOND * high
+
+    if fits(1.0):
+        return
+    found = (
+        f"{path} reaches {most:.4g} m from its middle, {mean:.4g} m on average; the object is from"
+        f" {low:g} to {high:g} m (radius_min, radius_max)"
+    )
+    for other, metres in UNITS.items():
+        factor = metres / UNITS[unit]
+        if fits(factor):
+            raise ContourError(f"{found}; {factor:g} times that would fit: write unit={other}")
+    raise ContourError(f"{found}; {0.5 * (low + high) / mean:.3g} times that would fit")
+
+
+def _check_place(path: str, known: KnownOutline) -> None:
+    """Refuse an outline that does not surround the origin of the object frame."""
+    if np.isfinite(known.curve(np.zeros(3), np.zeros(1))).all():
+        return
+    x, y = known.origin
+    raise ContourError(
+        f"{path} does not surround the origin of the object frame: its middle is"
+        f" {math.hypot(x, y):.4g} m away, at x = {x:.4g}, y = {y:.4g}; add ,origin=auto"
+    )
