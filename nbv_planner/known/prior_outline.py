@@ -40,23 +40,21 @@ class PriorOutlineSettings(Settings):
 
     prior_outline: str = setting(
         "",
-        "File of the outline that the object should have (CSV, GeoJSON, DXF), with unit= and"
-        " origin=auto as objects have them: give a drawing, the last result or the cut below;"
-        " empty: none.",
+        "File of the outline that the object should have, as object has them: give a drawing, the"
+        " last result or the cut below; empty: none.",
         start_only=True,
     )
     prior_outline_std: float = setting(
         0.1,
-        "How far the object may be from it, standard deviation along the normal: raise it for a"
-        " rough drawing.",
+        "How far the object may be from it, along the normal: raise it for a rough drawing.",
         unit="m",
         gt=0.0,
         scale="mean radius",
     )
     prior_place_std: tuple[float, ...] = setting(
         (0.0, 0.0),
-        "How well its place is known: standard deviations of x and y (m) and of the turn (rad): as"
-        " the object is put down. 0: 0.1 of its mean radius, 0.1 rad.",
+        "How well its place is known, x and y (m) and turn (rad): as the object is put down. 0: 0.1"
+        " of its mean radius, 0.1.",
         ge=0.0,
     )
 
