@@ -140,6 +140,7 @@ def test_paths_of_files_can_be_given_at_start_only():
         ("nbv_planner", "state_file"),
         ("depth_camera", "state_file"),
         ("nbv_planner", "view_file"),
+        ("surface_mapper", "prior_outline"),
         ("depth_camera", "room_file"),
         ("depth_camera", "world_file"),
         ("depth_camera", "ground_map"),
@@ -151,6 +152,6 @@ def test_paths_of_files_can_be_given_at_start_only():
         for node, classes in NODE_SETTINGS.items()
         for cls in classes
         for name, _, _ in settings_of(cls)
-        if name.endswith(("file", "folder", "path")) or name == "ground_map"
+        if name.endswith(("file", "folder", "path")) or name in ("ground_map", "prior_outline")
     }
     assert named == paths

@@ -40,6 +40,7 @@ SUBCOMMANDS = {
     for group, name, text in (
         ("run", "demo", "three ROS 2 nodes reconstruct an object"),
         ("run", "simulate", "the same episode in one process, without ROS"),
+        ("run", "plan", "the views for an outline that is known beforehand, without a robot"),
         (
             "run",
             "check",

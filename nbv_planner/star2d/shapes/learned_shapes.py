@@ -10,6 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
+from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.known.outline_fit import ANGLE, OutlineFit, near_root, outline_fit
 from nbv_planner.known.stretches import CELLS, STRETCHES, between_stretches
@@ -123,6 +124,19 @@ class KnownShapes:
             drawn = self._like(fit, other.angle, normal[like], deviation[:, like])
             unlike = _at(between_stretches(states[like]), other.angle)
             radius[like] = unlike * radius[like] + (1.0 - unlike) * drawn
+        return shapes_within_bounds(radius, belief, scene, self.settings)
+
+    def like(self, belief: SurfaceBelief, scene: Scene) -> Shapes:
+        """Draw shapes that are like the known outline everywhere.
+
+        Raises:
+            SettingError: the belief has none.
+        """
+        if belief.known is None:
+            raise SettingError("prior_outline: is empty, must be an outline")
+        fit = outline_fit(belief.known, evidence_of(belief))
+        _, normal, deviation = self._numbers
+        radius = self._like(fit, uniform_grid(self.settings.shape_grid), normal, deviation)
         return shapes_within_bounds(radius, belief, scene, self.settings)
 
     def _like(

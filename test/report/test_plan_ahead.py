@@ -1,0 +1,123 @@
+"""Plans for a known outline: what is expected is what the views see, in a short order."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pytest
+
+from nbv_planner.cli.main import main
+from nbv_planner.episode.parameters import configure
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import TWO_PI
+from nbv_planner.planning.motion import leg_time
+from nbv_planner.planning.view_space import poses_from_file
+from nbv_planner.report.plan_ahead import plan_csv, planned_views
+from nbv_planner.world.objects import parse_object
+from nbv_planner.world.pose import Poses
+from nbv_planner.world.scene import Scene
+
+OBJECT = "random:irregular:1"
+
+
+@pytest.fixture(name="part")
+def a_part(tmp_path):
+    """A file of the outline of the object."""
+    angle = TWO_PI / 720 * np.arange(720)
+    corner = parse_object(OBJECT, Scene()).radius(angle) * np.exp(1j * angle)
+    file = tmp_path / "part.csv"
+    lines = [f"{one.real:.6f},{one.imag:.6f}" for one in corner]
+    file.write_text("\n".join(["x,y", *lines]))
+    return str(file)
+
+
+def config_of(part, **given):
+    return configure(object=OBJECT, prior_outline=part, prior_place_std=(0.05, 0.01), **given)
+
+
+def test_what_is_expected_is_what_an_episode_with_these_views_sees(part, tmp_path):
+    config = config_of(part)
+    plan = planned_views(config)
+    assert plan[-1].expected >= 0.95
+    assert plan[-2].expected < 0.95  # no view too many
+    assert all(one.least <= one.expected for one in plan)
+    file = tmp_path / "plan.csv"
+    file.write_text(plan_csv(plan))
+    poses, prices = poses_from_file(str(file))
+    assert Poses.of(poses).repeat(Poses.of([one.view for one in plan]), 1e-5).all()
+    assert not prices.any()
+    episode = Simulation(
+        configure(object=OBJECT, view_space="file", view_file=str(file), revisit_radius=1e-3)
+    )
+    views = list(itertools.islice(episode.run(), len(plan)))
+    assert len(views) == len(plan)
+    assert views[-1].completeness > plan[-1].least
+
+
+def test_a_place_that_is_known_worse_takes_more_views(part):
+    close = config_of(part)
+    loose = dataclasses.replace(
+        close, outline=dataclasses.replace(close.outline, prior_place_std=(0.6, 0.15))
+    )
+    assert len(planned_views(loose)) > len(planned_views(close))
+
+
+def test_the_views_are_in_the_order_of_the_shortest_time(part):
+    config = config_of(part)
+    plan = planned_views(config)
+    start = config.motion.start(config.scene.view_distance)
+    space = Simulation(configure(object=OBJECT)).planner.views
+
+    def seconds(order):
+        stops = [start, *(plan[place].view for place in order)]
+        legs = itertools.pairwise(stops)
+        return sum(
+            float(leg_time(space, one, Poses.of([to]), config.planner)[0]) for one, to in legs
+        )
+
+    every = itertools.permutations(range(len(plan)))
+    assert plan[-1].seconds == pytest.approx(min(map(seconds, every)))
+    assert plan[-1].seconds == pytest.approx(seconds(range(len(plan))))
+
+
+def test_where_nothing_is_seen_there_is_no_plan(part):
+    config = config_of(part)
+    blind = dataclasses.replace(config.scene, range_min=0.01, range_max=0.02)
+    assert planned_views(dataclasses.replace(config, scene=blind)) == []
+
+
+def test_a_plan_needs_an_outline_in_a_known_scene(part):
+    with pytest.raises(SettingError, match="prior_outline: is empty, must be a file"):
+        planned_views(configure())
+    with pytest.raises(SettingError, match="scene: is unknown, must be known"):
+        planned_views(config_of(part, scene="unknown"))
+
+
+def test_the_command_prints_the_plan_and_writes_its_poses(part, tmp_path, capsys):
+    out = tmp_path / "plan.csv"
+    arguments = ["plan", "--prior", part, "--set", "linear_speed=0.5", "--out", str(out)]
+    assert main(arguments) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].split()[:6] == ["view", "x", "y", "yaw", "way", "time"]
+    assert said[-1] == f"written: {out}"
+    assert len(poses_from_file(str(out))[0]) == len(said) - 2
+    assert main(arguments) == 2
+    assert "is there already: give --force" in capsys.readouterr().err
+    assert main([*arguments, "--force"]) == 0
+
+
+def test_the_command_says_when_the_target_is_not_expected_to_be_reached(part, capsys):
+    assert main(["plan", "--prior", part, "--set", "max_views=2"]) == 0
+    said = capsys.readouterr().out
+    assert said.splitlines()[-1] == "95% is not expected to be reached by 2 views"
+    assert "time" not in said.splitlines()[0]
+
+
+def test_what_is_no_outline_is_refused_in_one_line(tmp_path, capsys):
+    assert main(["plan", "--prior", str(tmp_path / "none.dxf")]) == 2
+    said = capsys.readouterr()
+    assert (said.out, said.err.count("\n")) == ("", 1)
+    assert said.err.startswith("nbv-planner plan: error: prior_outline: cannot read")
