@@ -19,6 +19,7 @@ SUBCOMMANDS = {
         ("bounds", "give the rollout part of the truth: what limits its number of views"),
         ("ground", "look for goals and paths in no-go areas of random grounds"),
         ("unknown", "compare unknown place and size with the known scene"),
+        ("prior", "compare episodes that know an outline with those that do not"),
     )
 }
 

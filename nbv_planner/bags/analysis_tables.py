@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Metric, ViewColumn, t0_metric
+from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.surface.checks import Check
 from nbv_planner.world.scale import scaled
@@ -155,6 +156,7 @@ def _summary(analysis: Analysis) -> Table:
         ("coverage is", f"{analysis.coverage_kind}: {_KINDS[analysis.coverage_kind]}"),
         ("true object", analysis.truth.source if analysis.truth else None),
         ("planner", analysis.config.planner.label if analysis.config else None),
+        *_known_outline(recording.log.info),
         (
             "episode",
             (
@@ -184,6 +186,19 @@ def _summary(analysis: Analysis) -> Table:
             value = metric.of(metrics)
             rows.append((metric.heading, None if value is None else Column.of(metric).text(value)))
     return _table("summary", "Summary", rows, Column("figure", "figure"), Column("value", "value"))
+
+
+def _known_outline(info: SurfaceInfo | None) -> list[tuple[Cell, ...]]:
+    """A row about the outline that the mapper knew beforehand; none without one."""
+    if info is None or info.outline is None:
+        return []
+    known = info.outline
+    along, turn = known.place_std
+    words = (
+        f"mean radius {known.radius.mean():.4g} m, ± {known.std:.3g} m along the normal; its place"
+        f" ± {along:.3g} m, {turn:.3g} rad"
+    )
+    return [("prior outline", words)]
 
 
 def _checks(analysis: Analysis) -> Table:

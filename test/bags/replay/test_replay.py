@@ -123,8 +123,12 @@ def test_a_known_outline_is_replayed_from_the_bag_though_its_file_is_gone(tmp_pa
     )
     recorded = messages(config)
     file.unlink()
-    decisions = replayed(write(tmp_path / "bag", recorded))
+    path = write(tmp_path / "bag", recorded)
+    decisions = replayed(path)
     assert not any(one.choice.differs for one in decisions)
+    summary = next(iter(analysis_tables(analyse(Bag(path)))))
+    (known,) = [row for row in summary.rows if row[0] == "prior outline"]
+    assert known[1].startswith("mean radius 4.489 m, ± 0.1 m along the normal; its place ± 0.449 m")
     # the first one, too, which depends on nothing else
     assert max(one.utility_gap for one in decisions) < 1e-4
     without = [

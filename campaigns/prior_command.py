@@ -1,0 +1,257 @@
+"""Run episodes with a known outline as prior, and compare them with those without one.
+
+The outline is that of the object, the same displaced by 0.1 of its mean radius R and 5°, in a
+direction that is drawn, or that of another object of the set; beside them stand no prior, and the
+greedy planner that knows the object. Each episode runs until it ends by itself, that of the knowing
+planner until 95 % are reached; what is compared is the number of views to 95 % of the true target.
+A run *fails* if it ends before that. A claim COVERED is *wrong* if less than 95 % were there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import dataclasses
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from campaigns.running import as_csv, objects_of, run_all
+from campaigns.scenarios import shipped_config, with_settings
+from nbv_bench.cli.experiment import add_back_end, check_back_end
+from nbv_bench.statistics import object_interval
+from nbv_planner.cli.options import one_of, whole_number
+from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.records import FULL_ENOUGH
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.files.results_folder import write_whole
+from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.planning.endings import TerminationReason
+from nbv_planner.world.objects import parse_object
+
+SETS = {
+    "tuning": ("random_tuning", "silhouettes_tuning"),
+    "test": ("random_test", "silhouettes_test"),
+}
+"""Sets of objects by half: parameters may be chosen by the first one."""
+PRIORS = ("none", "true", "moved", "other", "knows")
+"""Outlines that are known: none, that of the object, displaced, that of another object, and in
+place of a prior the object itself, to the greedy planner.
+"""
+ROWS_FILE = "prior.csv"
+_ALONG, _TURN = 0.1, np.deg2rad(5.0)
+_POINTS = 1440
+
+
+@dataclass(frozen=True)
+class Case:
+    """An object, another one of the set, the seed of the noise, and what is to be covered."""
+
+    object: str
+    other: str
+    draw: int
+    target: str
+
+    def outline(self, prior: str, config: EpisodeConfig) -> FloatArray:
+        """Corners of the outline that is known, shape (n, 2), metres."""
+        angle = TWO_PI / _POINTS * np.arange(_POINTS)
+        radius = parse_object(self.other if prior == "other" else self.object, config.scene).radius(
+            angle
+        )
+        corner = radius * np.exp(1j * angle)
+        if prior == "moved":
+            rng = np.random.default_rng([self.draw, *self.object.encode()])
+            way = _ALONG * float(radius.mean()) * np.exp(1j * rng.uniform(0.0, TWO_PI))
+            corner = corner * np.exp(1j * _TURN * rng.choice([-1.0, 1.0])) + way
+        return np.stack([corner.real, corner.imag], axis=1)
+
+
+@dataclass(frozen=True)
+class PriorRow:
+    """What became of an episode."""
+
+    object: str
+    other: str
+    draw: int
+    target: str
+    prior: str
+    views: int  #: to 95 % of the true target; 0 if that was not reached.
+    taken: int  #: views until it ended.
+    reached: float  #: part of the true target then.
+    reason: str
+
+    @property
+    def wrong(self) -> bool:
+        """Whether it claimed what was not so."""
+        return self.reason == TerminationReason.COVERED.value and self.reached < FULL_ENOUGH
+
+
+_COLUMNS = {
+    field.name: {"str": str, "int": int, "float": float}[str(field.type)]
+    for field in dataclasses.fields(PriorRow)
+}
+"""Columns of the file of rows, and of which type each is."""
+
+
+def compare(case: Case) -> list[PriorRow]:
+    """Run the episodes of a case, with each prior."""
+    base = with_settings(
+        shipped_config(case.object),
+        {
+            "sensor": {"seed": case.draw},
+            "planner": {"planner_seed": case.draw, "target": case.target, "deadline": 60.0},
+        },
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        return [_row(case, prior, _config(case, prior, base, Path(folder))) for prior in PRIORS]
+
+
+def _config(case: Case, prior: str, base: EpisodeConfig, folder: Path) -> EpisodeConfig:
+    if prior == "none":
+        return base
+    if prior == "knows":
+        stop = "stop_at_coverage" if case.target == "points" else "stop_at_completeness"
+        knowing = with_settings(base, {"planner": {"planner": "greedy", "objective": "OSM"}})
+        return dataclasses.replace(knowing, **{stop: FULL_ENOUGH})
+    file = folder / f"{prior}.csv"
+    np.savetxt(
+        file, case.outline(prior, base), fmt="%.9g", delimiter=",", header="x,y", comments=""
+    )
+    return with_settings(base, {"outline": {"prior_outline": str(file)}})
+
+
+def _row(case: Case, prior: str, config: EpisodeConfig) -> PriorRow:
+    simulation = Simulation(config)
+    ended = simulation.finish().termination
+    name = "coverage" if case.target == "points" else "completeness"
+    reached = [float(getattr(view, name)) for view in simulation.views]
+    enough = [number for number, part in enumerate(reached, 1) if part >= FULL_ENOUGH]
+    known = dataclasses.asdict(case)
+    return PriorRow(
+        **known,
+        prior=prior,
+        views=enough[0] if enough else 0,
+        taken=len(reached),
+        reached=reached[-1] if reached else 0.0,
+        reason=ended.reason.value,
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    parser.add_argument(
+        "--half",
+        type=one_of("half", tuple(SETS)),
+        default="test",
+        metavar="NAME",
+        help="tuning or test (default: test)",
+    )
+    parser.add_argument(
+        "--objects", nargs="+", metavar="SET", help="sets, folders of outlines or objects instead"
+    )
+    parser.add_argument(
+        "--every",
+        type=whole_number(1),
+        default=1,
+        metavar="N",
+        help="take each N-th object only (default: 1)",
+    )
+    parser.add_argument(
+        "--target",
+        type=one_of("target", ("completeness", "points")),
+        default="completeness",
+        metavar="NAME",
+        help="completeness or points (default: completeness)",
+    )
+    parser.add_argument(
+        "--draws",
+        type=whole_number(1),
+        default=10,
+        metavar="N",
+        help="seeds for each object (default: 10)",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="results folder; finished cases in it are kept"
+    )
+    add_back_end(parser)
+
+
+def cases_of(arguments: argparse.Namespace) -> list[Case]:
+    """The cases, seed by seed; the other object is another one for each seed."""
+    objects = objects_of(arguments.objects or SETS[arguments.half])[:: arguments.every]
+    number = len(objects)
+    return [
+        Case(text, objects[(at + 1 + draw % max(number - 1, 1)) % number], draw, arguments.target)
+        for draw in range(arguments.draws)
+        for at, text in enumerate(objects)
+    ]
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand."""
+    check_back_end(arguments)
+    place = Path(arguments.out, ROWS_FILE)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    rows = _read(place)
+    done = {(row.object, row.draw, row.target) for row in rows}
+    cases = [
+        case for case in cases_of(arguments) if (case.object, case.draw, case.target) not in done
+    ]
+
+    def keep(_: Case, found: Sequence[PriorRow]) -> None:
+        rows.extend(found)
+        write_whole(place, as_csv(_COLUMNS, map(dataclasses.asdict, rows)))
+
+    run_all(compare, cases, arguments, "cases", keep)
+    for line in summary([row for row in rows if row.target == arguments.target]):
+        print(line)
+    return 1 if any(row.wrong for row in rows) else 0
+
+
+def summary(rows: Sequence[PriorRow]) -> list[str]:
+    """Views with each prior over those without one, and over those of the knowing planner, with
+    intervals over objects; failures and claims.
+    """
+    by = {prior: {(r.object, r.draw): r for r in rows if r.prior == prior} for prior in PRIORS}
+    pairs = [(one, "none") for one in PRIORS[1:4]] + [(one, "knows") for one in PRIORS[:4]]
+    lines = [f"{one} / {other}: {_ratio(by[one], by[other])}" for one, other in pairs]
+    for prior in PRIORS[:4]:
+        mine = by[prior].values()
+        claims = [row for row in mine if row.reason == TerminationReason.COVERED.value]
+        taken = np.mean([row.taken for row in mine] or [0])
+        lines.append(
+            f"{prior}: {len(mine)} episodes, {sum(not row.views for row in mine)} ended before 95"
+            f" %, {len(claims)} claimed, {sum(row.wrong for row in claims)} of them wrong,"
+            f" {taken:.2f} views until the end"
+        )
+    return lines
+
+
+def _ratio(ones: dict[tuple[str, int], PriorRow], others: dict[tuple[str, int], PriorRow]) -> str:
+    """Ratio of the mean numbers of views where both were enough, with its interval."""
+    both = [key for key in ones if key in others and ones[key].views and others[key].views]
+    if not both:
+        return "no pair"
+    first = np.mean([ones[key].views for key in both])
+    second = np.mean([others[key].views for key in both])
+    ratio = float(first / second)
+    rest = {key: float((ones[key].views - ratio * others[key].views) / second) for key in both}
+    interval = object_interval(rest)
+    low, high = ratio + interval.low, ratio + interval.high
+    return (
+        f"{ratio:.1%} [{low:.1%}, {high:.1%}] of {len(both)} pairs,"
+        f" {first:.2f} against {second:.2f} views"
+    )
+
+
+def _read(place: Path) -> list[PriorRow]:
+    if not place.exists():
+        return []
+    with place.open(encoding="utf-8", newline="") as lines:
+        return [
+            PriorRow(**{name: _COLUMNS[name](value) for name, value in row.items()})
+            for row in csv.DictReader(lines)
+        ]
