@@ -62,10 +62,11 @@ def _show(plan: Sequence[PlannedView], config: EpisodeConfig, *, timed: bool) ->
         f"   expected {config.target.name}, least of 95 % of shapes"
     )
     for number, one in enumerate(plan, start=1):
-        x, y, yaw = one.view.x + 0.0, one.view.y + 0.0, math.degrees(one.view.yaw)
+        # next to 0 is rounding, and 0.0 has no sign
+        x, y = (round(value, 9) + 0.0 for value in (one.view.x, one.view.y))
         seconds = f"  {one.seconds:5.0f} s" if timed else ""
         say(
-            f"{number:4d}  {x:7.4g}  {y:7.4g}  {yaw:6.1f}°"
+            f"{number:4d}  {x:7.4g}  {y:7.4g}  {math.degrees(one.view.yaw):6.1f}°"
             f"  {one.travelled:7.4g} m{seconds}   {one.expected:6.1%}  {one.least:6.1%}"
         )
     target = config.planner.target_coverage

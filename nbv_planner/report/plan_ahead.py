@@ -59,7 +59,9 @@ def planned_views(config: EpisodeConfig) -> list[PlannedView]:
     belief = scan_mapping(dataclasses.replace(config, search=of_radius)).belief()
     if belief.known is None:
         raise SettingError("prior_outline: is empty, must be a file for a plan")
+    start = config.motion.start(config.scene.view_distance)
     space = view_space(config.views, config.scene, config.ground)
+    space.update(belief, start, config.scene.radius_max)
     allowed = space.excluded(0.0) == 0
     if not allowed.any():
         raise SettingError("views: none of the candidates may be taken; must be one at least")
@@ -71,7 +73,6 @@ def planned_views(config: EpisodeConfig) -> list[PlannedView]:
     chosen = _chosen(config, planned, judged, allowed)
     if not chosen:
         return []
-    start = config.motion.start(config.scene.view_distance)
     route = _in_order(start, chosen, space, config)
     return _timed(start, route, space, judged, config)
 

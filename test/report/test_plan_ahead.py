@@ -83,6 +83,16 @@ def test_the_views_are_in_the_order_of_the_shortest_time(part):
     assert plan[-1].seconds == pytest.approx(seconds(range(len(plan))))
 
 
+def test_no_view_is_planned_where_the_robot_must_not_stand(part):
+    free = planned_views(config_of(part))
+    first = free[0].view
+    x, y = first.x, first.y
+    corners = f"{x - 1},{y - 1} {x + 1},{y - 1} {x + 1},{y + 1} {x - 1},{y + 1}"
+    barred = planned_views(config_of(part, no_go_polygons=corners))
+    assert barred[-1].expected >= 0.95
+    assert all(max(abs(one.view.x - x), abs(one.view.y - y)) > 1.0 for one in barred)
+
+
 def test_where_nothing_is_seen_there_is_no_plan(part):
     config = config_of(part)
     blind = dataclasses.replace(config.scene, range_min=0.01, range_max=0.02)

@@ -151,18 +151,14 @@ class KnownShapes:
         free, noise = known.std * deviation[0] @ near_root(), deviation[1]
         at = fit.measured
         off = np.clip(fit.residuals.off[at], -_FARTHEST * known.std, _FARTHEST * known.std)
-        radius = np.empty((len(places), len(angle)))
-        outside = np.isnan([known.curve(place, ANGLE[:1])[0] for place in places])
-        places[outside] = fit.place
-        moved = np.stack([known.curve(place, ANGLE) for place in places])
+        both = np.concatenate([ANGLE, angle])
+        curves = np.stack([known.curve(place, both) for place in places])
+        curves[np.isnan(curves[:, 0])] = known.curve(fit.place, both)  # the centre is outside
         if len(at):
-            shift = ((moved - fit.residuals.curve) / fit.residuals.normal)[:, at]
+            shift = ((curves[:, :CELLS] - fit.residuals.curve) / fit.residuals.normal)[:, at]
             scatter = noise[:, at] * np.sqrt(fit.residuals.variance[at])
             free = free + fit.deviation(off - shift - free[:, at] - scatter)
-        off_radius = _at(free * fit.residuals.normal, angle)
-        for row, place in enumerate(places):
-            radius[row] = known.curve(place, angle) + off_radius[row]
-        return radius
+        return np.asarray(curves[:, CELLS:] + _at(free * fit.residuals.normal, angle))
 
     @cached_property
     def _numbers(self) -> tuple[FloatArray, FloatArray, FloatArray]:
