@@ -41,12 +41,9 @@ def names():
 
 def test_each_example_defines_what_it_is_about(names):
     about = {
-        "Opposite",
-        "Nearest",
         "Poses",
         "Beside",
         "Cosines",
-        "Egg",
         "NearestHit",
         "Oblique",
         "ObliqueScene",

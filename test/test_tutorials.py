@@ -18,7 +18,8 @@ from nbv_bench.cli import main as study
 from nbv_planner.cli import main as robot
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
+APPLICATIONS = ROOT / "examples" / "applications" / "README.md"
+PAGES = [*sorted((ROOT / "docs" / "tutorials").glob("*.md")), APPLICATIONS]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PROGRAMS = {"nbv-planner": robot.main, "nbv-bench": study.main}
 SUBCOMMANDS = {"nbv-planner": robot.SUBCOMMANDS, "nbv-bench": study.SUBCOMMANDS}
@@ -93,6 +94,6 @@ def test_tutorials_have_commands():
         "robot",
         "bag",
         "sweep",
-        "applications",
+        "README",
     }
     assert sum(language == "sh" for page in PAGES for language, _ in blocks(page)) >= 7
