@@ -13,7 +13,7 @@ from nbv_planner.cli.options import (
     parameters_from,
     say_derived,
 )
-from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, stopped
+from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
 from nbv_planner.episode.parameters import PROTOCOLS, EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.planning.endings import Termination
@@ -56,6 +56,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _run_episode(simulation: Simulation, config: EpisodeConfig, came: list[int]) -> Termination:
     """Run to the end, or to the view at which a signal is received."""
+    for words in getattr(simulation.judge.truth, "remarks", ()):
+        say(words)
     print_header(config)
     for _ in simulation.run():
         if not came:  # the reader of the output may have ended by the same signal

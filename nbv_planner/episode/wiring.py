@@ -247,14 +247,17 @@ def scan_mapping(
     known = known or config.known_outline
     if not config.search.unknown:
         return _known_mapping(config, grid, map, known)
-    # a centre that moves makes beams pass through the inside by itself
-    model = "radius" if config.surface_model == "auto" else config.surface_model
-    of_known = SearchSettings(surface_model=model)
-    of_object = dataclasses.replace(config, search=of_known, ground=GroundSettings())
+    model = config.surface_model
     search = Search(
-        config.search, config.scene, config.measurement.noise, bool(config.ground.ground_map)
+        config.search,
+        config.scene,
+        config.measurement.noise,
+        bool(config.ground.ground_map),
+        any_outline=model == "volume",
     )
-    return SearchingMapping(search, partial(_found_mapping, of_object, grid, known))
+    of_object = dataclasses.replace(config, ground=GroundSettings())
+    build = partial(_found_mapping, of_object, grid, known)
+    return SearchingMapping(search, build, gives_up=model == "auto")
 
 
 def _known_mapping(
@@ -288,8 +291,11 @@ def _found_mapping(
     grid: FloatArray | None,
     known: KnownOutline | None,
     found: FoundScene,
+    any_outline: bool,
 ) -> ScanMapping | EitherMapping:
-    return _known_mapping(config.at(found), grid, None, known and known.about(found.x, found.y))
+    of_object = SearchSettings(surface_model="volume" if any_outline else "radius")
+    config = dataclasses.replace(config, search=of_object).at(found)
+    return _known_mapping(config, grid, None, known and known.about(found.x, found.y))
 
 
 def mapper_core(

@@ -22,9 +22,10 @@ from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
-# By what checks the radius is given up: beams pass through what should be inside.
-_GIVEN_UP_BY = "star_shape"
-_NOTE = Check("any_outline", 1.0, 0.5, Level.NOTED)
+GIVEN_UP_BY = "star_shape"
+"""Check by which the radius is given up: beams pass through what should be inside."""
+ANY_OUTLINE = Check("any_outline", 1.0, 0.5, Level.NOTED)
+"""Says that it was."""
 # Least radius of an object of any outline, of radius_max.
 _INNERMOST = 1e-3
 # Before the names of the arrays of the cells, while there are others.
@@ -90,7 +91,7 @@ class EitherMapping:
         if last:
             self._belief = self._radius.belief()
             failed = {check.name for check in failed_checks(self._belief.checks)}
-            self.doubts = self.doubts + 1 if _GIVEN_UP_BY in failed else 0
+            self.doubts = self.doubts + 1 if GIVEN_UP_BY in failed else 0
             if self.doubts >= _ENOUGH:
                 self._belief = None
                 return self._catch_up()
@@ -118,7 +119,7 @@ class EitherMapping:
         if self._belief is None:
             belief = self._used.belief()
             if self._radius is not None and self.any_outline and belief.checks:
-                belief = dataclasses.replace(belief, checks=(*belief.checks, _NOTE))
+                belief = dataclasses.replace(belief, checks=(*belief.checks, ANY_OUTLINE))
             self._belief = belief
         return self._belief
 

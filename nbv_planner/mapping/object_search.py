@@ -148,6 +148,8 @@ class Search:
     scene: Scene
     noise: RangeNoise  #: as declared.
     mapped: bool = False  #: whether the planner has a map, and bars what is not free.
+    #: whether the object may have any outline, of several bodies: all within the stated radius.
+    any_outline: bool = False
 
     def after(
         self, found: FoundScene, scans: Sequence[MatchedScan], known: FoundScene | None = None
@@ -190,7 +192,8 @@ class Search:
         those that go with it.
 
         Patches that different views have seen go together unless free space has been seen between
-        the centre and most of a patch: an object that is star-shaped about it has none there.
+        the centre and most of a patch: an object that is star-shaped about it has none there. Of
+        one of any outline is what lies mostly within the stated radius, too.
         """
         stated = self.settings.stated(self.scene)
         size = 0.5 * (found.radius_min + found.radius_max) if found.views else MEAN_PART * stated
@@ -208,8 +211,12 @@ class Search:
             centre = fitted_circle(returns.x[mine], returns.y[mine], stated)[:2]
         free = FreeSquare.of(scans, self.scene, _OUTER * stated, _FREE_CELL * size)
         behind = np.bincount(part, free.between(centre, returns.x, returns.y))
-        apart = behind / np.maximum(np.bincount(part), 1)
-        return mine | ((part > 0) & (apart[part] < _APART))
+        number = np.maximum(np.bincount(part), 1)
+        with_it = behind / number < _APART
+        if self.any_outline:
+            within = np.hypot(returns.x - centre[0], returns.y - centre[1]) <= stated
+            with_it |= np.bincount(part, within) / number > _APART
+        return mine | ((part > 0) & with_it[part])
 
     def _around(
         self,
@@ -223,7 +230,8 @@ class Search:
         view circle.
         """
         centre_x, centre_y, mean = circle = fitted_circle(x, y, self.settings.stated(self.scene))
-        if found.views:  # one view alone tells nothing of symmetry
+        # one view alone tells nothing of symmetry, and of any outline there need not be one
+        if found.views and not self.any_outline:
             centre_x, centre_y = most_probable_centre(x, y, std, circle, (found.x, found.y))
         for _ in range(_PULLS):  # one end of a long object must not be taken for the whole
             near, far = np.quantile(np.hypot(x - centre_x, y - centre_y), [0.005, 0.995])
@@ -232,7 +240,7 @@ class Search:
             centre_x, centre_y = 0.95 * centre_x, 0.95 * centre_y
         seen = len(np.unique(np.floor(np.arctan2(y - centre_y, x - centre_x) / SHAPE_ANGLE)))
         high = _BEYOND * float(far)
-        if seen < _AROUND_SEEN:
+        if seen < _AROUND_SEEN or self.any_outline:
             high = max(_BEYOND_HITS * float(far), _BEYOND_MEAN * mean)
         part = min(_INSIDE, self.scene.radius_min / self.scene.radius_max)
         low = min(part * high, max(_INSIDE_HITS * float(near), 0.02 * high))

@@ -11,17 +11,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.geometry import BoolArray
-from nbv_planner.mapping.either_mapping import EitherMapping
+from nbv_planner.gp.posterior import saved_array
+from nbv_planner.mapping.either_mapping import ANY_OUTLINE, GIVEN_UP_BY, EitherMapping
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.object_search import Search, first_guess
 from nbv_planner.mapping.scan_mapping import MappedScans, ScanMapping
 from nbv_planner.star2d.model_checks import ModelChecks
+from nbv_planner.surface.checks import failed_checks
 from nbv_planner.surface.seam import SurfaceModel
 from nbv_planner.world.scale import at_found
 from nbv_planner.world.scene import FoundScene, Scene
 
 # The scene that gives the sensor, scans about the centre, and the newest view before them.
 _Call = tuple[Scene, list[MatchedScan], int]
+Build = Callable[[FoundScene, bool], ScanMapping | EitherMapping]
+"""Gives an empty mapping for a scene, of any outline or of a radius."""
+# Judgements in a row by which the radius is given up: a centre that moves makes beams pass through
+# what should be inside by itself.
+_ENOUGH = 5
+_DOUBTS = "search_doubts"
 
 
 class SearchingMapping:
@@ -33,11 +41,11 @@ class SearchingMapping:
     known from the start.
     """
 
-    def __init__(
-        self, search: Search, build: Callable[[FoundScene], ScanMapping | EitherMapping]
-    ) -> None:
-        """Start without a scan; `build` gives an empty mapping for a scene, about its centre."""
-        self._search, self._build = search, build
+    def __init__(self, search: Search, build: Build, *, gives_up: bool = False) -> None:
+        """Start without a scan; `build` gives an empty mapping for a scene, about its centre, of
+        any outline or of a radius, which it `gives_up` where the scans show that it does not hold.
+        """
+        self._search, self._build, self._gives_up = search, build, gives_up
         self.reset()
 
     @property
@@ -56,16 +64,16 @@ class SearchingMapping:
         return self._mapping.any_outline
 
     @property
-    def doubts(self) -> int:
-        """In how many judgements in a row the radius did not hold."""
-        return self._mapping.doubts
-
-    @doubts.setter
-    def doubts(self, number: int) -> None:
-        self._mapping.doubts = number
+    def _searched(self) -> Search:
+        """How the object is searched now."""
+        given_up = self._gives_up and self.doubts >= _ENOUGH
+        return dataclasses.replace(self._search, any_outline=True) if given_up else self._search
 
     def reset(self) -> None:
         """Forget all scans."""
+        #: in how many judgements in a row the radius did not hold.
+        self.doubts = 0
+        self._belief: Any = None  # the newest, where it is known
         self._scans = list[MatchedScan]()
         self._calls = list[_Call]()
         #: which beams of each scan so far have met something else than the object, shape (B,) each.
@@ -77,6 +85,7 @@ class SearchingMapping:
         if it was.
         """
         self._search = dataclasses.replace(self._search, scene=scene)
+        self._belief = None
         if not self._scans:  # the distance from which it looks depends on the sensor
             self._settle(first_guess(self._search.settings, scene))
         self._mapping.use(at_found(scene, self.found))
@@ -90,8 +99,9 @@ class SearchingMapping:
     def _settle(self, found: FoundScene) -> None:
         """Start an empty mapping for a scene, with the sensor that is known now."""
         self.found = found  #: the scene.
+        self._belief = None
         self._calls = []
-        self._mapping = self._build(found)
+        self._mapping = self._build(found, self._searched.any_outline)
         self._mapping.use(at_found(self._search.scene, found))
 
     def add(
@@ -112,7 +122,8 @@ class SearchingMapping:
         before = self.found
         number = len(self._scans)
         self._scans = [*self._scans, *scans]
-        found, background = self._search.after(before, self._scans, known)
+        self._belief = None
+        found, background = self._searched.after(before, self._scans, known)
         kept = all(
             np.array_equal(old, new) for old, new in zip(self.background, background, strict=False)
         )
@@ -121,19 +132,37 @@ class SearchingMapping:
             self._settle(found)
             return MappedScans.none()
         new = len({match.view for match in scans if match.view > newest_view})
-        if before.views and kept and found.same_as(before):
+        same_kind = self._searched.any_outline == self._mapping.any_outline
+        if before.views and kept and same_kind and found.same_as(before):
             self.found = found
+            self._wait(number, newest_view)
         else:
-            self._settle(found)
-            met = (
-                np.isfinite(match.scan.ranges) & ~mask
-                for match, mask in zip(self._scans, background, strict=True)
-            )
-            number = next(number for number, hits in enumerate(met) if hits.any())
-            newest_view = -1
-        scans = self._about_centre(self._scans[number:], background[number:])
+            self._anew(found)
+        if not last:
+            return MappedScans.none(new)
+        mapped = self._mapped()
+        if self._gives_up and not self.any_outline:
+            self._belief = self._mapping.belief()
+            failed = {check.name for check in failed_checks(self._belief.checks)}
+            self.doubts = self.doubts + 1 if GIVEN_UP_BY in failed else 0
+            if self.doubts >= _ENOUGH:  # the next scans are searched for any outline, too
+                self._anew(found)
+                mapped = self._mapped()
+        return dataclasses.replace(mapped, views=new)
+
+    def _anew(self, found: FoundScene) -> None:
+        """Have all scans mapped again, from the first one on that has met the object."""
+        self._settle(found)
+        met = (
+            np.isfinite(match.scan.ranges) & ~mask
+            for match, mask in zip(self._scans, self.background, strict=True)
+        )
+        self._wait(next(number for number, hits in enumerate(met) if hits.any()), -1)
+
+    def _wait(self, number: int, newest_view: int) -> None:
+        """Have the scans from this number on mapped next."""
+        scans = self._about_centre(self._scans[number:], self.background[number:])
         self._calls = [*self._calls, (self._search.scene, scans, newest_view)]
-        return dataclasses.replace(self._mapped(), views=new) if last else MappedScans.none(new)
 
     def _mapped(self) -> MappedScans:
         """Map all that is waiting; returns what is new in the last call."""
@@ -158,7 +187,11 @@ class SearchingMapping:
 
     def belief(self) -> Any:
         """The model's belief, about the centre that was found."""
-        return dataclasses.replace(self._mapping.belief(), centre=(self.found.x, self.found.y))
+        belief = self._mapping.belief() if self._belief is None else self._belief
+        checks = belief.checks
+        if self._gives_up and self.any_outline and checks:
+            checks = (*checks, ANY_OUTLINE)
+        return dataclasses.replace(belief, checks=checks, centre=(self.found.x, self.found.y))
 
     @property
     def scans(self) -> tuple[MatchedScan, ...]:
@@ -167,7 +200,7 @@ class SearchingMapping:
 
     def state(self) -> dict[str, NDArray[Any]]:
         """What is held about the present centre, besides the :attr:`scans`, as arrays by name."""
-        return self._mapping.state()
+        return {**self._mapping.state(), _DOUBTS: np.array(self.doubts)}
 
     def restore(
         self, state: Mapping[str, NDArray[Any]], found: FoundScene, scans: Sequence[MatchedScan]
@@ -178,10 +211,11 @@ class SearchingMapping:
         Raises:
             MeasurementError: it is no such state.
         """
+        self.doubts = int(saved_array(state, _DOUBTS, dtype=np.integer, least=0))
         self._scans = list(scans)
         self._settle(found)
         self._mapping.restore(state)
-        self.background = self._search.after(found, self._scans, found)[1] if scans else []
+        self.background = self._searched.after(found, self._scans, found)[1] if scans else []
 
 
 ViewMapping = ScanMapping | EitherMapping | SearchingMapping

@@ -16,6 +16,8 @@ _GRAZING = 0.4
 # Hits from which on outliers are counted, and hits of a stretch on average.
 _ENOUGH_HITS, _HITS_PER_STRETCH = 30, 4
 _WIDER = 1.25
+# Deviation of an element from the surface, of the distance of two: it is the middle of a cell.
+_PLACED = 0.5
 
 
 def agreement(
@@ -34,7 +36,7 @@ def agreement(
     places, normals = elements.points[0], elements.normals[0]
     if not len(places):  # hits that noise has strewn, which make no body
         view, hits = view[:0], hits[:, :0]
-    points, std = hits[:2].T, hits[2]
+    points, std = hits[:2].T, np.hypot(hits[2], _PLACED * apart)
     tree = cKDTree(places)
     beam = points - pose[view, :2]
     beam /= np.maximum(np.linalg.norm(beam, axis=1), 1e-12)[:, None]

@@ -16,6 +16,9 @@ from nbv_planner.world.objects.true_outlines import Outlines
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
+# Part of the outline that no view sees from which on that is said.
+_SAID = 0.001
+
 
 @dataclass(eq=False)
 class OutlineTruth:
@@ -34,6 +37,15 @@ class OutlineTruth:
     def points(self) -> SurfacePoints:
         """Of the outline, a pixel apart."""
         return SurfacePoints(*cartesian_to_polar(*self.outline(self.scene.pixel_size).points.T))
+
+    @property
+    def remarks(self) -> list[str]:
+        """What is to be said of the object: of its file, and how much no view sees."""
+        points, length = self.shape.sampled(self.scene.pixel_size)
+        ever = self.shape.visible(points, self.views, self.scene).any(axis=0)
+        hidden = 1.0 - float(length[ever].sum() / length.sum())
+        unseen = f"{hidden:.1%} of the outline is seen from no candidate view, and does not count"
+        return [self.shape.remark] * bool(self.shape.remark) + [unseen] * (hidden >= _SAID)
 
     def __len__(self) -> int:
         return len(self.points)

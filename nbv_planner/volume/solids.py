@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.surface.seam import Hypotheses
-from nbv_planner.volume.grid import FREE, HIT, STRIDE, Cells, Lattice
+from nbv_planner.volume.grid import FREE, HIT, STRIDE, UNKNOWN, Cells, Lattice
 from nbv_planner.volume.implicit import interpolation
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
@@ -30,6 +30,9 @@ _APART = 0.5
 _GRAZING = 0.1
 # Width of the smoothing from which normals are taken, and how far it goes, cells.
 _SMOOTH, _STENCIL = 1.2, 3
+# Radius of another body, of that of the ball; cells between it and the solid; and how probable one
+# is before any scan.
+_OTHER, _CLEAR, _OTHERS = (0.08, 0.16), 2.0, 0.3
 # Poses that are looked from at a time, and whose beams are kept.
 _AT_A_TIME, _KEPT = 128, 2048
 
@@ -113,6 +116,33 @@ def solids_of(cells: Cells, coarse: Lattice, fields: FloatArray) -> BoolArray:
     return found
 
 
+def others(cells: Cells, solids: BoolArray, seed: int) -> BoolArray:
+    r"""The same solids, shape (S, N), some with a further ball that nothing has met.
+
+    It lies evenly anywhere in the ball of the lattice with the probability q before any scan; what
+    has been looked at leaves the part f of the places, where all of it is unknown. So it is there
+    with :math:`q f / (1 - q + q f)`, as long as it is apart from the solid.
+    """
+    lattice = cells.lattice
+    unknown = (cells.state == UNKNOWN).reshape(lattice.shape)
+    room = ndimage.distance_transform_edt(unknown).reshape(-1) * lattice.cell
+    room[lattice.outside] = 0.0
+    whole = np.count_nonzero(~lattice.outside)
+    found = solids.copy()
+    for number, solid in enumerate(found):
+        # other ones with each scan: what was looked for and not found is not believed again
+        rng = np.random.default_rng([seed, 3, number, int(cells.hits.number.sum())])
+        radius = lattice.radius * rng.uniform(*_OTHER)
+        places = np.flatnonzero(room > radius)
+        odds = _OTHERS / (1.0 - _OTHERS) * len(places) / whole
+        if rng.uniform() < odds / (1.0 + odds):
+            away = lattice.centres - lattice.centres[rng.choice(places)]
+            square = np.einsum("nd,nd->n", away, away)
+            if not solid[square <= (radius + _CLEAR * lattice.cell) ** 2].any():
+                solid[square <= radius**2] = True
+    return found
+
+
 def _with_any(cells: BoolArray, wanted: BoolArray, shape: tuple[int, ...]) -> BoolArray:
     """Those of the `cells` whose connected part holds one that is `wanted`, shape (N,)."""
     part, number = ndimage.label(cells.reshape(shape))
@@ -187,9 +217,11 @@ class Sight:
     lattice: Lattice
     _known: dict[object, tuple[NDArray[np.int32], BoolArray]] = field(default_factory=dict)
 
-    def visible(self, drawn: CellHypotheses, poses: Poses, scene: Scene) -> BoolArray:
+    def visible(
+        self, drawn: CellHypotheses, poses: Poses, scene: Scene, reach: float = math.inf
+    ) -> BoolArray:
         """Which elements, or cells beside them, are the first that some beam of each view meets, at
-        no grazing angle, shape (S, V, M).
+        no grazing angle and within the `reach` (metres), shape (S, V, M).
 
         A wall at a flat angle is a staircase of cells: those behind a step would be missed by
         themselves.
@@ -214,7 +246,7 @@ class Sight:
                 bits = np.arange(len(place[rows]), dtype=np.uint64)[:, None]
                 met = (seen[:, place[rows]] >> bits) & np.uint64(1)
                 found[rows, part] = met.astype(bool).swapaxes(0, 1)
-        return _facing(drawn, poses, found)
+        return _facing(drawn, poses, found, reach)
 
     def _looked(self, poses: Poses, scene: Scene) -> tuple[NDArray[np.int32], BoolArray]:
         """The cells that beams go through from the camera on, shape (T, V, B), the number of cells
@@ -287,13 +319,15 @@ def _first_met(cells: NDArray[np.int32], words: Words) -> Words:
     return seen.reshape(views, -1)
 
 
-def _facing(drawn: CellHypotheses, poses: Poses, found: BoolArray) -> BoolArray:
-    """Those of the elements `found`, shape (S, V, M), that each pose meets at no grazing angle."""
+def _facing(drawn: CellHypotheses, poses: Poses, found: BoolArray, reach: float) -> BoolArray:
+    """Those of the elements `found`, shape (S, V, M), that each pose meets at no grazing angle and
+    within the `reach`, metres.
+    """
     solid, view, element = np.nonzero(found)
     beam = poses.position[view] - drawn.lattice.centres[drawn.cell[solid, element]]
     ahead = np.einsum("nd,nd->n", beam, drawn.normals[solid, element])
     square = np.einsum("nd,nd->n", beam, beam)
-    facing = (ahead > 0.0) & (ahead**2 > _GRAZING**2 * square)
+    facing = (ahead > 0.0) & (ahead**2 > _GRAZING**2 * square) & (square <= reach**2)
     found[solid, view, element] = facing
     return found
 

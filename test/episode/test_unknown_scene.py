@@ -17,6 +17,8 @@ from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.planning.view_space import FoundViewSpace, ViewSpaceSettings, set_ground
+from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.room import WorldSettings
@@ -299,3 +301,15 @@ def test_an_approach_that_the_map_bars_is_made_from_the_nearest_free_place(room)
     assert max(abs(pose.x), abs(pose.y)) < HALF - 0.3
     assert abs(pose.view_angle - 1.0) < math.radians(20.0)
     assert math.hypot(pose.x, pose.y) > 3.0
+
+
+@pytest.mark.parametrize("model", ["auto", "volume"])
+def test_an_object_that_is_not_star_shaped_is_found_and_covered(model):
+    """Its centre never settles by the radius: it is given up, and all of the letter is mapped."""
+    episode = Simulation(configure(object="letter:C", scene="unknown", surface_model=model))
+    record = episode.finish()
+    assert record.termination.reason is TerminationReason.COVERED
+    assert record.views[-1].completeness >= 0.95
+    first = {"auto": SurfaceBelief, "volume": VolumeSurface}[model]
+    assert isinstance(episode.steps[0].belief, first)
+    assert isinstance(episode.steps[-1].belief, VolumeSurface)

@@ -24,8 +24,9 @@ from nbv_planner.mapping.searching_mapping import SearchingMapping
 from nbv_planner.report.map_grid import OCCUPIED, MapGrid
 from nbv_planner.report.take_home import Outline
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.world.objects import parse_object
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects.room import WorldSettings
+from nbv_planner.world.objects.true_outlines import true_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import at_found, rescaled
 from nbv_planner.world.scan import Scan
@@ -37,17 +38,16 @@ FIELDS = ("angle", "mean", "std", "lower", "upper", "hits")
 ROUND = (0.4, 1.6, 2.8, 4.0, 5.2)
 
 
-def config(stated: float = 8.0, scene: Scene = SCENE) -> EpisodeConfig:
-    return EpisodeConfig(scene=scene, search=SearchSettings(scene="unknown", rough_radius=stated))
+def config(stated: float = 8.0, scene: Scene = SCENE, model: str = "auto") -> EpisodeConfig:
+    search = SearchSettings(scene="unknown", rough_radius=stated, surface_model=model)
+    return EpisodeConfig(scene=scene, search=search)
 
 
 def looks(
     world: WorldSettings, angles=ROUND, text: str = "ellipse:a=6,b=4", scene: Scene = SCENE
 ) -> list[MatchedScan]:
     """Scans from around the place where the object truly is."""
-    camera = SimulatedCamera(
-        parse_object(text, scene), scene, SensorSettings(noise_std=0.05), world
-    )
+    camera = SimulatedCamera(true_object(text, scene), scene, SensorSettings(noise_std=0.05), world)
     found = []
     for number, angle in enumerate(angles, start=1):
         x, y = polar_to_cartesian(angle, scene.view_distance)
@@ -56,8 +56,10 @@ def looks(
     return found
 
 
-def mapped(scans: list[MatchedScan], stated: float = 8.0, scene: Scene = SCENE) -> SearchingMapping:
-    mapping = scan_mapping(config(stated, scene))
+def mapped(
+    scans: list[MatchedScan], stated: float = 8.0, scene: Scene = SCENE, model: str = "auto"
+) -> SearchingMapping:
+    mapping = scan_mapping(config(stated, scene, model))
     assert isinstance(mapping, SearchingMapping)
     for number, scan in enumerate(scans):
         mapping.add([scan], number)
@@ -253,13 +255,14 @@ def test_the_circle_stays_on_this_side_of_walls_that_have_been_seen(wall, field)
     assert far.view_distance <= 2.5 * far.radius_max * 1.0001
 
 
-def test_the_object_nearest_to_the_given_point_is_chosen():
+@pytest.mark.parametrize("model", ["radius", "volume"])
+def test_the_object_nearest_to_the_given_point_is_chosen(model):
     world, wide = (
         WorldSettings(0.5, 0.0, other_x=7.0, other_y=0.0, other_radius=0.8),
         Scene(field_of_view=1.6),
     )
     scans = looks(world, 0.2 + np.arange(12) * (TWO_PI / 12), "ellipse:a=4,b=3", wide)
-    mapping = mapped(scans, 6.0, wide)
+    mapping = mapped(scans, 6.0, wide, model)
     beside = 0
     for scan, background in zip(scans, mapping.background, strict=True):
         met = np.isfinite(scan.scan.ranges)
@@ -269,6 +272,35 @@ def test_the_object_nearest_to_the_given_point_is_chosen():
         beside += int(other.sum())
     assert beside > 50
     assert mapping.found.radius_max < 5.5
+
+
+@pytest.mark.parametrize(("text", "given_up"), [("two_boxes", False), ("letter:C", True)])
+def test_all_within_the_stated_radius_belongs_to_an_object_of_any_outline(text, given_up):
+    """A second body is another object for the radius; of one that is no star the cells hold the
+    hits of all scans once the radius is given up.
+    """
+    scans = looks(WorldSettings(0.5, -0.3), 0.2 + np.arange(12) * (TWO_PI / 12), text)
+    radius, either, cells = (mapped(scans, model=one) for one in ("radius", "auto", "volume"))
+    assert [one.any_outline for one in (radius, either, cells)] == [False, given_up, True]
+    assert any(mask.any() for mask in radius.background) == (not given_up)
+    number = sum(int(np.isfinite(scan.scan.ranges).sum()) for scan in scans)
+    for mapping in (either, cells)[not given_up :]:
+        assert not any(mask.any() for mask in mapping.background)
+        belief = mapping.belief()
+        assert isinstance(belief, VolumeSurface)
+        assert belief.cells.hits.number.sum() == number
+    names = [{check.name for check in one.belief().checks} for one in (radius, either, cells)]
+    assert ["any_outline" in one for one in names] == [False, given_up, False]
+
+
+def test_a_radius_that_holds_again_is_not_given_up():
+    """Four doubts in a row are not enough, and a judgement without one begins again."""
+    mapping = mapped(looks(WorldSettings(0.5, 0.0)))
+    assert mapping.doubts == 0
+    mapping.doubts = 4
+    scans = looks(WorldSettings(0.5, 0.0), (0.9, 3.5))
+    mapping.add(scans[:1], 5)
+    assert (mapping.doubts, mapping.any_outline) == (0, False)
 
 
 def test_background_is_free_before_it_and_nothing_behind_it():

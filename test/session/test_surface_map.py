@@ -43,6 +43,7 @@ KINDS = {
     "unknown": {"scene": "unknown"},
     "dense": {"robust": False, "solver": "dense"},
     "any outline": {"object": "letter:S"},
+    "any outline, found": {"object": "letter:C", "scene": "unknown"},
 }
 
 
@@ -134,8 +135,9 @@ def test_the_map_comes_back_bit_for_bit_and_goes_on_the_same(kind):
         assert other.view(number) == mapper.view(number)
 
 
-def test_the_radius_is_given_up_for_cells_on_the_way():
-    mapper = Mapper(**KINDS["any outline"])
+@pytest.mark.parametrize("kind", ["any outline", "any outline, found"])
+def test_the_radius_is_given_up_for_cells_on_the_way(kind):
+    mapper = Mapper(**KINDS[kind])
     found = []
     for number in range(6):
         mapper.view(number)

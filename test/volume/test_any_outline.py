@@ -106,6 +106,7 @@ def test_a_file_holds_several_outlines_with_an_empty_line_between(tmp_path):
         ("x,y\n0,0\n1,0\n1,1\n\n2,2\n3,3\n", "line 6: outline 2, which begins there, has 2"),
         ("x,y\n" + "\n\n".join("0,0\n1,0\n0,1" for _ in range(51)) + "\n", "51 outlines"),
         ("x,y\n0,0\n1,zero\n1,1\n", "line 3: needs two numbers"),
+        ("x,y\n0,0\n1,0\n1,1\n\n-1,-1\n0,0\n2,2\n", "line 6: outline 2, .* lie on a line"),
         ("a,b\n0,0\n1,1\n", "must be the header"),
     ],
 )
@@ -113,6 +114,29 @@ def test_a_file_that_is_no_outline_ends_in_one_line_that_says_where(tmp_path, te
     with pytest.raises(ContourError, match=says) as caught:
         parse_outlines(written(tmp_path, text), Scene())
     assert "\n" not in str(caught.value)
+
+
+def test_what_no_camera_sees_is_left_out_or_does_not_count_and_that_is_said(tmp_path):
+    """Outlines in others and repeats; the inside of a ring of four walls, 12 m, and a
+    side of the box outside, which would have to be looked at from too far away, 1 m of 36 m.
+    """
+    walls = [(-3, 1, 3, 2), (-3, -2, 3, -1), (-3, -2, -2, 2), (2, -2, 3, 2)]
+    boxes = [
+        box(*sides) for sides in (*walls, walls[0], (-2.5, 1.2, 2.5, 1.8), (-0.5, -7, 0.5, -6))
+    ]
+    lines = "\n\n".join("\n".join(f"{x:g},{y:g}" for x, y in one) for one in boxes)
+    shape = parse_outlines(written(tmp_path, f"x,y\n{lines}\n"), Scene())
+    assert len(shape.loops) == 5
+    truth = OutlineTruth(shape, SCENE, CIRCLE, VolumeSurface.measured_points)
+    of_file, hidden = truth.remarks
+    assert of_file.endswith("left out, as no camera sees them: outlines within others: 2")
+    length = shape.sampled(0.05)[1].sum()
+    assert length == pytest.approx(20.0 + 12.0 + 4.0, abs=0.2)
+    assert float(hidden.split("%")[0]) == pytest.approx(100 * 13.0 / length, abs=1.0)
+    assert (
+        OutlineTruth(Outlines("box", [box(-1, -1, 1, 1)]), SCENE, CIRCLE, truth.measured).remarks
+        == []
+    )
 
 
 def test_star_shaped_objects_are_outlines_too_and_unknown_names_are_named():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 
+import numpy as np
 import pytest
 
 import nbv_planner
@@ -14,6 +15,7 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.volume.volume_surface import VolumeSurface
+from nbv_planner.world.pose import Poses
 
 
 def simulation(shape: str, **settings) -> Simulation:
@@ -39,6 +41,25 @@ def test_outlines_of_a_file_are_simulated_and_the_same_seed_gives_the_same_views
     runs = [simulation(f"file:{path}", max_views=4, deadline=600.0).finish() for _ in range(2)]
     assert [view.angle for view in runs[0].views] == [view.angle for view in runs[1].views]
     assert runs[0].views[-1].completeness == runs[1].views[-1].completeness > 0.5
+
+
+@pytest.mark.parametrize("space", ["annulus", "file"])
+def test_views_are_chosen_among_poses_anywhere_around_the_object(space, tmp_path):
+    """From nearer than the circle, 10 m, as far as the sensor measures, it sees into the letter."""
+    listed = tmp_path / "poses.csv"
+    around = Poses.from_polar(np.arange(24) * (2 * np.pi / 24), np.full(24, 9.0), np.zeros(24))
+    rows = [f"{pose.x!r},{pose.y!r},{pose.yaw!r}" for pose in around]
+    listed.write_text("\n".join(["x,y,yaw", *rows]) + "\n", encoding="utf-8")
+    places = {
+        "annulus": {"annulus_radii": 2, "annulus_angles": 20, "annulus_headings": 1},
+        "file": {"view_file": str(listed)},
+    }
+    episode = simulation("letter:C", view_space=space, max_views=14, **places[space])
+    record = episode.finish()
+    assert record.views[-1].completeness >= 0.9
+    distances = {round(view.distance, 6) for view in record.views}
+    assert distances <= ({8.5, 16.0} if space == "annulus" else {9.0})
+    assert min(distances) < 10.0
 
 
 def test_without_a_hit_shapes_come_from_the_prior_and_the_episode_goes_on():

@@ -274,9 +274,33 @@ def outlines_in_file(text: str, most: float) -> Outlines:
             raise ContourError(
                 f"{path}: outline {number} crosses itself, behind {first} and behind {second}"
             )
-    holes = len(every) - len(found)
-    left_out = f"{path}: {holes} holes are left out: no camera sees into one" if holes else ""
-    return Outlines(text, loops, left_out)
+        if _is_flat(loop):
+            raise ContourError(
+                f"{path} {one.place(0)}: outline {number}, which begins there, holds nothing: all"
+                " its points lie on a line"
+            )
+    shown = _shown(loops)
+    left_out = {"holes": len(every) - len(found), "outlines within others": len(loops) - len(shown)}
+    words = ", ".join(f"{what}: {count}" for what, count in left_out.items() if count)
+    remark = f"{path}: left out, as no camera sees them: {words}" if words else ""
+    return Outlines(text, shown, remark)
+
+
+def _is_flat(loop: FloatArray) -> bool:
+    """Whether the points of a polygon, shape (n, 2), lie on one line."""
+    spread = np.linalg.svd(loop - loop.mean(axis=0), compute_uv=False)
+    return bool(spread[1] <= _ROUNDING * spread[0])
+
+
+def _shown(loops: Sequence[FloatArray]) -> list[FloatArray]:
+    """The polygons without repeats and without those that lie within another one."""
+    once = {frozenset(map(tuple, loop.tolist())): loop for loop in loops}
+    whole = Outlines("", list(once.values()))
+    return [
+        loop
+        for number, loop in enumerate(whole.loops)
+        if not np.delete(whole.holds(loop), number, axis=0).all(axis=1).any()
+    ]
 
 
 def _crossing(loop: FloatArray) -> tuple[int, ...]:
