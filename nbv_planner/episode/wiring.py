@@ -214,8 +214,7 @@ def termination_monitor(
         settings: limits, and whether coverage is to be certified.
         planner: target coverage, and which posterior shapes. The certificate draws others than the
             planner, all of them smooth: with edges that continue it would hold as often, and
-            require more
-                views.
+            require more views.
         scene: geometry.
         prior: the mapper's.
     """
@@ -247,17 +246,12 @@ def scan_mapping(
     known = known or config.known_outline
     if not config.search.unknown:
         return _known_mapping(config, grid, map, known)
-    model = config.surface_model
-    search = Search(
-        config.search,
-        config.scene,
-        config.measurement.noise,
-        bool(config.ground.ground_map),
-        any_outline=model == "volume",
-    )
+    mapped = bool(config.ground.ground_map)
+    volume = config.surface_model == "volume"
+    search = Search(config.search, config.scene, config.measurement.noise, mapped, volume)
     of_object = dataclasses.replace(config, ground=GroundSettings())
     build = partial(_found_mapping, of_object, grid, known)
-    return SearchingMapping(search, build, gives_up=model == "auto")
+    return SearchingMapping(search, build, gives_up=config.surface_model == "auto")
 
 
 def _known_mapping(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -68,7 +67,7 @@ class Likeliest:
         lattice, hits = self.cells.lattice, self.cells.hits
         if not len(hits.key) or lattice.dimension != 2:
             return []
-        noise = 2.0 * math.sqrt(float(np.median(hits.number / hits.weight)))
+        noise = 2.0 * hits.noise
         mean = interpolation(self.posterior.coarse, lattice.centres) @ np.minimum(
             self._mean[0], 1.0
         )

@@ -209,6 +209,11 @@ class Merged:
         """Standard deviation of each along the beam, shape (n,), metres."""
         return np.asarray(1.0 / np.sqrt(self.weight))
 
+    @property
+    def noise(self) -> float:
+        """Standard deviation of a single range, the median, metres; 0 without a hit."""
+        return float(np.sqrt(np.median(self.number / self.weight))) if len(self.key) else 0.0
+
     def coarser(self, lattice: Lattice, side: float) -> Merged:
         """Merged in cells of this `side`, metres, by the direction of the beams."""
         place = np.floor((self.mean + lattice.half) / side).astype(np.intp)

@@ -196,7 +196,8 @@ class VolumeSurface:
         """
         assert isinstance(hypotheses, CellHypotheses)
         about = poses.relative_to(*self.centre) if any(self.centre) else poses
-        reach = self._reach(scene) if surely else math.inf
+        beyond = _GREY * self.cells.hits.noise
+        reach = scene.sensor.range_max - beyond if surely else math.inf
         found = self.sight.visible(hypotheses, about, scene, reach)
         if ground is not None and ground.hides and len(poses):
             x, y = poses.position[:, 0], poses.position[:, 1]
@@ -204,12 +205,6 @@ class VolumeSurface:
                 angle, radius = cartesian_to_polar(points[:, 0], points[:, 1])
                 seen &= ~ground.hidden(x, y, angle, radius)
         return found
-
-    def _reach(self, scene: Scene) -> float:
-        """How far a beam without a return is known to be free, metres."""
-        hits = self.cells.hits
-        noise = math.sqrt(float(np.median(hits.number / hits.weight))) if self.drawable else 0.0
-        return scene.sensor.range_max - _GREY * noise
 
     def measured_points(self, tau: float) -> PointSet:
         """What of the likeliest surface lies within `tau` (metres) of a hit."""
