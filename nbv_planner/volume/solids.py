@@ -17,7 +17,7 @@ from scipy.sparse import csr_matrix
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.surface.seam import Hypotheses
 from nbv_planner.volume.bodies.depth_sensor import DepthSensor
-from nbv_planner.volume.grid import FREE, HIT, STRIDE, UNKNOWN, Cells, Lattice
+from nbv_planner.volume.grid import FREE, HIT, STRIDE, UNKNOWN, Cells, Lattice, free_way
 from nbv_planner.volume.implicit import interpolation
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
@@ -34,8 +34,8 @@ _SMOOTH, _STENCIL = 1.2, 3
 # Radius of another body, of that of the ball; cells between it and the solid; and how probable one
 # is before any scan.
 _OTHER, _CLEAR, _OTHERS = (0.08, 0.16), 2.0, 0.3
-# From how far before an element its march to the camera begins, and a step of it, cells.
-_BEFORE, _STRIDE = 1.05, 0.7
+# From how far before an element its march to the camera begins, cells.
+_BEFORE = 1.05
 # Poses that are looked from at a time, and whose beams are kept.
 _AT_A_TIME, _KEPT = 128, 2048
 
@@ -322,32 +322,8 @@ def marched(
         inside = np.append((bits & np.uint64(1)).astype(bool), False)
         pose, element = np.nonzero(seen)
         start = points + _BEFORE * lattice.cell * normals
-        seen[pose, element] = _free_way(lattice, inside, start[element], poses.position[pose])
+        seen[pose, element] = free_way(lattice, inside, start[element], poses.position[pose])
     return found
-
-
-def _free_way(lattice: Lattice, inside: BoolArray, start: FloatArray, end: FloatArray) -> BoolArray:
-    """From which of the places, shape (n, D), nothing `inside`, shape (N + 1,), lies on the way to
-    another one, (n, D), within the ball.
-    """
-    way = end - start
-    way *= _STRIDE / np.maximum(np.linalg.norm(way, axis=1), 1e-12)[:, None]
-    # in cells from the corner of the lattice, single precision: the march is most of the time
-    place = ((start + lattice.half) / lattice.cell).astype(np.float32)
-    way = way.astype(np.float32)
-    middle, most = np.float32(0.5 * lattice.count), np.float32(lattice.radius / lattice.cell) ** 2
-    strides = (lattice.count ** np.arange(lattice.dimension - 1, -1, -1)).astype(np.int32)
-    free = np.ones(len(start), dtype=bool)
-    live = np.arange(len(start))
-    while len(live):
-        off = place - middle
-        kept = np.einsum("nd,nd->n", off, off) < most
-        live, place, way = live[kept], place[kept], way[kept]
-        met = inside[place.astype(np.int32) @ strides]
-        free[live[met]] = False
-        live, way = live[~met], way[~met]
-        place = place[~met] + way
-    return free
 
 
 def _first_met(cells: NDArray[np.int32], words: Words) -> Words:
