@@ -65,7 +65,7 @@ class NbvPlannerError(Exception):
 def reason(error: Exception) -> str:
     """Why something could not be read or written, in one line and without Python's words."""
     said = getattr(error, "strerror", None) or " ".join(str(error).split())
-    return "it is no text in UTF-8" if isinstance(error, UnicodeDecodeError) else said
+    return "it is not a text in UTF-8" if isinstance(error, UnicodeDecodeError) else said
 
 
 class SettingError(NbvPlannerError, ValueError):

@@ -188,12 +188,13 @@ def test_a_change_that_would_have_no_effect_is_refused(name):
 
 
 GONE = {
-    "near_miss: say": "near_miss is no parameter any more: Python API only,"
+    "near_miss: say": "near_miss is not a parameter any more: Python API only,"
     " SessionSettings.near_miss",
-    "kappa: 2": "kappa is no parameter any more: Python API only, KernelSettings.kappa",
-    "blocked_arcs: [0, 1]": "blocked_arcs is no parameter any more: give allowed_arcs, the arcs"
+    "kappa: 2": "kappa is not a parameter any more: Python API only, KernelSettings.kappa",
+    "blocked_arcs: [0, 1]": "blocked_arcs is not a parameter any more: give allowed_arcs, the arcs"
     " between them",
-    "autosave: false": "autosave is no parameter any more: each view is saved where the node has a"
+    "autosave: false": "autosave is not a parameter any more: each view is saved where the node"
+    " has a"
     " file",
     "design_grid: 60": "design_grid is now design.grid",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -27,16 +28,13 @@ from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 SCENE = Scene()
 PAGE = Path(__file__).parents[1] / "docs" / "extend.md"
+EXAMPLES = PAGE.parents[1] / "examples" / "own_parts.py"
 
 
 @pytest.fixture(scope="module")
 def names():
-    """What the page's examples define, run one after the other."""
-    text = PAGE.read_text(encoding="utf-8")
-    found: dict[str, object] = {}
-    for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-        exec(compile(code, str(PAGE), "exec"), found)
-    return found
+    """What the examples of the page define."""
+    return runpy.run_path(str(EXAMPLES))
 
 
 def test_each_example_defines_what_it_is_about(names):

@@ -117,5 +117,5 @@ def _read_arrays(content: bytes, most: int) -> dict[str, NDArray[Any]]:
     except Exception as error:
         raise ValueError(f"{type(error).__name__}: {reason(error)}") from error
     if alien := [name for name, array in found.items() if not isinstance(array, np.ndarray)]:
-        raise ValueError(f"{shown(alien[0])} in it is no array")
+        raise ValueError(f"{shown(alien[0])} in it is not an array")
     return found

@@ -257,7 +257,8 @@ def open_storage(path: Path, remarks: Remarks) -> McapFile | SqliteFile | None:
         return SqliteFile(path, remarks, packed=packed)
     if not begin.startswith(MCAP_MAGIC):
         remarks.add(
-            f"{path.name}: is no MCAP and no SQLite file, not even in its first bytes: left out"
+            f"{path.name}: is neither an MCAP nor an SQLite file, not even in its first bytes: left"
+            " out"
         )
         return None
     return McapFile(

@@ -41,7 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--record", action="store_true", help="record a bag into the results folder"
     )
     parser.add_argument(
-        "--view", action="store_true", help="watch it in a browser; begins when that is open"
+        "--view",
+        action="store_true",
+        help="watch it in a browser; the episode begins when the page is open",
     )
     parser.add_argument(
         "--speed",

@@ -44,7 +44,8 @@ SUBCOMMANDS = {
         (
             "run",
             "check",
-            "check a running system before its first goal: each value found beside the one asked",
+            "check a running system before its first goal: each value found beside the one"
+            " required",
         ),
         ("run", "init", "write a parameter file for your robot or simulation"),
         (
@@ -58,7 +59,7 @@ SUBCOMMANDS = {
         (
             "operate",
             "episode reset",
-            "begin a new episode; --map: without what the mapper has measured",
+            "begin a new episode; --map also discards what the mapper has measured",
         ),
         ("look", "view", "watch running nodes in a browser"),
         ("look", "analyze", "tables, pictures and one page from a bag"),

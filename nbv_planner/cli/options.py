@@ -163,7 +163,8 @@ def add_planner(parser: argparse.ArgumentParser, default: str = "") -> None:
         "--objective",
         type=one_of("objective", objectives),
         metavar="ID",
-        help=f"objective of the planner, alone that of greedy: {', '.join(objectives)}",
+        help="objective of the planner; without --planner, that of greedy:"
+        f" {', '.join(objectives)}",
     )
     parser.add_argument(
         "--planner",

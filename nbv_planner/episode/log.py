@@ -83,13 +83,13 @@ def _angles(belief: Surface) -> int:
 
 # What the rules do that do not take the largest value of the objective shown, by their names.
 _CHOSEN = {
-    "tour": "for the least time to go, not for the most points now",
-    "rollout": "for the fewest views to go, not for the most points now",
+    "tour": "for the least time left, not for the most points now",
+    "rollout": "for the fewest views left, not for the most points now",
     "U": "by U: the objective promises no more, or hybrid keeps its bound",
     "uniform": "by equal steps",
     "random": "at random",
     "first_candidate": "as first_candidate",
-    OVERLAP: "to tell whether what was seen is right",
+    OVERLAP: "to check what earlier views have seen",
 }
 
 

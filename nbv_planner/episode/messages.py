@@ -101,7 +101,7 @@ def contour_from_msg(msg: Any) -> SurfacePoints:
         number = structured_points(msg, OUTLINE_LAYOUT)["outline"].astype(int)
         counts = np.unique(number, return_counts=True)[1]
         if len(angle) > MOST_CONTOUR_POINTS or counts.min() < 3 or len(counts) > MOST_OUTLINES:
-            raise InputRejectedError("grid", f"the {len(angle)} points are no closed outlines")
+            raise InputRejectedError("grid", f"the {len(angle)} points are not closed outlines")
         return SurfacePoints(angle, radius, number)
     # may be 0: single precision makes neighbours equal
     gaps = np.diff(np.append(angle, angle[:1] + TWO_PI))
@@ -112,7 +112,7 @@ def contour_from_msg(msg: Any) -> SurfacePoints:
         or gaps.max() >= math.pi
         or radius.min() <= 0.0
     ):
-        raise InputRejectedError("grid", f"the {len(angle)} points are no closed contour")
+        raise InputRejectedError("grid", f"the {len(angle)} points are not a closed contour")
     return SurfacePoints(angle, radius)
 
 

@@ -323,13 +323,13 @@ def no_parameter(name: str, classes: Collection[type]) -> str:
     if now := renamed(known).get(name):
         return f"{name} is now {now}"
     if instead := _GONE.get(name):
-        return f"{name} is no parameter any more: {instead}"
+        return f"{name} is not a parameter any more: {instead}"
     owner = next((cls for cls in classes if name in parameters_of([cls], every=True)), None)
     if owner is None or name in known:
         return ""
     if name in LEARNED:
         return f"{name} is of surface_mapper, which nbv_planner asks: give it there, or under /**"
-    return f"{name} is no parameter any more: Python API only, {owner.__name__}.{name}"
+    return f"{name} is not a parameter any more: Python API only, {owner.__name__}.{name}"
 
 
 PROTOCOLS = ("thesis", "sensor")
@@ -416,8 +416,8 @@ class EpisodeConfig:
 
     @property
     def surface_model(self) -> str:
-        """That of the settings; `auto` is radius where the protocol, the planner or its objective
-        needs that.
+        """The surface model of the settings; `auto` is radius where the protocol, the planner or
+        its objective needs one.
         """
         free = self.planner.any_outline and self.protocol == "sensor"
         model = self.search.surface_model

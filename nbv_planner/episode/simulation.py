@@ -313,7 +313,7 @@ class Simulation:
         return [*scans, *dwelt]
 
     def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
-        """Map scans, and refer the planner to what has been found with them."""
+        """Map scans, and give the planner the scene that they show."""
         self._measured = self._mapping.add(scans, scans[-1].view - 1).hits
         self._refer(scans[-1].pose)
         self._newest = self._mapping.belief().as_transmitted()

@@ -297,7 +297,9 @@ class ScanDrops:
             return f"{text}; no newer pose comes"
         far = [kind for kind, stamp in stamps.items() if abs(now - stamp) > self._timeout]
         which = " and ".join(far) or "scans or poses"
-        return f"{text}, here it is {_seconds(now)}: the {which} have another clock"
+        return (
+            f"{text}, the clock of this node says {_seconds(now)}: the {which} have another clock"
+        )
 
 
 def _seconds(nanoseconds: int) -> str:

@@ -159,7 +159,7 @@ class EitherMapping:
         """Restore the :meth:`state` of another one of the same settings.
 
         Raises:
-            MeasurementError: it is no such state.
+            MeasurementError: the state is not that of such a mapping.
         """
         self._belief = None
         self._later = []

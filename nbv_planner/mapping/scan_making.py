@@ -45,7 +45,8 @@ class ScanMakerSettings(Settings):
     )
     band_above: float = setting(
         0.05,
-        "Height above the camera up to which surfaces count: as thick as the object is alike.",
+        "Height above the camera up to which surfaces count: as high as the object keeps its"
+        " outline.",
         unit="m",
         ge=0.0,
         scale="view_distance",

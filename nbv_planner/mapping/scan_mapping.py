@@ -144,8 +144,8 @@ class ScanMapping:
         return dataclasses.replace(match, background=background)
 
     def belief(self) -> Any:
-        """The model's belief with what errors common to views leave open, and whether what it
-        assumes holds.
+        """The model's belief, its band widened by errors that all views may share, with the checks
+        of its assumptions.
         """
         return self.checks.judged(self.model.belief())
 
@@ -172,7 +172,7 @@ class ScanMapping:
         """Restore the :meth:`state` of another one of the same settings.
 
         Raises:
-            MeasurementError: it is no such state; nothing is changed.
+            MeasurementError: the state is not that of such a mapping; nothing is changed.
         """
         checks = self.checks.copy()
         checks.restore(state)

@@ -33,7 +33,7 @@ DOUBTFUL.
 
 @dataclass(frozen=True)
 class Termination:
-    """Why an episode ended."""
+    """Why an episode ended: the reason, the figures it depends on, and a sentence for people."""
 
     reason: TerminationReason  #: which rule ended it.
     #: the numbers the rule depends on, by name.

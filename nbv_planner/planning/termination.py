@@ -48,7 +48,7 @@ class TerminationSettings(Settings):
     )
     certificate_delta: float = python_setting(
         0.05,
-        "COVERED: probability that is left for less than target_coverage.",
+        "COVERED: accepted probability that less than target_coverage was reached.",
         gt=0.0,
         lt=1.0,
         read_only=False,
@@ -83,8 +83,8 @@ class TerminationSettings(Settings):
     )
     doubt_views: int = python_setting(
         2,
-        "DOUBTFUL: number of views for which a success waits that the checks forbid, or that a"
-        " check could not test yet.",
+        "DOUBTFUL: number of further views before the episode ends so, where checks forbid a"
+        " success or could not be made yet.",
         ge=0,
         read_only=False,
     )
@@ -124,7 +124,7 @@ class TerminationSettings(Settings):
     )
     max_travel: float = python_setting(
         0.0,
-        "MAX_TRAVEL: distance, on the view circle along it, from the first view on, no next view"
+        "MAX_TRAVEL: distance from the first view on, along the view circle, that no further view"
         " may exceed; 0 switches it off.",
         unit="m",
         ge=0.0,
@@ -155,7 +155,7 @@ def vouched(success: Termination, belief: Believed, views: int) -> Termination:
         return dataclasses.replace(success, detail=detail)
     scores = {check.name: check.score for check in failed_checks(belief.checks)}
     why = "; ".join(check.words for check in forbid)
-    detail = f"{success.reason.value} ({success.detail}) cannot be vouched for: {why}"
+    detail = f"{success.reason.value} ({success.detail}) cannot be confirmed: {why}"
     return Termination(TerminationReason.DOUBTFUL, {**success.figures, **scores}, detail)
 
 

@@ -100,7 +100,7 @@ def register(kind: str, name: str, cls: type) -> None:
 
     Args:
         kind: planner, objective, kernel or object.
-        name: what it is called from now on, also where another class of yours had the name.
+        name: its name from now on; another class of yours with this name is replaced.
         cls: the class; its settings become settings of the episode.
 
     Raises:

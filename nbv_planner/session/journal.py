@@ -239,7 +239,7 @@ def _parsed(content: bytes) -> tuple[dict[str, Any], list[Any], int, bytes]:
             facts.append(json.loads(text))
         except (ValueError, RecursionError) as error:
             raise StateFileError(
-                "content", f"line {number} is no fact: {cut(reason(error))}"
+                "content", f"line {number} is not a fact: {cut(reason(error))}"
             ) from error
     if not facts:
         raise StateFileError("damaged", "it has no whole line: it is cut off, or no journal")

@@ -32,7 +32,7 @@ from nbv_planner.world.scale import SensorHeader, SensorHeaders, adopted, at_fou
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 
-_SOURCE = "not given, so as the scans say"
+_SOURCE = "not given, so taken from the scans"
 
 
 @dataclass(frozen=True)
@@ -337,7 +337,9 @@ class MapperCore:
         unknown = self._use_headers() if first or self.headers.widest.differs(before.widest) else ()
         if first:
             if missing := ", ".join(f"{name} {getattr(self.scene, name):g}" for name in unknown):
-                self.messages.append(LogMessage(f"the scans do not say, so it stays: {missing}"))
+                self.messages.append(
+                    LogMessage(f"the scans do not say, so these stay as they are: {missing}")
+                )
             apart = scan.angle_increment * (self.scene.view_distance - self.scene.radius_min)
             self.messages.append(
                 LogMessage(f"{len(scan.ranges)} beams, up to {apart:.3g} m apart on the object")

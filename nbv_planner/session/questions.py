@@ -112,12 +112,12 @@ class SessionSettings(Settings):
 
     wait_for_start: bool = setting(
         True,
-        "Wait for ~/start: false only where nothing can be hit, it drives as soon as the"
+        "Wait for ~/start: false only where nothing can be hit, as the robot then drives once the"
         " inputs have arrived.",
     )
     goal_timeout: float = setting(
         60.0,
-        "Time to reach a goal: more than the longest way of your robot takes.",
+        "Time to reach a goal: more than the longest drive of your robot takes.",
         unit="s",
         gt=0.0,
         read_only=False,
@@ -173,7 +173,7 @@ class SessionSettings(Settings):
     )
     learn_speeds: bool = setting(
         False,
-        "Let tour count with the legs driven besides linear_speed, turn_speed, dwell_time:"
+        "Let tour also learn from the drives so far, beside linear_speed, turn_speed, dwell_time:"
         " true if you do not know these.",
         read_only=False,
     )

@@ -143,7 +143,7 @@ def map_from_records(
         elif "progress" in record:
             progress = from_plain(Progress, record["progress"], f"line {number}")
         else:
-            raise StateFileError("content", f"line {number}: is no batch of scans")
+            raise StateFileError("content", f"line {number}: is not a batch of scans")
     for number, batch in enumerate(batches, start=1):
         last = number == len(batches)
         blank.use(batch.scene)

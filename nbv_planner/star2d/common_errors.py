@@ -82,7 +82,8 @@ class AccuracySettings(Settings):
     )
     range_offset_std: float = setting(
         0.08,
-        "Standard deviation of an error of all ranges alike: by the data sheet of the sensor.",
+        "Standard deviation of an error that all ranges share: take it from the data sheet of the"
+        " sensor.",
         unit="m",
         ge=0.0,
         scale="view_distance",

@@ -44,7 +44,7 @@ KINDS = (
         "field_of_view",
         "the field of view is the declared one",
         "the newest scans lack {score:.0%} of the declared field of view",
-        "check what stands before the sensor and its driver, or set field_of_view to what the"
+        "check what stands in front of the sensor and its driver, or set field_of_view to what the"
         " scans say",
     ),
     Kind(
@@ -57,7 +57,7 @@ KINDS = (
         "alive",
         "the sensor is alive",
         "{score:.0f} scans repeat another view's, hold one range only, or no return",
-        "check the driver and what stands before the lens",
+        "check the driver and what stands in front of the lens",
     ),
     Kind(
         "noise",
@@ -87,7 +87,8 @@ KINDS = (
     Kind(
         "star_shape",
         "each direction has one surface",
-        "{score:.0%} of the beams of a view pass through what should be inside (limit {limit:.0%})",
+        "{score:.0%} of the beams of a view pass through what should be inside the object (limit"
+        " {limit:.0%})",
         "move the declared centre, or let surface_model be auto or volume",
     ),
     Kind(
@@ -99,14 +100,16 @@ KINDS = (
     Kind(
         "centre",
         "the object lies around its centre",
-        "its centroid is {score:.0%} of its mean radius off the declared centre (limit"
+        "the centroid of the object is {score:.0%} of its mean radius off the declared centre"
+        " (limit"
         " {limit:.0%})",
         "correct the origin of object_frame",
     ),
     Kind(
         "plane",
         "the camera moves in the plane of the object",
-        "the camera is off that plane, or changes its height, by {score:.0%} of the view distance"
+        "the camera is off the plane of the object, or changes its height, by {score:.0%} of the"
+        " view distance"
         " (limit {limit:.0%})",
         "put the origin of object_frame at the height of the scans, and keep the camera there",
     ),
@@ -119,8 +122,8 @@ KINDS = (
     Kind(
         "any_outline",
         "a radius over the polar angle is enough",
-        "a direction has several surfaces: all scans are mapped as any outline",
-        "nothing; surface_model: volume of surface_mapper does so from the start",
+        "a direction has several surfaces: all scans are mapped again, for any outline",
+        "nothing needs to be done; surface_model: volume of surface_mapper maps so from the start",
     ),
     Kind(
         "prior_outline",
@@ -217,8 +220,8 @@ class CheckSettings(Settings):
 
     checks: bool = setting(
         True,
-        "Check the assumptions by the scans, and claim a success only while they hold: false"
-        " for experiments alone.",
+        "Check the assumptions by the scans, and claim a success only while they hold: false only"
+        " for experiments.",
     )
     adapt_noise: bool = setting(
         True,
@@ -239,7 +242,7 @@ class CheckSettings(Settings):
     )
     outlier_limit: float = python_setting(
         0.025,
-        "Part of the returns that may lie off the surface, alone.",
+        "Part of the returns that may lie off the surface without others beside them.",
         ge=0.0,
         le=1.0,
     )
@@ -255,8 +258,8 @@ class CheckSettings(Settings):
     )
     accuracy_limit: float = python_setting(
         1.5,
-        "An error common to all views that is found, in standard deviations that are declared"
-        " of it.",
+        "Error common to all views that was found, in multiples of its declared standard"
+        " deviation.",
         ge=0.0,
     )
     star_limit: float = python_setting(

@@ -57,7 +57,7 @@ class PoseCovariance:
         largest = max(abs(value) for value in astuple(self))
         if largest > 0.0 and np.linalg.eigvalsh(self.matrix / largest)[0] < -_ROUNDING:
             raise InputRejectedError(
-                "covariance", f"{astuple(self)} is no covariance: negative in some direction"
+                "covariance", f"{astuple(self)} is not a covariance: negative in some direction"
             )
 
     @property

@@ -131,7 +131,7 @@ class MotionSettings(Settings):
     drive_speed: float = setting(
         0.0,
         "Speed of the simulated camera along straight lines and arcs around object and"
-        " obstacles, in place of angular_speed: to try a map; 0: not so.",
+        " obstacles, in place of angular_speed: to try a map; 0: angular_speed counts.",
         unit="m/s",
         ge=0.0,
     )

@@ -291,7 +291,7 @@ def test_what_is_no_bag_is_refused_with_the_reason(tmp_path):
         Bag(tmp_path)
     (tmp_path / "x.mcap").write_bytes(b"not at all")
     with pytest.raises(
-        BagError, match=r"holds no message: .*x\.mcap: is no MCAP and no SQLite file"
+        BagError, match=r"holds no message: .*x\.mcap: is neither an MCAP nor an SQLite file"
     ):
         Bag(tmp_path / "x.mcap").inventory()
 

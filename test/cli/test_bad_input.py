@@ -196,7 +196,7 @@ def test_bad_input_is_refused_in_one_line_and_leaves_nothing(
     """`demo` refuses before it looks for ROS, so that this holds on every machine."""
     line = refused([subcommand, *options, "--out", "out"], filled, capsys)
     if subcommand == "demo" and "first_candidate" in options[-1]:
-        words = ["first_candidate is no parameter any more: Python API only, PlannerSettings."]
+        words = ["first_candidate is not a parameter any more: Python API only, PlannerSettings."]
     assert [word for word in words if word not in line] == [], line
 
 

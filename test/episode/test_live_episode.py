@@ -235,7 +235,7 @@ def test_waiting_thread_wakes_with_news():
 @pytest.mark.parametrize(
     ("decided_by", "utility", "words"),
     [
-        ("rollout", 1.0, "chosen for the fewest views to go, not for the most points now"),
+        ("rollout", 1.0, "chosen for the fewest views left, not for the most points now"),
         ("CS-U", 1.0, "chosen within the interval of phase 1"),
         ("IOA", 1.0, "chosen for its shorter way"),
         ("U", 1.0, "chosen by U: the objective promises no more, or hybrid keeps its bound"),

@@ -479,7 +479,7 @@ def test_stamps_of_another_clock_are_named_with_both_and_their_difference(kind, 
     number = r"(\d+\.\d{3}) s"
     found = re.search(
         f"the scans are stamped {number}, the poses are stamped {number}, {number} apart, "
-        f"here it is 5009.990 s: the {kind} have another clock$",
+        f"the clock of this node says 5009.990 s: the {kind} have another clock$",
         said,
     )
     scan, pose, apart = map(float, found.groups())

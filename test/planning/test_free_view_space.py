@@ -177,7 +177,7 @@ def test_poses_come_from_a_file(tmp_path, name, text):
     ("name", "text", "words"),
     [
         ("p.csv", "x,y\n1,2\n", r"p.csv, line 2: must have the numbers x, y \(m\), yaw"),
-        ("p.csv", CSV + "nan,1,2\n", "p.csv, line 5: x nan, y 1.0, yaw 2.0 is no pose"),
+        ("p.csv", CSV + "nan,1,2\n", "p.csv, line 5: x nan, y 1.0, yaw 2.0 is not a pose"),
         ("p.csv", CSV + "1,oops,2\n", "p.csv, line 5: must have the numbers"),
         ("p.csv", "x,y,yaw\n", "p.csv: has 0 poses, must be 1 to"),
         ("p.yaml", "- {x: 1, y: 2}\n", "p.yaml, line 1: must have the numbers"),

@@ -52,9 +52,9 @@ def on_circle(angles) -> Poses:
         ((), "is empty"),
         ((math.nan,), "not a finite number"),
         ((1.0, math.inf), "not a finite number"),
-        ((-0.5,), "view_angles[0]: -0.5 is no view angle"),
-        ((-1.0, 1.0), "view_angles[0]: -1.0 is no view angle"),
-        ((1.0, 7.0), "view_angles[1]: 7.0 is no view angle; must be >= 0 and <= 6.28319 rad"),
+        ((-0.5,), "view_angles[0]: -0.5 is not a view angle"),
+        ((-1.0, 1.0), "view_angles[0]: -1.0 is not a view angle"),
+        ((1.0, 7.0), "view_angles[1]: 7.0 is not a view angle; must be >= 0 and <= 6.28319 rad"),
         ((1.0, 2.0, 1.0005), "1 and 1.0005 rad are too close"),
         ((0.0, 3.0, TWO_PI), "are too close"),
         (("a",), "is text"),
@@ -250,7 +250,7 @@ def test_listed_poses_are_the_candidates_in_their_order_whatever_the_view_space(
         ((9.0, 0.0, 0.0) * 2001, "has 2001 poses, must be 2000 or fewer"),
         (
             (2e4, 0.0, 0.0),
-            "view_poses, pose 1: x 20000.0, y 0.0, yaw 0.0 is no pose; must be within 10000 m",
+            "view_poses, pose 1: x 20000.0, y 0.0, yaw 0.0 is not a pose; must be within 10000 m",
         ),
     ],
 )

@@ -244,7 +244,10 @@ def test_qos_overrides_are_applied(world):
         (
             "nbv_planner",
             {"first_candidate": 100},
-            ["first_candidate is no parameter any more: Python API only, PlannerSettings.first_"],
+            [
+                "first_candidate is not a parameter any more: Python API only,"
+                " PlannerSettings.first_"
+            ],
         ),
         (
             "nbv_planner",
@@ -265,7 +268,7 @@ def test_qos_overrides_are_applied(world):
         (
             "surface_mapper",
             {"confidence": "schedule"},
-            ["confidence is no parameter any more: Python API only, MapperSettings.confidence"],
+            ["confidence is not a parameter any more: Python API only, MapperSettings.confidence"],
         ),
         (
             "surface_mapper",

@@ -211,7 +211,7 @@ def test_forty_views_are_mapped_again_in_the_time_of_a_few(tmp_path):
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
-        (lambda record: {"other": 1}, "line 2: is no batch of scans"),
+        (lambda record: {"other": 1}, "line 2: is not a batch of scans"),
         (lambda record: {"batch": {**record["batch"], "scans": 3}}, "must be a list"),
         (lambda record: {"batch": {**record["batch"], "through": [0.5, "x"]}}, "through"),
         (

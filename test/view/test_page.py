@@ -203,7 +203,7 @@ def test_checks_are_shown_with_each_surface_and_an_end_in_doubt_stands_out(page,
     ]
 
     assert page.run("document.querySelector('#state').className") == ""
-    ended = Termination(TerminationReason.DOUBTFUL, {}, "BAND_NARROW cannot be vouched for")
+    ended = Termination(TerminationReason.DOUBTFUL, {}, "BAND_NARROW cannot be confirmed")
     live.add(
         STATUS, status(3, state="DONE", message=f"DOUBTFUL: {ended.detail}", termination=ended)
     )
@@ -393,7 +393,7 @@ def test_a_bar_that_is_not_the_tallest_is_explained(page, live, judged):
     page.wait_for("document.querySelector('#choice').innerText !== ''")
     assert (
         page.text("#choice")
-        == "(view 4: chosen for the fewest views to go, not for the most points now)"
+        == "(view 4: chosen for the fewest views left, not for the most points now)"
     )
 
 

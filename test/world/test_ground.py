@@ -438,15 +438,15 @@ def test_an_image_that_is_none_is_refused_in_one_line(tmp_path, name):
     [
         (b"\x89PNG", r"map.pgm line 1: must be a PGM image"),
         (b"P2 3 2 255\n1 2 3\n4 5", "must hold 3 x 2 pixels"),
-        (b"P2 3 2 255\n1 2 3\n4 x 6", "map.pgm line 3: 'x' is no pixel value"),
+        (b"P2 3 2 255\n1 2 3\n4 x 6", "map.pgm line 3: 'x' is not a pixel value"),
         (b"P2 3 2 255\n1 2 3\n4 5 256", "pixels of 0 to 255; has 6, the largest 256"),
         (b"P5 3 2 255\n12345", "must hold 3 x 2 pixels"),
         (b"P5 0 2 255\n", "has 0 x 2 pixels"),
         (b"P5 99999 99999 255\n", "99999 x 99999 pixels"),
-        (b"P2 1 1 255\n" + b"9" * 5000, "is no pixel value$"),
+        (b"P2 1 1 255\n" + b"9" * 5000, "is not a pixel value$"),
         (b"P5 " + b"9" * 5000 + b" 2 255\n", "must be a PGM image"),
         (b"P5 " + b" " * 10**6 + b"3 2 255\n", "must be a PGM image"),
-        (b"P2 3 2 255\n1 2 3\n4 5 \xff\x00", "is no pixel value$"),
+        (b"P2 3 2 255\n1 2 3\n4 5 \xff\x00", "is not a pixel value$"),
         (b"P5 2 2 99999999\n", "of at most 65535"),
     ],
 )

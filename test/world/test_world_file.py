@@ -116,7 +116,7 @@ def test_a_world_file_that_is_not_there_is_said_by_its_name(tmp_path):
 
 @pytest.mark.parametrize(("name", "place"), PLACES.items())
 def test_a_former_parameter_is_told_its_place_in_the_world_file(tmp_path, name, place):
-    words = f"{name} is no parameter any more: {place}"
+    words = f"{name} is not a parameter any more: {place}"
     assert no_parameter(name, NODE_SETTINGS["depth_camera"]) == words
     (tmp_path / "p.yaml").write_text(f"depth_camera: {{ros__parameters: {{{name}: 1}}}}\n")
     with pytest.raises(NbvPlannerError, match=words):

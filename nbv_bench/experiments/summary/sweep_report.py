@@ -255,7 +255,7 @@ def _target_notes(sweep: Mapping[str, Any]) -> list[str]:
         return []
     return [
         f"{reference} knows the object, but its target is {its_target}: others may be better in"
-        f" {counted.name}, for which it is no reference. Set target: {target} for it."
+        f" {counted.name}, for which it is not a reference. Set target: {target} for it."
     ]
 
 

@@ -86,7 +86,7 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
     )
     first_views: int = python_setting(
         12,
-        "rollout: number of views of largest EMC that are looked ahead from; tour: of largest EMC"
+        "rollout: number of views of largest EMC from which it looks ahead; tour: of largest EMC"
         " per second.",
         ge=1,
     )
@@ -114,7 +114,7 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
     )
     near_optimal_epsilon: float = python_setting(
         1.0,
-        "Regret of one round, surface points, for which T0 of theorem 4.1 is told where it is"
+        "Regret of one round, surface points, for which T0 of theorem 4.1 is reported where it is"
         " proved.",
         gt=0.0,
     )
@@ -136,7 +136,8 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
     )
     look_every: float = python_setting(
         0.0,
-        "Way from look to look of a sensor that runs while the robot drives (integrate: always):"
+        "Distance from look to look of a sensor that runs while the robot drives (integrate:"
+        " always):"
         " tour counts what is seen on the way, and a simulated episode looks there; 0: at views"
         " only.",
         unit="m",

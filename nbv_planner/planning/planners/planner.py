@@ -29,7 +29,7 @@ LEAST_PROMISE = 1.0
 information: if points are unseen nevertheless, the shapes are smoother than the object, and their
 differences between views are chance."""
 OVERLAP = "overlap"
-"""Rule of a view that is to tell whether what was seen is right."""
+"""Rule of a view that is to check what earlier views have seen."""
 ValuedView = tuple[CameraPose, float, float]
 """A view, its utility, and its score."""
 # Views that are this part as far from those taken as the farthest tell about as much.

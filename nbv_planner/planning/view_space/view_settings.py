@@ -192,7 +192,7 @@ def check_angles(name: str, angles: Sequence[float]) -> FloatArray:
     for number, angle in enumerate(angles):
         if not 0.0 <= angle <= TWO_PI + SLACK:  # false for NaN
             raise SettingError(
-                f"{name}[{number}]: {angle} is no view angle; must be >= 0 and <= 6.28319 rad"
+                f"{name}[{number}]: {angle} is not a view angle; must be >= 0 and <= 6.28319 rad"
             )
     places = wrap_angle(angles)
     order = np.argsort(places, kind="stable")
@@ -240,7 +240,7 @@ def _pose_of(place: str, row: object) -> CameraPose:
         ) from error
     if not math.hypot(x, y) <= _FARTHEST or not math.isfinite(yaw):  # false for NaN
         raise SettingError(
-            f"{place}: x {x}, y {y}, yaw {yaw} is no pose; must be within {_FARTHEST:g} m"
+            f"{place}: x {x}, y {y}, yaw {yaw} is not a pose; must be within {_FARTHEST:g} m"
         )
     return CameraPose(x, y, yaw)
 

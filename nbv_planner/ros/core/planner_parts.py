@@ -32,7 +32,7 @@ from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import FoundScene, Scene, check_proportions
 
 T = TypeVar("T")
-_SOURCE = "not given, so as the mapper says"
+_SOURCE = "not given, so taken from the mapper"
 _BY_MEMBER = "a direction has several surfaces, or has one again"
 
 

@@ -233,7 +233,7 @@ def _plain_pixels(path: Path, body: bytes, first: int, most: int) -> list[int]:
         for word in text.partition(b"#")[0].split()[: most - len(pixels)]:
             if not word.isdigit() or len(word) > _LONGEST_PIXEL:
                 raise ConfigFileError(
-                    f"{path} line {line}: {shown(word.decode('ascii', 'replace'))} is no pixel"
+                    f"{path} line {line}: {shown(word.decode('ascii', 'replace'))} is not a pixel"
                     " value"
                 )
             pixels.append(int(word))

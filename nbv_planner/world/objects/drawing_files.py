@@ -81,14 +81,14 @@ def read_geojson(path: Path, data: bytes) -> list[FileOutline]:
             for number, ring in (one for rings in given for one in enumerate(rings)):
                 places = np.array([complex(x, y) for x, y, *_ in ring])
                 if not (len(places) and np.isfinite(places).all()):
-                    raise ValueError(f"{shown(ring)} are no points")
+                    raise ValueError(f"{shown(ring)} are not points")
                 numbers = np.arange(1, len(places) + 1)
                 hole = number > 0 and not is_line
                 one = FileOutline(places, numbers, f"{name}point ", hole=hole)
                 lines[is_line].append(one)
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise ContourError(
-            f"{path} {name}is no GeoJSON of {', '.join(_DEPTHS)}: {reason(error)}"
+            f"{path} {name}is not GeoJSON of {', '.join(_DEPTHS)}: {reason(error)}"
         ) from error
     return lines[False] + _chained(lines[True])
 

@@ -73,5 +73,5 @@ def test_a_file_that_is_damaged_from_the_begin_is_left_out(file, content):
     remarks = Remarks()
     assert open_storage(file, remarks) is None
     assert remarks.lines() == [
-        "bag.db3.zstd: is no MCAP and no SQLite file, not even in its first bytes: left out"
+        "bag.db3.zstd: is neither an MCAP nor an SQLite file, not even in its first bytes: left out"
     ]

@@ -262,7 +262,7 @@ def test_with_a_list_at_start_only_its_views_are_taken(world):
     ("angles", "words"),
     [
         ([1.0, math.nan], "not a finite number"),
-        ([-0.3, 1.0], "is no view angle"),
+        ([-0.3, 1.0], "is not a view angle"),
         ([1.0, 1.0001], "too close"),
         ([3.0], "leave none of the candidate views"),
     ],

@@ -313,7 +313,7 @@ def test_a_world_file_that_is_not_allowed_stops_the_node_with_a_message(
 @pytest.mark.parametrize("name", ["object_x", "room_file", "pose_bias_yaw"])
 def test_what_the_world_file_has_is_no_parameter(world, name):
     with pytest.raises(
-        SettingError, match=rf"{name} is no parameter any more: .*world_file"
+        SettingError, match=rf"{name} is not a parameter any more: .*world_file"
     ) as caught:
         world.start(DepthCamera, **{name: "x"})
     assert "\n" not in str(caught.value)

@@ -85,7 +85,11 @@ def test_stamps_of_another_clock_are_named_in_log_diagnostics_and_the_planners_s
     if begin == "in the middle":
         said(system, "to view 1")
     setattr(system.lidar, kind, off)
-    words = (f"the {kind} have another clock", "s apart, here it is", "scans dropped (scan.")
+    words = (
+        f"the {kind} have another clock",
+        "s apart, the clock of this node says",
+        "scans dropped (scan.",
+    )
     status = said(system, "surface_mapper: ", *words)
     assert status.level == DiagnosticStatus.WARN
     diagnosis = system.world.diagnosis(system.mapper)

@@ -80,7 +80,9 @@ def test_the_mapper_has_the_sensor_of_the_first_scan_and_says_so(world, mapper):
     assert sensor() == dict(zip(NAMES, values(node), strict=True))
     assert parameters(node) == [Scene().field_of_view, 0.05, 10.0]
     assert node.scene == Scene(field_of_view=0.9, range_min=0.2, range_max=14.0)
-    words = "not given, so as the scans say: field_of_view 0.9 rad, range_min 0.2 m, range_max 14 m"
+    words = (
+        "not given, so taken from the scans: field_of_view 0.9 rad, range_min 0.2 m, range_max 14 m"
+    )
     world.spin_until(lambda: any(log.msg == words for log in logs), "the line in the log")
     results = world.set_parameters(node, field_of_view=0.5)
     assert not results[0].successful
@@ -150,7 +152,7 @@ def test_what_the_header_does_not_tell_stays_and_is_named(mapper, capfd):
     node, _ = mapper(scan_msg(range_min=0.0, range_max=math.inf))
     assert values(node) == pytest.approx([0.9, 0.05, 10.0])
     assert (
-        "the scans do not say, so it stays: range_min 0.05, range_max 10\n"
+        "the scans do not say, so these stay as they are: range_min 0.05, range_max 10\n"
         in capfd.readouterr().err
     )
 
@@ -158,7 +160,7 @@ def test_what_the_header_does_not_tell_stays_and_is_named(mapper, capfd):
 def test_a_header_that_does_not_fit_what_was_given_is_left_out(mapper, capfd):
     node, _ = mapper(scan_msg(range_min=9.5), range_max=9.0)
     assert values(node) == pytest.approx([Scene().field_of_view, 0.05, 9.0])
-    why = "left out, not given, so as the scans say: range_min: 9.5 must be < 9.0 (range_max)"
+    why = "left out, not given, so taken from the scans: range_min: 9.5 must be < 9.0 (range_max)"
     assert f"{why}\n" in capfd.readouterr().err
 
 

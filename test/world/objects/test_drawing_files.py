@@ -183,12 +183,12 @@ def test_what_the_package_writes_is_read_back_without_band_and_stretches(tmp_pat
     ("content", "says"),
     [
         (collection(feature("Polygon", [closed(BOX)]), feature("Point", [1.0, 2.0])),
-         "feature 2 is no GeoJSON of LineString, Polygon"),
+         "feature 2 is not GeoJSON of LineString, Polygon"),
         (collection(feature("Polygon", [closed(BOX)]), feature("Polygon", [[[1.0, "a"]]])),
-         "feature 2 is no GeoJSON"),
+         "feature 2 is not GeoJSON"),
         (collection(feature("Polygon", [[[0.0, 0.0], [1e999, 0.0], [1.0, 1.0]]])), "feature 1"),
         (collection(), "holds no outline"),
-        ([1, 2], "is no GeoJSON"),
+        ([1, 2], "is not GeoJSON"),
         (collection(feature("Polygon", [closed(BOX)]),
                     feature("Polygon", [[[0, 0], [2, 2], [2, 0], [0, 2], [0, 0]]])),
          "outline 2 crosses itself, behind feature 2 point 1 and behind feature 2 point 3"),
@@ -229,9 +229,9 @@ def test_dxf_that_is_no_outline_ends_in_one_line_that_names_file_and_line(tmp_pa
     [
         ("part.dxf", b"AutoCAD Binary DXF\r\n\x1a\x00\x00\x00", "must be an ASCII DXF"),
         ("part.dxf", b"  0\nSECTION\n  2\nENTITIES\n", "does not end with EOF"),
-        ("part.geojson", b"\xff\xfe{", "is no GeoJSON"),
-        ("part.json", b"[" * 100_000, "is no GeoJSON"),
-        ("part.geojson", b"", "is no GeoJSON"),
+        ("part.geojson", b"\xff\xfe{", "is not GeoJSON"),
+        ("part.json", b"[" * 100_000, "is not GeoJSON"),
+        ("part.geojson", b"", "is not GeoJSON"),
     ],
 )
 def test_a_broken_drawing_ends_in_one_line(tmp_path, name, content, says):
