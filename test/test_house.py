@@ -48,6 +48,9 @@ APART = {
     "nbv_planner.report.notebook": "public, the only import of pandas",
     "nbv_planner.volume.published": "what nodes send of the volume",
     "nbv_planner.volume.agreement": "statistics of hits, apart from the model",
+    "nbv_planner.volume.bodies.casting": "the truth in space, which the cells must not see",
+    "nbv_planner.volume.bodies.families": "public: solids by name",
+    "nbv_planner.volume.bodies.viewpoints": "public: poses in space",
 }
 SHORT = 150
 
@@ -113,7 +116,7 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
         tokens[room if room in ("volume", "known") else name.partition(".")[0]] += tokens_of(path)
     assert tokens["nbv_planner"] <= 275_000
     assert tokens["nbv_bench"] <= 52_500
-    assert tokens["volume"] <= 14_500
+    assert tokens["volume"] <= 21_000
     assert tokens["known"] <= 6_500
 
 

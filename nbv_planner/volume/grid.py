@@ -28,6 +28,8 @@ _SURE = 0.5
 _OF_HITS = ("hit_cells", "hit_points", "hit_beams", "hit_weight", "hit_number")
 # Cells that a march along a beam goes at a time.
 STRIDE = 0.5
+# And one from a surface to a camera, of which there are many more.
+_MARCH = 0.7
 
 
 @dataclass(frozen=True)
@@ -310,3 +312,27 @@ def crossed(lattice: Lattice, rays: FreeRays) -> IntArray:
         going = way < end[live]
         live, way = live[going], way[going]
     return np.flatnonzero(found)
+
+
+def free_way(lattice: Lattice, inside: BoolArray, start: FloatArray, end: FloatArray) -> BoolArray:
+    """From which of the places, shape (n, D), nothing `inside`, shape (N + 1,), lies on the way to
+    another one, (n, D), within the ball.
+    """
+    way = end - start
+    way *= _MARCH / np.maximum(np.linalg.norm(way, axis=1), 1e-12)[:, None]
+    # in cells from the corner of the lattice, single precision: the march is most of the time
+    place = ((start + lattice.half) / lattice.cell).astype(np.float32)
+    way = way.astype(np.float32)
+    middle, most = np.float32(0.5 * lattice.count), np.float32(lattice.radius / lattice.cell) ** 2
+    strides = (lattice.count ** np.arange(lattice.dimension - 1, -1, -1)).astype(np.int32)
+    free = np.ones(len(start), dtype=bool)
+    live = np.arange(len(start))
+    while len(live):
+        off = place - middle
+        kept = np.einsum("nd,nd->n", off, off) < most
+        live, place, way = live[kept], place[kept], way[kept]
+        met = inside[place.astype(np.int32) @ strides]
+        free[live[met]] = False
+        live, way = live[~met], way[~met]
+        place = place[~met] + way
+    return free

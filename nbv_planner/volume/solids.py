@@ -16,7 +16,8 @@ from scipy.sparse import csr_matrix
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.surface.seam import Hypotheses
-from nbv_planner.volume.grid import FREE, HIT, STRIDE, UNKNOWN, Cells, Lattice
+from nbv_planner.volume.bodies.depth_sensor import DepthSensor
+from nbv_planner.volume.grid import FREE, HIT, STRIDE, UNKNOWN, Cells, Lattice, free_way
 from nbv_planner.volume.implicit import interpolation
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
@@ -33,6 +34,8 @@ _SMOOTH, _STENCIL = 1.2, 3
 # Radius of another body, of that of the ball; cells between it and the solid; and how probable one
 # is before any scan.
 _OTHER, _CLEAR, _OTHERS = (0.08, 0.16), 2.0, 0.3
+# From how far before an element its march to the camera begins, cells.
+_BEFORE = 1.05
 # Poses that are looked from at a time, and whose beams are kept.
 _AT_A_TIME, _KEPT = 128, 2048
 
@@ -224,8 +227,10 @@ class Sight:
         no grazing angle and within the `reach` (metres), shape (S, V, M).
 
         A wall at a flat angle is a staircase of cells: those behind a step would be missed by
-        themselves.
+        themselves. In space beams are too many, and each element looks for the camera.
         """
+        if self.lattice.dimension == 3:
+            return marched(drawn, poses, scene, reach)
         number, most = drawn.cell.shape
         found = np.zeros((number, len(poses), most), dtype=bool)
         which, place = np.unique(drawn.cell, return_inverse=True)
@@ -294,6 +299,33 @@ class Sight:
         return packed.astype(np.int32)
 
 
+def marched(
+    drawn: CellHypotheses, poses: Poses, scene: Scene, reach: float = math.inf
+) -> BoolArray:
+    """Which elements each pose sees within the `reach` (metres), by a march from a cell before each
+    to the camera, shape (S, V, M).
+    """
+    lattice = drawn.lattice
+    found = np.zeros((len(drawn.cell), len(poses), drawn.cell.shape[1]), dtype=bool)
+    for solid, seen in enumerate(found):
+        points, normals = lattice.centres[drawn.cell[solid]], drawn.normals[solid]
+        for view, (position, rotation) in enumerate(
+            zip(poses.position, poses.rotation, strict=True)
+        ):
+            beam = position - points
+            ahead = (beam * normals).sum(axis=1)
+            away = np.linalg.norm(beam, axis=1)
+            facing = (ahead > _GRAZING * away) & (away <= reach)
+            seen[view] = facing & _in_field(-beam @ rotation, scene)
+        seen &= drawn.size[solid] > 0.0
+        bits = drawn.words[solid // _WORD] >> np.uint64(solid % _WORD)
+        inside = np.append((bits & np.uint64(1)).astype(bool), False)
+        pose, element = np.nonzero(seen)
+        start = points + _BEFORE * lattice.cell * normals
+        seen[pose, element] = free_way(lattice, inside, start[element], poses.position[pose])
+    return found
+
+
 def _first_met(cells: NDArray[np.int32], words: Words) -> Words:
     """Of which solids, `words` of shape (N + 1,), each cell is the first one that a beam of a view
     meets, for cells of shape (T, V, B): shape (V, N + 1).
@@ -335,9 +367,11 @@ def _facing(drawn: CellHypotheses, poses: Poses, found: BoolArray, reach: float)
 def _directions(dimension: int, scene: Scene, step: float) -> FloatArray:
     """Directions of beams in the frame of the camera, `step` (radians) apart at most, shape (B, D).
 
-    In space the field is the cone about the line of sight, in the plane that between the bearings
-    of the sensor.
+    In space the field is that of a depth camera, or the cone about the line of sight; in the plane
+    that between the bearings of the sensor.
     """
+    if isinstance(scene.sensor, DepthSensor):
+        return scene.sensor.beams(step)
     low, high = scene.sensor.bearing_min, scene.sensor.bearing_max
     if dimension == 2:
         bearing = np.linspace(low, high, max(2, math.ceil((high - low) / step) + 1))
@@ -352,6 +386,8 @@ def _directions(dimension: int, scene: Scene, step: float) -> FloatArray:
 
 def _in_field(local: FloatArray, scene: Scene) -> BoolArray:
     """Whether points in the frame of the camera, shape (n, D), lie in its field and range."""
+    if isinstance(scene.sensor, DepthSensor):
+        return scene.sensor.sees(local)
     distance = np.linalg.norm(local, axis=1)
     if local.shape[1] == 2:
         return scene.in_cone(np.arctan2(local[:, 1], local[:, 0]), distance)

@@ -30,6 +30,8 @@ from nbv_planner.world.scan import FreeRays
 from nbv_planner.world.scene import Scene
 
 _CELLS, _COARSE = {2: 128, 3: 48}, {2: 64, 3: 32}
+# In space there are more places than a factorisation bears: they lie farther apart.
+_READING = {2: Reading(), 3: Reading(side=0.1, most=400)}
 # Sectors of the outline that a robot keeps off, and directions in which a cell counts.
 _SECTORS, _ASIDE = 180, 17
 # Samples differ less than objects do, and fill what nobody has seen too smoothly: of the part that
@@ -56,8 +58,13 @@ class VolumeForm:
     dimension: int = 2  #: D, 2 or 3.
     radius: float = 8.0  #: of the ball about the origin that holds the object, metres.
     prior: ImplicitPrior = field(default_factory=ImplicitPrior)
-    reading: Reading = field(default_factory=Reading)
+    reading: Reading | None = None  #: None for that of the dimension.
     most: int = 1500  #: elements of a hypothesis.
+
+    @property
+    def read(self) -> Reading:
+        """How hits and free space are read."""
+        return self.reading or _READING[self.dimension]
 
     @cached_property
     def lattice(self) -> Lattice:
@@ -137,7 +144,7 @@ class VolumeSurface:
     def posterior(self) -> Posterior:
         """φ given all measurements."""
         return Posterior(
-            self.form.prior, self.form.coarse, observations(self.cells, self.form.reading)
+            self.form.prior, self.form.coarse, observations(self.cells, self.form.read)
         )
 
     def solids(self, count: int, seed: int) -> BoolArray:
