@@ -103,7 +103,36 @@ SLOW_MODULES = {
 # file. `make test-all` runs it, before a release.
 RELEASE = {"faults"}
 RELEASE_MODULES = {"test_release.py", "test_mujoco_example.py", "test_faults.py", "test_cluster.py"}
-RELEASE_TESTS = {"test_a_notebook_runs_as_a_reader_runs_it"}
+# A part of these is run at every commit in another test, or with other arguments of the same one.
+RELEASE_TESTS = {
+    "test_a_notebook_runs_as_a_reader_runs_it",
+    "test_a_short_run_on_three_processes",
+    "test_a_signal_saves_what_there_is[2-kinds1]",
+    "test_a_signal_saves_what_there_is[2-kinds2]",
+    "test_a_signal_saves_what_there_is[2-kinds3]",
+    "test_a_terminal_that_is_closed_takes_nothing_with_it",
+    "test_a_varied_sweep_is_resumed_where_it_was",
+    "test_every_part_gives_rows_of_positive_numbers",
+    "test_from_poses_of_a_file_the_processes_cover_the_object_as_the_simulation_does",
+    "test_killed_again_and_again_it_ends_with_the_same_episodes",
+    "test_killed_at_any_line_it_takes_no_view_twice_and_loses_none[1]",
+    "test_node_that_dies_is_started_again_on_request_and_no_view_is_lost",
+    "test_objects_of_any_outline_end_covered_and_the_claim_is_true[outline:hook]",
+    "test_objects_of_any_outline_end_covered_and_the_claim_is_true[two_boxes]",
+    "test_page_of_running_nodes",
+    "test_processes_and_simulation_average_the_same_scans_of_a_view",
+    "test_report_writes_table_picture_and_words",
+    "test_sigterm_keeps_the_same_though_nobody_reads_any_more_and_ends_the_bag",
+    "test_the_example_runs_by_name_in_a_bench",
+    "test_the_example_runs_by_name_in_a_sweep_and_its_report",
+    "test_the_example_runs_by_name_in_nodes_and_in_a_replay_of_their_bag",
+    "test_the_same_scene_takes_the_same_views_at_every_scale[U-prior:3]",
+    "test_the_same_scene_takes_the_same_views_at_every_scale[rollout-random:flower:17]",
+    "test_the_site_builds_into_an_empty_folder_without_a_warning_and_takes_no_comment_for_a_type",
+    "test_the_star_is_reconstructed_from_scans_of_another_simulator",
+    "test_with_the_robots_file_an_episode_ends_as_its_comment_says[init]",
+    "test_without_being_overruled_its_regret_exceeds_the_bound",
+}
 
 # The files that last longest, longest first: begun last, one of them would keep a single worker
 # busy at the end.
@@ -158,7 +187,7 @@ def pytest_collection_modifyitems(items):
         if (
             RELEASE.intersection(parts)
             or name in RELEASE_MODULES
-            or getattr(item, "originalname", "") in RELEASE_TESTS
+            or RELEASE_TESTS.intersection([item.name, getattr(item, "originalname", "")])
         ):
             item.add_marker("release")
 
