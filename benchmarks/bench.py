@@ -23,6 +23,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from benchmarks.cells import cells_rows
 from benchmarks.core import (
     camera_rows,
     checks_rows,
@@ -188,6 +189,21 @@ PARTS = {
             ratio="ratio",
         ),
         lambda effort: shape_rows(effort.quick),
+    ),
+    "cells": Part(
+        "Planning on any outline: milliseconds of a decision after so many views, and memory",
+        _columns(
+            planner="planner",
+            taken="views taken",
+            decide_ms="decide",
+            draw_ms="of it drawing",
+            see_ms="seeing",
+            reference_ms="one sample at a time",
+            ratio="ratio",
+            peak_mb="peak MB",
+            process_mb="process MB",
+        ),
+        lambda effort: cells_rows(effort.quick),
     ),
     "camera": Part(
         "Camera: milliseconds of a scan of a contour",
@@ -465,6 +481,10 @@ TARGETS = (
         )
         for planner, bound in (("EMC", 40.0), ("rollout", 100.0))
     ),
+    Target(
+        "cells", "decision about cells, 100 candidates, 32 samples, ms", 120.0, _values("decide_ms")
+    ),
+    Target("cells", "memory of an episode of cells, MB", 350.0, _values("process_mb")),
     Target("camera", "scan of 640 beams, 4000 vertices, ms", 1.0, _values("cast_ms", beams=640)),
     Target(
         "checks",

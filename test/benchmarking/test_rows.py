@@ -7,6 +7,7 @@ import pytest
 from views import all_at, circle, views_at
 
 from benchmarks import measure
+from benchmarks.cells import after_views, cells_rows
 from benchmarks.core import (
     VISITED,
     belief_after,
@@ -28,7 +29,8 @@ from nbv_planner.star2d.shapes.shape_coverage import REACH_HIDDEN, REACH_SEEN, m
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import POINTS
 from nbv_planner.thesis import OBJECTIVES
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.volume.solids import elements
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.ray_casting import Contour, cast_beams
 from nbv_planner.world.scene import Scene
 
@@ -150,3 +152,26 @@ def test_beams_one_by_one_meet_what_the_ray_caster_meets(seed):
     expected = cast_one_by_one(contour, pose, bearings)
     assert np.isfinite(expected).any()
     np.testing.assert_allclose(cast_beams(contour, pose, bearings), expected, rtol=1e-9)
+
+
+def test_quick_rows_of_cells_are_of_both_planners_with_consistent_figures():
+    rows = list(cells_rows(quick=True))
+    assert [(row["planner"], row["taken"]) for row in rows] == [("EMC", 3), ("rollout", 3)]
+    for row in rows:
+        assert row["ratio"] == pytest.approx(row["reference_ms"] / row["see_ms"])
+        assert row["decide_ms"] > row["draw_ms"] > 0.0
+        assert row["peak_mb"] > 1.0
+    assert rows[0]["process_mb"] is None
+    assert rows[1]["process_mb"] > 50.0
+
+
+def test_what_one_sample_after_the_other_shows_is_what_all_at_once_do():
+    """What is compared with computes the same."""
+    surface, poses = after_views(2)
+    views = Poses.of(poses)
+    lattice, most = surface.form.lattice, surface.form.most
+    solids = surface.solids(4, 0)
+    together = surface.visible(elements(lattice, solids, most, 0), views, Scene())
+    for number, solid in enumerate(solids):
+        alone = surface.visible(elements(lattice, solid[None], most, 0), views, Scene())[0]
+        np.testing.assert_array_equal(together[number, :, : alone.shape[1]], alone)
