@@ -116,7 +116,7 @@ def test_without_out_nothing_is_written(here, capsys):
     [
         (
             ["cameras"],
-            ["part", "'cameras'", "camera, checks, environment, episode, loop, mapper, "],
+            ["part", "'cameras'", "camera, cells, checks, environment, episode, loop, mapper, "],
         ),
         (["loop", "--rate", "10,fast"], ["--rate", "'fast'", "> 0"]),
         (["loop", "--rate", "0"], ["--rate", "'0'", "> 0"]),
