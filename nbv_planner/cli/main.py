@@ -44,8 +44,7 @@ SUBCOMMANDS = {
         (
             "run",
             "check",
-            "check a running system before its first goal: each value found beside the one"
-            " required",
+            "check a running system before its first goal: each value beside the one required",
         ),
         ("run", "init", "write a parameter file for your robot or simulation"),
         (

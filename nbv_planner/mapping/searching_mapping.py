@@ -144,7 +144,9 @@ class SearchingMapping:
         if self._gives_up and not self.any_outline:
             self._belief = self._mapping.belief()
             failed = {check.name for check in failed_checks(self._belief.checks)}
-            self.doubts = self.doubts + 1 if GIVEN_UP_BY in failed else 0
+            # of what one view alone has met nothing is known that others could pass through
+            met_again = self.found.views > 1
+            self.doubts = self.doubts + 1 if GIVEN_UP_BY in failed and met_again else 0
             if self.doubts >= _ENOUGH:  # the next scans are searched for any outline, too
                 self._anew(found)
                 mapped = self._mapped()
