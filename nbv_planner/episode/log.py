@@ -19,6 +19,7 @@ from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.arrival import offset
+from nbv_planner.mapping.either_mapping import scene_of
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
@@ -150,7 +151,10 @@ class LoggedView:
             utilities=self.candidates.utility,
             belief=self.belief.seen_from(*placed),
             hits=scan_to_hits(
-                self.scan.scan, self.scan.pose.relative_to(*placed), scene, settings
+                self.scan.scan,
+                self.scan.pose.relative_to(*placed),
+                scene_of(self.belief, scene),
+                settings,
             ).hits,
             milliseconds=self.decision.milliseconds,
         )

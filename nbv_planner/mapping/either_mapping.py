@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scan_mapping import MappedScans, ScanMapping
+from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.surface.checks import Check, Level, failed_checks
 from nbv_planner.surface.seam import SurfaceModel
@@ -174,3 +175,8 @@ class EitherMapping:
 def all_of_it(scene: Scene) -> Scene:
     """The scene of an object that may be anywhere within the greatest radius."""
     return dataclasses.replace(scene, radius_min=_INNERMOST * scene.radius_max)
+
+
+def scene_of(belief: object, scene: Scene) -> Scene:
+    """The scene by which hits of a surface are taken: all of it for one without a radius."""
+    return scene if isinstance(belief, SurfaceBelief) else all_of_it(scene)

@@ -6,7 +6,7 @@ import copy
 import math
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -20,6 +20,7 @@ from nbv_planner.episode.log import EpisodeLog, LoggedView, Surface
 from nbv_planner.episode.messages import Candidates, PlannerStatus
 from nbv_planner.episode.run_info import RunParameters, shape_through
 from nbv_planner.geometry import cartesian_to_polar, polar_to_cartesian
+from nbv_planner.mapping.either_mapping import all_of_it, scene_of
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import scan_to_hits
 from nbv_planner.settings import from_mapping
@@ -136,7 +137,7 @@ class LiveEpisode(EpisodeLog):
         time.
         """
         super()._paired(scan)
-        found = scan_to_hits(scan.scan, scan.pose, self.scene, self.measurement).hits
+        found = scan_to_hits(scan.scan, scan.pose, all_of_it(self.scene), self.measurement).hits
         self._hits[scan.stamp] = found
         if len(self._hits) > _MOST_SCANS:
             older = list(islice(self._hits, _MOST_SCANS // 2))
@@ -173,6 +174,12 @@ class LiveEpisode(EpisodeLog):
             self._ground = *of, self.ground()
         return self._ground[2]
 
+    def _shown(self, hits: Sequence[Hits]) -> Hits:
+        """Those that count for the newest surface: one with a radius has none near its centre."""
+        joined = Hits.together(hits)
+        least = scene_of(self.belief, self.scene).radius_min - self.measurement.radius_margin
+        return joined.chosen(np.hypot(*joined.points.T) >= least)
+
     def _last_measured(self) -> int:
         """Stamp of the newest decision whose view has been measured, nanoseconds; 0 if there is
         none.
@@ -202,10 +209,10 @@ class LiveEpisode(EpisodeLog):
                 views=tuple(copy.copy(view) for view in self.views),
                 belief=self.belief,
                 truth=self._placed_truth,
-                earlier_hits=Hits.together(
+                earlier_hits=self._shown(
                     [hits for stamp, hits in self._hits.items() if stamp < last]
                 ),
-                last_hits=Hits.together(
+                last_hits=self._shown(
                     [hits for stamp, hits in self._hits.items() if stamp >= last]
                 ),
                 pose=self._pose_now,

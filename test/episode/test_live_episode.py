@@ -36,7 +36,11 @@ from nbv_planner.episode.messages import (
     STATUS,
     SURFACE,
 )
+from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.view.live import (
     SECTIONS,
     LiveEpisode,
@@ -133,6 +137,28 @@ def test_reset_of_the_mapper_forgets_the_hits(judged):
     live.add(SURFACE, prior, 9 * SECOND)
     view = live.view()
     assert len(view.earlier_hits) == len(view.last_hits) == 0
+
+
+def test_hits_near_the_centre_are_kept_for_a_surface_without_a_radius(tmp_path):
+    """A bar through the centre: its sides are nearer than the least radius less its margin."""
+    bar = tmp_path / "bar.csv"
+    bar.write_text("x,y\n-4,-0.4\n4,-0.4\n4,0.4\n-4,0.4\n", encoding="utf-8")
+    run = Simulation(configure(object=f"file:{bar}", surface_model="volume", max_views=1))
+    run.finish()
+    pose = CameraPose(0.0, -SCENE.view_distance, math.pi / 2)
+    scan = MatchedScan(
+        SECOND + 5, SimulatedCamera(run.truth, SCENE, SensorSettings()).scan(pose, 1, 0), pose
+    )
+    for belief, some in ((run.belief, True), (wavy_belief(1), False)):
+        view = LoggedView(
+            decision(1), candidates(np.zeros(1), np.ones(1)), SECOND + 5, belief, scan
+        )
+        hits = view.step(SCENE, MeasurementSettings()).hits
+        assert (np.hypot(*hits.points.T) < 1.0).any() == some
+        live = LiveEpisode()
+        live._believe(belief, SECOND + 5)
+        live._paired(scan)
+        assert len(live.view().last_hits) == len(hits)
 
 
 def test_true_coverage_needs_every_view_since_the_first():

@@ -19,6 +19,7 @@ from nbv_planner.episode.log import Surface
 from nbv_planner.episode.messages import STATUS, status_from_msg
 from nbv_planner.errors import reason
 from nbv_planner.geometry import BoolArray
+from nbv_planner.mapping.either_mapping import scene_of
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.report.map_grid import MapGrid
@@ -88,7 +89,11 @@ class _Work:
         for match in scans[:: 1 + len(scans) // most]:  # of too many every second, third, ... one
             pose = match.pose.relative_to(*grid.centre)
             found = scan_to_hits(
-                match.scan, pose, grid.scene, self.measurement, background=match.background
+                match.scan,
+                pose,
+                scene_of(self.belief, grid.scene),
+                self.measurement,
+                background=match.background,
             )
             swept |= grid.swept(found.free, match.scan.angle_increment)
         outline = outline_of(self.belief, grid.scene, self.frame)
