@@ -10,7 +10,6 @@ A run *fails* if it ends before that. A claim COVERED is *wrong* if less than 95
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
 import tempfile
 from collections.abc import Sequence
@@ -19,10 +18,17 @@ from pathlib import Path
 
 import numpy as np
 
-from campaigns.running import as_csv, objects_of, run_all
+from campaigns.running import (
+    add_half,
+    as_csv,
+    columns_of,
+    objects_of,
+    ratio_of_means,
+    rows_in,
+    run_all,
+)
 from campaigns.scenarios import shipped_config, with_settings
 from nbv_bench.cli.experiment import add_back_end, check_back_end
-from nbv_bench.statistics import object_interval
 from nbv_planner.cli.options import one_of, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH
@@ -89,13 +95,6 @@ class PriorRow:
         return self.reason == TerminationReason.COVERED.value and self.reached < FULL_ENOUGH
 
 
-_COLUMNS = {
-    field.name: {"str": str, "int": int, "float": float}[str(field.type)]
-    for field in dataclasses.fields(PriorRow)
-}
-"""Columns of the file of rows, and of which type each is."""
-
-
 def compare(case: Case) -> list[PriorRow]:
     """Run the episodes of a case, with each prior."""
     base = with_settings(
@@ -142,13 +141,7 @@ def _row(case: Case, prior: str, config: EpisodeConfig) -> PriorRow:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "--half",
-        type=one_of("half", tuple(SETS)),
-        default="test",
-        metavar="NAME",
-        help="tuning or test (default: test)",
-    )
+    add_half(parser, SETS)
     parser.add_argument(
         "--objects", nargs="+", metavar="SET", help="sets, folders of outlines or objects instead"
     )
@@ -195,7 +188,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_back_end(arguments)
     place = Path(arguments.out, ROWS_FILE)
     place.parent.mkdir(parents=True, exist_ok=True)
-    rows = _read(place)
+    rows = rows_in(place, PriorRow)
     done = {(row.object, row.draw, row.target) for row in rows}
     cases = [
         case for case in cases_of(arguments) if (case.object, case.draw, case.target) not in done
@@ -203,7 +196,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def keep(_: Case, found: Sequence[PriorRow]) -> None:
         rows.extend(found)
-        write_whole(place, as_csv(_COLUMNS, map(dataclasses.asdict, rows)))
+        write_whole(place, as_csv(columns_of(PriorRow), map(dataclasses.asdict, rows)))
 
     run_all(compare, cases, arguments, "cases", keep)
     for line in summary([row for row in rows if row.target == arguments.target]):
@@ -235,23 +228,11 @@ def _ratio(ones: dict[tuple[str, int], PriorRow], others: dict[tuple[str, int], 
     both = [key for key in ones if key in others and ones[key].views and others[key].views]
     if not both:
         return "no pair"
-    first = np.mean([ones[key].views for key in both])
-    second = np.mean([others[key].views for key in both])
-    ratio = float(first / second)
-    rest = {key: float((ones[key].views - ratio * others[key].views) / second) for key in both}
-    interval = object_interval(rest)
+    views = {key: (float(ones[key].views), float(others[key].views)) for key in both}
+    ratio, interval = ratio_of_means(views)
+    first, second = np.mean(list(views.values()), axis=0)
     low, high = ratio + interval.low, ratio + interval.high
     return (
         f"{ratio:.1%} [{low:.1%}, {high:.1%}] of {len(both)} pairs,"
         f" {first:.2f} against {second:.2f} views"
     )
-
-
-def _read(place: Path) -> list[PriorRow]:
-    if not place.exists():
-        return []
-    with place.open(encoding="utf-8", newline="") as lines:
-        return [
-            PriorRow(**{name: _COLUMNS[name](value) for name, value in row.items()})
-            for row in csv.DictReader(lines)
-        ]

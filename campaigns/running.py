@@ -1,5 +1,5 @@
 """What campaigns have in common: objects by name, cases run in parallel, a folder of runs, rows as
-CSV.
+CSV and ratios of their columns.
 """
 
 from __future__ import annotations
@@ -7,20 +7,25 @@ from __future__ import annotations
 import argparse
 import contextlib
 import csv
+import dataclasses
 import io
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from nbv_bench.experiments.cases import prepare_worker
 from nbv_bench.experiments.folder import RunFolder, write_json
 from nbv_bench.experiments.runner import in_workers
+from nbv_bench.statistics import object_interval
+from nbv_planner.cli.options import one_of
 from nbv_planner.cli.output import ProgressLine
 from nbv_planner.errors import SettingError
+from nbv_planner.report.tables import MeanInterval
 from nbv_planner.world.objects import OBJECT_SETS
 
 Case = TypeVar("Case")
@@ -79,6 +84,47 @@ def as_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
     return text.getvalue()
 
 
+def columns_of(row: type) -> dict[str, Callable[[str], Any]]:
+    """Columns of a file of rows, a dataclass of text and numbers, and what reads each."""
+    readers = {"str": str, "int": int, "float": float}
+    return {field.name: readers[str(field.type)] for field in dataclasses.fields(row)}
+
+
+def rows_in(place: Path, row: type[Result]) -> list[Result]:
+    """The rows of a file, none if there is no such file."""
+    if not place.exists():
+        return []
+    columns = columns_of(row)
+    with place.open(encoding="utf-8", newline="") as lines:
+        return [
+            row(**{name: columns[name](value) for name, value in found.items()})
+            for found in csv.DictReader(lines)
+        ]
+
+
+def ratio_of_means(
+    pairs: Mapping[tuple[str, int], tuple[float, float]],
+) -> tuple[float, MeanInterval]:
+    """Ratio of the means of u and v, given as pairs by object and draw, with its interval over
+    objects: that of the residuals u - q v, which are 0 on average, over the mean of v.
+    """
+    first, second = (float(np.mean([pair[at] for pair in pairs.values()])) for at in (0, 1))
+    ratio = first / second
+    rest = {key: (one - ratio * other) / second for key, (one, other) in pairs.items()}
+    return ratio, object_interval(rest)
+
+
+def add_half(parser: argparse.ArgumentParser, sets: Mapping[str, object]) -> None:
+    """Add the option that says which half of the objects is run."""
+    parser.add_argument(
+        "--half",
+        type=one_of("half", tuple(sets)),
+        default="test",
+        metavar="NAME",
+        help=f"{' or '.join(sets)} (default: test)",
+    )
+
+
 class CampaignFolder(RunFolder):
     """A results folder with a file for the outcome of each run, and tables of the finished ones.
 
@@ -120,7 +166,7 @@ class CampaignFolder(RunFolder):
     def keep(self, run: Any, outcome: Any) -> None:
         """Write the outcome of a run."""
         self._place(run).parent.mkdir(exist_ok=True)
-        write_json(self._place(run), asdict(outcome))
+        write_json(self._place(run), dataclasses.asdict(outcome))
 
     def outcome_of(self, run: Any) -> Any:
         """Outcome of a run, None if it has not been finished."""
@@ -130,7 +176,7 @@ class CampaignFolder(RunFolder):
             )
         except (OSError, ValueError, KeyError, TypeError):
             return None
-        return outcome if run.as_dict().items() <= asdict(outcome).items() else None
+        return outcome if run.as_dict().items() <= dataclasses.asdict(outcome).items() else None
 
     def outcomes(self) -> list[Any]:
         """Outcomes of the runs so far, in the order of the campaign."""

@@ -12,7 +12,6 @@ or with an error.
 from __future__ import annotations
 
 import argparse
-import csv
 import dataclasses
 import math
 import time
@@ -22,10 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from campaigns.running import as_csv, run_all
+from campaigns.running import add_half, as_csv, columns_of, ratio_of_means, rows_in, run_all
 from campaigns.scenarios import PLANNERS, shipped_config, with_settings
 from nbv_bench.cli.experiment import add_back_end, check_back_end
-from nbv_bench.statistics import object_interval
 from nbv_planner.cli.options import one_of, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH
@@ -92,13 +90,6 @@ class PairRow:
         return self.reason.startswith(_ERROR) or self.coverage < FULL_ENOUGH or self.inside > 0
 
 
-_COLUMNS = {
-    field.name: {"str": str, "int": int, "float": float}[str(field.type)]
-    for field in dataclasses.fields(PairRow)
-}
-"""Columns of the file of rows, and of which type each is."""
-
-
 def compare(pair: Pair) -> PairRow:
     """Run both episodes of a pair."""
     started = time.process_time()
@@ -153,13 +144,7 @@ def _inside(simulation: Simulation, world: WorldSettings) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "--half",
-        type=one_of("half", tuple(SETS)),
-        default="test",
-        metavar="NAME",
-        help="tuning or test (default: test)",
-    )
+    add_half(parser, SETS)
     parser.add_argument(
         "--planner",
         type=one_of("planner", tuple(PLANNERS)),
@@ -185,7 +170,7 @@ def run(arguments: argparse.Namespace) -> int:
     check_back_end(arguments)
     place = Path(arguments.out, ROWS_FILE)
     place.parent.mkdir(parents=True, exist_ok=True)
-    rows = {(row.object, row.draw): row for row in _read(place)}
+    rows = {(row.object, row.draw): row for row in rows_in(place, PairRow)}
     objects = [(name, text) for name in SETS[arguments.half] for text in OBJECT_SETS[name]]
     pairs = [
         Pair(text, draw, arguments.planner)
@@ -196,7 +181,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     def keep(pair: Pair, row: PairRow) -> None:
         rows[pair.object, pair.draw] = row
-        write_whole(place, as_csv(_COLUMNS, map(dataclasses.asdict, rows.values())))
+        write_whole(place, as_csv(columns_of(PairRow), map(dataclasses.asdict, rows.values())))
 
     run_all(compare, left, arguments, "pairs", keep)
     for name in SETS[arguments.half]:
@@ -217,13 +202,10 @@ def summary(name: str, rows: Sequence[PairRow]) -> str:
         for which in ("known", "unknown")
     )
     with_approaches = unknown + [row.approaches for row in rows]
-    # Of the ratio of means: that of the residuals u - q k, which are 0 on average, over the mean of
-    # k.
-    ratio = unknown.mean() / known.mean()
-    rest = {
-        (row.object, row.draw): (row.unknown - ratio * row.known) / known.mean() for row in rows
-    }
-    interval, each = object_interval(rest), np.mean(unknown / known)
+    ratio, interval = ratio_of_means(
+        {(row.object, row.draw): (float(row.unknown), float(row.known)) for row in rows}
+    )
+    each = np.mean(unknown / known)
     return (
         f"{name}: {len(rows)} pairs, views known {known.mean():.2f}, unknown {unknown.mean():.2f},"
         f" ratio {ratio:.3f} [{ratio + interval.low:.3f}, {ratio + interval.high:.3f}], mean of"
@@ -231,13 +213,3 @@ def summary(name: str, rows: Sequence[PairRow]) -> str:
         f" {with_approaches.mean() / known.mean():.3f}; {sum(row.failed for row in rows)} failed"
         f" (known {sum(row.known_coverage < FULL_ENOUGH for row in rows)})"
     )
-
-
-def _read(place: Path) -> list[PairRow]:
-    if not place.exists():
-        return []
-    with place.open(encoding="utf-8", newline="") as lines:
-        rows = csv.DictReader(lines)
-        return [
-            PairRow(**{name: _COLUMNS[name](value) for name, value in row.items()}) for row in rows
-        ]
