@@ -14,8 +14,8 @@ import numpy as np
 from rclpy.serialization import deserialize_message, serialize_message
 from std_msgs.msg import Header
 
+from nbv_planner.clouds.sensor_messages import pose_from_msg, scan_from_msg
 from nbv_planner.clouds.surface_messages import belief_from_msg
-from nbv_planner.episode.sensor_messages import pose_from_msg, scan_from_msg
 from nbv_planner.ros.io import conversions
 from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
 from nbv_planner.world.pose import CameraPose

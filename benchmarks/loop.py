@@ -27,9 +27,9 @@ from rclpy.task import Future
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
+from nbv_planner.clouds.sensor_messages import to_nanoseconds
 from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.parameter_files import dump_parameters
-from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.running import ros_of_its_own

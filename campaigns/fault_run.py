@@ -52,6 +52,7 @@ from campaigns.faults import (
     Unreachable,
     moments_of,
 )
+from nbv_planner.clouds.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.judge import surface_error
 from nbv_planner.episode.messages import status_values
@@ -63,7 +64,6 @@ from nbv_planner.episode.parameters import (
     EpisodeConfig,
     config_from_parameters,
 )
-from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import NbvPlannerError, StateFileError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.running import ros_of_its_own

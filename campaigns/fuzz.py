@@ -24,7 +24,7 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan, PointField
 from std_msgs.msg import Header, String
 
-from nbv_planner.episode.sensor_messages import to_nanoseconds
+from nbv_planner.clouds.sensor_messages import to_nanoseconds
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.mapping.surface_info import SurfaceInfo

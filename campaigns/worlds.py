@@ -16,7 +16,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from nbv_planner.episode.sensor_messages import pose_from_msg
+from nbv_planner.clouds.sensor_messages import pose_from_msg
 from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.ray_casting import Contour, cast_beams

@@ -10,12 +10,15 @@ are radians, lengths metres. All functions broadcast over arrays.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import astuple, dataclass
 from functools import lru_cache
 from typing import Any  # noqa: F401 (named in a quoted type)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from nbv_planner.errors import InputRejectedError
 
 FloatArray = NDArray["np.floating[Any]"]  # quoted: numpy 1.21 cannot subscript it when it runs
 """Array of real numbers in double precision."""
@@ -26,6 +29,9 @@ IntArray = NDArray[np.intp]
 ORIGIN = (0.0, 0.0)
 """Of the object frame, metres."""
 TWO_PI = 2.0 * np.pi
+# A covariance from another program may be negative in some direction by rounding, in parts of its
+# trace.
+_ROUNDING = 1e-6
 
 
 def repeated(number: IntArray) -> tuple[IntArray, IntArray]:
@@ -179,3 +185,74 @@ def runs_around(flags: BoolArray) -> list[tuple[bool, IntArray]]:
         (bool(flags[begin]), np.arange(begin, end + 1) % count)
         for begin, end in zip(begins, ends, strict=True)
     ]
+
+
+@dataclass(frozen=True)
+class PoseCovariance:
+    """Covariance of the errors in x, y (metres, object frame) and yaw (radians).
+
+    Raises:
+        InputRejectedError: reason `covariance`: a value is not finite, or there is no such
+            covariance.
+    """
+
+    #: variances and covariance of x and y, m².
+    xx: float
+    xy: float
+    yy: float
+    #: covariance of x, and of y, with yaw, m·rad.
+    xyaw: float
+    yyaw: float
+    yawyaw: float  #: variance of yaw, rad².
+
+    def __post_init__(self) -> None:
+        if not all(math.isfinite(value) for value in astuple(self)):
+            raise InputRejectedError("covariance", f"the covariance holds {astuple(self)}")
+        largest = max(abs(value) for value in astuple(self))
+        if largest > 0.0 and np.linalg.eigvalsh(self.matrix / largest)[0] < -_ROUNDING:
+            raise InputRejectedError(
+                "covariance", f"{astuple(self)} is not a covariance: negative in some direction"
+            )
+
+    @property
+    def matrix(self) -> FloatArray:
+        """Covariance of (x, y, yaw), shape (3, 3)."""
+        return np.array(
+            [
+                [self.xx, self.xy, self.xyaw],
+                [self.xy, self.yy, self.yyaw],
+                [self.xyaw, self.yyaw, self.yawyaw],
+            ]
+        )
+
+    def at_lever(self, x: float, y: float) -> PoseCovariance:
+        """Covariance of the pose of a point fixed to this body at (x, y), metres, in the axes of
+        the object frame.
+        """
+        move = np.array([[1.0, 0.0, -y], [0.0, 1.0, x], [0.0, 0.0, 1.0]])
+        return self._of(move @ self.matrix @ move.T)
+
+    def between(self, other: PoseCovariance, part: float) -> PoseCovariance:
+        """Covariance interpolated at the fraction `part` towards `other`: the mean, as if both had
+        the same errors.
+        """
+        return self._of((1.0 - part) * self.matrix + part * other.matrix)
+
+    @classmethod
+    def _of(cls, matrix: FloatArray) -> PoseCovariance:
+        (xx, xy, xyaw), (_, yy, yyaw), (_, _, yawyaw) = matrix.tolist()
+        return cls(xx, xy, yy, xyaw, yyaw, yawyaw)
+
+    def hit_spread(self, beam: FloatArray) -> FloatArray:
+        r"""Covariance of the displacement of hits, shape (n, 2, 2), metres²: to first order
+        :math:`J Σ J^\top`.
+
+        The end of a `beam` (x, y), shape (n, 2), metres, moves with the camera's errors
+        :math:`(δ_x, δ_y, δ_ψ)` by :math:`(δ_x - y\,δ_ψ, δ_y + x\,δ_ψ)`. The errors are common to
+        all beams of a scan; that they are taken as independent from then on is an approximation.
+        """
+        move = np.zeros((len(beam), 2, 3))
+        move[:, 0, 0] = move[:, 1, 1] = 1.0
+        move[:, 0, 2] = -beam[:, 1]
+        move[:, 1, 2] = beam[:, 0]
+        return move @ self.matrix @ move.transpose(0, 2, 1)

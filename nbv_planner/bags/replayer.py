@@ -13,8 +13,8 @@ from operator import itemgetter
 
 from nbv_planner.bags.reader import Bag, decode, definition_problem
 from nbv_planner.bags.recording import TopicMap, check_length
+from nbv_planner.clouds import sensor_messages
 from nbv_planner.clouds.version_1 import sensor_from_msg
-from nbv_planner.episode import sensor_messages
 from nbv_planner.episode.log import READERS, Surface
 from nbv_planner.episode.messages import (
     CAMERA_POSE,

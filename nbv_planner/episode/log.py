@@ -12,13 +12,13 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from nbv_planner.clouds import sensor_messages
 from nbv_planner.clouds.version_1 import recorded_belief
-from nbv_planner.episode import messages, sensor_messages
+from nbv_planner.episode import messages
 from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDecision
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
-from nbv_planner.mapping.arrival import offset
 from nbv_planner.mapping.either_mapping import scene_of
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
@@ -494,7 +494,7 @@ class EpisodeLog:
         view = self._view_at(stamp)
         if view is None or len(view.looks) >= _MOST_VIEWS:
             return
-        distance, turn = offset(pose, view.looks[-1][1]) if view.looks else (math.inf, 0.0)
+        distance, turn = pose.offset(view.looks[-1][1]) if view.looks else (math.inf, 0.0)
         if distance >= _LOOKS_APART or turn >= _LOOKS_TURNED:
             view.looks.append((stamp, pose))
 

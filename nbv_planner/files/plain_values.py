@@ -87,6 +87,9 @@ def _types_of(cls: type) -> dict[str, Any]:
 def _instance(cls: Any, value: Any, name: str) -> Any:
     hints = _types_of(cls)
     fields = dataclasses.fields(cls)
+    if isinstance(value, dict):  # what an older version did not have is as it was then
+        usual = {one.name: one.default for one in fields if one.default is not dataclasses.MISSING}
+        value = {**{own: to_plain(default) for own, default in usual.items()}, **value}
     if not isinstance(value, dict) or value.keys() != {field.name for field in fields}:
         wanted = ", ".join(field.name for field in fields)
         raise StateFileError("content", f"{name}: {shown(value)} must have the fields {wanted}")

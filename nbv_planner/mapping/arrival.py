@@ -102,6 +102,8 @@ class PoseTrack:
         if earlier == later:
             return first
         part = (stamp - earlier) / (later - earlier)
+        if first.attitude is not None and second.attitude is not None:
+            return first.towards(second, part)
         turn = float(angle_difference(second.yaw, first.yaw))
         covariance = None
         if first.covariance is not None and second.covariance is not None:
@@ -184,7 +186,7 @@ class ArrivalSettings(Settings):
         """
         if len(poses) < 2:
             return not self.must_stand
-        distance, turn = offset(poses[0][1], poses[-1][1])
+        distance, turn = poses[0][1].offset(poses[-1][1])
         seconds = (poses[-1][0] - poses[0][0]) * 1e-9
         return not (
             0.0 < self.max_speed * seconds < distance or 0.0 < self.max_turn_rate * seconds < turn
@@ -192,16 +194,8 @@ class ArrivalSettings(Settings):
 
     def reached(self, pose: CameraPose, goal: CameraPose) -> bool:
         """Whether `pose` counts as `goal`."""
-        distance, turn = offset(pose, goal)
+        distance, turn = pose.offset(goal)
         return distance <= self.position_tolerance and turn <= self.heading_tolerance
-
-
-def offset(pose: CameraPose, goal: CameraPose) -> tuple[float, float]:
-    """Distance, metres, and difference of the headings, radians in [0, π], between a pose and its
-    goal.
-    """
-    turn = abs(float(angle_difference(pose.yaw, goal.yaw)))
-    return math.hypot(pose.x - goal.x, pose.y - goal.y), turn
 
 
 class PoseSource(Protocol):

@@ -20,7 +20,7 @@ import numpy as np
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.scan import Scan
+from nbv_planner.world.scan import Pinhole, Scan
 
 # Depths of a column up to this part behind the nearest are of one surface: some standard deviations
 # of a depth camera.
@@ -91,28 +91,6 @@ class ScanMakerSettings(Settings):
     def in_band(self, height: FloatArray) -> BoolArray:
         """Whether each height, metres, lies within the band; NaN does not."""
         return (height >= -self.band_below) & (height <= self.band_above)
-
-
-@dataclass(frozen=True)
-class Pinhole:
-    """A pinhole camera without distortion: focal lengths and principal point, pixels.
-
-    Raises:
-        InputRejectedError: reason `camera_info`: a number is not finite, or a focal length not
-            positive.
-    """
-
-    fx: float
-    fy: float
-    cx: float
-    cy: float
-
-    def __post_init__(self) -> None:
-        numbers = (self.fx, self.fy, self.cx, self.cy)
-        if not all(map(math.isfinite, numbers)) or min(self.fx, self.fy) <= 0.0:
-            raise InputRejectedError(
-                "camera_info", f"fx, fy, cx, cy are {numbers}: the camera is not calibrated"
-            )
 
 
 def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSettings) -> Scan:

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray, angle_difference
-from nbv_planner.mapping.arrival import offset
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.settings import Settings, setting
 from nbv_planner.surface.seam import Hits
@@ -223,7 +222,7 @@ def _from_one_place(first: MatchedScan, other: MatchedScan, noise: RangeNoise) -
     """Whether the poses of two scans differ by less than the noise."""
     hits = first.scan.ranges[np.isfinite(first.scan.ranges)]
     far = float(np.median(hits)) if len(hits) else 0.0
-    distance, turn = offset(first.pose, other.pose)
+    distance, turn = first.pose.offset(other.pose)
     return max(distance, turn * far) <= noise.noise_std + noise.noise_std_per_metre * far
 
 

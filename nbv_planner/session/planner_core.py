@@ -8,7 +8,7 @@ import dataclasses
 import math
 from dataclasses import dataclass
 
-from nbv_planner.mapping.arrival import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack, offset
+from nbv_planner.mapping.arrival import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack
 from nbv_planner.planning.motion import Leg, TimeSettings, leg_time, turns_to
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor
@@ -152,7 +152,7 @@ class Arrival:
         )
         if pose is None:
             return miss
-        distance, turn = offset(pose, goal)
+        distance, turn = pose.offset(goal)
         x = pose.x - goal.x
         y = pose.y - goal.y
         cos = math.cos(goal.yaw)
@@ -186,7 +186,7 @@ class Arrival:
         if episode.goal is None or episode.reach is None:
             self._near_since = None
             return
-        distance, turn = offset(pose, episode.goal.pose)
+        distance, turn = pose.offset(episode.goal.pose)
         near = distance <= episode.reach[0] and turn <= episode.reach[1]
         if near and stamp >= episode.goal.stamp:
             self._near_since = self._near_since or stamp

@@ -1,31 +1,29 @@
-"""Poses of the camera in the plane, one or many, and their covariance."""
+"""Poses of the camera in the plane or in space, one or many."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.spatial.transform import Rotation, Slerp
 
-from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import (
     ORIGIN,
     TWO_PI,
     BoolArray,
     FloatArray,
     IntArray,
+    PoseCovariance,
     angle_difference,
     polar_to_cartesian,
     wrap_angle,
 )
 
-# A covariance from another program may be negative in some direction by rounding, in parts of its
-# trace.
-_ROUNDING = 1e-6
 # A pose of the view circle that has been in a message is off it by rounding only: metres, and
 # radians.
 _ON_CIRCLE = 1e-9
@@ -34,83 +32,13 @@ _SAME = 1e-6
 
 
 @dataclass(frozen=True)
-class PoseCovariance:
-    """Covariance of the errors in x, y (metres, object frame) and yaw (radians).
-
-    Raises:
-        InputRejectedError: reason `covariance`: a value is not finite, or there is no such
-            covariance.
-    """
-
-    #: variances and covariance of x and y, m².
-    xx: float
-    xy: float
-    yy: float
-    #: covariance of x, and of y, with yaw, m·rad.
-    xyaw: float
-    yyaw: float
-    yawyaw: float  #: variance of yaw, rad².
-
-    def __post_init__(self) -> None:
-        if not all(math.isfinite(value) for value in astuple(self)):
-            raise InputRejectedError("covariance", f"the covariance holds {astuple(self)}")
-        largest = max(abs(value) for value in astuple(self))
-        if largest > 0.0 and np.linalg.eigvalsh(self.matrix / largest)[0] < -_ROUNDING:
-            raise InputRejectedError(
-                "covariance", f"{astuple(self)} is not a covariance: negative in some direction"
-            )
-
-    @property
-    def matrix(self) -> FloatArray:
-        """Covariance of (x, y, yaw), shape (3, 3)."""
-        return np.array(
-            [
-                [self.xx, self.xy, self.xyaw],
-                [self.xy, self.yy, self.yyaw],
-                [self.xyaw, self.yyaw, self.yawyaw],
-            ]
-        )
-
-    def at_lever(self, x: float, y: float) -> PoseCovariance:
-        """Covariance of the pose of a point fixed to this body at (x, y), metres, in the axes of
-        the object frame.
-        """
-        move = np.array([[1.0, 0.0, -y], [0.0, 1.0, x], [0.0, 0.0, 1.0]])
-        return self._of(move @ self.matrix @ move.T)
-
-    def between(self, other: PoseCovariance, part: float) -> PoseCovariance:
-        """Covariance interpolated at the fraction `part` towards `other`: the mean, as if both had
-        the same errors.
-        """
-        return self._of((1.0 - part) * self.matrix + part * other.matrix)
-
-    @classmethod
-    def _of(cls, matrix: FloatArray) -> PoseCovariance:
-        (xx, xy, xyaw), (_, yy, yyaw), (_, _, yawyaw) = matrix.tolist()
-        return cls(xx, xy, yy, xyaw, yyaw, yawyaw)
-
-    def hit_spread(self, beam: FloatArray) -> FloatArray:
-        r"""Covariance of the displacement of hits, shape (n, 2, 2), metres²: to first order
-        :math:`J Σ J^\top`.
-
-        The end of a `beam` (x, y), shape (n, 2), metres, moves with the camera's errors
-        :math:`(δ_x, δ_y, δ_ψ)` by :math:`(δ_x - y\,δ_ψ, δ_y + x\,δ_ψ)`. The errors are common to
-        all beams of a scan; that they are taken as independent from then on is an approximation.
-        """
-        move = np.zeros((len(beam), 2, 3))
-        move[:, 0, 0] = move[:, 1, 1] = 1.0
-        move[:, 0, 2] = -beam[:, 1]
-        move[:, 1, 2] = beam[:, 0]
-        return move @ self.matrix @ move.transpose(0, 2, 1)
-
-
-@dataclass(frozen=True)
 class CameraPose:
-    """Pose of the camera in the plane; its x axis is the line of sight.
+    """Pose of the camera; its x axis is the line of sight, y to the left, z up.
 
     The position is in metres, yaw the direction of the line of sight, radians, counter-clockwise
     from +x. The covariance of the errors of the three is None if they are not known or do not
-    matter. The height is that above the plane of the object, metres.
+    matter. The height is that above the plane of the object, metres. A pose in space has an
+    attitude besides, and its yaw is that of the line of sight, seen from above.
     """
 
     x: float
@@ -118,6 +46,8 @@ class CameraPose:
     yaw: float
     covariance: PoseCovariance | None = None
     height: float = 0.0
+    #: unit quaternion (x, y, z, w) of the axes in space; None in the plane.
+    attitude: tuple[float, float, float, float] | None = None
     #: point about which view angle, distance and turn are, metres; it is no part of the pose.
     centre: tuple[float, float] = field(default=ORIGIN, compare=False)
     #: view angle, distance and turn where the pose was given by them: the thesis's tables depend on
@@ -145,6 +75,35 @@ class CameraPose:
         pose = cls(x, y, float(wrap_angle(view_angle + math.pi + turn)), centre=centre)
         object.__setattr__(pose, "_polar", (float(view_angle), float(distance), float(turn)))
         return pose
+
+    @classmethod
+    def in_space(cls, position: ArrayLike, rotation: ArrayLike) -> CameraPose:
+        """The pose at a position (x, y, z), metres, with the axes that are columns of a rotation,
+        shape (3, 3).
+        """
+        x, y, height = np.asarray(position, dtype=float).tolist()
+        axes = np.asarray(rotation, dtype=float)
+        quaternion = tuple(Rotation.from_matrix(axes).as_quat().tolist())
+        return cls(x, y, math.atan2(axes[1, 0], axes[0, 0]), None, height, quaternion)
+
+    def offset(self, goal: CameraPose) -> tuple[float, float]:
+        """Distance, metres, and angle between the attitudes, radians in [0, π], of two poses in
+        space or in the plane; a height in the plane does not count.
+        """
+        x, y = self.x - goal.x, self.y - goal.y
+        if self.attitude is None or goal.attitude is None:
+            return math.hypot(x, y), abs(float(angle_difference(self.yaw, goal.yaw)))
+        turned = Rotation.from_quat(goal.attitude).inv() * Rotation.from_quat(self.attitude)
+        return math.hypot(x, y, self.height - goal.height), float(turned.magnitude())
+
+    def towards(self, other: CameraPose, part: float) -> CameraPose:
+        """The pose at a part, in [0, 1], of the way to another one, both in space; it turns about
+        one axis.
+        """
+        start, end = (np.array([pose.x, pose.y, pose.height]) for pose in (self, other))
+        ends = Rotation.from_quat([self.attitude, other.attitude])
+        turned = Slerp([0.0, 1.0], ends)(part)
+        return CameraPose.in_space(start + part * (end - start), turned.as_matrix())
 
     def placed(self, x: float, y: float) -> CameraPose:
         """The same pose where its position is known to the last digit, metres."""
@@ -291,6 +250,10 @@ class Poses:
     @classmethod
     def of(cls, poses: Sequence[CameraPose]) -> Poses:
         """The same poses as arrays, about the centre of the first of them."""
+        if poses and poses[0].attitude is not None:
+            places = np.array([(pose.x, pose.y, pose.height) for pose in poses])
+            attitudes = Rotation.from_quat([pose.attitude for pose in poses])
+            return cls(places, np.asarray(attitudes.as_matrix()))
         centre = poses[0].centre if poses else ORIGIN
         polar = np.array([pose.about(centre).polar for pose in poses], dtype=float).reshape(-1, 3)
         position = np.array([(pose.x, pose.y) for pose in poses], dtype=float).reshape(-1, 2)
@@ -317,19 +280,24 @@ class Poses:
         return (self[index] for index in range(len(self)))
 
     def __getitem__(self, index: int) -> CameraPose:
+        if _spatial(self):
+            return CameraPose.in_space(self.position[index], self.rotation[index])
         angle, distance, turn = self.polar[index].tolist()
         pose = CameraPose.from_polar(angle, distance, turn, self.centre)
         return pose.placed(*self.position[index].tolist())
 
     @cached_property
     def polar(self) -> FloatArray:
-        """View angle, distance and turn of each, see :class:`CameraPose`, shape (V, 3)."""
+        """View angle, distance and turn of each, see :class:`CameraPose`, shape (V, 3); in space
+        the angle and the turn are those seen from above.
+        """
         if self._polar is not None:
             return self._polar
-        x, y = (self.position - self.centre).T
+        x, y = (self.position[:, :2] - self.centre).T
         angle = wrap_angle(np.arctan2(y, x))
         yaw = np.arctan2(self.rotation[:, 1, 0], self.rotation[:, 0, 0])
-        return np.stack([angle, np.hypot(x, y), angle_difference(yaw, angle + math.pi)], axis=-1)
+        away = np.hypot(np.hypot(x, y), self.position[:, 2]) if _spatial(self) else np.hypot(x, y)
+        return np.stack([angle, away, angle_difference(yaw, angle + math.pi)], axis=-1)
 
     @property
     def view_angle(self) -> FloatArray:
@@ -386,12 +354,30 @@ class Poses:
         """Which are the same as one of those `taken` within a tolerance (radians, part of the
         distance), shape (V,).
         """
+        if _spatial(self):
+            return _same_in_space(self, taken, tolerance)
         taken = taken.about(self.centre)
         turned = np.abs(angle_difference(self.view_angle[:, None], taken.view_angle))
         headed = np.abs(angle_difference(self.turn[:, None], taken.turn))
         nearer = np.abs(self.distance[:, None] - taken.distance)
         same = (turned < tolerance) & (headed < tolerance) & (nearer < tolerance * taken.distance)
         return np.asarray(same.any(axis=1))
+
+
+def _spatial(poses: Poses) -> bool:
+    """Whether they are in space."""
+    return bool(poses.position.shape[1] == 3)
+
+
+def _same_in_space(views: Poses, taken: Poses, tolerance: float) -> BoolArray:
+    """See :meth:`Poses.repeat`."""
+    if not len(taken):
+        return np.zeros(len(views), dtype=bool)
+    apart = np.linalg.norm(views.position[:, None] - taken.position, axis=-1)
+    near = apart < tolerance * np.linalg.norm(taken.position, axis=1)
+    # of two rotations by an angle t apart it is 4 - 4 cos t, 2 t² for small ones
+    turned = ((views.rotation[:, None] - taken.rotation) ** 2).sum(axis=(-2, -1))
+    return np.asarray((near & (turned < 2.0 * tolerance**2)).any(axis=1))
 
 
 def _turned(yaw: FloatArray) -> FloatArray:

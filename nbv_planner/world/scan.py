@@ -162,3 +162,25 @@ class ConeSensor:
     ) -> FloatArray:
         """Standard deviation of ranges, metres, whatever the incidence."""
         return noise.std(distance)
+
+
+@dataclass(frozen=True)
+class Pinhole:
+    """A pinhole camera without distortion: focal lengths and principal point, pixels.
+
+    Raises:
+        InputRejectedError: reason `camera_info`: a number is not finite, or a focal length not
+            positive.
+    """
+
+    fx: float
+    fy: float
+    cx: float
+    cy: float
+
+    def __post_init__(self) -> None:
+        numbers = (self.fx, self.fy, self.cx, self.cy)
+        if not all(map(math.isfinite, numbers)) or min(self.fx, self.fy) <= 0.0:
+            raise InputRejectedError(
+                "camera_info", f"fx, fy, cx, cy are {numbers}: the camera is not calibrated"
+            )

@@ -28,9 +28,9 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import Header, String
 
+from nbv_planner.clouds.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.messages import status_values
-from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions

@@ -21,7 +21,7 @@ from rclpy.node import Node
 from sensor_msgs.msg import LaserScan
 from std_msgs.msg import Header
 
-from nbv_planner.episode.sensor_messages import pose_from_msg
+from nbv_planner.clouds.sensor_messages import pose_from_msg
 from nbv_planner.geometry import angle_difference
 from nbv_planner.ros import executables
 from nbv_planner.ros.core import qos

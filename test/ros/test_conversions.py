@@ -37,21 +37,21 @@ from ros_world import (
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
 
-from nbv_planner.clouds.surface_messages import belief_from_msg
-from nbv_planner.episode.messages import candidates_from_msg, status_values
-from nbv_planner.episode.sensor_messages import (
+from nbv_planner.clouds.sensor_messages import (
     check_frame,
     pose_from_msg,
     scan_from_msg,
     to_nanoseconds,
 )
+from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.episode.messages import candidates_from_msg, status_values
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import TWO_PI, angle_difference
+from nbv_planner.geometry import TWO_PI, PoseCovariance, angle_difference
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.conversions import pose_to_msg
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose, PoseCovariance, Poses
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 

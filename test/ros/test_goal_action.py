@@ -20,8 +20,8 @@ from geometry_msgs.msg import PoseStamped
 from ros_world import header, pose_msg, view_pose
 from std_srvs.srv import Trigger
 
+from nbv_planner.clouds.sensor_messages import pose_from_msg
 from nbv_planner.episode.messages import status_values
-from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.errors import RosUnavailableError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions

@@ -26,10 +26,10 @@ from ros_world import World
 from sensor_msgs.msg import PointCloud2
 from std_srvs.srv import Trigger
 
+from nbv_planner.clouds.sensor_messages import pose_from_msg
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.messages import status_values
-from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 from nbv_planner.settings import from_mapping

@@ -21,7 +21,7 @@ from rclpy.action import ActionServer, GoalResponse
 from ros_world import header, pose_msg, view_pose
 from test_msgs.action import Fibonacci
 
-from nbv_planner.episode.sensor_messages import pose_from_msg
+from nbv_planner.clouds.sensor_messages import pose_from_msg
 from nbv_planner.errors import RosUnavailableError
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import PATH_ACTION

@@ -29,9 +29,9 @@ from std_msgs.msg import String
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.cli.main import main
+from nbv_planner.clouds.sensor_messages import scan_from_msg
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.messages import RECORDED_TOPICS
-from nbv_planner.episode.sensor_messages import scan_from_msg
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io.recorder import BagRecorder
 from nbv_planner.ros.node_processes import free_domain_id, isolated_environment

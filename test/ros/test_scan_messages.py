@@ -27,7 +27,7 @@ from sensor_msgs.msg import (
     PointField,
 )
 
-from nbv_planner.episode.sensor_messages import (
+from nbv_planner.clouds.sensor_messages import (
     depth_from_msg,
     pinhole_from_msg,
     points_from_msg,

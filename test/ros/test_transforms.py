@@ -21,9 +21,9 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
+from nbv_planner.clouds.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.messages import status_values
-from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.ros.core import qos

@@ -12,6 +12,7 @@ import pytest
 from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.wiring import scan_mapping
 from nbv_planner.errors import StateFileError
+from nbv_planner.geometry import PoseCovariance
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.session.journal import Journal
@@ -29,7 +30,7 @@ from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.true_outlines import parse_outlines
-from nbv_planner.world.pose import CameraPose, PoseCovariance
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 

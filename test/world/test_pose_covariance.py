@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import angle_difference, cartesian_to_polar
+from nbv_planner.geometry import PoseCovariance, angle_difference, cartesian_to_polar
 from nbv_planner.mapping.arrival import PoseTrack
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.star2d.measurements import Measurements, polar
-from nbv_planner.world.pose import CameraPose, PoseCovariance
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
 

@@ -19,7 +19,8 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.episode import messages, sensor_messages
+from nbv_planner.clouds import sensor_messages
+from nbv_planner.episode import messages
 from nbv_planner.episode.log import READERS, EpisodeLog
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, NbvPlannerError

@@ -20,9 +20,9 @@ from sensor_msgs.msg import PointCloud2
 from std_msgs.msg import ColorRGBA, Header
 from visualization_msgs.msg import Marker, MarkerArray
 
+from nbv_planner.clouds.sensor_messages import check_frame
 from nbv_planner.episode.log import Surface
 from nbv_planner.episode.messages import Candidates, candidates_from_msg
-from nbv_planner.episode.sensor_messages import check_frame
 from nbv_planner.geometry import FloatArray
 from nbv_planner.report import colors
 from nbv_planner.report.outlines import (

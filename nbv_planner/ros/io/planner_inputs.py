@@ -13,13 +13,13 @@ from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
-from nbv_planner.clouds.surface_messages import surface_from_msg
-from nbv_planner.episode.sensor_messages import (
+from nbv_planner.clouds.sensor_messages import (
     check_frame,
     pose_from_msg,
     scan_from_msg,
     to_nanoseconds,
 )
+from nbv_planner.clouds.surface_messages import surface_from_msg
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher

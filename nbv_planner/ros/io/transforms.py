@@ -11,7 +11,7 @@ from typing import Any
 from rclpy.node import Node
 from rclpy.time import Time
 
-from nbv_planner.episode.sensor_messages import (
+from nbv_planner.clouds.sensor_messages import (
     check_frame,
     map_from_msg,
     pose_from_msg,
@@ -100,7 +100,7 @@ class TransformPoses:
         Raises:
             InputRejectedError: `pose_too_far`, `pose_gap`
                 (:class:`~nbv_planner.mapping.arrival.PoseTrack`), `tilted`
-                (:func:`~nbv_planner.episode.sensor_messages.pose_from_msg`).
+                (:func:`~nbv_planner.clouds.sensor_messages.pose_from_msg`).
         """
         newest = self.latest(frame)
         if newest is None:

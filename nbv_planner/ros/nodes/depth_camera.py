@@ -14,8 +14,8 @@ from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
+from nbv_planner.clouds.sensor_messages import check_frame, pose_from_msg, to_nanoseconds
 from nbv_planner.episode.parameters import NODE_SETTINGS, DepthCameraParameters, StateFile
-from nbv_planner.episode.sensor_messages import check_frame, pose_from_msg, to_nanoseconds
 from nbv_planner.errors import StateFileError, shown
 from nbv_planner.geometry import wrap_angle
 from nbv_planner.mapping.matching import is_whole

@@ -11,7 +11,7 @@ from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import Header, String
 
-from nbv_planner.episode.sensor_messages import (
+from nbv_planner.clouds.sensor_messages import (
     check_frame,
     pose_from_msg,
     scan_from_msg,

@@ -13,8 +13,8 @@ from rclpy.parameter import Parameter
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray
 
+from nbv_planner.clouds.sensor_messages import check_frame, plane_pose_outside
 from nbv_planner.episode.parameters import PlannerSettings
-from nbv_planner.episode.sensor_messages import check_frame, plane_pose_outside
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.planning.view_space import check_angles
 from nbv_planner.report.preflight import Outcome, PosesBeforeStart

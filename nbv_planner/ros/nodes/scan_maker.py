@@ -9,13 +9,13 @@ from typing import Any
 from sensor_msgs.msg import CameraInfo, Image, LaserScan, MultiEchoLaserScan, PointCloud2
 from std_msgs.msg import Header
 
-from nbv_planner.episode.parameters import BESIDE
-from nbv_planner.episode.sensor_messages import (
+from nbv_planner.clouds.sensor_messages import (
     depth_from_msg,
     pinhole_from_msg,
     points_from_msg,
     scan_from_msg,
 )
+from nbv_planner.episode.parameters import BESIDE
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.scan_making import ScanMakerSettings, scan_of_depth, scan_of_points
 from nbv_planner.ros.core import qos

@@ -10,13 +10,13 @@ from geometry_msgs.msg import PoseStamped
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
-from nbv_planner.episode.parameters import BESIDE
-from nbv_planner.episode.sensor_messages import (
+from nbv_planner.clouds.sensor_messages import (
     check_frame,
     joint_from_msg,
     pose_from_msg,
     to_nanoseconds,
 )
+from nbv_planner.episode.parameters import BESIDE
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode

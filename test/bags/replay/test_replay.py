@@ -25,9 +25,9 @@ from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.replay import replay
 from nbv_planner.cli.replay import replay_table
+from nbv_planner.clouds.sensor_messages import to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.parameters import PlannerSettings
-from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.errors import BagError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.known.prior_outline import PriorOutlineSettings

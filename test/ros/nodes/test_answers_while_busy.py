@@ -20,9 +20,9 @@ from ros_world import as_received, header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
+from nbv_planner.clouds.sensor_messages import to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.messages import status_values
-from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.planning.planners import Planner
 from nbv_planner.ros.core import qos, worker

@@ -22,9 +22,9 @@ from test_nbv_planner import MEASURED, PRIOR, SMALL, Robot
 from test_saved_state import rewrite
 from views import circle
 
+from nbv_planner.clouds.sensor_messages import pose_from_msg
 from nbv_planner.episode.messages import candidates_from_msg, decision_from_values, status_values
 from nbv_planner.episode.parameters import PlannerSettings
-from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions

@@ -19,8 +19,8 @@ from geometry_msgs.msg import PoseStamped
 from ros_world import header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 
+from nbv_planner.clouds.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
-from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import RosUnavailableError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions

@@ -25,9 +25,9 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
 import nbv_planner
+from nbv_planner.clouds.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.messages import status_values
-from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions

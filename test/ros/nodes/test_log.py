@@ -22,8 +22,8 @@ from ros_world import pose_msg, view_pose
 from test_nbv_planner import ENDLESS, SMALL, Robot
 from test_surface_mapper import GRID, HERE, MS, Feed, scan_at, stamp_of
 
+from nbv_planner.clouds.sensor_messages import pose_from_msg
 from nbv_planner.episode.messages import status_values
-from nbv_planner.episode.sensor_messages import pose_from_msg
 from nbv_planner.ros.core import node, qos
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode

@@ -21,7 +21,7 @@ from geometry_msgs.msg import PoseStamped, TransformStamped
 from nav_msgs.msg import OccupancyGrid
 from ros_world import header, pose_msg, view_pose
 
-from nbv_planner.episode.sensor_messages import map_from_msg, pose_from_msg
+from nbv_planner.clouds.sensor_messages import map_from_msg, pose_from_msg
 from nbv_planner.planning.view_space import start_text
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions

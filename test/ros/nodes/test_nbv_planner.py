@@ -27,10 +27,10 @@ from ros_world import header, malformed_poses, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import SetBool, Trigger
 
+from nbv_planner.clouds.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.messages import STATUS_KEYS, candidates_from_msg, status_values
 from nbv_planner.episode.parameters import PlannerSettings
-from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.planners import Planner

@@ -17,7 +17,7 @@ from geometry_msgs.msg import PoseStamped
 from ros_world import header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan
 
-from nbv_planner.episode.sensor_messages import pose_from_msg, to_nanoseconds
+from nbv_planner.clouds.sensor_messages import pose_from_msg, to_nanoseconds
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode

@@ -18,8 +18,8 @@ from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from ros_world import World, header, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 
+from nbv_planner.clouds.sensor_messages import to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
-from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode

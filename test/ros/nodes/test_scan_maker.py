@@ -27,7 +27,7 @@ from sensor_msgs.msg import (
     PointField,
 )
 
-from nbv_planner.episode.sensor_messages import scan_from_msg, to_nanoseconds
+from nbv_planner.clouds.sensor_messages import scan_from_msg, to_nanoseconds
 from nbv_planner.errors import SettingError
 from nbv_planner.ros.nodes import scan_maker
 from nbv_planner.ros.nodes.scan_maker import ScanMakerNode

@@ -29,8 +29,8 @@ from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from nbv_planner.clouds.cloud_fields import EVIDENCE_LAYOUT, OWN_LAYOUT, SURFACE_LAYOUT
+from nbv_planner.clouds.sensor_messages import to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
-from nbv_planner.episode.sensor_messages import to_nanoseconds
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scan_mapping import ScanMapping

@@ -13,11 +13,10 @@ import numpy as np
 
 from nbv_planner.clouds.cloud_fields import FLOAT32, FLOAT64
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import TWO_PI, FloatArray
-from nbv_planner.mapping.scan_making import Pinhole
+from nbv_planner.geometry import TWO_PI, FloatArray, PoseCovariance
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
-from nbv_planner.world.pose import CameraPose, PoseCovariance
-from nbv_planner.world.scan import Scan
+from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.scan import Pinhole, Scan
 
 # A unit quaternion sent in single precision is off by less than 1e-6; one left at zero by 1.
 _QUATERNION_TOLERANCE = 1e-3
