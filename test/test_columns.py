@@ -83,6 +83,8 @@ OTHERS = {
     # of what was left out; after which a view was decided
     "bags/analysis_tables.py": {"number", "seconds"},
     "episode/simulation.py": {"completeness"},  # at which an episode ends
+    # of views in space
+    "episode/solid/solid_results.py": {"completeness", "milliseconds", "travelled"},
     "nbv_bench/cli/optimum.py": {"surface_points"},
     "nbv_bench/optimum/least.py": {"surface_points"},
     "nbv_bench/optimum/optimum_problem.py": {"surface_points"},

@@ -9,6 +9,7 @@ import sys
 import numpy as np
 from scipy.spatial import cKDTree
 
+from nbv_planner.planning.view_space.viewpoints import on_sphere
 from nbv_planner.surface.coverage import CoverageTarget
 from nbv_planner.surface.seam import coverage_of
 from nbv_planner.volume.bodies.depth_sensor import (
@@ -18,7 +19,6 @@ from nbv_planner.volume.bodies.depth_sensor import (
     seen_in,
 )
 from nbv_planner.volume.bodies.families import SOLIDS, solid_named
-from nbv_planner.volume.bodies.viewpoints import on_sphere
 from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 from nbv_planner.world.scan import RangeNoise
 

@@ -34,6 +34,7 @@ from nbv_planner.planning.objectives import EXPECTED, OBJECTIVE_INFO, OBJECTIVE_
 from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.decision_settings import ON_SHAPES, PLANNER_CHOICE
 from nbv_planner.settings import plain_settings
+from nbv_planner.volume.bodies.mesh_files import FORMS as SOLID_FORMS
 from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_PLUGINS, origin_words
 from nbv_planner.world.scale import derived_words
 
@@ -201,7 +202,7 @@ def add_set(parser: argparse.ArgumentParser) -> None:
 
 def add_episode_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that `demo` and `simulate` share."""
-    forms = "; ".join([*OBJECT_FORMS, *OBJECT_PLUGINS.names]).replace("%", "%%")
+    forms = "; ".join([*OBJECT_FORMS, *SOLID_FORMS, *OBJECT_PLUGINS.names]).replace("%", "%%")
     parser.add_argument("--object", help=f"true object: {forms} (default: polygon:star)")
     add_planner(parser, " (default: rollout)")
     parser.add_argument("--seed", type=int, help="seed of the sensor noise (default: 0)")

@@ -3,21 +3,43 @@
 from __future__ import annotations
 
 import argparse
+import signal
+from collections.abc import Sequence
+from pathlib import Path
 
 from nbv_planner.cli.options import (
     add_episode_options,
     episode_config,
     episode_folder,
+    given_values,
     is_timed,
     one_of,
     parameters_from,
+    results_folder,
     say_derived,
 )
-from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
+from nbv_planner.cli.output import (
+    EXIT_CODES,
+    drawn,
+    finish,
+    print_files,
+    print_header,
+    print_view,
+    say,
+    stopped,
+)
+from nbv_planner.episode import parameter_files
 from nbv_planner.episode.parameters import PROTOCOLS, EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.planning.endings import Termination
+from nbv_planner.episode.solid.solid_episode import SolidEpisode, SolidView
+from nbv_planner.episode.solid.solid_results import views_until, write_episode, write_surface
+from nbv_planner.episode.solid.solid_settings import PLANNERS_IN_SPACE, SOLID_NODES, SolidConfig
+from nbv_planner.errors import SettingError, UnknownNameError
+from nbv_planner.files.results_folder import ResultsFolder, write_whole
+from nbv_planner.planning.endings import Termination, TerminationReason
+from nbv_planner.planning.objectives import EXPECTED
 from nbv_planner.system import held_signals
+from nbv_planner.volume.bodies.mesh_files import is_solid
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,6 +59,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
+    if is_solid(arguments.object or ""):
+        return _run_solid(arguments)
     parameters = parameters_from(arguments)
     config = episode_config(parameters, arguments.protocol)
     simulation = Simulation(config)
@@ -65,3 +89,107 @@ def _run_episode(simulation: Simulation, config: EpisodeConfig, came: list[int])
         if came:
             return stopped(simulation.judge, came)
     return simulation.result.termination
+
+
+def _run_solid(arguments: argparse.Namespace) -> int:
+    """The same in space."""
+    if arguments.protocol != "sensor":
+        raise SettingError("protocol: in space it is sensor")
+    config = SolidConfig.of(solid_parameters(arguments))
+    episode = SolidEpisode(config)
+    words = Path(config.object.partition(":")[2].partition(",")[0]).stem.replace("=", "")
+    name = f"simulate-{words}-{config.planner.label}-seed{config.camera.seed}".replace(":", "-")
+    with held_signals() as came, results_folder(arguments, name) as results:
+        print_solid_header(episode)
+        for view in episode.run():
+            if came:
+                break
+            print_solid_view(view)
+        finish_solid(results, episode, _ended(episode, came), figures=arguments.figures)
+    return EXIT_CODES.get(_ended(episode, came).reason, 0)
+
+
+def solid_parameters(
+    arguments: argparse.Namespace, *, ros: bool = False
+) -> parameter_files.Parameters:
+    """Node parameters of an episode in space: those of config/space/solid.yaml, over them those of
+    the file, of `--set`, and of the other options.
+
+    Raises:
+        NbvPlannerError: the file or a value is not allowed, or an option is of the plane alone.
+    """
+    if arguments.objective not in (None, EXPECTED) or arguments.phase_one_objective:
+        raise SettingError(f"objective: in space it is {EXPECTED}")
+    if arguments.planner not in (None, *PLANNERS_IN_SPACE):
+        raise UnknownNameError("planner in space", arguments.planner, PLANNERS_IN_SPACE)
+    shipped = parameter_files.shared_file("config/space/solid.yaml")
+    parameters = parameter_files.load_parameters(shipped, nodes=SOLID_NODES)
+    if file := arguments.params_file:
+        given = parameter_files.load_parameters(file, nodes=SOLID_NODES)
+        parameter_files.lay_over(parameters, given)
+    parameter_files.set_parameters(parameters, arguments.set, ros=ros, nodes=SOLID_NODES)
+    parameters["depth_camera"].update(given_values(arguments, ("object", "seed")))
+    parameters["nbv_planner"].update(given_values(arguments, ("planner",)))
+    return parameters
+
+
+def _ended(episode: SolidEpisode, came: Sequence[int]) -> Termination:
+    """Why it ended: by itself, or by the first signal that was received."""
+    if episode.termination is not None:
+        return episode.termination
+    name = "Ctrl-C" if came and came[0] == signal.SIGINT else "a signal"
+    return Termination(TerminationReason.STOPPED, {"views": float(len(episode.views))}, name)
+
+
+def print_solid_header(episode: SolidEpisode) -> None:
+    """Print what is to be done, and what there is to be said of the object."""
+    config = episode.config
+    for words in episode.remarks:
+        say(words)
+    if episode.truth.hidden >= 0.001:
+        say(f"{episode.truth.hidden:.1%} of the surface is seen from no candidate view")
+    say(
+        f"object {config.object}, planner {config.planner.label}, seed {config.camera.seed},"
+        f" {len(episode.truth.views)} candidate views ({config.views.view_space}), target: the"
+        f" surface within {config.planner.completeness_tau:g} m of a measurement"
+    )
+    say("view  azimuth  elevation    true        estimated         way   decision")
+
+
+def print_solid_view(view: SolidView) -> None:
+    """Print a view."""
+    azimuth, elevation = view.angles
+    estimate = "" if view.estimate is None else view.estimate.words
+    say(
+        f"{view.number:4d}  {azimuth:6.1f}°   {elevation:6.1f}°   {view.completeness:6.1%}"
+        f"  {estimate:>25}  {view.travelled:6.2f} m  {view.milliseconds:5.0f} ms"
+    )
+
+
+def finish_solid(
+    results: ResultsFolder, episode: SolidEpisode, ended: Termination, *, figures: bool
+) -> None:
+    """Write record, points and surface, draw the picture, and print how it ended."""
+    surface = write_surface(
+        results.folder, episode.surface, episode.config.planner.completeness_tau
+    )
+    write_episode(results.folder, episode, ended)
+    drawn(figures and bool(episode.views), lambda: _draw_solid(results.folder, episode), None)
+    results.commit()
+    say(f"ended: {ended.reason.value}, {ended.detail}")
+    if episode.views:
+        last = episode.views[-1]
+        reached = views_until(episode.views, 0.95) or "N/A"
+        say(
+            f"{last.number} views, {last.travelled:.2f} m, true completeness"
+            f" {last.completeness:.1%}, 95 % after {reached} views"
+        )
+    say(surface)
+    print_files(results)
+
+
+def _draw_solid(folder: Path, episode: SolidEpisode) -> None:
+    from nbv_planner.report.figures.solid_figure import draw_solid
+    from nbv_planner.report.figures.style import png_bytes
+
+    write_whole(folder / "reconstruction.png", png_bytes(draw_solid(episode)))

@@ -20,6 +20,7 @@ from nbv_planner.episode.parameters import (
     no_parameter,
     parameters_of,
 )
+from nbv_planner.episode.solid.solid_settings import SOLID_NODES
 from nbv_planner.errors import ConfigFileError, UnknownNameError, cut, did_you_mean, shown
 from nbv_planner.files.located_yaml import Located, dumped, located, read_located
 from nbv_planner.planning.planners.decision_settings import PLANNER_CHOICE, named_choice
@@ -34,9 +35,12 @@ _ALL = ("**", "*")
 """Names of sections that hold for any node."""
 
 
-def load_parameters(path: str | Path, *, every: bool = False) -> Parameters:
+def load_parameters(
+    path: str | Path, *, every: bool = False, nodes: Mapping[str, tuple[type, ...]] = NODE_SETTINGS
+) -> Parameters:
     """Read a ROS 2 parameter file for the three nodes and check every value in it; with `every`
-    setting that of a recorded run, which may hold what is no parameter any more.
+    setting that of a recorded run, which may hold what is no parameter any more. The `nodes` have
+    these settings classes.
 
     Sections are `/**` (all nodes that have the parameter) and the node names, each with
     `ros__parameters`; own win. Namespaces may be nested, and sections of other packages are left
@@ -47,12 +51,12 @@ def load_parameters(path: str | Path, *, every: bool = False) -> Parameters:
         ConfigFileError: the file cannot be read, or a section, key or value is not allowed; the
             message names the file, the section, the key, the value and what is allowed.
     """
-    parameters: Parameters = {node: {} for node in NODE_SETTINGS}
+    parameters: Parameters = {node: {} for node in nodes}
     for section, values in _sections(path):
         others = names_of_all(every) if _last(section) in _ALL else set()
         for node in _nodes_of(section, values):
             parameters[node].update(
-                _checked(parameters_of(NODES[node], every=every), _entries(values), others)
+                _checked(parameters_of(nodes[node], every=every), _entries(values), others)
             )
     return parameters
 
@@ -67,7 +71,13 @@ def lay_over(parameters: Parameters, given: Parameters) -> None:
         parameters[node].update({**given[node], **chosen})
 
 
-def set_parameters(parameters: Parameters, changes: Iterable[str], *, ros: bool = False) -> None:
+def set_parameters(
+    parameters: Parameters,
+    changes: Iterable[str],
+    *,
+    ros: bool = False,
+    nodes: Mapping[str, tuple[type, ...]] = NODES,
+) -> None:
     """Lay `NAME=VALUE` over the values of all nodes that have the setting, `NODE.NAME=VALUE` over
     those of one.
 
@@ -79,28 +89,29 @@ def set_parameters(parameters: Parameters, changes: Iterable[str], *, ros: bool 
             the change.
     """
     given: Parameters = {node: {} for node in parameters}
-    each = {node: parameters_of(NODES[node], every=not ros) for node in given}
+    each = {node: parameters_of(nodes[node], every=not ros) for node in given}
     for change in changes:
         where = f"--set {cut(change)}"
         name, _, text = change.partition("=")
-        nodes = list(given)
-        known = {own for node in nodes for own in each[node]}
+        meant = list(given)
+        known = {own for node in meant for own in each[node]}
         if "." in name and not name.startswith(_QOS) and name not in known:
-            *nodes, name = name.split(".", 1)
-            if nodes[0] not in given:
-                raise ConfigFileError(f"{where}: {UnknownNameError('node', nodes[0], given)}")
-            known = set(each[nodes[0]])
+            *meant, name = name.split(".", 1)
+            if meant[0] not in given:
+                raise ConfigFileError(f"{where}: {UnknownNameError('node', meant[0], given)}")
+            known = set(each[meant[0]])
         value = located(text or "''", where, has_lines=False)
         if name not in known and not name.startswith(_QOS):
             raise value.error(_unknown(name, known))
-        for node in nodes:
+        for node in meant:
             given[node].update(_checked(each[node], [(name, value)], known))
     lay_over(parameters, given)
 
 
 def names_of_all(every: bool = False) -> set[str]:
-    """Every name that may stand under `/**`: parameters of any node."""
-    return {name for one in NODES.values() for name in parameters_of(one, every=every)}
+    """Every name that may stand under `/**`: parameters of any node, in the plane or in space."""
+    classes = (*NODES.values(), *SOLID_NODES.values())
+    return {name for one in classes for name in parameters_of(one, every=every)}
 
 
 def _unknown(name: str, known: Collection[str]) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray, runs_around
 from nbv_planner.volume.grid import Cells, Lattice
 from nbv_planner.volume.implicit import Posterior, interpolation
-from nbv_planner.volume.solids import needed, solids_of
+from nbv_planner.volume.sampled_solids import needed, solids_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +51,19 @@ class Likeliest:
         """Which cells belong to it, shape (1, N)."""
         return solids_of(self.cells, self.posterior.coarse, self._mean)
 
+    @property
+    def levels(self) -> FloatArray:
+        """Mean of φ at each cell, negative in what is solid and positive in what is not: where it
+        says otherwise, the surface goes past the middle of the cell; in radii, shape (N,).
+        """
+        lattice = self.cells.lattice
+        mean = interpolation(self.posterior.coarse, lattice.centres) @ np.minimum(
+            self._mean[0], 1.0
+        )
+        least = _BESIDE * lattice.cell / lattice.radius
+        level = np.where(self.solids[0], np.minimum(mean, -least), np.maximum(mean, least))
+        return np.asarray(level)
+
     def deviation(self, points: FloatArray, met: BoolArray) -> FloatArray:
         """That of φ at points about the middle of the cells, shape (n, D), that of a range at most
         where they are `met`: shape (n,), metres.
@@ -68,11 +81,8 @@ class Likeliest:
         if not len(hits.key) or lattice.dimension != 2:
             return []
         noise = 2.0 * hits.noise
-        mean = interpolation(self.posterior.coarse, lattice.centres) @ np.minimum(
-            self._mean[0], 1.0
-        )
         found = []
-        for points in outlines_of(lattice, self.solids[0], mean):
+        for points in outlines_of(lattice, self.levels):
             std = self.deviation(points, self.cells.near(points, 0.0))
             found.append(Body(points + self.aside, std, self.cells.near(points, noise)))
         return found
@@ -91,14 +101,10 @@ class Likeliest:
 _BESIDE = 0.1
 
 
-def outlines_of(lattice: Lattice, solid: BoolArray, mean: FloatArray) -> list[FloatArray]:
-    """Outlines, the largest one first, of the parts of what is `solid`, shape (N,), by the mean of
-    φ at each cell, in radii: polygons, counter-clockwise, each of shape (n, 2), metres.
-
-    Where the mean says otherwise than what is solid, the line goes past the middle of the cell.
+def outlines_of(lattice: Lattice, level: FloatArray) -> list[FloatArray]:
+    """Outlines, the largest one first, of where the `level` of the cells, shape (N,), is below 0:
+    polygons, counter-clockwise, each of shape (n, 2), metres.
     """
-    least = _BESIDE * lattice.cell / lattice.radius
-    level = np.where(solid, np.minimum(mean, -least), np.maximum(mean, least))
     lines = sorted(closed_lines(level.reshape(lattice.shape)), key=area, reverse=True)
     return [(line + 0.5) * lattice.cell - lattice.half for line in lines if area(line) > 0.0]
 

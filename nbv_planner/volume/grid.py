@@ -314,25 +314,30 @@ def crossed(lattice: Lattice, rays: FreeRays) -> IntArray:
     return np.flatnonzero(found)
 
 
-def free_way(lattice: Lattice, inside: BoolArray, start: FloatArray, end: FloatArray) -> BoolArray:
-    """From which of the places, shape (n, D), nothing `inside`, shape (N + 1,), lies on the way to
-    another one, (n, D), within the ball.
+def free_way(lattice: Lattice, apart: IntArray, start: FloatArray, end: FloatArray) -> BoolArray:
+    """From which of the places, shape (n, D), nothing solid lies on the way to another one, (n, D),
+    within the ball.
+
+    `apart`, shape (N + 1,), is how many cells each one is from the nearest solid one along the axis
+    on which it is the farthest, 0 in it: so far nothing is met, whatever the direction.
     """
     way = end - start
-    way *= _MARCH / np.maximum(np.linalg.norm(way, axis=1), 1e-12)[:, None]
+    way *= 1.0 / np.maximum(np.linalg.norm(way, axis=1), 1e-12)[:, None]
     # in cells from the corner of the lattice, single precision: the march is most of the time
     place = ((start + lattice.half) / lattice.cell).astype(np.float32)
     way = way.astype(np.float32)
     middle, most = np.float32(0.5 * lattice.count), np.float32(lattice.radius / lattice.cell) ** 2
     strides = (lattice.count ** np.arange(lattice.dimension - 1, -1, -1)).astype(np.int32)
+    step = np.maximum(apart - 1, _MARCH).astype(np.float32)
     free = np.ones(len(start), dtype=bool)
     live = np.arange(len(start))
     while len(live):
         off = place - middle
         kept = np.einsum("nd,nd->n", off, off) < most
         live, place, way = live[kept], place[kept], way[kept]
-        met = inside[place.astype(np.int32) @ strides]
+        cell = place.astype(np.int32) @ strides
+        met = apart[cell] == 0
         free[live[met]] = False
         live, way = live[~met], way[~met]
-        place = place[~met] + way
+        place = place[~met] + step[cell[~met], None] * way
     return free

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy import ndimage
+from scipy import fft, ndimage
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_matrix
 from scipy.spatial.distance import cdist
@@ -188,11 +188,30 @@ class Posterior:
         weight = self.solved(rest.T)
         places = self.coarse.centres[where] / radius
         found = np.full((count, len(where)), np.inf, dtype=np.float32)
-        kernel = self.prior.covariance(places, given.points, np.float32)
-        update = (kernel @ weight.astype(np.float32)).T
+        if self.coarse.dimension == 3:
+            update = self._spread(weight)[:, where]
+        else:
+            kernel = self.prior.covariance(places, given.points, np.float32)
+            update = (kernel @ weight.astype(np.float32)).T
         level = self.prior.mean(places) + constant[:, None]
         found[:, where] = drawn.reshape(count, -1)[:, where] + level + update
         return found
+
+    def _spread(self, weight: FloatArray) -> FloatArray:
+        """What observations of a `weight`, shape (n, S), add to φ at the coarse cells: (S, N).
+
+        In space there are too many pairs: each weight is shared by the cells around its
+        observation, and all are convolved with the kernel on the torus of :func:`prior_draws`.
+        """
+        coarse = self.coarse
+        shared = interpolation(coarse, self.given.points * coarse.radius).T @ weight
+        size, kept = _torus(coarse)
+        power = np.fft.rfftn(self.prior.stationary(_away(coarse))).real.astype(np.float32)
+        found = np.empty((weight.shape[1], len(coarse.centres)), dtype=np.float32)
+        for row, one in zip(found, shared.T.astype(np.float32), strict=True):
+            waves = fft.rfftn(one.reshape(coarse.shape), size) * power
+            row[:] = fft.irfftn(waves, size)[kept].reshape(-1)
+        return np.asarray(found + self.prior.constant**2 * weight.sum(axis=0)[:, None])
 
     @cached_property
     def _weights(self) -> FloatArray:
@@ -239,6 +258,20 @@ def interpolation(lattice: Lattice, points: FloatArray) -> csr_matrix:
     return csr_matrix((weight.reshape(-1), cell.reshape(-1), rows), shape=shape)
 
 
+def _torus(coarse: Lattice) -> tuple[tuple[int, ...], tuple[slice, ...]]:
+    """Cells along the sides of a torus of twice the side, and which of them are the lattice's."""
+    return (2 * coarse.count,) * coarse.dimension, (slice(coarse.count),) * coarse.dimension
+
+
+@lru_cache(maxsize=2)
+def _away(coarse: Lattice) -> FloatArray:
+    """Distance of each cell of the torus from the first one, in radii."""
+    size = 2 * coarse.count
+    away = np.minimum(np.arange(size), size - np.arange(size)) * coarse.cell / coarse.radius
+    axes: Sequence[FloatArray] = np.meshgrid(*[away] * coarse.dimension, indexing="ij")
+    return np.sqrt(sum((axis**2 for axis in axes), start=np.zeros((size,) * coarse.dimension)))
+
+
 @lru_cache(maxsize=4)
 def prior_draws(
     prior: ImplicitPrior, coarse: Lattice, count: int, seed: int
@@ -249,16 +282,13 @@ def prior_draws(
     By circulant embedding on a torus of twice the side: eigenvalues below 0, which are tiny, count
     as 0.
     """
-    size = 2 * coarse.count
-    away = np.minimum(np.arange(size), size - np.arange(size)) * coarse.cell / coarse.radius
-    axes: Sequence[FloatArray] = np.meshgrid(*[away] * coarse.dimension, indexing="ij")
-    distance = np.sqrt(sum((axis**2 for axis in axes), start=np.zeros((size,) * coarse.dimension)))
+    size, kept = _torus(coarse)
+    distance = _away(coarse)
     power = np.maximum(np.fft.rfftn(prior.stationary(distance)).real, 0.0)
     rng = np.random.default_rng([seed, 0])
-    kept = (slice(coarse.count),) * coarse.dimension
     axis = tuple(range(coarse.dimension))
     drawn = np.empty((count, *coarse.shape), dtype=np.float32)
     for one in drawn:
         white = np.fft.rfftn(rng.standard_normal(distance.shape))
-        one[:] = np.fft.irfftn(np.sqrt(power) * white, s=distance.shape, axes=axis)[kept]
+        one[:] = np.fft.irfftn(np.sqrt(power) * white, s=size, axes=axis)[kept]
     return drawn, prior.constant * rng.standard_normal(count)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,7 @@ from scipy.sparse import csr_matrix
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.surface.seam import Hypotheses
 from nbv_planner.volume.bodies.depth_sensor import DepthSensor
-from nbv_planner.volume.grid import FREE, HIT, STRIDE, UNKNOWN, Cells, Lattice, free_way
-from nbv_planner.volume.implicit import interpolation
+from nbv_planner.volume.grid import STRIDE, Lattice, free_way
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
@@ -31,11 +31,10 @@ _APART = 0.5
 _GRAZING = 0.1
 # Width of the smoothing from which normals are taken, and how far it goes, cells.
 _SMOOTH, _STENCIL = 1.2, 3
-# Radius of another body, of that of the ball; cells between it and the solid; and how probable one
-# is before any scan.
-_OTHER, _CLEAR, _OTHERS = (0.08, 0.16), 2.0, 0.3
 # From how far before an element its march to the camera begins, cells.
 _BEFORE = 1.05
+# Stands for no resolution.
+_APART_KEY = -1.0
 # Poses that are looked from at a time, and whose beams are kept.
 _AT_A_TIME, _KEPT = 128, 2048
 
@@ -49,15 +48,34 @@ class CellHypotheses(Hypotheses):
     lattice: Lattice
     cell: IntArray  #: number of the cell of each element, shape (S, M).
     words: Words  #: which cells belong to each solid, as bits; shape (W, N).
-    _near: dict[float, list[csr_matrix]] = field(default_factory=dict, init=False)
+    #: what follows from cells and words alone, so that a copy with other parts seen has it, too.
+    known: dict[float, Any] = field(default_factory=dict)
+
+    @property
+    def apart(self) -> IntArray:
+        """How many cells each one is from the nearest of each solid, along the axis on which it is
+        the farthest; beyond the lattice 1: shape (S, N + 1).
+        """
+        if _APART_KEY not in self.known:
+            self.known[_APART_KEY] = self._apart()
+        found: IntArray = self.known[_APART_KEY]
+        return found
+
+    def _apart(self) -> IntArray:
+        found = np.ones((len(self.cell), len(self.lattice.centres) + 1), dtype=np.intp)
+        for solid, row in enumerate(found):
+            bits = self.words[solid // _WORD] >> np.uint64(solid % _WORD)
+            empty = ((bits & np.uint64(1)) == 0).reshape(self.lattice.shape)
+            row[:-1] = ndimage.distance_transform_cdt(empty, "chessboard").reshape(-1)
+        return found
 
     def reached(self, visible: BoolArray, tau: float) -> BoolArray:
         """See :class:`~nbv_planner.surface.seam.Hypotheses`; neighbours are looked for once."""
-        if tau not in self._near:
-            self._near[tau] = list(self._neighbours(tau))
+        if tau not in self.known:
+            self.known[tau] = list(self._neighbours(tau))
         found = [
             (near @ seen.T.astype(np.float32)).T > 0.0
-            for near, seen in zip(self._near[tau], visible, strict=True)
+            for near, seen in zip(self.known[tau], visible, strict=True)
         ]
         return np.stack(found)
 
@@ -94,75 +112,6 @@ def stencil(dimension: int, radius: int) -> IntArray:
     axis = np.arange(-radius, radius + 1)
     grid = np.meshgrid(*[axis] * dimension, indexing="ij")
     return np.stack(grid, axis=-1).reshape(-1, dimension)
-
-
-def solids_of(cells: Cells, coarse: Lattice, fields: FloatArray) -> BoolArray:
-    """Solids of samples of φ at the coarse cells, shape (S, n): shape (S, N).
-
-    A cell belongs to one where φ < 0, and where it was hit for :attr:`~.Cells.sure`; never where it
-    is free. Once there is a hit, parts without any are left out, and voids without a free cell are
-    filled: nobody could look into them.
-    """
-    lattice = cells.lattice
-    hit = cells.state == HIT
-    sure = cells.sure
-    free = cells.state == FREE
-    asked = np.flatnonzero(cells.state != FREE)
-    found = np.zeros((len(fields), len(hit)), dtype=bool)
-    negative = interpolation(coarse, lattice.centres[asked]) @ fields.T < 0.0
-    for solid, inside in zip(found, negative.T, strict=True):
-        solid[asked] = inside
-        solid[sure] = True
-        if hit.any():
-            solid &= _with_any(solid, hit, lattice.shape)
-        solid |= ~_with_any(~solid, free, lattice.shape)
-    return found
-
-
-def others(cells: Cells, solids: BoolArray, seed: int) -> BoolArray:
-    r"""The same solids, shape (S, N), some with a further ball that nothing has met.
-
-    It lies evenly anywhere in the ball of the lattice with the probability q before any scan; what
-    has been looked at leaves the part f of the places, where all of it is unknown. So it is there
-    with :math:`q f / (1 - q + q f)`, as long as it is apart from the solid.
-    """
-    lattice = cells.lattice
-    unknown = (cells.state == UNKNOWN).reshape(lattice.shape)
-    room = ndimage.distance_transform_edt(unknown).reshape(-1) * lattice.cell
-    room[lattice.outside] = 0.0
-    whole = np.count_nonzero(~lattice.outside)
-    found = solids.copy()
-    for number, solid in enumerate(found):
-        # other ones with each scan: what was looked for and not found is not believed again
-        rng = np.random.default_rng([seed, 3, number, int(cells.hits.number.sum())])
-        radius = lattice.radius * rng.uniform(*_OTHER)
-        places = np.flatnonzero(room > radius)
-        odds = _OTHERS / (1.0 - _OTHERS) * len(places) / whole
-        if rng.uniform() < odds / (1.0 + odds):
-            away = lattice.centres - lattice.centres[rng.choice(places)]
-            square = np.einsum("nd,nd->n", away, away)
-            if not solid[square <= (radius + _CLEAR * lattice.cell) ** 2].any():
-                solid[square <= radius**2] = True
-    return found
-
-
-def _with_any(cells: BoolArray, wanted: BoolArray, shape: tuple[int, ...]) -> BoolArray:
-    """Those of the `cells` whose connected part holds one that is `wanted`, shape (N,)."""
-    part, number = ndimage.label(cells.reshape(shape))
-    kept = np.zeros(number + 1, dtype=bool)
-    kept[part.reshape(-1)[wanted & cells]] = True
-    return np.asarray(kept[part.reshape(-1)])
-
-
-def needed(cells: Cells, coarse: Lattice) -> BoolArray:
-    """At which coarse cells φ is needed to tell what is solid, shape (n,): those beside a cell that
-    is not free.
-    """
-    asked = np.zeros(coarse.shape, dtype=bool)
-    place = coarse.index(cells.lattice.centres[cells.state != FREE])
-    asked.reshape(-1)[place] = True
-    near = ndimage.binary_dilation(asked, np.ones((3,) * coarse.dimension))
-    return np.asarray(near).reshape(-1)
 
 
 def elements(lattice: Lattice, solids: BoolArray, most: int, seed: int) -> CellHypotheses:
@@ -302,27 +251,29 @@ class Sight:
 def marched(
     drawn: CellHypotheses, poses: Poses, scene: Scene, reach: float = math.inf
 ) -> BoolArray:
-    """Which elements each pose sees within the `reach` (metres), by a march from a cell before each
-    to the camera, shape (S, V, M).
+    """Which elements that have not been seen each pose sees within the `reach` (metres), by a march
+    from a cell before each to the camera, shape (S, V, M).
     """
     lattice = drawn.lattice
     found = np.zeros((len(drawn.cell), len(poses), drawn.cell.shape[1]), dtype=bool)
-    for solid, seen in enumerate(found):
-        points, normals = lattice.centres[drawn.cell[solid]], drawn.normals[solid]
-        for view, (position, rotation) in enumerate(
-            zip(poses.position, poses.rotation, strict=True)
-        ):
-            beam = position - points
-            ahead = (beam * normals).sum(axis=1)
-            away = np.linalg.norm(beam, axis=1)
-            facing = (ahead > _GRAZING * away) & (away <= reach)
-            seen[view] = facing & _in_field(-beam @ rotation, scene)
-        seen &= drawn.size[solid] > 0.0
-        bits = drawn.words[solid // _WORD] >> np.uint64(solid % _WORD)
-        inside = np.append((bits & np.uint64(1)).astype(bool), False)
-        pose, element = np.nonzero(seen)
-        start = points + _BEFORE * lattice.cell * normals
-        seen[pose, element] = free_way(lattice, inside, start[element], poses.position[pose])
+    if not len(poses):
+        return found
+    at = (poses.rotation * poses.position[:, :, None]).sum(axis=1)
+    for solid, visible in enumerate(found):
+        asked = np.flatnonzero((drawn.size[solid] > 0.0) & (drawn.seen[solid] < 1.0))
+        points = lattice.centres[drawn.cell[solid, asked]]
+        normals = drawn.normals[solid, asked]
+        # of every pose and element at once: by itself each pose takes longer than its march
+        ahead = poses.position @ normals.T - (points * normals).sum(axis=1)
+        square = (points**2).sum(axis=1) - 2.0 * poses.position @ points.T
+        away = np.sqrt(square + (poses.position**2).sum(axis=1)[:, None])
+        pose, element = np.nonzero((ahead > _GRAZING * away) & (away <= reach))
+        local = poses.rotation.swapaxes(1, 2) @ points.T - at[..., None]
+        inside = _in_field(local[pose, :, element], scene)
+        pose, element = pose[inside], element[inside]
+        start = (points + _BEFORE * lattice.cell * normals)[element]
+        free = free_way(lattice, drawn.apart[solid], start, poses.position[pose])
+        visible[pose[free], asked[element[free]]] = True
     return found
 
 

@@ -23,7 +23,8 @@ from nbv_planner.volume.agreement import agreement
 from nbv_planner.volume.contours import Likeliest
 from nbv_planner.volume.grid import HIT, UNKNOWN, Cells, Lattice, Merged
 from nbv_planner.volume.implicit import ImplicitPrior, Posterior, Reading, observations
-from nbv_planner.volume.solids import CellHypotheses, Sight, elements, needed, others, solids_of
+from nbv_planner.volume.sampled_solids import needed, others, solids_of
+from nbv_planner.volume.solids import CellHypotheses, Sight, elements
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scan import FreeRays
@@ -43,6 +44,8 @@ _MOST_LEFT, _LEAST_LEFT = 2.0, 0.3
 _DIRECTIONS = 500
 # A beam without a return is free up to so many standard deviations before the greatest range.
 _GREY = 3.0
+# In how many turns it is asked what poses in space see.
+_TURNS = 10
 # What is drawn to tell what the object may occupy.
 _OCCUPYING, _SEED = 32, 0
 
@@ -154,11 +157,15 @@ class VolumeSurface:
         return solids_of(self.cells, coarse, fields)
 
     def hypotheses(self, aim: CoverageTarget, count: int, seed: int) -> CellHypotheses:
-        """Draw objects; their elements count for their length or area."""
+        """Draw objects; their elements count for their length, or in space for their area, in faces
+        of cells.
+        """
         solids = self.solids(count, seed)
         if self.drawable:
             solids = others(self.cells, solids, seed)
         drawn = elements(self.form.lattice, solids, self.form.most, seed)
+        if self.form.dimension == 3:
+            drawn = dataclasses.replace(drawn, size=drawn.size / self.form.lattice.cell**2)
         return self._placed(self.met(drawn, aim.tau))
 
     def _placed(self, drawn: CellHypotheses) -> CellHypotheses:
@@ -355,17 +362,30 @@ class VolumeCertificate:
     seed: int = 1
     calibrated: bool = False
 
+    def ever(self, believed: VolumeSurface, drawn: CellHypotheses) -> BoolArray:
+        """Which elements some candidate surely sees, shape (S, M); in space those that have been
+        seen are among them, and no pose is asked about what another one sees.
+        """
+        if believed.form.dimension == 2:
+            visible = believed.visible(drawn, self.views, self.scene, surely=True)
+            return np.asarray(visible.any(axis=1))
+        found = drawn.seen > 0.0
+        for begin in range(_TURNS):
+            rest = dataclasses.replace(drawn, seen=found.astype(float))
+            some = self.views.chosen(slice(begin, None, _TURNS))
+            found = found | believed.visible(rest, some, self.scene, surely=True).any(axis=1)
+        return found
+
     def estimate(
         self, believed: VolumeSurface, taken: Poses, delta: float, margin: float = 0.0
     ) -> CoverageEstimate:
         """See :class:`~nbv_planner.surface.seam.Certificate`."""
         drawn = believed.hypotheses(self.aim, self.count, self.seed)
-        ever, met = (
-            believed.visible(drawn, poses, self.scene, surely=True) for poses in (self.views, taken)
-        )
+        ever = self.ever(believed, drawn)
+        met = believed.visible(drawn, taken, self.scene, surely=True)
         if self.aim.tau:
             met = drawn.reached(met, self.aim.tau)
-        counts = drawn.size * (ever.any(axis=1) | (drawn.seen > 0.0))
+        counts = drawn.size * (ever | (drawn.seen > 0.0))
         covered = (counts * drawn.doubted(met)).sum(axis=1) / np.maximum(
             counts.sum(axis=1), math.ulp(1.0)
         )

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from nbv_planner.surface.seam import Hits
-from nbv_planner.volume import solids as solids_module
+from nbv_planner.volume import sampled_solids as solids_module
 from nbv_planner.volume.grid import FREE, HIT, UNKNOWN, Cells
-from nbv_planner.volume.solids import others
+from nbv_planner.volume.sampled_solids import others
 from nbv_planner.volume.volume_surface import VolumeForm
 
 

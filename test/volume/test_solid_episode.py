@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.spatial import cKDTree
 
+from nbv_planner.planning.view_space.viewpoints import on_sphere
 from nbv_planner.surface.coverage import CoverageTarget
 from nbv_planner.surface.seam import coverage_of
 from nbv_planner.volume.bodies.casting import cast
@@ -19,7 +20,6 @@ from nbv_planner.volume.bodies.depth_sensor import (
     seen_in,
 )
 from nbv_planner.volume.bodies.families import function_named, solid_named
-from nbv_planner.volume.bodies.viewpoints import on_sphere
 from nbv_planner.volume.grid import Lattice
 from nbv_planner.volume.solids import Sight, elements
 from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface

@@ -239,11 +239,13 @@ def test_bodies_in_space_are_reconstructed_within_tau(body):
         points = at + reach[hit, None] * direction[hit]
         hits = Hits(points, np.full(len(points), 0.02), at, np.zeros(len(points), dtype=int))
         surface = surface.adding(hits, [rays_to(hits, direction[~hit], 40.0)])
-    for drawn in (surface.hypotheses(CoverageTarget("length", tau), 3, 0), surface.outline()[0]):
+    sampled = surface.hypotheses(CoverageTarget("length", tau), 3, 0)
+    face = surface.form.lattice.cell**2  # hypotheses count for faces
+    for drawn, unit in ((sampled, face), (surface.outline()[0], 1.0)):
         for points, size in zip(drawn.points, drawn.size, strict=True):
             away = np.abs(distance_of(body, points[size > 0.0]))
             assert np.quantile(away, 0.99) < tau
-        assert (drawn.size.sum(axis=1) / area_of(body)).tolist() == pytest.approx(
+        assert (unit * drawn.size.sum(axis=1) / area_of(body)).tolist() == pytest.approx(
             [1.0] * len(drawn.size), rel=0.15
         )
     assert surface.measured(tau) > 0.98

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import ContourError, SettingError, UnknownNameError
-from nbv_planner.volume.bodies.depth_sensor import DepthSensor, SimulatedDepthCamera, seen_in
-from nbv_planner.volume.bodies.families import SOLIDS, solid_named
-from nbv_planner.volume.bodies.mesh import Mesh
-from nbv_planner.volume.bodies.viewpoints import (
+from nbv_planner.planning.view_space.viewpoints import (
     by_joints,
     directions,
     looking,
     on_sphere,
     with_aims,
 )
+from nbv_planner.volume.bodies.depth_sensor import DepthSensor, SimulatedDepthCamera, seen_in
+from nbv_planner.volume.bodies.families import SOLIDS, solid_named
+from nbv_planner.volume.bodies.mesh import Mesh
 from nbv_planner.volume.grid import FREE, HIT, Cells, Lattice
 from nbv_planner.world.scan import RangeNoise
 

@@ -1,0 +1,1 @@
+"""Episodes in space: a depth camera around a solid."""

@@ -1,0 +1,284 @@
+"""All settings of an episode in space, by node: what these declare, and parameter files may hold.
+
+Every length that is not given follows from `radius_max`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from nbv_planner.episode.parameters import (
+    CAMERA_FRAME,
+    OBJECT_FRAME,
+    CommonParameters,
+    StateFile,
+    derived,
+)
+from nbv_planner.errors import SettingError
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchingSettings
+from nbv_planner.planning.objectives import EXPECTED
+from nbv_planner.planning.planners.decision_settings import DecisionSettings
+from nbv_planner.planning.termination import TerminationSettings
+from nbv_planner.planning.view_space.space_views import SpaceViewSettings
+from nbv_planner.session.questions import SessionSettings
+from nbv_planner.settings import Settings, from_mapping, plain_settings, python_setting, setting
+from nbv_planner.volume.bodies.depth_sensor import DepthScene, DepthSensor
+from nbv_planner.world.scan import RangeNoise
+
+PLANNERS_IN_SPACE = ("rollout", "greedy", "tour", "random")
+# Sizes of the scene by its greatest radius that nothing in space depends on.
+_INNERMOST, _PIXELS = 1e-3, 80.0
+
+
+@dataclass(frozen=True)
+class SolidScene(Settings):
+    """How large the object may be, and from how far it is looked at.
+
+    Raises:
+        SettingError: a value is out of range, or the camera would be where the object may be.
+    """
+
+    radius_max: float = setting(
+        8.0,
+        "Greatest distance of the object from its centre: always give it, all other lengths follow"
+        " from it.",
+        unit="m",
+        ge=1e-5,
+        le=1e6,
+    )
+    view_distance: float = setting(
+        13.6,
+        "Distance of the camera from the centre: as your arm reaches; a list has its own.",
+        unit="m",
+        gt=0.0,
+        scale="radius_max",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.view_distance <= self.radius_max:
+            raise SettingError(
+                f"view_distance: {self.view_distance} must be > {self.radius_max} (radius_max)"
+            )
+
+    def seen_by(self, sensor: DepthSensor) -> DepthScene:
+        """The scene as planner and certificate take it."""
+        return DepthScene(
+            radius_min=_INNERMOST * self.radius_max,
+            radius_max=self.radius_max,
+            view_distance=self.view_distance,
+            range_min=min(sensor.range_min, 0.5 * sensor.range_max),
+            range_max=sensor.range_max,
+            pixel_size=self.radius_max / _PIXELS,
+            depth=sensor,
+        )
+
+
+@dataclass(frozen=True)
+class DepthNoise(Settings):
+    """Noise of the ranges."""
+
+    noise_std: float = setting(
+        0.0,
+        "Standard deviation of a range, with what the poses add: as your sensor has it.",
+        unit="m",
+        ge=0.0,
+    )
+    noise_std_per_metre: float = setting(
+        0.004, "Part of that which grows with range.", unit="m/m", ge=0.0
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.noise_std + self.noise_std_per_metre:
+            raise SettingError("noise_std, noise_std_per_metre: one of them must be > 0")
+
+    @property
+    def ranges(self) -> RangeNoise:
+        """The noise as it is measured or assumed."""
+        return RangeNoise(self.noise_std, self.noise_std_per_metre)
+
+
+@dataclass(frozen=True)
+class SimulatedDepth(Settings):
+    """What a simulated depth camera does besides."""
+
+    seed: int = setting(0, "Seed of the noise.", ge=0, le=2**53)
+    dropout_probability: float = setting(
+        0.0,
+        "Probability that a beam at right incidence does not return; it grows with the incidence.",
+        ge=0.0,
+        lt=1.0,
+    )
+
+
+@dataclass(frozen=True)
+class SpacePlannerSettings(DecisionSettings):
+    """Which planner, and what is to be covered, in space."""
+
+    plugins: ClassVar = {}
+    planner: str = setting(
+        "rollout",
+        "Planner: rollout for the fewest views, greedy (by EMC) for the fastest decision, tour for"
+        " the least time.",
+        choices=PLANNERS_IN_SPACE,
+    )
+    objective: str = python_setting(EXPECTED, "Objective of greedy.", choices=(EXPECTED,))
+    shapes: int = python_setting(12, "Number of objects that there may be.", ge=1, le=1000)
+    completeness_tau: float = setting(
+        0.4,
+        "Resolution: the surface within it of a measurement is covered. Raise it if a coarse"
+        " surface is enough.",
+        unit="m",
+        gt=0.0,
+        scale="radius_max",
+    )
+    noise_std: float = python_setting(0.0, "See DepthNoise.", unit="m", ge=0.0)
+    noise_std_per_metre: float = python_setting(0.004, "See DepthNoise.", unit="m/m", ge=0.0)
+    deadline: float = setting(
+        20.0,
+        "Time for a decision of rollout, after which the best answer so far is taken: lower it if"
+        " the robot must not wait.",
+        unit="s",
+        gt=0.0,
+        read_only=False,
+    )
+    certificate_solids: int = python_setting(
+        24, "COVERED: number of objects by which it is judged.", ge=20, le=1000
+    )
+
+
+@dataclass(frozen=True)
+class SimulatedDepthParameters(Settings):
+    """Parameters of `depth_camera` in space in addition to those of the core."""
+
+    object: str = setting(
+        "solid:mug", "True object, for example solid:chair or file:part.stl,unit=mm,origin=auto."
+    )
+    object_frame: str = setting("object", OBJECT_FRAME)
+    camera_frame: str = setting(
+        "camera_optical", "Optical frame of the camera: x right, y down, z ahead."
+    )
+    scan_rate: float = setting(2.0, "Images per second.", unit="Hz", gt=0.0, le=1000.0)
+
+
+@dataclass(frozen=True)
+class SpaceMapperParameters(Settings):
+    """Parameters of `surface_mapper` in space in addition to those of the core."""
+
+    object_frame: str = setting("object", OBJECT_FRAME)
+    camera_frame: str = setting(
+        "", "Optical frame of the images or clouds; empty: that of the first one."
+    )
+    input_timeout: float = setting(
+        5.0,
+        "Time without an input after which the status names it: raise it for a slow sensor.",
+        unit="s",
+        gt=0.0,
+    )
+    depth_source: str = setting(
+        "depth_image",
+        "What the sensor sends: depth_image (image with camera_info), or point_cloud (points,"
+        " organised or not).",
+        choices=("depth_image", "point_cloud"),
+    )
+    table_height: float = setting(
+        -1e6,
+        "Height of the table in the object frame: what lies below is no part of the object.",
+        unit="m",
+    )
+    surface_folder: str = setting(
+        "",
+        "Folder for the surface at the end (PLY of points, STL and PLY of the mean): give it to"
+        " take the result home; empty: none.",
+        start_only=True,
+    )
+
+
+@dataclass(frozen=True)
+class SpacePlannerParameters(Settings):
+    """Parameters of `nbv_planner` in space in addition to those of the core."""
+
+    object_frame: str = setting("object", OBJECT_FRAME)
+    camera_frame: str = setting("", CAMERA_FRAME)
+    exit_when_done: bool = setting(
+        False, "End the process two seconds after the episode has ended: for scripts."
+    )
+
+
+SOLID_NODES: dict[str, tuple[type, ...]] = {
+    "depth_camera": (
+        SolidScene,
+        CommonParameters,
+        DepthSensor,
+        DepthNoise,
+        SimulatedDepth,
+        SimulatedDepthParameters,
+    ),
+    "surface_mapper": (
+        SolidScene,
+        CommonParameters,
+        DepthSensor,
+        DepthNoise,
+        MatchingSettings,
+        ArrivalSettings,
+        SpaceMapperParameters,
+    ),
+    "nbv_planner": (
+        SolidScene,
+        CommonParameters,
+        DepthSensor,
+        SpacePlannerSettings,
+        SpaceViewSettings,
+        TerminationSettings,
+        ArrivalSettings,
+        SessionSettings,
+        SpacePlannerParameters,
+        StateFile,
+    ),
+}
+"""Settings classes that each node declares as parameters in space."""
+
+
+@dataclass(frozen=True)
+class SolidConfig:
+    """Everything that decides how an episode in space runs."""
+
+    object: str = "solid:mug"
+    scene: SolidScene = field(default_factory=SolidScene)
+    sensor: DepthSensor = field(default_factory=DepthSensor)
+    noise: DepthNoise = field(default_factory=DepthNoise)
+    camera: SimulatedDepth = field(default_factory=SimulatedDepth)
+    views: SpaceViewSettings = field(default_factory=SpaceViewSettings)
+    planner: SpacePlannerSettings = field(default_factory=SpacePlannerSettings)
+    termination: TerminationSettings = field(default_factory=TerminationSettings)
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Mapping[str, Any]]) -> SolidConfig:
+        """That of the parameters of nodes, of which the last one that has a setting counts.
+
+        Raises:
+            SettingError: a value is not allowed.
+        """
+        given = {name: value for values in parameters.values() for name, value in values.items()}
+        classes = {cls for classes in SOLID_NODES.values() for cls in classes}
+        complete = {**derived(given, classes), **given}
+        groups = {
+            "scene": SolidScene,
+            "sensor": DepthSensor,
+            "noise": DepthNoise,
+            "camera": SimulatedDepth,
+            "views": SpaceViewSettings,
+            "planner": SpacePlannerSettings,
+            "termination": TerminationSettings,
+        }
+        built: dict[str, Any] = {name: from_mapping(one, complete) for name, one in groups.items()}
+        return cls(object=complete.get("object", "solid:mug"), **built)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Nested dictionary of plain values."""
+        groups = {name: value for name, value in vars(self).items() if name != "object"}
+        return {"object": self.object, **{n: plain_settings(v) for n, v in groups.items()}}

@@ -1,0 +1,55 @@
+"""Planner and monitor of an episode in space: the same as in the plane, over solids."""
+
+from __future__ import annotations
+
+from nbv_planner.episode.solid.solid_settings import SolidScene, SpacePlannerSettings
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage
+from nbv_planner.planning.planners import (
+    GreedyPlanner,
+    Planner,
+    RandomPlanner,
+    RolloutPlanner,
+    TourPlanner,
+)
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
+from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.surface.coverage import CoverageTarget
+from nbv_planner.volume.bodies.depth_sensor import DepthSensor
+from nbv_planner.volume.volume_surface import VolumeCertificate, VolumeForm, read
+
+_KINDS: dict[str, type[Planner]] = {
+    "rollout": RolloutPlanner,
+    "greedy": GreedyPlanner,
+    "tour": TourPlanner,
+    "random": RandomPlanner,
+}
+
+
+def form_in_space(radius: float) -> VolumeForm:
+    """The model of a solid in a ball of this `radius`, metres."""
+    return VolumeForm(dimension=3, radius=radius)
+
+
+def deciders_in_space(
+    settings: SpacePlannerSettings,
+    limits: TerminationSettings,
+    scene: SolidScene,
+    sensor: DepthSensor,
+    views: ViewSpace,
+) -> tuple[Planner, TerminationMonitor]:
+    """Planner and monitor."""
+    aim, seen = CoverageTarget.of(settings), scene.seen_by(sensor)
+    expected = ExpectedMarginalCoverage(aim, settings.shapes, settings.planner_seed)
+    planner = _KINDS[settings.planner](expected, seen, views, settings, read)
+    planner.expected = expected
+    if not limits.certify:
+        return planner, TerminationMonitor(limits)
+    certificate = VolumeCertificate(
+        seen,
+        aim,
+        views.candidates,
+        settings.target_coverage,
+        settings.certificate_solids,
+        settings.planner_seed + 1,
+    )
+    return planner, TerminationMonitor(limits, certificate)

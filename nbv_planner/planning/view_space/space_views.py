@@ -1,0 +1,219 @@
+"""Candidate views in space: on a sphere or a part of it, by the joints of a turntable and a tilt,
+or from a file.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nbv_planner.errors import SettingError, reason
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference
+from nbv_planner.planning.view_space.space import ViewSpace
+from nbv_planner.planning.view_space.viewpoints import (
+    by_joints,
+    looking,
+    of_optical,
+    on_sphere,
+    with_aims,
+)
+from nbv_planner.settings import Settings, setting
+from nbv_planner.system import at_home, read_regular
+from nbv_planner.world.ground.zones import around_disc
+from nbv_planner.world.pose import CameraPose, Poses
+
+SPACES = ("sphere", "hemisphere", "turntable", "list")
+"""Where a camera in space may stand."""
+_MOST_POSES, _MOST_BYTES = 5000, 10**7
+# A quaternion written with few digits is off by less; one left at zero by 1.
+_UNIT = 1e-2
+
+
+@dataclass(frozen=True)
+class SpaceViewSettings(Settings):
+    """Candidate views of a camera in space.
+
+    Raises:
+        SettingError: a value is out of range, or a file without `view_space: list` or the other
+            way round.
+    """
+
+    view_space: str = setting(
+        "sphere",
+        "Where the camera may stand: sphere; hemisphere: from the height of the centre on;"
+        " turntable: by the angles of a table and of an arm that tilts; list: at the poses of"
+        " view_file.",
+        choices=SPACES,
+    )
+    num_views: int = setting(
+        150, "sphere, hemisphere: number of candidate places.", ge=2, le=_MOST_POSES
+    )
+    turns: int = setting(
+        24, "turntable: number of angles of the table, equally spaced.", ge=1, le=1000
+    )
+    tilts: int = setting(
+        6, "turntable: number of elevations, equally spaced between the two.", ge=1, le=100
+    )
+    elevation_min: float = setting(
+        -0.5 * math.pi,
+        "Least elevation above the plane of the centre: higher for a table that the arm must not"
+        " touch; of a hemisphere 0 at least.",
+        unit="rad",
+        ge=-0.5 * math.pi,
+        le=0.5 * math.pi,
+    )
+    elevation_max: float = setting(
+        0.5 * math.pi,
+        "Greatest elevation: as far as the arm reaches.",
+        unit="rad",
+        ge=-0.5 * math.pi,
+        le=0.5 * math.pi,
+    )
+    aim_aside: float = setting(
+        0.0,
+        "Part of radius_max beside the centre at which each place aims, too, to the left and to the"
+        " right: for a camera that does not see the whole object; 0: at the centre alone.",
+        ge=0.0,
+        le=1.0,
+    )
+    view_file: str = setting(
+        "",
+        "list: CSV file with the columns x, y, z (m) and, unless all look at the centre, qx, qy,"
+        " qz, qw of the optical frame.",
+        start_only=True,
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if (self.view_space == "list") != bool(self.view_file):
+            raise SettingError("view_file: goes with view_space list, and that needs one")
+        if self.elevation_min > self.elevation_max:
+            raise SettingError(
+                f"elevation_min: {self.elevation_min} must be <= {self.elevation_max}"
+                " (elevation_max)"
+            )
+
+    def poses(self, distance: float, radius: float) -> Poses:
+        """The candidates at a `distance` of the centre, about an object of this greatest `radius`,
+        metres.
+
+        Raises:
+            SettingError: the file cannot be read, or one of its poses is within that radius.
+        """
+        low, high = self.elevation_min, self.elevation_max
+        if self.view_space == "list":
+            poses = space_poses_from(self.view_file)
+            away = np.linalg.norm(poses.position, axis=1)
+            if (away <= radius).any():
+                raise SettingError(
+                    f"view_file: {self.view_file}: pose {int(away.argmin()) + 1} is"
+                    f" {away.min():.4g} m from the centre, must be > {radius:g} m (radius_max)"
+                )
+        elif self.view_space == "turntable":
+            turns = np.arange(self.turns) * (TWO_PI / self.turns)
+            poses = by_joints(turns, np.linspace(low, high, self.tilts), distance)
+        else:
+            low = max(low, 0.0) if self.view_space == "hemisphere" else low
+            poses = on_sphere(self.num_views, distance, low, max(low, high))
+        return with_aims(poses, self.aim_aside, radius) if self.aim_aside else poses
+
+
+class SpaceViews(ViewSpace):
+    """Poses around a ball that no camera enters."""
+
+    def __init__(self, candidates: Poses, keep_out: float, *, joints: bool = False) -> None:
+        """Set up the candidates about a ball of the radius `keep_out`, metres; with `joints` a
+        table turns and an arm tilts at once.
+        """
+        super().__init__(candidates)
+        self._keep_out, self._joints = keep_out, joints
+
+    @classmethod
+    def of(cls, settings: SpaceViewSettings, distance: float, radius: float) -> SpaceViews:
+        """Those of the settings; see :meth:`SpaceViewSettings.poses`."""
+        poses = settings.poses(distance, radius)
+        nearest = float(np.linalg.norm(poses.position, axis=1).min())
+        return cls(poses, min(radius, nearest), joints=settings.view_space == "turntable")
+
+    def path_length(self, start: CameraPose, ends: Poses) -> FloatArray:
+        r"""Length of the shortest path around the ball, shape (V,), metres; with joints that of the
+        slower one, :math:`d \max(|Δ_{turn}|, |Δ_{tilt}|)`, as both go at the same rate.
+        """
+        here = np.array([start.x, start.y, start.height])
+        away, distance = float(np.linalg.norm(here)), np.linalg.norm(ends.position, axis=1)
+        if self._joints:
+            azimuth = np.arctan2(ends.position[:, 1], ends.position[:, 0])
+            turned = np.abs(angle_difference(azimuth, math.atan2(start.y, start.x)))
+            tilt = np.arcsin(np.clip(ends.position[:, 2] / distance, -1.0, 1.0))
+            tilted = np.abs(tilt - math.asin(min(max(start.height / max(away, 1e-12), -1.0), 1.0)))
+            return np.asarray(distance * np.maximum(turned, tilted))
+        cosine = ends.position @ here / np.maximum(distance * away, 1e-12)
+        apart = np.arccos(np.clip(cosine, -1.0, 1.0))
+        disc = self._keep_out
+        return around_disc(disc, max(away, disc), np.maximum(distance, disc), apart)
+
+    def nearest(self, view: CameraPose) -> int:
+        """Index of the candidate nearest to `view`: by its place, and a radian counts as its
+        distance from the centre.
+        """
+        return int(np.argmin(self._apart(self.candidates, view)))
+
+    def apart(
+        self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float
+    ) -> BoolArray:
+        """Which of any `views` differ from all `visited` by the angle of the `revisit_radius` in
+        place and direction together, (V,).
+        """
+        far = np.ones(len(views), dtype=bool)
+        for taken in visited if revisit_radius > 0.0 else ():
+            far &= self._apart(views, taken) >= revisit_radius * views.distance
+        return far
+
+    @staticmethod
+    def _apart(views: Poses, other: CameraPose) -> FloatArray:
+        one = Poses.of([other])
+        away = np.linalg.norm(views.position - one.position, axis=1)
+        # of two rotations by an angle t apart the trace of their quotient is 1 + 2 cos t
+        trace = (views.rotation * one.rotation).sum(axis=(1, 2))
+        turned = np.arccos(np.clip(0.5 * (trace - 1.0), -1.0, 1.0))
+        return np.asarray(np.maximum(away, turned * views.distance))
+
+
+def space_poses_from(path: str) -> Poses:
+    """Read poses x, y, z (metres, object frame) and qx, qy, qz, qw of the optical frame from a CSV
+    file with a header; without these columns all look at the centre.
+
+    Raises:
+        SettingError: the file cannot be read, or a pose is none; names its line.
+    """
+    place = f"view_file: {path}"
+    try:
+        text = read_regular(at_home(path), _MOST_BYTES).decode("utf-8-sig")
+        reader = csv.DictReader(text.splitlines(), skipinitialspace=True)
+        rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SettingError(f"{place}: {reason(error)}") from error
+    if not 0 < len(rows) <= _MOST_POSES:
+        raise SettingError(f"{place}: has {len(rows)} poses, must be 1 to {_MOST_POSES}")
+    names = ["x", "y", "z"] + ["qx", "qy", "qz", "qw"] * ("qx" in rows[0][1])
+    numbers = np.empty((len(rows), len(names)))
+    for values, (line, row) in zip(numbers, rows, strict=True):
+        try:
+            values[:] = [float(row[name]) for name in names]
+        except (KeyError, TypeError, ValueError) as error:
+            raise SettingError(
+                f"{place}, line {line}: must have the numbers {', '.join(names)}"
+            ) from error
+        length = float(np.linalg.norm(values[3:])) if len(names) > 3 else 1.0
+        if not np.isfinite(values).all() or abs(length - 1.0) > _UNIT:
+            raise SettingError(
+                f"{place}, line {line}: is no pose: numbers must be finite, qx to qw of length 1"
+            )
+    position = numbers[:, :3]
+    if len(names) == 3:
+        return looking(position, np.zeros(3))
+    return Poses(position, of_optical(numbers[:, 3:]))

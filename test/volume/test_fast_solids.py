@@ -1,0 +1,114 @@
+"""What makes decisions in space fast says what the slow way says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import ndimage
+
+from nbv_planner.planning.view_space.viewpoints import on_sphere
+from nbv_planner.surface.coverage import CoverageTarget
+from nbv_planner.volume.bodies.depth_sensor import (
+    DepthScene,
+    DepthSensor,
+    SimulatedDepthCamera,
+    seen_in,
+)
+from nbv_planner.volume.bodies.families import solid_named
+from nbv_planner.volume.grid import Lattice, free_way
+from nbv_planner.volume.implicit import (
+    ImplicitPrior,
+    Observations,
+    Posterior,
+    prior_draws,
+)
+from nbv_planner.volume.volume_surface import VolumeCertificate, VolumeForm, VolumeSurface
+from nbv_planner.world.scan import RangeNoise
+
+NOISE = RangeNoise(0.0, 0.004)
+SENSOR = DepthSensor(range_max=4.0)
+SCENE = DepthScene(radius_min=0.01, radius_max=1.0, view_distance=1.7, range_max=4.0, depth=SENSOR)
+
+
+def stepwise(lattice, solid, start, end):
+    """Whether something solid lies on the way, looked at every 20th of a cell."""
+    length = np.linalg.norm(end - start)
+    ways = np.arange(0.0, length, 0.05 * lattice.cell)[:, None] / length
+    points = start + ways * (end - start)
+    points = points[np.linalg.norm(points, axis=1) < lattice.radius]
+    return solid[lattice.index(points)].any()
+
+
+@settings(max_examples=20)
+@given(st.integers(0, 2**31))
+def test_a_march_with_long_steps_meets_what_short_steps_meet(seed):
+    rng = np.random.default_rng(seed)
+    lattice = Lattice.around(3, 16, 1.0)
+    solid = ndimage.binary_dilation(rng.random(lattice.shape) < 0.01, np.ones((2, 2, 2)))
+    apart = ndimage.distance_transform_cdt(~solid, "chessboard").reshape(-1)
+    start = rng.uniform(-0.5, 0.5, (200, 3))
+    start = start[~solid.reshape(-1)[lattice.index(start)]]
+    end = 2.0 * start / np.linalg.norm(start, axis=1)[:, None] + rng.normal(0.0, 0.3, start.shape)
+    free = free_way(lattice, np.append(apart, 1), start, end)
+    blocked = [
+        stepwise(lattice, solid.reshape(-1), one, other)
+        for one, other in zip(start, end, strict=True)
+    ]
+    assert not (free & ~np.array(blocked)).sum() < (~np.array(blocked)).sum() - 0.5
+    # a step of 0.7 cells may pass over the edge of a cell
+    assert (free != ~np.array(blocked)).mean() < 0.08
+
+
+def test_samples_by_convolution_are_those_by_the_kernel():
+    prior, coarse = ImplicitPrior(), Lattice.around(3, 32, 1.0)
+    rng = np.random.default_rng(0)
+    points = rng.uniform(-0.5, 0.5, (60, 3))
+    given_values = Observations(points, rng.normal(0.0, 0.1, 60), np.full(60, 0.05))
+    posterior = Posterior(prior, coarse, given_values)
+    where = np.linalg.norm(coarse.centres, axis=1) < 0.9
+    found = posterior.samples(2, 0, where)[:, where]
+    drawn, constant = prior_draws(prior, coarse, 2, 0)
+    places = coarse.centres[where]
+    level = drawn.reshape(2, -1)[:, where] + constant[:, None] + prior.mean(places)
+    # the weights of the observations, as the convolution had them: what it added, projected back
+    kernel = prior.covariance(places, points)
+    added = (found - level).T
+    weight, *_ = np.linalg.lstsq(kernel, added, rcond=None)
+    wrong = added - kernel @ weight
+    assert np.sqrt((wrong**2).mean()) < 0.03 * np.sqrt((added**2).mean())
+    mean = posterior.mean(points)
+    assert np.abs(mean - given_values.values).max() < 0.3
+
+
+@pytest.fixture(scope="module")
+def looked():
+    mesh, views = solid_named("bracket", 1.0), on_sphere(30, 1.7)
+    camera = SimulatedDepthCamera(mesh, SENSOR, NOISE)
+    surface = VolumeSurface.blank(VolumeForm(dimension=3, radius=1.0))
+    for number in (0, 15):
+        position, rotation = views.position[number], views.rotation[number]
+        scan = camera.scan(position, rotation, np.random.default_rng(number))
+        hits, free = seen_in(scan, position, rotation, NOISE, number)
+        surface = surface.adding(hits, [free])
+    return surface, views
+
+
+def test_what_some_pose_sees_is_found_without_asking_all_about_all(looked):
+    surface, views = looked
+    drawn = surface.hypotheses(CoverageTarget("length", 0.05), 3, 0)
+    each = surface.visible(drawn, views, SCENE, surely=True).any(axis=1)
+    aim = CoverageTarget("length", 0.05)
+    ever = VolumeCertificate(SCENE, aim, views).ever(surface, drawn)
+    assert np.array_equal(ever, each | (drawn.seen > 0.0))
+    assert not ever.all()
+
+
+def test_sizes_in_space_do_not_depend_on_the_unit_of_length(looked):
+    surface, _ = looked
+    drawn = surface.hypotheses(CoverageTarget("length", 0.05), 3, 0)
+    face = surface.form.lattice.cell**2
+    outline, _ = surface.outline()
+    assert drawn.size.sum(axis=1).mean() * face == pytest.approx(outline.size.sum(), rel=0.3)
+    assert drawn.size[drawn.size > 0.0].min() >= 1.0
