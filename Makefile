@@ -3,12 +3,14 @@
 #
 #   PYTHON=python3.12            the interpreter (default: python3)
 #   OBJECT=letter:C              what make demo reconstructs (default: polygon:star)
+#   SOLID=file:part.stl,unit=mm  what make demo3d reconstructs (default: solid:mug)
 #   ROS_DISTRO_WHEELS=kilted     the ROS 2 wheels (default: jazzy), each in a folder of its own
 #   PYTEST_ARGS="-k camera -x"   further arguments for pytest
 
 PYTHON ?= python3
 ROS_DISTRO_WHEELS ?= jazzy
 OBJECT ?= polygon:star
+SOLID ?= solid:mug
 # Three at a time on two cores, since tests of nodes mostly wait; tests of one file stay together, the longest files
 # first (test/conftest.py).
 PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
@@ -46,10 +48,10 @@ export MPLBACKEND := Agg
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo docs pictures test test-all test-fast lint clean check-python
+.PHONY: help setup demo demo3d docs pictures test test-all test-fast lint clean check-python
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*  ## ' Makefile | sed 's/:.*  ## /|/' | awk -F'|' '{printf "make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*  ## ' Makefile | sed 's/:.*  ## /|/' | awk -F'|' '{printf "make %-9s %s\n", $$1, $$2}'
 	@echo "variables: PYTHON=$(PYTHON) ROS_DISTRO_WHEELS=$(ROS_DISTRO_WHEELS) (jazzy or kilted) PYTEST_ARGS=$(PYTEST_ARGS)"
 
 setup: $(STAMP)  ## create the virtual environment with the ROS 2 wheels
@@ -57,6 +59,10 @@ setup: $(STAMP)  ## create the virtual environment with the ROS 2 wheels
 demo: $(STAMP)  ## three nodes reconstruct OBJECT, the star polygon or another one; results in results/demo
 	@mkdir -p $(ROS_LOG_DIR) results
 	$(BIN)/nbv-planner demo --object $(OBJECT) --planner rollout --seed 0 --out results/demo --force
+
+demo3d: $(STAMP)  ## the same in space, with SOLID, a mug or another one; results in results/demo3d
+	@mkdir -p $(ROS_LOG_DIR) results
+	$(BIN)/nbv-planner demo --object $(SOLID) --seed 0 --out results/demo3d --force
 
 pictures: $(STAMP)  ## make the pictures in docs/ again (live.png needs Chromium)
 	@mkdir -p $(ROS_LOG_DIR)

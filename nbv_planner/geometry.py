@@ -17,6 +17,7 @@ from typing import Any  # noqa: F401 (named in a quoted type)
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.transform import Rotation
 
 from nbv_planner.errors import InputRejectedError
 
@@ -32,6 +33,8 @@ TWO_PI = 2.0 * np.pi
 # A covariance from another program may be negative in some direction by rounding, in parts of its
 # trace.
 _ROUNDING = 1e-6
+# Line of sight, left and up of a camera, as columns, in its optical frame.
+_AXES_IN_OPTICAL = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 
 
 def repeated(number: IntArray) -> tuple[IntArray, IntArray]:
@@ -185,6 +188,20 @@ def runs_around(flags: BoolArray) -> list[tuple[bool, IntArray]]:
         (bool(flags[begin]), np.arange(begin, end + 1) % count)
         for begin, end in zip(begins, ends, strict=True)
     ]
+
+
+def of_optical(quaternion: FloatArray) -> FloatArray:
+    """Axes of cameras, shape (V, 3, 3), whose optical frames (x right, y down, z ahead, REP 103)
+    have these unit quaternions (x, y, z, w), shape (V, 4).
+    """
+    return np.asarray(Rotation.from_quat(quaternion).as_matrix() @ _AXES_IN_OPTICAL)
+
+
+def optical(rotation: FloatArray) -> FloatArray:
+    """Unit quaternions (x, y, z, w) of the optical frames of cameras with these axes, shape (V, 4);
+    the inverse of :func:`of_optical`.
+    """
+    return np.asarray(Rotation.from_matrix(rotation @ _AXES_IN_OPTICAL.T).as_quat())
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,6 @@ APART = {
     "nbv_planner.ros.executables": "loads ROS late, so it is loaded before everything else",
     "nbv_bench.experiments.runner": "the only import of joblib",
     "nbv_planner.bags.bag_pictures": "loads matplotlib, which analyze does without",
-    "nbv_planner.episode.solid.space_deciders": "wiring in space, apart from that in the plane",
     "nbv_planner.report.figures.solid_figure": "loads matplotlib, which an episode does without",
     "nbv_planner.session.loop": "the loop of an episode, to be read by itself",
     "nbv_planner.report.notebook": "public, the only import of pandas",
@@ -52,6 +51,7 @@ APART = {
     "nbv_planner.volume.agreement": "statistics of hits, apart from the model",
     "nbv_planner.volume.bodies.casting": "the truth in space, which the cells must not see",
     "nbv_planner.volume.bodies.families": "public: solids by name",
+    "nbv_planner.volume.bodies.thinned": "what nodes receive of a real camera",
     "nbv_planner.planning.view_space.viewpoints": "public: poses in space",
 }
 # Of episodes in space, besides what has a solid in its name.
@@ -124,7 +124,7 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
         tokens[room if room in ("volume", "known", "space") else name.partition(".")[0]] += (
             tokens_of(path)
         )
-    assert tokens["nbv_planner"] <= 275_000
+    assert tokens["nbv_planner"] <= 277_000
     assert tokens["nbv_bench"] <= 52_500
     assert tokens["volume"] <= 21_000
     assert tokens["known"] <= 6_500

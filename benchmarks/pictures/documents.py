@@ -3,7 +3,7 @@
 demo.png, .gif the figure and the animation of a demo episode
 annulus.png    the same episode with free views
 chair.png      an episode on the outline of a chair, of which a direction has several surfaces
-solid.png      an episode on a mug in space
+solid.png, .gif an episode on a mug in space
 bag/*.png      the figures of the analysis of its bag, and of its comparison with another objective
 live.png       the page of `nbv-planner view` in a browser (needs Chromium), while real nodes run
 sweep/*.png    the figures of the report of a small sweep (pictures.yaml), and of ten cases of the
@@ -59,7 +59,8 @@ def demo_pictures(scratch: Path) -> None:
     run("simulate", "--object", "chair", "--out", str(scratch / "chair"))
     shutil.copy(scratch / "chair" / "reconstruction.png", IMAGES / "chair.png")
     run("simulate", "--object", "solid:mug", "--out", str(scratch / "solid"))
-    shutil.copy(scratch / "solid" / "reconstruction.png", IMAGES / "solid.png")
+    for kind in ("png", "gif"):
+        shutil.copy(scratch / "solid" / f"reconstruction.{kind}", IMAGES / f"solid.{kind}")
     run("simulate", *episode, "--objective", "U", "--out", str(other))
     run("report", bag, str(other), "--out", str(scratch / "comparison"))
     shutil.copy(

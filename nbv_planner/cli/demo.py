@@ -20,18 +20,29 @@ from nbv_planner.cli.options import (
     say_derived,
 )
 from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
+from nbv_planner.cli.simulate import (
+    finish_solid,
+    print_solid_header,
+    print_solid_view,
+    solid_folder,
+    solid_parameters,
+    solid_stopped,
+)
 from nbv_planner.cli.view import viewer
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameter_files import Parameters, dump_parameters
 from nbv_planner.episode.parameters import STATE_FILES, EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.solid.solid_episode import SolidJudge
+from nbv_planner.episode.solid.solid_settings import SolidConfig
 from nbv_planner.errors import SettingError
-from nbv_planner.files.results_folder import ResultsFolder
+from nbv_planner.files.results_folder import ResultsFolder, write_whole
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.system import held_signals
+from nbv_planner.volume.bodies.mesh_files import is_solid
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,6 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
+    if is_solid(arguments.object or ""):
+        return _run_solid(arguments)
     parameters = parameters_from(arguments, ros=True)
     if arguments.speed or arguments.view:
         parameters["depth_camera"]["angular_speed"] = arguments.speed or 1.0
@@ -93,6 +106,40 @@ def lead(parameters: Parameters) -> None:
     for values in parameters.values():
         values.pop("autostart", None)
     parameters["nbv_planner"]["wait_for_start"] = True
+
+
+def _run_solid(arguments: argparse.Namespace) -> int:
+    """The same in space."""
+    if arguments.record or arguments.view or arguments.speed or arguments.respawn:
+        raise SettingError("demo in space: has no --record, --view, --speed and --respawn")
+    parameters = solid_parameters(arguments, ros=True)
+    judge = SolidJudge(SolidConfig.of(parameters))
+    require_ros("nbv-planner simulate needs no ROS", joins=False)
+    from nbv_planner.ros.node_processes import free_domain_id
+    from nbv_planner.ros.solid_watch import watch_solid
+
+    def started(domain: int, pids: dict[str, int]) -> None:
+        ids = ", ".join(f"{name} {pid}" for name, pid in pids.items())
+        say(f"three nodes on ROS domain {domain} (process ids: {ids})")
+        print_solid_header(judge)
+
+    with held_signals() as came, solid_folder(arguments, judge.config) as results:
+        lead(parameters)
+        parameters["nbv_planner"]["goal_subscribers"] = 3  # with who watches
+        file = results.folder / "parameters.yaml"
+        write_whole(file, dump_parameters(parameters))
+        termination = watch_solid(
+            judge,
+            file,
+            results.folder / "logs",
+            print_solid_view,
+            started,
+            domain=free_domain_id() if arguments.domain is None else arguments.domain,
+            ended=lambda: bool(came),
+        )
+        termination = termination or solid_stopped(judge, came)
+        finish_solid(results, judge, termination, figures=arguments.figures)
+    return 130 if came else EXIT_CODES.get(termination.reason, 0)
 
 
 class _Printer:

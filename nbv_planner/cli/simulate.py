@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import io
 import signal
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from nbv_planner.cli.options import (
@@ -31,7 +33,7 @@ from nbv_planner.cli.output import (
 from nbv_planner.episode import parameter_files
 from nbv_planner.episode.parameters import PROTOCOLS, EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.episode.solid.solid_episode import SolidEpisode, SolidView
+from nbv_planner.episode.solid.solid_episode import SolidEpisode, SolidJudge, SolidView
 from nbv_planner.episode.solid.solid_results import views_until, write_episode, write_surface
 from nbv_planner.episode.solid.solid_settings import PLANNERS_IN_SPACE, SOLID_NODES, SolidConfig
 from nbv_planner.errors import SettingError, UnknownNameError
@@ -95,18 +97,24 @@ def _run_solid(arguments: argparse.Namespace) -> int:
     """The same in space."""
     if arguments.protocol != "sensor":
         raise SettingError("protocol: in space it is sensor")
-    config = SolidConfig.of(solid_parameters(arguments))
-    episode = SolidEpisode(config)
-    words = Path(config.object.partition(":")[2].partition(",")[0]).stem.replace("=", "")
-    name = f"simulate-{words}-{config.planner.label}-seed{config.camera.seed}".replace(":", "-")
-    with held_signals() as came, results_folder(arguments, name) as results:
-        print_solid_header(episode)
+    episode = SolidEpisode(SolidConfig.of(solid_parameters(arguments)))
+    judge = episode.judge
+    with held_signals() as came, solid_folder(arguments, judge.config) as results:
+        print_solid_header(judge)
         for view in episode.run():
             if came:
                 break
             print_solid_view(view)
-        finish_solid(results, episode, _ended(episode, came), figures=arguments.figures)
-    return EXIT_CODES.get(_ended(episode, came).reason, 0)
+        termination = episode.termination or solid_stopped(judge, came)
+        finish_solid(results, judge, termination, figures=arguments.figures)
+    return EXIT_CODES.get(termination.reason, 0)
+
+
+def solid_folder(arguments: argparse.Namespace, config: SolidConfig) -> ResultsFolder:
+    """Open the results folder of an episode in space."""
+    words = Path(config.object.partition(":")[2].partition(",")[0]).stem.replace("=", "")
+    name = f"{arguments.subcommand}-{words}-{config.planner.label}-seed{config.camera.seed}"
+    return results_folder(arguments, name.replace(":", "-"))
 
 
 def solid_parameters(
@@ -133,25 +141,23 @@ def solid_parameters(
     return parameters
 
 
-def _ended(episode: SolidEpisode, came: Sequence[int]) -> Termination:
-    """Why it ended: by itself, or by the first signal that was received."""
-    if episode.termination is not None:
-        return episode.termination
+def solid_stopped(judge: SolidJudge, came: Sequence[int]) -> Termination:
+    """The termination by the first signal that was received."""
     name = "Ctrl-C" if came and came[0] == signal.SIGINT else "a signal"
-    return Termination(TerminationReason.STOPPED, {"views": float(len(episode.views))}, name)
+    return Termination(TerminationReason.STOPPED, {"views": float(len(judge.views))}, name)
 
 
-def print_solid_header(episode: SolidEpisode) -> None:
+def print_solid_header(judge: SolidJudge) -> None:
     """Print what is to be done, and what there is to be said of the object."""
-    config = episode.config
-    for words in episode.remarks:
+    config = judge.config
+    for words in judge.remarks:
         say(words)
-    if episode.truth.hidden >= 0.001:
-        say(f"{episode.truth.hidden:.1%} of the surface is seen from no candidate view")
+    if judge.truth.hidden >= 0.001:
+        say(f"{judge.truth.hidden:.1%} of the surface is seen from no candidate view")
     say(
         f"object {config.object}, planner {config.planner.label}, seed {config.camera.seed},"
-        f" {len(episode.truth.views)} candidate views ({config.views.view_space}), target: the"
-        f" surface within {config.planner.completeness_tau:g} m of a measurement"
+        f" {len(judge.truth.views)} candidate views ({config.views.view_space}), target: the"
+        f" surface within {judge.tau:g} m of a measurement"
     )
     say("view  azimuth  elevation    true        estimated         way   decision")
 
@@ -167,19 +173,19 @@ def print_solid_view(view: SolidView) -> None:
 
 
 def finish_solid(
-    results: ResultsFolder, episode: SolidEpisode, ended: Termination, *, figures: bool
+    results: ResultsFolder, judge: SolidJudge, ended: Termination, *, figures: bool
 ) -> None:
-    """Write record, points and surface, draw the picture, and print how it ended."""
-    surface = write_surface(
-        results.folder, episode.surface, episode.config.planner.completeness_tau
-    )
-    write_episode(results.folder, episode, ended)
-    drawn(figures and bool(episode.views), lambda: _draw_solid(results.folder, episode), None)
+    """Write record, points and surface, draw the pictures, and print how it ended."""
+    surface = "surface: none, no view has been taken"
+    if judge.views:
+        surface = write_surface(results.folder, judge.surfaces[-1], judge.tau)
+    write_episode(results.folder, judge, ended)
+    drawn(figures and bool(judge.views), lambda: _draw_solid(results.folder, judge), None)
     results.commit()
     say(f"ended: {ended.reason.value}, {ended.detail}")
-    if episode.views:
-        last = episode.views[-1]
-        reached = views_until(episode.views, 0.95) or "N/A"
+    if judge.views:
+        last = judge.views[-1]
+        reached = views_until(judge.views, 0.95) or "N/A"
         say(
             f"{last.number} views, {last.travelled:.2f} m, true completeness"
             f" {last.completeness:.1%}, 95 % after {reached} views"
@@ -188,8 +194,13 @@ def finish_solid(
     print_files(results)
 
 
-def _draw_solid(folder: Path, episode: SolidEpisode) -> None:
-    from nbv_planner.report.figures.solid_figure import draw_solid
+def _draw_solid(folder: Path, judge: SolidJudge) -> None:
+    from nbv_planner.report.figures.animation import save_animation
+    from nbv_planner.report.figures.solid_figure import draw_progress, draw_solid
     from nbv_planner.report.figures.style import png_bytes
 
-    write_whole(folder / "reconstruction.png", png_bytes(draw_solid(episode)))
+    write_whole(folder / "reconstruction.png", png_bytes(draw_solid(judge)))
+    file = io.BytesIO()
+    numbers = [view.number for view in judge.views]
+    save_animation(file, numbers, partial(draw_progress, judge))
+    write_whole(folder / "reconstruction.gif", file.getvalue())

@@ -13,7 +13,7 @@ import numpy as np
 
 from nbv_planner.clouds.cloud_fields import FLOAT32, FLOAT64
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import TWO_PI, FloatArray, PoseCovariance
+from nbv_planner.geometry import TWO_PI, FloatArray, PoseCovariance, of_optical
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Pinhole, Scan
@@ -195,6 +195,33 @@ def pose_from_msg(msg: Any) -> CameraPose:
     return CameraPose(x=x, y=y, yaw=yaw, covariance=covariance, height=pose.position.z)
 
 
+def space_pose_from_msg(msg: Any) -> CameraPose:
+    """Read a PoseStamped of an optical frame in space.
+
+    Raises:
+        InputRejectedError: `not_finite` or `quaternion`, see :func:`pose_from_msg`.
+    """
+    (rotation,) = of_optical(quaternion_of(msg.pose)[None])
+    place = msg.pose.position
+    return CameraPose.in_space((place.x, place.y, place.z), rotation)
+
+
+def quaternion_of(pose: Any) -> FloatArray:
+    """Read the orientation of a Pose, x, y, z, w, of length 1.
+
+    Raises:
+        InputRejectedError: `not_finite` or `quaternion`, see :func:`pose_from_msg`.
+    """
+    p, q = pose.position, pose.orientation
+    numbers = (p.x, p.y, p.z, q.x, q.y, q.z, q.w)
+    if not all(math.isfinite(n) for n in numbers):
+        raise InputRejectedError("not_finite", f"position and orientation are {numbers}")
+    norm = math.hypot(q.x, q.y, q.z, q.w)
+    if abs(norm - 1.0) > _QUATERNION_TOLERANCE:
+        raise InputRejectedError("quaternion", f"orientation has length {norm:.4g}, must be 1")
+    return np.array([q.x, q.y, q.z, q.w]) / norm
+
+
 def map_from_msg(msg: Any) -> OccupancyMap:
     """Read a nav_msgs/OccupancyGrid, in the frame of its header.
 
@@ -226,13 +253,8 @@ def plane_pose_outside(pose: Any, bound: float) -> tuple[float, float, float]:
 
 def _in_plane(pose: Any) -> tuple[float, float, float]:
     """Position in the plane and yaw of a Pose; see :func:`pose_from_msg`."""
+    quaternion_of(pose)
     p, q = pose.position, pose.orientation
-    numbers = (p.x, p.y, p.z, q.x, q.y, q.z, q.w)
-    if not all(math.isfinite(n) for n in numbers):
-        raise InputRejectedError("not_finite", f"position and orientation are {numbers}")
-    norm = math.hypot(q.x, q.y, q.z, q.w)
-    if abs(norm - 1.0) > _QUATERNION_TOLERANCE:
-        raise InputRejectedError("quaternion", f"orientation has length {norm:.4g}, must be 1")
     tilt = 2.0 * math.asin(min(1.0, math.hypot(q.x, q.y)))
     if tilt > _TILT_TOLERANCE:
         raise InputRejectedError("tilted", f"the camera is tilted {tilt:.3f} rad out of the plane")

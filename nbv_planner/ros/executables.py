@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import importlib
 import sys
+from contextlib import suppress
 from functools import partial
+from itertools import pairwise
 
+from nbv_planner.errors import NbvPlannerError
 from nbv_planner.system import signals_end_process
 
 NODES = ("depth_camera", "surface_mapper", "nbv_planner")
@@ -18,6 +21,12 @@ _CLASSES = {
     "turntable": "TurntableNode",
     "scan_maker": "ScanMakerNode",
 }
+_IN_SPACE = {
+    "depth_camera": ("solid_camera", "SolidCamera"),
+    "surface_mapper": ("solid_mapper", "SolidMapper"),
+    "nbv_planner": ("solid_planner", "SolidPlanner"),
+}
+"""Module and class by node, where its parameters have `dimension: 3`."""
 _HELP = """\
 {name} is a ROS 2 node of the package nbv_planner; it runs until Ctrl-C:
   ros2 run nbv_planner {name} --ros-args --params-file FILE -p NAME:=VALUE
@@ -52,11 +61,26 @@ def _start(name: str) -> None:
         from nbv_planner.ros.core.running import run_node
         from nbv_planner.ros.core.worker import end_process
 
-        module = importlib.import_module(f"nbv_planner.ros.nodes.{name}")
+        own = _IN_SPACE[name] if is_in_space(name) else (name, _CLASSES[name])
+        module = importlib.import_module(f"nbv_planner.ros.nodes.{own[0]}")
     try:
-        end_process(run_node(getattr(module, _CLASSES[name])))
+        end_process(run_node(getattr(module, own[1])))
     except KeyboardInterrupt:  # before the node installs its signal handlers
         sys.exit(0)
+
+
+def is_in_space(name: str) -> bool:
+    """Whether the parameters that the command line gives a node are those of one in space."""
+    from nbv_planner.episode.parameter_files import values_for
+
+    dimension = 2
+    for flag, value in pairwise(sys.argv):
+        if flag == "--params-file":
+            with suppress(NbvPlannerError):  # the node says what is wrong with it
+                dimension = values_for(value, name).get("dimension", dimension)
+        elif flag in ("-p", "--param") and value.rpartition(":=")[0].endswith("dimension"):
+            dimension = 3 if value.endswith(":=3") else dimension
+    return dimension == 3 and name in _IN_SPACE
 
 
 depth_camera, surface_mapper, nbv_planner, turntable, scan_maker = (

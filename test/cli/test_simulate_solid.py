@@ -63,7 +63,7 @@ def test_the_command_writes_record_views_points_and_a_closed_surface(tmp_path, c
     assert "open edges: 0" in said
     assert {path.name for path in out.iterdir()} == {
         *("episode.json", "views.csv", "points.ply", "surface.stl", "surface.ply"),
-        "reconstruction.png",
+        *("reconstruction.png", "reconstruction.gif"),
     }
     record = json.loads((out / "episode.json").read_text())
     rows = list(csv.DictReader((out / "views.csv").open()))

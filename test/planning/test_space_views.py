@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import SettingError
+from nbv_planner.geometry import of_optical, optical
 from nbv_planner.planning.view_space.space_views import (
     SpaceViews,
     SpaceViewSettings,
     space_poses_from,
 )
-from nbv_planner.planning.view_space.viewpoints import looking, of_optical, on_sphere, optical
+from nbv_planner.planning.view_space.viewpoints import looking, on_sphere
 from nbv_planner.world.pose import Poses
 
 

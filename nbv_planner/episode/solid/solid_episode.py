@@ -18,11 +18,9 @@ from nbv_planner.episode.wiring import planner_core
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.planning.endings import Termination
-from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.view_space.space_views import SpaceViews
 from nbv_planner.session import events
 from nbv_planner.session.loop import views
-from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.state import Goal
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.volume.bodies.casting import cast
@@ -59,22 +57,24 @@ class TrueSolid:
         """
         points, _ = self.mesh.sample(_POINTS)
         seen = np.zeros(len(points), dtype=bool)
-        for position, rotation in zip(self.views.position, self.views.rotation, strict=True):
+        for number in range(len(self.views)):
             left = np.flatnonzero(~seen)
-            beam = points[left] - position
-            left, beam = self._in_field(left, beam, rotation)
-            length = np.linalg.norm(beam, axis=1)
-            met, _ = cast(self.mesh, position, beam / length[:, None])
-            seen[left] = met > (1.0 - _ROUNDING) * length
+            seen[left] = self.seen_from(number, points[left])
             if seen.all():
                 break
         if not seen.any():
             raise SettingError("object: no candidate view sees any of it (range_max)")
         return points[seen]
 
-    def _in_field(self, left: Any, beam: FloatArray, rotation: FloatArray) -> Any:
+    def seen_from(self, number: int, points: FloatArray) -> BoolArray:
+        """Which points of the surface, shape (n, 3), the view of this number sees, shape (n,)."""
+        position, rotation = self.views.position[number], self.views.rotation[number]
+        beam = points - position
         inside = self.sensor.sees(beam @ rotation)
-        return left[inside], beam[inside]
+        length = np.linalg.norm(beam, axis=1)
+        met, _ = cast(self.mesh, position, beam[inside] / length[inside, None])
+        inside[inside] = met > (1.0 - _ROUNDING) * length[inside]
+        return inside
 
     @property
     def hidden(self) -> float:
@@ -111,8 +111,8 @@ class SolidView:
 
 
 @dataclass(eq=False)
-class SolidEpisode:
-    """An episode that is set up, and takes its views one by one as they are asked for.
+class SolidJudge:
+    """Judges each view against the true object as it arrives.
 
     Raises:
         NbvPlannerError: the configuration does not fit, or the object cannot be read.
@@ -120,65 +120,90 @@ class SolidEpisode:
 
     config: SolidConfig
     remarks: Sequence[str] = field(init=False)  #: what is to be said of the object.
+    space: SpaceViews = field(init=False)  #: candidates.
     truth: TrueSolid = field(init=False)
-    core: PlannerCore = field(init=False)
-    model: VolumeModel = field(init=False)
     views: list[SolidView] = field(init=False, default_factory=list)
-    decision: Decision | None = field(init=False, default=None)  #: the newest.
-    _now: int = field(init=False, default=0)
+    surfaces: list[VolumeSurface] = field(init=False, default_factory=list)  #: after each view.
+    #: where the candidates of the newest decision are, shape (V, 3), metres, and what was expected
+    #: of each, (V,).
+    gains: tuple[FloatArray, FloatArray] = field(init=False)
 
     def __post_init__(self) -> None:
         config = self.config
         radius = config.scene.radius_max
         mesh, self.remarks = solid_object(config.object, radius)
-        space = SpaceViews.of(config.views, config.scene.view_distance, radius)
-        deciders = deciders_in_space(
-            config.planner, config.termination, config.scene, config.sensor, space
-        )
-        self.truth = TrueSolid(mesh, config.sensor, space.candidates)
-        self.core, self.model = planner_core(*deciders), VolumeModel(form_in_space(radius))
-        self.core.inputs.pose = space.candidates[0]
-        events.take_surface(self.core, self.surface, 0)
+        self.space = SpaceViews.of(config.views, config.scene.view_distance, radius)
+        self.truth = TrueSolid(mesh, config.sensor, self.space.candidates)
+        self.gains = (np.empty((0, 3)), np.empty(0))
 
     @property
-    def surface(self) -> VolumeSurface:
-        """What is known."""
-        return self.model.belief()
+    def tau(self) -> float:
+        """Resolution, metres."""
+        return self.config.planner.completeness_tau
+
+    def add(
+        self,
+        pose: CameraPose,
+        surface: VolumeSurface,
+        estimate: CoverageEstimate | None,
+        utility: float,
+        milliseconds: float,
+    ) -> SolidView:
+        """Judge a view."""
+        travelled = 0.0
+        if self.views:
+            before = self.views[-1]
+            length = self.space.path_length(before.pose, Poses.of([pose]))
+            travelled = before.travelled + float(length[0])
+        covered = float(self.truth.covered(surface, self.tau).mean())
+        number = len(self.views) + 1
+        view = SolidView(number, pose, covered, estimate, utility, milliseconds, travelled)
+        self.views.append(view)
+        self.surfaces.append(surface)
+        return view
+
+
+class SolidEpisode:
+    """An episode that is set up, and takes its views one by one as they are asked for."""
+
+    def __init__(self, config: SolidConfig) -> None:
+        """Build object, mapper and planner.
+
+        Raises:
+            NbvPlannerError: the configuration does not fit, or the object cannot be read.
+        """
+        self.judge = SolidJudge(config)  #: of its views.
+        space, scene = self.judge.space, config.scene
+        planner, monitor = deciders_in_space(
+            config.planner, config.termination, scene, config.sensor, space
+        )
+        self.core = planner_core(planner, monitor)  #: the planner's side.
+        self.model = VolumeModel(form_in_space(scene.radius_max))  #: the mapper's.
+        self.core.inputs.pose = space.candidates[0]
+        events.take_surface(self.core, self.model.surface, 0)
+        lost = config.camera.dropout_probability
+        mesh, noise = self.judge.truth.mesh, config.noise.ranges
+        self._camera = SimulatedDepthCamera(mesh, config.sensor, noise, lost)
+        self._now = 0
 
     @property
     def termination(self) -> Termination | None:
         """Why it ended, None before."""
         return self.core.episode.termination
 
-    @cached_property
-    def _camera(self) -> SimulatedDepthCamera:
-        config = self.config
-        lost = config.camera.dropout_probability
-        return SimulatedDepthCamera(self.truth.mesh, config.sensor, config.noise.ranges, lost)
-
     def run(self) -> Iterator[SolidView]:
         """Take view after view until the episode ends."""
-        travelled = 0.0
         for goal in views(self.core, self):
             self.core.facts.clear()  # nobody keeps a journal
-            if self.views:
-                before = self.views[-1].pose
-                length = self.core.planner.views.path_length(before, Poses.of([goal.pose]))
-                travelled += float(length[0])
-            self.decision = goal.decision
-            covered = self.truth.covered(self.surface, self.config.planner.completeness_tau)
-            self.views.append(
-                SolidView(
-                    len(self.views) + 1,
-                    goal.pose,
-                    float(covered.mean()),
-                    self.core.episode.estimate,
-                    goal.decision.utility,
-                    goal.planning_milliseconds,
-                    travelled,
-                )
+            decision = goal.decision
+            self.judge.gains = decision.candidates.position, decision.utilities
+            yield self.judge.add(
+                goal.pose,
+                self.model.surface,
+                self.core.episode.estimate,
+                decision.utility,
+                goal.planning_milliseconds,
             )
-            yield self.views[-1]
 
     def now(self) -> int:
         """See :class:`~nbv_planner.session.loop.World`."""
@@ -187,15 +212,14 @@ class SolidEpisode:
 
     def scan(self, goal: Goal) -> Sequence[Any]:
         """Look from a goal."""
-        pose = Poses.of([goal.pose])
-        number = len(self.views)
-        rng = np.random.default_rng([self.config.camera.seed, number])
+        pose, number = Poses.of([goal.pose]), len(self.judge.views)
+        rng = np.random.default_rng([self.judge.config.camera.seed, number])
         scan = self._camera.scan(pose.position[0], pose.rotation[0], rng)
-        noise = self.config.noise.ranges
+        noise = self._camera.noise
         return [seen_in(scan, pose.position[0], pose.rotation[0], noise, number)]
 
     def map(self, scans: Sequence[Any]) -> VolumeSurface:
         """Add what was seen."""
         for hits, free in scans:
             self.model.take(hits, [free])
-        return self.surface
+        return self.model.surface

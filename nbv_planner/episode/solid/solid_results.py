@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.solid.solid_episode import SolidEpisode, SolidView
+from nbv_planner.episode.solid.solid_episode import SolidJudge, SolidView
 from nbv_planner.files.results_folder import RECORD_FILE, write_whole
+from nbv_planner.geometry import optical
 from nbv_planner.planning.endings import Termination
-from nbv_planner.planning.view_space.viewpoints import optical
 from nbv_planner.versions import versions
 from nbv_planner.volume.bodies.mesh import Mesh, level_set
 from nbv_planner.volume.bodies.mesh_files import ply_bytes, stl_bytes
@@ -75,9 +75,9 @@ def row_of(view: SolidView) -> dict[str, Any]:
     return dict(zip(COLUMNS, [view.number, *numbers], strict=True))
 
 
-def write_episode(folder: Path, episode: SolidEpisode, ended: Termination) -> None:
+def write_episode(folder: Path, judge: SolidJudge, ended: Termination) -> None:
     """Write `episode.json` and `views.csv`."""
-    rows = [row_of(view) for view in episode.views]
+    rows = [row_of(view) for view in judge.views]
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, COLUMNS)
     writer.writeheader()
@@ -86,16 +86,16 @@ def write_episode(folder: Path, episode: SolidEpisode, ended: Termination) -> No
     record = {
         "format": "nbv_planner episode in space",
         "versions": versions(),
-        "config": episode.config.as_dict(),
+        "config": judge.config.as_dict(),
         "termination": {
             "reason": ended.reason.value,
             "figures": dict(ended.figures),
             "detail": ended.detail,
         },
         "views": len(rows),
-        "hidden": episode.truth.hidden,
+        "hidden": judge.truth.hidden,
         "completeness": rows[-1]["completeness"] if rows else 0.0,
-        "views_95": views_until(episode.views, 0.95),
+        "views_95": views_until(judge.views, 0.95),
         "travelled": rows[-1]["travelled"] if rows else 0.0,
     }
     write_whole(folder / RECORD_FILE, json.dumps(record, indent=2, allow_nan=False) + "\n")

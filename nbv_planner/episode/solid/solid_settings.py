@@ -13,6 +13,7 @@ from nbv_planner.episode.parameters import (
     CAMERA_FRAME,
     OBJECT_FRAME,
     CommonParameters,
+    NbvPlannerParameters,
     StateFile,
     derived,
 )
@@ -152,6 +153,15 @@ class SpacePlannerSettings(DecisionSettings):
 
 
 @dataclass(frozen=True)
+class InSpace(Settings):
+    """What tells the executables which nodes they are."""
+
+    dimension: int = setting(
+        3, "3 for nodes in space; those in the plane have no such parameter.", ge=3, le=3
+    )
+
+
+@dataclass(frozen=True)
 class SimulatedDepthParameters(Settings):
     """Parameters of `depth_camera` in space in addition to those of the core."""
 
@@ -190,7 +200,7 @@ class SpaceMapperParameters(Settings):
         "Height of the table in the object frame: what lies below is no part of the object.",
         unit="m",
     )
-    surface_folder: str = setting(
+    outline_folder: str = setting(
         "",
         "Folder for the surface at the end (PLY of points, STL and PLY of the mean): give it to"
         " take the result home; empty: none.",
@@ -199,18 +209,19 @@ class SpaceMapperParameters(Settings):
 
 
 @dataclass(frozen=True)
-class SpacePlannerParameters(Settings):
+class SpacePlannerParameters(NbvPlannerParameters):
     """Parameters of `nbv_planner` in space in addition to those of the core."""
 
-    object_frame: str = setting("object", OBJECT_FRAME)
-    camera_frame: str = setting("", CAMERA_FRAME)
-    exit_when_done: bool = setting(
-        False, "End the process two seconds after the episode has ended: for scripts."
-    )
+    camera_frame: str = python_setting("", CAMERA_FRAME)
+    use_map: bool = python_setting(False, "There is no map in space.")
+    goal_backend: str = python_setting("topic", "Goals are published.", choices=("topic",))
+    goal_check: str = python_setting("off", "Nav2 knows no arm.", choices=("off",))
+    preflight: str = python_setting("off", "The checks are about scans.", choices=("off",))
 
 
 SOLID_NODES: dict[str, tuple[type, ...]] = {
     "depth_camera": (
+        InSpace,
         SolidScene,
         CommonParameters,
         DepthSensor,
@@ -219,6 +230,7 @@ SOLID_NODES: dict[str, tuple[type, ...]] = {
         SimulatedDepthParameters,
     ),
     "surface_mapper": (
+        InSpace,
         SolidScene,
         CommonParameters,
         DepthSensor,
@@ -228,6 +240,7 @@ SOLID_NODES: dict[str, tuple[type, ...]] = {
         SpaceMapperParameters,
     ),
     "nbv_planner": (
+        InSpace,
         SolidScene,
         CommonParameters,
         DepthSensor,

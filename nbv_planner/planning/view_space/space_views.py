@@ -12,12 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbv_planner.errors import SettingError, reason
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, of_optical
 from nbv_planner.planning.view_space.space import ViewSpace
 from nbv_planner.planning.view_space.viewpoints import (
     by_joints,
     looking,
-    of_optical,
     on_sphere,
     with_aims,
 )

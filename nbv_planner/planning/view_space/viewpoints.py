@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.spatial.transform import Rotation
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.world.pose import Poses
 
-# Line of sight, left and up of a camera, as columns, in its optical frame.
-_AXES_IN_OPTICAL = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 _GOLDEN = math.pi * (3.0 - math.sqrt(5.0))
 # Sine of the angle between the line of sight and the vertical below which no direction is up.
 _STEEP = 1e-6
@@ -75,17 +72,3 @@ def with_aims(poses: Poses, aside: float, radius: float) -> Poses:
     """
     left = poses.rotation[:, :, 1] * (aside * radius)
     return looking(np.concatenate([poses.position] * 3), np.concatenate([0.0 * left, left, -left]))
-
-
-def of_optical(quaternion: FloatArray) -> FloatArray:
-    """Axes of cameras, shape (V, 3, 3), whose optical frames (x right, y down, z ahead, REP 103)
-    have these unit quaternions (x, y, z, w), shape (V, 4).
-    """
-    return np.asarray(Rotation.from_quat(quaternion).as_matrix() @ _AXES_IN_OPTICAL)
-
-
-def optical(rotation: FloatArray) -> FloatArray:
-    """Unit quaternions (x, y, z, w) of the optical frames of cameras with these axes, shape (V, 4);
-    the inverse of :func:`of_optical`.
-    """
-    return np.asarray(Rotation.from_matrix(rotation @ _AXES_IN_OPTICAL.T).as_quat())

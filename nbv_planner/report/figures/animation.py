@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from typing import BinaryIO
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO
 
 import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from nbv_planner.report.figures.episode_content import EpisodeContent
 from nbv_planner.report.figures.episode_figure import draw_figure
 from nbv_planner.report.figures.style import apply_palette, common_palette
 
@@ -30,16 +29,19 @@ def pixels(figure: Figure) -> NDArray[np.uint8]:
 
 
 def save_animation(
-    path: str | os.PathLike[str] | BinaryIO, frames: Sequence[EpisodeContent]
+    path: str | os.PathLike[str] | BinaryIO,
+    frames: Sequence[Any],
+    draw: Callable[[Any], Figure] = draw_figure,
 ) -> None:
-    """Write an animated GIF of :func:`episode_frames` to `path`, or into a file that is open.
+    """Write an animated GIF of :func:`episode_frames` to `path`, or into a file that is open; or of
+    other frames, each of which `draw` gives.
 
     Raises:
         OSError: the file cannot be written.
     """
 
     def frame(number: int) -> Image.Image:
-        return Image.fromarray(pixels(draw_figure(frames[number])))
+        return Image.fromarray(pixels(draw(frames[number])))
 
     samples = {number: frame(number) for number in {0, len(frames) // 2, len(frames) - 1}}
     # One palette for all frames keeps colours constant, and unchanged areas out of the file.

@@ -10,14 +10,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nbv_planner.episode.solid.solid_episode import SolidEpisode
+from nbv_planner.episode.solid.solid_episode import SolidJudge
 from nbv_planner.episode.solid.solid_results import mean_surface
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.planners import Decision
 from nbv_planner.planning.view_space.viewpoints import looking
 from nbv_planner.report.colors import rgb
-from nbv_planner.report.figures.style import LAST, MEAN, TITLE_SIZE, style_axes
-from nbv_planner.surface.coverage import CoverageTarget
+from nbv_planner.report.figures.style import FAINT, LAST, MEAN, TITLE_SIZE, TRUTH, style_axes
 from nbv_planner.volume.bodies.casting import cast
 from nbv_planner.volume.bodies.mesh import Mesh, level_set
 from nbv_planner.volume.volume_surface import VolumeSurface
@@ -62,27 +60,54 @@ def sampled(surface: VolumeSurface, seed: int) -> list[Mesh]:
     ]
 
 
-def draw_solid(episode: SolidEpisode) -> Figure:
+def draw_solid(judge: SolidJudge) -> Figure:
     """The mean surface from three sides, two samples, and what the newest decision expected of each
     candidate over azimuth and elevation.
     """
-    surface, tau = episode.surface, CoverageTarget.of(episode.config.planner).tau
+    surface = judge.surfaces[-1]
     figure = Figure(figsize=(10.5, 7.0), layout="constrained")
     cells = figure.subplots(2, 3)
     mean = mean_surface(surface)
     for axes, (azimuth, elevation) in zip(cells[0], _FROM, strict=True):
         title = f"mean from {math.degrees(azimuth):.0f}°, {math.degrees(elevation):.0f}° above"
-        _show(axes, rendered(mean, surface, tau, azimuth, elevation), title)
+        _show(axes, rendered(mean, surface, judge.tau, azimuth, elevation), title)
     for number, (axes, mesh) in enumerate(zip(cells[1], sampled(surface, 0), strict=False), 1):
-        _show(axes, rendered(mesh, surface, tau, *_FROM[0]), f"sample {number}")
-    _gains(cells[1, 2], episode, episode.decision)
-    last = episode.views[-1]
-    figure.suptitle(
-        f"{episode.config.object}: {last.number} views, {last.completeness:.1%} of the surface"
-        f" within {tau:.3g} m of a measurement (blue)",
-        fontsize=TITLE_SIZE,
-    )
+        _show(axes, rendered(mesh, surface, judge.tau, *_FROM[0]), f"sample {number}")
+    _gains(cells[1, 2], judge)
+    figure.suptitle(_title(judge, len(judge.views)), fontsize=TITLE_SIZE)
     return figure
+
+
+def draw_progress(judge: SolidJudge, number: int) -> Figure:
+    """The mean surface after so many views from two sides, and how complete it was: a frame."""
+    surface = judge.surfaces[number - 1]
+    figure = Figure(figsize=(9.0, 3.4), layout="constrained")
+    *sides, chart = figure.subplots(1, 3)
+    mean = mean_surface(surface)
+    for axes, (azimuth, elevation) in zip(sides, _FROM, strict=False):
+        title = f"mean from {math.degrees(azimuth):.0f}°, {math.degrees(elevation):.0f}° above"
+        _show(axes, rendered(mean, surface, judge.tau, azimuth, elevation), title)
+    style_axes(chart, "views", "surface measured (%)")
+    taken = judge.views[:number]
+    counts = [view.number for view in taken]
+    true = [100.0 * view.completeness for view in taken]
+    chart.plot(counts, true, "o-", color=TRUTH, markersize=4, label="true")
+    if taken[0].estimate is not None:
+        expected = [100.0 * view.estimate.mean for view in taken if view.estimate]
+        chart.plot(counts, expected, "o--", color=MEAN, markersize=4, label="expected")
+    chart.axhline(95.0, color=FAINT, linewidth=0.8)
+    chart.set_xlim(0.5, len(judge.views) + 0.5)
+    chart.set_ylim(0.0, 102.0)
+    chart.legend(loc="lower right")
+    figure.suptitle(_title(judge, number), fontsize=TITLE_SIZE)
+    return figure
+
+
+def _title(judge: SolidJudge, number: int) -> str:
+    return (
+        f"{judge.config.object}: {number} views, {judge.views[number - 1].completeness:.1%} of the"
+        f" surface within {judge.tau:.3g} m of a measurement (blue)"
+    )
 
 
 def _show(axes: Axes, picture: FloatArray, title: str) -> None:
@@ -91,15 +116,15 @@ def _show(axes: Axes, picture: FloatArray, title: str) -> None:
     axes.set_axis_off()
 
 
-def _gains(axes: Axes, episode: SolidEpisode, decision: Decision | None) -> None:
+def _gains(axes: Axes, judge: SolidJudge) -> None:
     """What the last view was chosen from, and all views taken."""
     style_axes(axes, "azimuth (°)", "elevation (°)")
     axes.set_title("gain expected by the last decision", fontsize=TITLE_SIZE)
-    if decision is not None:
-        azimuth, elevation = _angles(decision.candidates.position)
-        shown = axes.scatter(azimuth, elevation, c=decision.utilities, s=14, cmap="cividis")
+    position, utilities = judge.gains
+    if len(position):
+        shown = axes.scatter(*_angles(position), c=utilities, s=14, cmap="cividis")
         axes.figure.colorbar(shown, ax=axes, label="faces of cells")
-    taken = np.array([(view.pose.x, view.pose.y, view.pose.height) for view in episode.views])
+    taken = np.array([(view.pose.x, view.pose.y, view.pose.height) for view in judge.views])
     axes.plot(*_angles(taken), "o", color=LAST, markersize=7, markerfacecolor="none")
     axes.set_xlim(-180.0, 180.0)
     axes.set_ylim(-95.0, 95.0)

@@ -11,17 +11,17 @@ from functools import lru_cache
 import numpy as np
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
-from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped, TransformStamped
+from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped, Quaternion, TransformStamped
 from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
 
 from nbv_planner.clouds import cloud_fields
-from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.geometry import optical, polar_to_cartesian
 from nbv_planner.planning.planners import Decision
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 
 POSE_TYPES = {"pose": PoseStamped, "pose_with_covariance": PoseWithCovarianceStamped}
@@ -50,14 +50,23 @@ def scan_to_msg(scan: Scan, header: Header, period: float = 0.0) -> LaserScan:
 
 
 def pose_to_msg(pose: CameraPose, header: Header) -> PoseStamped:
-    """Build a PoseStamped."""
+    """Build a PoseStamped; in space it is that of the optical frame."""
     msg = PoseStamped(header=header)
     msg.pose.position.x = pose.x
     msg.pose.position.y = pose.y
     msg.pose.position.z = pose.height
-    msg.pose.orientation.z = math.sin(0.5 * pose.yaw)
-    msg.pose.orientation.w = math.cos(0.5 * pose.yaw)
+    if pose.attitude is None:
+        msg.pose.orientation.z = math.sin(0.5 * pose.yaw)
+        msg.pose.orientation.w = math.cos(0.5 * pose.yaw)
+    else:
+        msg.pose.orientation = orientation_to_msg(optical(Poses.of([pose]).rotation)[0])
     return msg
+
+
+def orientation_to_msg(quaternion: np.ndarray) -> Quaternion:
+    """Build a Quaternion of x, y, z, w."""
+    x, y, z, w = quaternion.tolist()
+    return Quaternion(x=x, y=y, z=z, w=w)
 
 
 def transform_to_msg(pose: CameraPose, header: Header, frame: str) -> TransformStamped:
@@ -119,10 +128,8 @@ def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
     """
     views = decision.candidates
     layout = cloud_fields.CANDIDATES_LAYOUT + cloud_fields.EXCLUDED_LAYOUT
-    x, y = views.position.T
     columns = {
-        "x": x,
-        "y": y,
+        **dict(zip("xyz", views.position.T, strict=False)),
         "angle": views.view_angle,
         "utility": decision.utilities,
         "cost": decision.costs,

@@ -65,9 +65,16 @@ class NbvPlannerNode(BaseNode):
     # Set before the constructor: rclpy 9 destroys a node that refuses its parameters.
     core: PlannerCore | None = None
     journal: EpisodeJournal | None = None
+    # What the node in space has others of.
+    declared, parameter_kind, pose_kind = (
+        NODE_SETTINGS["nbv_planner"],
+        NbvPlannerParameters,
+        PoseSettings,
+    )
+    decider_kind, input_kind, goal_kind = Deciders, PlannerInputs, GoalOutput
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__("nbv_planner", NODE_SETTINGS["nbv_planner"], **kwargs)
+        super().__init__("nbv_planner", self.declared, **kwargs)
         self._robot: GoalAction | None = None
         self._paths: PathAction | None = None
         self.operator = Operator(self)
@@ -76,8 +83,8 @@ class NbvPlannerNode(BaseNode):
 
     def configure(self) -> None:
         """Read the parameters and open the topics."""
-        self.parameters = read_settings(self, NbvPlannerParameters)
-        self.poses = read_settings(self, PoseSettings)
+        self.parameters = read_settings(self, self.parameter_kind)
+        self.poses = read_settings(self, self.pose_kind)
         by_tf = self.poses.pose_source == "tf"
         if by_tf and not self.parameters.camera_frame:
             raise SettingError(
@@ -86,7 +93,8 @@ class NbvPlannerNode(BaseNode):
             )
         transforms = TransformPoses(self, self.parameters.object_frame) if by_tf else None
         arrival = read_settings(self, ArrivalSettings)
-        self.deciders, self.incoming = Deciders(self), PlannerInputs(self, transforms, arrival)
+        self.deciders = self.decider_kind(self)
+        self.incoming = self.input_kind(self, transforms, arrival)
         self.core = PlannerCore(
             *self.deciders.build(), arrival, read_settings(self, SessionSettings)
         )
@@ -134,7 +142,7 @@ class NbvPlannerNode(BaseNode):
             kind = nav2_actions(self, "goal_check", PATH_ACTION, "off").ComputePathToPose
             self._paths = PathAction(self, kind)
         self.decisions = Decisions(self, self._paths)
-        self.goals = GoalOutput(
+        self.goals = self.goal_kind(
             self,
             frame,
             self.advertise(PoseStamped, "goal_pose", qos.reliable()),

@@ -119,12 +119,19 @@ class DepthScene(BeamScene):
 
 @dataclass(frozen=True, eq=False)
 class DepthScan:
-    """Ranges along the beams of a sensor: inf for no return up to its range, NaN for nothing
+    """Ranges along beams: inf for no return up to the range of the sensor, NaN for nothing
     known.
     """
 
     sensor: DepthSensor
-    ranges: FloatArray  #: shape (rows columns,), metres.
+    ranges: FloatArray  #: shape (B,), metres.
+    #: unit vectors of the beams in the frame of the camera, shape (B, 3); None: the sensor's.
+    beams: FloatArray | None = None
+
+    @property
+    def directions(self) -> FloatArray:
+        """Unit vectors of the beams in the frame of the camera, shape (B, 3)."""
+        return self.sensor.directions if self.beams is None else self.beams
 
 
 @dataclass(frozen=True)
@@ -172,7 +179,7 @@ def seen_in(
     sensor, ranges = scan.sensor, scan.ranges
     known = ~np.isnan(ranges) & ~(ranges < sensor.range_min)
     hit = known & (ranges <= sensor.range_max)
-    beams = sensor.directions @ rotation.T
+    beams = scan.directions @ rotation.T
     sigma = noise.std(ranges[hit])
     hits = Hits(
         position + ranges[hit, None] * beams[hit],

@@ -1,0 +1,208 @@
+"""Compare planners on solids in space: views until 95 % of what any view sees is within the
+resolution of a measurement, over those of the greedy planner that knows the object.
+
+Beside the planners there are `knows`, which takes the view that sees most of what is left of the
+true surface; `even`, views spread evenly, of which the number that is enough is known in hindsight;
+and `random`. All look by the same simulated camera, with the same noise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from campaigns.running import add_half, as_csv, columns_of, ratio_of_means, rows_in, run_all
+from nbv_bench.cli.experiment import add_back_end, check_back_end
+from nbv_planner.episode.records import FULL_ENOUGH
+from nbv_planner.episode.solid.solid_episode import SolidEpisode, TrueSolid
+from nbv_planner.episode.solid.solid_settings import SolidConfig
+from nbv_planner.files.results_folder import write_whole
+from nbv_planner.geometry import IntArray
+from nbv_planner.planning.view_space.viewpoints import directions
+from nbv_planner.volume.bodies.depth_sensor import SimulatedDepthCamera, seen_in
+from nbv_planner.volume.volume_surface import VolumeModel, VolumeSurface
+
+SETS = {
+    "tuning": ("mug", "chair", "torus", "box", "star:seed=0", "star:seed=1", "star:seed=2"),
+    "test": (
+        *("table", "bracket", "two_boxes:gap=0.4", "cylinder:radius=0.3,height=1.6"),
+        *("superquadric:e1=1.5,e2=1.5", "star:seed=11", "star:seed=12", "star:seed=13"),
+    ),
+}
+"""Solids by half: parameters may be chosen by the first one."""
+SCENARIOS = {
+    "close": {"view_distance": 1.7, "horizontal_field": 0.785},
+    "hemi": {"view_distance": 2.2, "horizontal_field": 0.96, "view_space": "hemisphere"},
+    "far": {"view_distance": 3.0, "horizontal_field": 0.873},
+}
+"""A part in view; the upper half; all in view from everywhere."""
+PLANNERS = ("rollout", "greedy", "random", "even", "knows")
+ROWS_FILE = "solids.csv"
+_MOST = 40
+
+
+@dataclass(frozen=True)
+class SolidCase:
+    """An episode."""
+
+    object: str
+    scenario: str
+    planner: str
+
+    def config(self) -> SolidConfig:
+        """Its configuration; the object has a radius of at most 1 m."""
+        given = {"object": f"solid:{self.object}", "radius_max": 1.0, "range_max": 5.0}
+        planner = self.planner if self.planner in ("rollout", "greedy") else "random"
+        ends = {"certify": False, "max_views": _MOST}
+        return SolidConfig.of(
+            {"nodes": {**given, **SCENARIOS[self.scenario], **ends, "planner": planner}}
+        )
+
+
+@dataclass(frozen=True)
+class SolidRow:
+    """What became of it."""
+
+    object: str
+    scenario: str
+    planner: str
+    views: int  #: until 95 %, or one more than there may be.
+    complete: float  #: part of the surface after the last one.
+    seconds: float  #: of processor time for a decision, on average.
+
+
+def run_case(case: SolidCase) -> SolidRow:
+    """Run an episode until 95 % of the surface has been measured."""
+    episode = SolidEpisode(case.config())
+    started = time.process_time()
+    if case.planner == "even":
+        views, complete = _even(episode)
+    elif case.planner == "knows":
+        views, complete = _first_full(_looks(episode, _knowing(episode.judge.truth)), episode)
+    else:
+        completeness = 0.0
+        for view in episode.run():
+            completeness = view.completeness
+            if completeness >= FULL_ENOUGH:
+                break
+        views, complete = len(episode.judge.views), completeness
+    if complete < FULL_ENOUGH:
+        views = _MOST + 1
+    seconds = (time.process_time() - started) / views
+    return SolidRow(case.object, case.scenario, case.planner, views, complete, seconds)
+
+
+def _looks(episode: SolidEpisode, numbers: Iterator[int]) -> Iterator[VolumeSurface]:
+    """The surface after each of the candidates of these numbers."""
+    config, truth = episode.judge.config, episode.judge.truth
+    noise = config.noise.ranges
+    camera = SimulatedDepthCamera(truth.mesh, config.sensor, noise)
+    model = VolumeModel(episode.model.surface.form)
+    for taken, number in enumerate(numbers):
+        position, rotation = truth.views.position[number], truth.views.rotation[number]
+        scan = camera.scan(position, rotation, np.random.default_rng([0, taken]))
+        hits, free = seen_in(scan, position, rotation, noise, taken)
+        model.take(hits, [free])
+        yield model.surface
+
+
+def _first_full(surfaces: Iterator[VolumeSurface], episode: SolidEpisode) -> tuple[int, float]:
+    """Number of the first surface that is complete, and how complete it is."""
+    complete, taken = 0.0, 0
+    for surface in surfaces:
+        taken += 1
+        complete = float(episode.judge.truth.covered(surface, episode.judge.tau).mean())
+        if complete >= FULL_ENOUGH:
+            break
+    return taken, complete
+
+
+def _knowing(truth: TrueSolid) -> Iterator[int]:
+    """Candidates in the order in which they see most of what is left."""
+    seen = np.array([truth.seen_from(n, truth.points) for n in range(len(truth.views))])
+    left = np.ones(seen.shape[1], dtype=bool)
+    for _ in range(_MOST):
+        gain = (seen & left).sum(axis=1)
+        if not gain.any():  # what noise has left out
+            left[:] = True
+            continue
+        yield int(gain.argmax())
+        left &= ~seen[gain.argmax()]
+
+
+def _even(episode: SolidEpisode) -> tuple[int, float]:
+    """The least number of views, spread evenly over where the camera may stand, that is enough."""
+    views = episode.judge.truth.views
+    lowest = float(views.position[:, 2].min() / np.linalg.norm(views.position[0]))
+    tree, complete = cKDTree(views.position), 0.0
+    for count in range(2, _MOST + 1):
+        ways = directions(count, float(np.arcsin(max(lowest, -1.0))))
+        numbers: IntArray = tree.query(ways * np.linalg.norm(views.position[0]))[1]
+        *_, surface = _looks(episode, iter(numbers.tolist()))
+        complete = float(episode.judge.truth.covered(surface, episode.judge.tau).mean())
+        if complete >= FULL_ENOUGH:
+            return count, complete
+    return _MOST, complete
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_half(parser, SETS)
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="results folder; finished runs in it are kept"
+    )
+    add_back_end(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand."""
+    check_back_end(arguments)
+    place = Path(arguments.out, ROWS_FILE)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    rows = {(row.object, row.scenario, row.planner): row for row in rows_in(place, SolidRow)}
+    cases = [
+        SolidCase(text, scenario, planner)
+        for scenario in SCENARIOS
+        for planner in PLANNERS
+        for text in SETS[arguments.half]
+    ]
+    left = [case for case in cases if dataclasses.astuple(case) not in rows]
+
+    def keep(case: SolidCase, row: SolidRow) -> None:
+        rows[dataclasses.astuple(case)] = row
+        write_whole(place, as_csv(columns_of(SolidRow), map(dataclasses.asdict, rows.values())))
+
+    run_all(run_case, left, arguments, "episodes", keep)
+    chosen = [rows[dataclasses.astuple(case)] for case in cases]
+    for scenario in SCENARIOS:
+        for planner in PLANNERS:
+            print(summary([row for row in chosen if row.scenario == scenario], planner))
+    return 0
+
+
+def summary(rows: Sequence[SolidRow], planner: str) -> str:
+    """Mean number of views of a planner in a scenario, over those of the one that knows and of the
+    even design, with intervals over objects; how many did not end; and the time of a decision.
+    """
+    own = [row for row in rows if row.planner == planner]
+    words = []
+    for other in ("knows", "even"):
+        theirs = {row.object: row.views for row in rows if row.planner == other}
+        pairs = {(row.object, 0): (float(row.views), float(theirs[row.object])) for row in own}
+        ratio, interval = ratio_of_means(pairs)
+        words.append(
+            f"over {other} {ratio:.2f} [{ratio + interval.low:.2f}, {ratio + interval.high:.2f}]"
+        )
+    views = np.mean([row.views for row in own])
+    open_ended = sum(row.complete < FULL_ENOUGH for row in own)
+    return (
+        f"{own[0].scenario}, {planner}: {len(own)} solids, {views:.2f} views, {', '.join(words)};"
+        f" {open_ended} not ended; {np.mean([row.seconds for row in own]):.2f} s a view"
+    )

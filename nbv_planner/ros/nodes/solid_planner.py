@@ -1,0 +1,157 @@
+"""Node `nbv_planner` in space: the same node, whose views are poses of an optical frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from geometry_msgs.msg import Point, Pose, PoseArray, PoseStamped
+from rclpy.parameter import Parameter
+
+from nbv_planner.clouds.sensor_messages import check_frame, space_pose_from_msg, to_nanoseconds
+from nbv_planner.episode.solid.solid_settings import (
+    SOLID_NODES,
+    SolidScene,
+    SpacePlannerParameters,
+    SpacePlannerSettings,
+)
+from nbv_planner.episode.solid.space_deciders import deciders_in_space
+from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.geometry import optical
+from nbv_planner.planning.planners import Planner
+from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
+from nbv_planner.planning.view_space.space_views import SpaceViews, SpaceViewSettings
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
+from nbv_planner.ros.core.planner_parts import Deciders
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.io.planner_inputs import PlannerInputs
+from nbv_planner.ros.io.robot import GoalOutput
+from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.session.planner_core import PlannerCore
+from nbv_planner.session.state import Goal, Target
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.volume.bodies.depth_sensor import DepthSensor
+from nbv_planner.world.camera_mount import PoseSettings
+from nbv_planner.world.pose import CameraPose
+
+
+class OpticalPoses(PoseSettings):
+    """Poses and goals are those of the camera itself."""
+
+    def camera(self, carrier: CameraPose) -> CameraPose:
+        """The same."""
+        return carrier
+
+    def carrier(self, camera: CameraPose) -> CameraPose:
+        """The same."""
+        return camera
+
+
+class SolidDeciders(Deciders):
+    """Planner and monitor over solids; what a mapper in the plane tells changes nothing."""
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+        self.scene = read_settings(node, SolidScene)  #: how large the object may be.
+        self.sensor = read_settings(node, DepthSensor)  #: the camera.
+        self.views = read_settings(node, SpaceViewSettings)  #: settings of the candidates.
+        self.prior, self.map, self.shows_map = PriorSettings(), None, False
+
+    def build(self, found: Any = None) -> tuple[Planner, TerminationMonitor]:
+        """Planner and monitor.
+
+        Raises:
+            SettingError: a parameter is not allowed, or two do not go together.
+        """
+        try:
+            scene = self.scene
+            space = SpaceViews.of(self.views, scene.view_distance, scene.radius_max)
+            return deciders_in_space(*self.in_proportion(None), scene, self.sensor, space)
+        except SettingError as error:
+            raise SettingError(f"{self._node.get_name()}: {error}") from error
+
+    def set_ground(self, views: Any) -> None:
+        """Nothing: there is no ground."""
+
+    def in_proportion(self, found: Any, changes: Sequence[Parameter] = ()) -> Any:
+        """Settings by the parameters, with `changes`."""
+        return tuple(
+            changed_settings(read_settings(self._node, cls), changes)
+            for cls in (SpacePlannerSettings, TerminationSettings)
+        )
+
+    def use_cells(self, cells: bool) -> None:
+        """Refuse a surface without cells."""
+        if not cells:
+            raise InputRejectedError("layout", "the surface is none of cells in space")
+
+    @property
+    def lists(self) -> dict[str, tuple[float, ...]]:
+        """None: views are listed in a file."""
+        return {}
+
+    def with_lists(self, lists: Any) -> SpaceViewSettings:
+        """The same settings."""
+        return self.views
+
+    def recentre(self, found: Any) -> None:
+        """Nothing: the object is about the origin."""
+
+    def use_prior(self) -> None:
+        """Nothing: the prior is that of the cells."""
+
+    def use_sensor(self, sensor: Any, noise: Any) -> None:
+        """Nothing: the sensor is given."""
+
+
+class SolidInputs(PlannerInputs):
+    """Receives poses of the optical frame."""
+
+    def on_pose(self, msg: PoseStamped) -> None:
+        """Receive a camera pose."""
+        check_frame(msg.header, self._node.parameters.object_frame)
+        self._take_pose(space_pose_from_msg(msg), to_nanoseconds(msg.header.stamp))
+        self._node.advance()
+
+
+class SolidGoals(GoalOutput):
+    """Publishes all candidates that may be chosen, too, the best first, for who can tell which of
+    them can be reached.
+    """
+
+    def __init__(self, node: Any, *rest: Any) -> None:
+        super().__init__(node, *rest)
+        self._ranked = node.advertise(PoseArray, "~/ranked_views", qos.latched())
+
+    def send(self, target: Target, core: PlannerCore) -> None:
+        """See :meth:`.GoalOutput.send`."""
+        super().send(target, core)
+        if not isinstance(target, Goal):
+            return
+        decision = target.decision
+        value = np.where(decision.feasible, decision.utilities - decision.costs, -np.inf)
+        value[core.planner.views.nearest(decision.view)] = np.inf  # whatever rule chose it
+        order = np.argsort(-value, kind="stable")[: int(decision.feasible.sum())]
+        views = decision.candidates.chosen(order)
+        header = self._node.header(self._node.parameters.object_frame, target.stamp)
+        poses = [
+            Pose(
+                position=Point(**dict(zip("xyz", place.tolist(), strict=True))),
+                orientation=conversions.orientation_to_msg(quaternion),
+            )
+            for place, quaternion in zip(views.position, optical(views.rotation), strict=True)
+        ]
+        self._ranked.publish(PoseArray(header=header, poses=poses))
+
+
+class SolidPlanner(NbvPlannerNode):
+    """The planner's node in space."""
+
+    declared, parameter_kind, pose_kind = (
+        SOLID_NODES["nbv_planner"],
+        SpacePlannerParameters,
+        OpticalPoses,
+    )
+    decider_kind, input_kind, goal_kind = SolidDeciders, SolidInputs, SolidGoals

@@ -1,0 +1,207 @@
+"""The nodes in space: what they take, what they count as dropped, and the whole loop over DDS."""
+
+from __future__ import annotations
+
+import array
+import csv
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip(
+    "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
+)
+
+from geometry_msgs.msg import PoseArray, PoseStamped
+from programs import main
+from ros_world import bent, header
+from sensor_msgs.msg import CameraInfo, Image, PointCloud2
+from std_msgs.msg import String
+
+from nbv_planner.clouds.sensor_messages import (
+    depth_from_msg,
+    space_pose_from_msg,
+    to_nanoseconds,
+)
+from nbv_planner.clouds.surface_messages import surface_from_msg
+from nbv_planner.mapping.surface_info import info_from_text
+from nbv_planner.planning.view_space.viewpoints import looking, on_sphere
+from nbv_planner.ros import executables
+from nbv_planner.ros.core import qos
+from nbv_planner.ros.io import conversions
+from nbv_planner.ros.nodes.solid_camera import SolidCamera
+from nbv_planner.ros.nodes.solid_mapper import SolidMapper
+from nbv_planner.ros.nodes.solid_planner import SolidPlanner
+
+SCENE = {"radius_max": 0.25, "columns": 32, "rows": 24, "range_max": 2.0}
+SMALL = ["num_views=24", "max_views=3", "columns=32", "rows=24"]
+
+
+def pose_msg(pose, stamp):
+    return conversions.pose_to_msg(pose, header("object", stamp))
+
+
+@pytest.fixture
+def camera(world):
+    node = world.start(SolidCamera, object="solid:box", scan_rate=5.0, **SCENE)
+    return node, world.listen(Image, "image"), world.listen(CameraInfo, "camera_info")
+
+
+def test_a_pose_in_space_is_that_of_the_optical_frame_in_messages():
+    for pose in on_sphere(9, 2.0):
+        msg = pose_msg(pose, 5)
+        found = space_pose_from_msg(msg)
+        assert found.offset(pose) == pytest.approx((0.0, 0.0), abs=1e-7)
+        q = msg.pose.orientation
+        ahead = 2.0 * np.array(
+            [q.x * q.z + q.w * q.y, q.y * q.z - q.w * q.x, 0.5 - q.x**2 - q.y**2]
+        )
+        assert ahead == pytest.approx(np.array([-pose.x, -pose.y, -pose.height]) / 2.0, abs=1e-9)
+
+
+def test_the_camera_looks_from_its_goal(world, camera):
+    node, images, infos = camera
+    poses = world.listen(PoseStamped, "camera_pose")
+    goal = looking(np.array([[0.0, -0.4, 0.1]]), np.zeros(3))[0]
+    world.speaker(PoseStamped, "goal_pose")(pose_msg(goal, 77))
+    world.spin_until(lambda: node.view_number == 1 and images and infos, "an image from the goal")
+    world.spin_until(
+        lambda: poses and space_pose_from_msg(poses[-1]).offset(goal)[0] < 1e-9, "its pose"
+    )
+    count = len(images)
+    world.spin_until(lambda: len(images) > count, "an image from there")
+    depth = depth_from_msg(images[-1])
+    assert depth.shape == (24, 32)
+    # the box is 0.1 m deep on this side, 2.5 times its half side of 0.4 radii
+    assert np.nanmin(depth[10:14, 14:18]) == pytest.approx(0.4 - 0.1, abs=0.03)
+    assert np.isinf(depth[0]).all()
+    assert infos[-1].k[0] == pytest.approx(15.5 / math.tan(0.5 * math.radians(60.0)))
+
+
+def test_the_mapper_maps_what_was_seen_at_the_goal_and_counts_the_rest(world, camera):
+    _, images, infos = camera
+    node = world.start(SolidMapper, settle_time=0.0, scans_per_view=1, **SCENE)
+    surfaces = world.listen(PointCloud2, "surface", qos.latched(10))
+    texts = world.listen(String, "surface_info", qos.latched(10))
+    world.spin_until(lambda: surfaces and texts, "the prior")
+    assert to_nanoseconds(surfaces[0].header.stamp) == 0
+    goal = looking(np.array([[0.0, -0.4, 0.1]]), np.zeros(3))[0]
+    send_goal = world.speaker(PoseStamped, "goal_pose")
+    send_goal(pose_msg(goal, node.now_ns()))
+    world.spin_until(lambda: len(surfaces) > 1 and len(texts) > 1, "the surface of the view")
+    surface = info_from_text(texts[-1].data).applied(surface_from_msg(surfaces[-1]))
+    assert surface.form.dimension == 3
+    assert surface.count == node.known.surface.count > 20
+    assert np.median(surface.cells.hits.mean[:, 1]) == pytest.approx(-0.1, abs=0.005)
+    world.spin_until(lambda: images and infos, "an image")
+    send = world.speaker(Image, "image")
+    for wrong in ({"encoding": "rgb8"}, {"width": 7}, {"step": 1}):
+        send(bent(images[-1], **wrong))
+    send(bent(images[-1], header=header("elsewhere", 1)))
+    pose = pose_msg(goal, 5)
+    pose.pose.orientation.w = math.nan
+    send_goal(pose)
+    expected = {"image.encoding", "image.camera_info", "image.layout", "image.frame"}
+    expected |= {"goal_pose.not_finite"}
+    world.spin_until(lambda: expected <= set(world.drops(node)), "all to be counted")
+
+
+def test_the_mapper_takes_clouds_and_millimetres(world):
+    node = world.start(SolidMapper, depth_source="point_cloud", settle_time=0.0, **SCENE)
+    empty = PointCloud2(header=header("eye", 1), height=1, width=0)
+    world.speaker(PointCloud2, "points")(empty)
+    world.spin_until(lambda: world.drops(node) == {"points.layout": 1}, "it to be counted")
+    millimetres = Image(
+        header=header("eye", 1),
+        width=2,
+        height=1,
+        encoding="16UC1",
+        step=4,
+        data=array.array("B", np.array([0, 1500], "<u2").tobytes()),
+    )
+    assert depth_from_msg(millimetres).tolist() == [[0.0, 1.5]]
+
+
+def test_the_planner_sends_poses_and_ranks_all_that_may_be_chosen(world, camera):
+    world.start(SolidMapper, settle_time=0.0, scans_per_view=1, **SCENE)
+    planner = world.start(
+        SolidPlanner,
+        wait_for_start=False,
+        goal_subscribers=2,
+        num_views=20,
+        certify=False,
+        max_views=2,
+        planner="greedy",
+        settle_time=0.0,
+        **SCENE,
+    )
+    ranked = world.listen(PoseArray, "nbv_planner/ranked_views", qos.latched(10))
+    goals = world.listen(PoseStamped, "goal_pose", qos.reliable())
+    world.spin_until(lambda: planner.core.episode.termination, "the end")
+    assert planner.core.episode.termination.reason.value == "MAX_VIEWS"
+    assert len({str(goal.pose) for goal in goals}) == 2
+    world.spin_until(lambda: len(ranked) == 2, "both lists")
+    assert [len(one.poses) for one in ranked] == [20, 19]
+    for goal, poses in zip(goals, ranked, strict=False):
+        first = PoseStamped(pose=poses.poses[0])
+        assert space_pose_from_msg(first).offset(space_pose_from_msg(goal))[0] < 1e-9
+        assert poses.header.frame_id == "object"
+
+
+def test_a_planner_that_was_killed_goes_on_with_its_views(world, camera, tmp_path):
+    world.start(SolidMapper, settle_time=0.0, scans_per_view=1, **SCENE)
+    settings = {
+        "wait_for_start": False,
+        "num_views": 20,
+        "certify": False,
+        "planner": "greedy",
+        "settle_time": 0.0,
+        "state_file": str(tmp_path / "session.jsonl"),
+        **SCENE,
+    }
+    first = world.start(SolidPlanner, max_views=2, **settings)
+    world.spin_until(lambda: first.core.episode.termination, "the end of the first")
+    taken = first.core.episode.visited
+    world.end(first)
+    second = world.start(SolidPlanner, max_views=3, **settings)
+    assert second.core.episode.visited == taken
+    assert second.core.episode.visited[0].attitude is not None
+
+
+@pytest.mark.parametrize(
+    ("words", "space"),
+    [
+        (["-p", "dimension:=3"], True),
+        (["-p", "depth_camera:dimension:=3"], True),
+        (["--params-file", "FILE"], True),
+        (["--params-file", "missing.yaml"], False),
+        (["-p", "radius_max:=3.0"], False),
+    ],
+)
+def test_the_dimension_of_the_parameters_chooses_the_node(monkeypatch, tmp_path, words, space):
+    file = tmp_path / "solid.yaml"
+    file.write_text("/**:\n  ros__parameters: {dimension: 3}\n")
+    words = [str(file) if word == "FILE" else word for word in words]
+    monkeypatch.setattr("sys.argv", ["depth_camera", "--ros-args", *words])
+    assert executables.is_in_space("depth_camera") is space
+    assert not executables.is_in_space("turntable")
+
+
+@pytest.mark.slow
+def test_three_processes_take_the_views_that_one_process_takes(tmp_path, capsys):
+    settings = [word for one in SMALL for word in ("--set", one)]
+    rows = {}
+    for command in ("simulate", "demo"):
+        out = tmp_path / command
+        words = [command, "--object", "solid:box", "--planner", "greedy", "--no-figures"]
+        assert main([*words, "--out", str(out), *settings]) == 0
+        rows[command] = list(csv.DictReader((out / "views.csv").open()))
+    said = capsys.readouterr().out
+    assert "ended: MAX_VIEWS" in said
+    assert len(rows["demo"]) == 3
+    for one, other in zip(rows["simulate"], rows["demo"], strict=True):
+        for name in ("x", "y", "z", "qx", "qw"):
+            assert float(one[name]) == pytest.approx(float(other[name]), abs=1e-6)
+        assert float(one["completeness"]) == pytest.approx(float(other["completeness"]), abs=0.01)
+        assert float(one["estimated"]) == pytest.approx(float(other["estimated"]), abs=0.02)
