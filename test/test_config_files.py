@@ -483,6 +483,7 @@ def test_numbers_that_no_scene_has_are_refused_before_anything_is_built(change, 
         (str(list(range(10**5))), "is a list, expected an integer"),
         ("9" * 99, "out of range; must be .* 64 bits"),
     ],
+    ids=["date", "digits", "nested", "itself", "tag", "list", "bits"],
 )
 def test_a_hostile_change_is_one_short_line(value, words):
     with pytest.raises(ConfigFileError, match=words) as caught:
