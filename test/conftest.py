@@ -105,12 +105,12 @@ RELEASE = {"faults"}
 RELEASE_MODULES = {"test_release.py", "test_mujoco_example.py", "test_faults.py", "test_cluster.py"}
 # A part of these is run at every commit in another test, or with other arguments of the same one.
 RELEASE_TESTS = {
-    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[true0-ellipse:a=6,b=4-None-certified]",
-    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[true1-square:width=4-planner1-by band]",
-    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[true2-ellipse:a=4,b=4-None-by band]",
-    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[true3-star-None-certified]",
-    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[true4-ellipse:a=6,b=4-planner4-by band]",
-    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[true5-star-None-by band]",
+    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[ellipse 5-certified]",
+    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[square 10-by band]",
+    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[circle 10-by band]",
+    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[star 10-certified]",
+    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[ellipse 6 m-by band]",
+    "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[star 6 m-by band]",
     "test_a_campaign_runs_and_goes_on_where_it_was",
     "test_a_notebook_runs_as_a_reader_runs_it",
     "test_a_short_run_on_three_processes",

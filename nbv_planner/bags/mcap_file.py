@@ -1,7 +1,9 @@
 """MCAP files: the messages in the order of writing, also of files without an end, or damaged.
 
 A killed recorder leaves a file without index and footer; those of a damaged file may be wrong. The
-layout of the records is that of the MCAP specification (version 0).
+layout of the records is that of the MCAP specification (version 0). The stream reader of the
+package mcap would end at the first chunk that is cut or damaged, decompress a chunk whatever its
+size, and is not there on a robot, since rosdep has it not.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ ROLLOUT = {"objective": "EMC", "planner": "rollout", "shapes": 8}
         (dataclasses.replace(SCENE, range_max=6.0), "ellipse:a=6,b=4", ROLLOUT),
         (dataclasses.replace(SCENE, range_max=6.0), "star", None),
     ],
-    ids=lambda value: value if isinstance(value, str) else None,
+    ids=["ellipse 5", "square 10", "circle 10", "star 10", "ellipse 6 m", "star 6 m"],
 )
 def test_a_camera_that_sees_less_than_declared_ends_no_episode_early(
     monkeypatch, true, text, planner, limits

@@ -183,17 +183,13 @@ MANY = [
 
 @pytest.fixture(scope="module")
 def in_their_order():
-    return [
-        table.to_csv() for table in report_tables(sweep_report(results(MANY, sweep_of(MANY))))
-    ]
+    return [table.to_csv() for table in report_tables(sweep_report(results(MANY, sweep_of(MANY))))]
 
 
 # What depends on the order does so for nearly every order.
 @settings(max_examples=25)
 @given(shuffler=st.randoms(use_true_random=False))
-def test_tables_do_not_depend_on_the_order_of_the_episodes(
-    in_their_order, shuffler: random.Random
-):
+def test_tables_do_not_depend_on_the_order_of_the_episodes(in_their_order, shuffler: random.Random):
     shuffled = list(MANY)
     shuffler.shuffle(shuffled)
     found = report_tables(sweep_report(results(shuffled, sweep_of(MANY))))
