@@ -22,6 +22,7 @@ from nbv_planner.cli.options import (
 from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
 from nbv_planner.cli.simulate import (
     finish_solid,
+    is_in_space,
     print_solid_header,
     print_solid_view,
     solid_folder,
@@ -42,7 +43,6 @@ from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.system import held_signals
-from nbv_planner.volume.bodies.mesh_files import is_solid
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    if is_solid(arguments.object or ""):
+    if is_in_space(arguments):
         return _run_solid(arguments)
     parameters = parameters_from(arguments, ros=True)
     if arguments.speed or arguments.view:

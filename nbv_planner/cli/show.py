@@ -1,5 +1,5 @@
-"""List the objectives and their properties, the planners, or the parameters of the nodes as
-Markdown tables.
+"""List the objectives and their properties, the planners, or the parameters of the nodes (`space`:
+of those in space) as Markdown tables.
 """
 
 from __future__ import annotations
@@ -7,10 +7,13 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from nbv_planner.cli.options import one_of
 from nbv_planner.episode.parameters import NODES, parameters_of
+from nbv_planner.episode.solid.solid_settings import SOLID_NODES
 from nbv_planner.planning.objectives import OBJECTIVE_PLUGINS, REQUIREMENTS, known_objectives
 from nbv_planner.planning.planners import PLANNER_PLUGINS, PLANNERS
 from nbv_planner.settings import Plugins, Setting
@@ -64,11 +67,11 @@ def planner_table() -> str:
     )
 
 
-def parameter_tables() -> str:
-    """Tables of all parameters: those that several nodes have first, then those of each node, and
-    of plug-ins.
+def parameter_tables(nodes: Mapping[str, tuple[type, ...]] = NODES) -> str:
+    """Tables of all parameters of nodes: those that several have first, then those of each, and of
+    plug-ins.
     """
-    known = {node: parameters_of(classes) for node, classes in NODES.items()}
+    known = {node: parameters_of(classes) for node, classes in nodes.items()}
     tables: dict[str, dict[str, Any]] = {_SEVERAL: {}}
     for node, rows in known.items():
         for name, row in rows.items():
@@ -80,7 +83,12 @@ def parameter_tables() -> str:
 
 _SEVERAL = "Several nodes: give them once, under `/**`"
 _PLUGGED = "Plug-ins: declared where they are used"
-LISTS = {"objectives": objective_table, "planners": planner_table, "parameters": parameter_tables}
+LISTS: dict[str, Callable[[], str]] = {
+    "objectives": objective_table,
+    "planners": planner_table,
+    "parameters": parameter_tables,
+    "space": partial(parameter_tables, SOLID_NODES),
+}
 """The lists."""
 _PLUGINS: dict[str, Plugins] = {"objectives": OBJECTIVE_PLUGINS, "planners": PLANNER_PLUGINS}
 

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    if is_solid(arguments.object or ""):
+    if is_in_space(arguments):
         return _run_solid(arguments)
     parameters = parameters_from(arguments)
     config = episode_config(parameters, arguments.protocol)
@@ -108,6 +108,15 @@ def _run_solid(arguments: argparse.Namespace) -> int:
         termination = episode.termination or solid_stopped(judge, came)
         finish_solid(results, judge, termination, figures=arguments.figures)
     return EXIT_CODES.get(termination.reason, 0)
+
+
+def is_in_space(arguments: argparse.Namespace) -> bool:
+    """Whether the object, given by itself or in the parameter file, is one in space."""
+    given = arguments.object
+    if given is None and arguments.params_file:
+        values = parameter_files.values_for(arguments.params_file, "depth_camera")
+        given = values.get("object")
+    return is_solid(str(given or ""))
 
 
 def solid_folder(arguments: argparse.Namespace, config: SolidConfig) -> ResultsFolder:

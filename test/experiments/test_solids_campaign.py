@@ -37,7 +37,7 @@ def test_knowing_the_object_takes_fewer_views_than_an_even_design():
 
 def test_the_summary_has_ratios_and_what_did_not_end():
     rows = [
-        SolidRow(text, "close", planner, views, 0.9 if views > 40 else 0.96, 0.5)
+        SolidRow(text, "close", planner, views, 0.9 if views > 40 else 0.96, 0.5, "")
         for text in ("box", "mug", "chair", "torus")
         for planner, views in (("knows", 5), ("even", 10), ("greedy", 6), ("random", 41))
     ]
@@ -49,7 +49,7 @@ def test_finished_runs_are_kept(tmp_path, capsys):
     from campaigns.__main__ import main
 
     rows = [
-        SolidRow(text, scenario, planner, 7, 0.96, 0.5)
+        SolidRow(text, scenario, planner, 7, 0.96, 0.5, "COVERED")
         for text in SETS["tuning"]
         for scenario in SCENARIOS
         for planner in PLANNERS
@@ -58,5 +58,6 @@ def test_finished_runs_are_kept(tmp_path, capsys):
     (tmp_path / ROWS_FILE).write_text(text)
     assert main(["solids", "--half", "tuning", "--out", str(tmp_path), "--workers", "1"]) == 0
     said = capsys.readouterr().out.strip().splitlines()
-    assert len(said) == len(SCENARIOS) * len(PLANNERS)
-    assert all("7.00 views" in line for line in said)
+    assert len(said) == len(SCENARIOS) * len(PLANNERS) + 1
+    assert all("7.00 views" in line for line in said[:-1])
+    assert said[-1].startswith("claimed in ")
