@@ -22,7 +22,7 @@ from nbv_planner.cli.options import (
 from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
 from nbv_planner.cli.simulate import (
     finish_solid,
-    is_in_space,
+    is_about_solid,
     print_solid_header,
     print_solid_view,
     solid_folder,
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    if is_in_space(arguments):
+    if is_about_solid(arguments):
         return _run_solid(arguments)
     parameters = parameters_from(arguments, ros=True)
     if arguments.speed or arguments.view:

@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    if is_in_space(arguments):
+    if is_about_solid(arguments):
         return _run_solid(arguments)
     parameters = parameters_from(arguments)
     config = episode_config(parameters, arguments.protocol)
@@ -110,7 +110,7 @@ def _run_solid(arguments: argparse.Namespace) -> int:
     return EXIT_CODES.get(termination.reason, 0)
 
 
-def is_in_space(arguments: argparse.Namespace) -> bool:
+def is_about_solid(arguments: argparse.Namespace) -> bool:
     """Whether the object, given by itself or in the parameter file, is one in space."""
     given = arguments.object
     if given is None and arguments.params_file:

@@ -80,9 +80,7 @@ def test_the_command_writes_record_views_points_and_a_closed_surface(tmp_path, c
 
 def test_an_object_of_a_file_is_in_space_too(tmp_path, capsys):
     file = tmp_path / "solid.yaml"
-    file.write_text(
-        "/**:\n  ros__parameters: {object: solid:box, num_views: 12, max_views: 1}\n"
-    )
+    file.write_text("/**:\n  ros__parameters: {object: solid:box, num_views: 12, max_views: 1}\n")
     words = ["simulate", "--params-file", str(file), "--out", str(tmp_path / "out")]
     assert main([*words, "--no-figures", "--set", "certify=false"]) == 0
     assert "object solid:box, planner rollout, seed 0, 12 candidate" in capsys.readouterr().out

@@ -21,11 +21,12 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 from tf2_msgs.msg import TFMessage
 
-from nbv_planner.clouds.sensor_messages import pose_from_msg, to_nanoseconds
+from nbv_planner.clouds.sensor_messages import pose_from_msg, space_pose_from_msg, to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.messages import status_values
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.mapping.surface_info import info_from_text
+from nbv_planner.planning.view_space.viewpoints import on_sphere
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.transforms import TransformPoses
@@ -139,6 +140,17 @@ def test_a_frame_that_leans_out_of_the_plane_is_refused(world, poses):
     static(TFMessage(transforms=[optical]))
     with pytest.raises(InputRejectedError, match="tilted"):
         world.spin_until(lambda: poses.at(START, "optical"), "the transform")
+
+
+def test_in_space_an_optical_frame_may_lean_as_it_likes(world):
+    poses = TransformPoses(world.peer, "object", read=space_pose_from_msg)
+    camera = on_sphere(5, 2.0)[1]
+    transform = link("object", "eye_optical", camera, height=camera.height)
+    transform.transform.rotation = conversions.pose_to_msg(camera, header("")).pose.orientation
+    world.speaker(TFMessage, "/tf_static", qos.latched(10))(TFMessage(transforms=[transform]))
+    world.spin_until(lambda: poses.latest("eye_optical"), "the transform")
+    found = poses.at(START, "eye_optical")
+    assert found.offset(camera) == pytest.approx((0.0, 0.0), abs=1e-6)
 
 
 def test_the_mapper_waits_for_the_transform_maps_and_tells_the_pose(world):

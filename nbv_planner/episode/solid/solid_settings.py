@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from nbv_planner.episode.parameters import (
-    CAMERA_FRAME,
     OBJECT_FRAME,
     CommonParameters,
     NbvPlannerParameters,
@@ -27,6 +26,8 @@ from nbv_planner.planning.view_space.space_views import SpaceViewSettings
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import Settings, from_mapping, plain_settings, python_setting, setting
 from nbv_planner.volume.bodies.depth_sensor import DepthScene, DepthSensor
+from nbv_planner.world.camera_mount import PoseSettings
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import RangeNoise
 
 PLANNERS_IN_SPACE = ("rollout", "greedy", "tour", "random")
@@ -162,6 +163,27 @@ class InSpace(Settings):
 
 
 @dataclass(frozen=True)
+class OpticalPoses(PoseSettings):
+    """Source of the poses of the optical frame; where the camera is on the arm is up to the
+    transforms.
+    """
+
+    pose_type: str = python_setting("pose", "Message on camera_pose.", choices=("pose",))
+    base_frame: str = python_setting("", "Goals are of the camera.")
+    mount_x: float = python_setting(0.0, "Poses are of the camera.", unit="m")
+    mount_y: float = python_setting(0.0, "Poses are of the camera.", unit="m")
+    mount_yaw: float = python_setting(0.0, "Poses are of the camera.", unit="rad")
+
+    def camera(self, carrier: CameraPose) -> CameraPose:
+        """The same."""
+        return carrier
+
+    def carrier(self, camera: CameraPose) -> CameraPose:
+        """The same."""
+        return camera
+
+
+@dataclass(frozen=True)
 class SimulatedDepthParameters(Settings):
     """Parameters of `depth_camera` in space in addition to those of the core."""
 
@@ -212,7 +234,9 @@ class SpaceMapperParameters(Settings):
 class SpacePlannerParameters(NbvPlannerParameters):
     """Parameters of `nbv_planner` in space in addition to those of the core."""
 
-    camera_frame: str = python_setting("", CAMERA_FRAME)
+    camera_frame: str = setting(
+        "", "Optical frame of the camera; with pose_source tf nbv_planner needs it."
+    )
     use_map: bool = python_setting(False, "There is no map in space.")
     goal_backend: str = python_setting("topic", "Goals are published.", choices=("topic",))
     goal_check: str = python_setting("off", "Nav2 knows no arm.", choices=("off",))
@@ -235,6 +259,7 @@ SOLID_NODES: dict[str, tuple[type, ...]] = {
         CommonParameters,
         DepthSensor,
         DepthNoise,
+        OpticalPoses,
         MatchingSettings,
         ArrivalSettings,
         SpaceMapperParameters,
@@ -247,6 +272,7 @@ SOLID_NODES: dict[str, tuple[type, ...]] = {
         SpacePlannerSettings,
         SpaceViewSettings,
         TerminationSettings,
+        OpticalPoses,
         ArrivalSettings,
         SessionSettings,
         SpacePlannerParameters,

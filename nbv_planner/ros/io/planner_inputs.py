@@ -15,7 +15,6 @@ from std_msgs.msg import String
 
 from nbv_planner.clouds.sensor_messages import (
     check_frame,
-    pose_from_msg,
     scan_from_msg,
     to_nanoseconds,
 )
@@ -166,9 +165,8 @@ class PlannerInputs:
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
         check_frame(msg.header, self._node.parameters.object_frame)
-        self._take_pose(
-            self._node.poses.camera(pose_from_msg(msg)), to_nanoseconds(msg.header.stamp)
-        )
+        pose = self._node.poses.camera(self._node.read_pose(msg))
+        self._take_pose(pose, to_nanoseconds(msg.header.stamp))
         self._node.advance()
 
     def _take_pose(self, pose: CameraPose, stamp: int) -> None:

@@ -61,8 +61,10 @@ class TransformPoses:
         tolerance: float = 0.0,
         gap: float = 0.0,
         on_change: Callable[[], None] = lambda: None,
+        read: Callable[[Any], CameraPose] = pose_from_msg,
     ) -> None:
-        """Subscribe to the transforms; `on_change` is called after each new one.
+        """Subscribe to the transforms; `on_change` is called after each new one. `read` gives the
+        pose of a PoseStamped.
 
         For :meth:`at`: `tolerance` is the greatest time to a transform that counts without
         interpolation, `gap` that between two transforms that are interpolated, seconds.
@@ -77,7 +79,7 @@ class TransformPoses:
         self._object_frame = object_frame
         self._limits = (round(tolerance * 1e9), round(gap * 1e9))
         self._tracks: dict[str, PoseTrack] = {}
-        self._on_change = on_change
+        self._on_change, self._read = on_change, read
         self._mounted = False
         self._buffer = self._tf2.Buffer(node=node)
         changed = self._changed
@@ -185,7 +187,7 @@ class TransformPoses:
         except self._tf2.TransformException:
             return None
         pose = SimpleNamespace(position=found.translation, orientation=found.rotation)
-        return pose_from_msg(SimpleNamespace(pose=pose))
+        return self._read(SimpleNamespace(pose=pose))
 
 
 def occupancy_grid(node: Node) -> Any:

@@ -16,6 +16,7 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
+from nbv_planner.clouds.sensor_messages import pose_from_msg
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
@@ -71,7 +72,8 @@ class NbvPlannerNode(BaseNode):
         NbvPlannerParameters,
         PoseSettings,
     )
-    decider_kind, input_kind, goal_kind = Deciders, PlannerInputs, GoalOutput
+    decider_kind, goal_kind = Deciders, GoalOutput
+    read_pose = staticmethod(pose_from_msg)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__("nbv_planner", self.declared, **kwargs)
@@ -91,10 +93,13 @@ class NbvPlannerNode(BaseNode):
                 f"{self.get_name()}: camera_frame: '' is not a frame; with pose_source: tf it must"
                 " be that of the scans"
             )
-        transforms = TransformPoses(self, self.parameters.object_frame) if by_tf else None
+        transforms = None
+        if by_tf:
+            frame = self.parameters.object_frame
+            transforms = TransformPoses(self, frame, read=self.read_pose)
         arrival = read_settings(self, ArrivalSettings)
         self.deciders = self.decider_kind(self)
-        self.incoming = self.input_kind(self, transforms, arrival)
+        self.incoming = PlannerInputs(self, transforms, arrival)
         self.core = PlannerCore(
             *self.deciders.build(), arrival, read_settings(self, SessionSettings)
         )

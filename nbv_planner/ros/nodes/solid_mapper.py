@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,6 +27,7 @@ from nbv_planner.episode.solid.solid_results import write_surface
 from nbv_planner.episode.solid.solid_settings import (
     SOLID_NODES,
     DepthNoise,
+    OpticalPoses,
     SolidScene,
     SpaceMapperParameters,
 )
@@ -38,6 +40,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.io import conversions
+from nbv_planner.ros.io.transforms import TransformPoses
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.volume.bodies.depth_sensor import DepthScan, DepthSensor
 from nbv_planner.volume.bodies.thinned import depth_scan, of_object, point_scan
@@ -79,7 +82,17 @@ class SolidMapper(BaseNode):
         self.scene = read_settings(self, SolidScene)
         self.sensor, self.noise = read_settings(self, DepthSensor), read_settings(self, DepthNoise)
         matching = read_settings(self, MatchingSettings)
-        self.matcher = ScanMatcher(matching, read_settings(self, ArrivalSettings))
+        transforms = None
+        if read_settings(self, OpticalPoses).pose_source == "tf":
+            transforms = TransformPoses(
+                self,
+                parameters.object_frame,
+                matching.pose_tolerance,
+                matching.pose_gap,
+                lambda: self._placed(self.matcher.match()),
+                space_pose_from_msg,
+            )
+        self.matcher = ScanMatcher(matching, read_settings(self, ArrivalSettings), transforms)
         self._begin()
         self._camera: CameraInfo | None = None
         self._surface = self.advertise(PointCloud2, "surface", qos.latched())
@@ -89,7 +102,11 @@ class SolidMapper(BaseNode):
         else:
             self.listen(CameraInfo, "camera_info", self.on_camera, qos.sensor_data())
             self.listen(Image, "image", self.on_image, qos.sensor_data())
-        self.listen(PoseStamped, "camera_pose", self.on_pose, qos.reliable())
+        if transforms is None:
+            self.listen(PoseStamped, "camera_pose", self.on_pose, qos.reliable())
+        else:
+            source = f"transforms from the frame of the images to {parameters.object_frame}"
+            self.inputs.add("camera_pose", source)
         self.listen(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
         self.inputs.expect(parameters.input_timeout, self._source, "camera_pose")
 
@@ -155,7 +172,12 @@ class SolidMapper(BaseNode):
         if not self.active:
             return
         check_frame(header, self.parameters.camera_frame or self.matcher.first_frame)
-        self.matcher.add_scan(to_nanoseconds(header.stamp), scan, header.frame_id)
+        self._placed(self.matcher.add_scan(to_nanoseconds(header.stamp), scan, header.frame_id))
+
+    def _placed(self, found: Sequence[MatchedScan]) -> None:
+        """Continue with images whose poses are known."""
+        if found:
+            self.inputs.beat("camera_pose")
         self.update()
 
     def on_pose(self, msg: PoseStamped) -> None:

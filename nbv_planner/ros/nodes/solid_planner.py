@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from geometry_msgs.msg import Point, Pose, PoseArray, PoseStamped
+from geometry_msgs.msg import Point, Pose, PoseArray
 from rclpy.parameter import Parameter
 
-from nbv_planner.clouds.sensor_messages import check_frame, space_pose_from_msg, to_nanoseconds
+from nbv_planner.clouds.sensor_messages import space_pose_from_msg
 from nbv_planner.episode.solid.solid_settings import (
     SOLID_NODES,
+    OpticalPoses,
     SolidScene,
     SpacePlannerParameters,
     SpacePlannerSettings,
@@ -26,27 +27,12 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.planner_parts import Deciders
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.io.planner_inputs import PlannerInputs
 from nbv_planner.ros.io.robot import GoalOutput
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.state import Goal, Target
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.volume.bodies.depth_sensor import DepthSensor
-from nbv_planner.world.camera_mount import PoseSettings
-from nbv_planner.world.pose import CameraPose
-
-
-class OpticalPoses(PoseSettings):
-    """Poses and goals are those of the camera itself."""
-
-    def camera(self, carrier: CameraPose) -> CameraPose:
-        """The same."""
-        return carrier
-
-    def carrier(self, camera: CameraPose) -> CameraPose:
-        """The same."""
-        return camera
 
 
 class SolidDeciders(Deciders):
@@ -106,16 +92,6 @@ class SolidDeciders(Deciders):
         """Nothing: the sensor is given."""
 
 
-class SolidInputs(PlannerInputs):
-    """Receives poses of the optical frame."""
-
-    def on_pose(self, msg: PoseStamped) -> None:
-        """Receive a camera pose."""
-        check_frame(msg.header, self._node.parameters.object_frame)
-        self._take_pose(space_pose_from_msg(msg), to_nanoseconds(msg.header.stamp))
-        self._node.advance()
-
-
 class SolidGoals(GoalOutput):
     """Publishes all candidates that may be chosen, too, the best first, for who can tell which of
     them can be reached.
@@ -154,4 +130,5 @@ class SolidPlanner(NbvPlannerNode):
         SpacePlannerParameters,
         OpticalPoses,
     )
-    decider_kind, input_kind, goal_kind = SolidDeciders, SolidInputs, SolidGoals
+    decider_kind, goal_kind = SolidDeciders, SolidGoals
+    read_pose = staticmethod(space_pose_from_msg)
