@@ -20,6 +20,7 @@ SUBCOMMANDS = {
         ("ground", "look for goals and paths in no-go areas of random grounds"),
         ("unknown", "compare unknown place and size with the known scene"),
         ("prior", "compare episodes that know an outline with those that do not"),
+        ("series", "compare series of cuts with the same cuts one by one"),
         ("solids", "compare planners on solids in space"),
     )
 }

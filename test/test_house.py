@@ -44,6 +44,8 @@ APART = {
     "nbv_planner.ros.executables": "loads ROS late, so it is loaded before everything else",
     "nbv_bench.experiments.runner": "the only import of joblib",
     "nbv_planner.bags.bag_pictures": "loads matplotlib, which analyze does without",
+    "nbv_planner.known.cut_likeness": "statistics of cuts, apart from what runs them",
+    "nbv_planner.report.figures.series_figure": "loads matplotlib, which an episode does without",
     "nbv_planner.report.figures.solid_figure": "loads matplotlib, which an episode does without",
     "nbv_planner.session.loop": "the loop of an episode, to be read by itself",
     "nbv_planner.report.notebook": "public, the only import of pandas",
@@ -121,13 +123,14 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
     for name, path in MODULES.items():
         room = name.split(".")[1] if "." in name else ""
         room = "space" if "solid" in name or name in IN_SPACE else room
+        room = "known" if ".ahead." in name or "series" in name else room
         tokens[room if room in ("volume", "known", "space") else name.partition(".")[0]] += (
             tokens_of(path)
         )
     assert tokens["nbv_planner"] <= 277_000
     assert tokens["nbv_bench"] <= 52_500
     assert tokens["volume"] <= 21_000
-    assert tokens["known"] <= 6_500
+    assert tokens["known"] <= 11_700
     assert tokens["space"] <= 20_000
 
 

@@ -4,6 +4,7 @@ demo.png, .gif the figure and the animation of a demo episode
 annulus.png    the same episode with free views
 chair.png      an episode on the outline of a chair, of which a direction has several surfaces
 solid.png, .gif an episode on a mug in space
+cuts.png       a series of cuts of a heap
 bag/*.png      the figures of the analysis of its bag, and of its comparison with another objective
 live.png       the page of `nbv-planner view` in a browser (needs Chromium), while real nodes run
 sweep/*.png    the figures of the report of a small sweep (pictures.yaml), and of ten cases of the
@@ -24,6 +25,7 @@ import yaml
 
 from benchmarks.bench import draw_pictures as draw_bench
 from benchmarks.bench import read_record
+from campaigns.cut_shapes import cuts_of, write_cuts
 from nbv_bench.cli.main import SUBCOMMANDS as STUDY
 from nbv_bench.cli.main import main as nbv_bench
 from nbv_planner.cli.main import main as nbv_planner
@@ -61,6 +63,9 @@ def demo_pictures(scratch: Path) -> None:
     run("simulate", "--object", "solid:mug", "--out", str(scratch / "solid"))
     for kind in ("png", "gif"):
         shutil.copy(scratch / "solid" / f"reconstruction.{kind}", IMAGES / f"solid.{kind}")
+    write_cuts(scratch / "heap", cuts_of("heap", 1))
+    run("simulate", "--series", str(scratch / "heap"), "--out", str(scratch / "series"))
+    shutil.copy(scratch / "series" / "cuts.png", IMAGES / "cuts.png")
     run("simulate", *episode, "--objective", "U", "--out", str(other))
     run("report", bag, str(other), "--out", str(scratch / "comparison"))
     shutil.copy(

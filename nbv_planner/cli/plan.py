@@ -12,7 +12,7 @@ from nbv_planner.cli.output import say
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.errors import ResultsError, reason
 from nbv_planner.files.results_folder import write_whole
-from nbv_planner.report.plan_ahead import PlannedView, plan_csv, planned_views
+from nbv_planner.report.ahead.plan_ahead import PlannedView, plan_csv, planned_views
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

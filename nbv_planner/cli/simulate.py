@@ -37,9 +37,10 @@ from nbv_planner.episode.solid.solid_episode import SolidEpisode, SolidJudge, So
 from nbv_planner.episode.solid.solid_results import views_until, write_episode, write_surface
 from nbv_planner.episode.solid.solid_settings import PLANNERS_IN_SPACE, SOLID_NODES, SolidConfig
 from nbv_planner.errors import SettingError, UnknownNameError
-from nbv_planner.files.results_folder import ResultsFolder, write_whole
+from nbv_planner.files.results_folder import ResultsFolder, fresh_folder, write_whole
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.objectives import EXPECTED
+from nbv_planner.report.ahead.cut_series import CutSeries, totals
 from nbv_planner.system import held_signals
 from nbv_planner.volume.bodies.mesh_files import is_solid
 
@@ -57,10 +58,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             " sensor)"
         ),
     )
+    parser.add_argument(
+        "--series",
+        metavar="DIR",
+        help="cuts of one object instead, a folder of outlines named by their heights in metres"
+        " (0.25.csv): each is the prior of the next one; goes on in --out where it stopped",
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
+    if arguments.series is not None:
+        return _run_series(arguments)
     if is_about_solid(arguments):
         return _run_solid(arguments)
     parameters = parameters_from(arguments)
@@ -91,6 +100,44 @@ def _run_episode(simulation: Simulation, config: EpisodeConfig, came: list[int])
         if came:
             return stopped(simulation.judge, came)
     return simulation.result.termination
+
+
+def _run_series(arguments: argparse.Namespace) -> int:
+    """The episodes of a series of cuts, each with the one below as its prior."""
+    if arguments.object is not None or arguments.protocol != "sensor":
+        raise SettingError("series: takes no object but those of its folder, and protocol sensor")
+    folder = Path(arguments.series)
+    out = Path(arguments.out) if arguments.out else fresh_folder("results", f"series-{folder.stem}")
+    parameters = parameters_from(arguments)
+    config = episode_config(parameters, "sensor")
+    series = CutSeries(config, folder, out, again=arguments.force)
+    if series.rows:
+        say(f"{out}: {totals(series.rows)} so far")
+    with held_signals() as came:
+        while series.left and not came:
+            cut, (here, known) = series.left[0], series.next_config()
+            say(f"cut at {cut.height:g} m, {known}")
+            simulation = Simulation(here)
+            place = series.folder_of(cut)
+            with ResultsFolder(place, force=True) as results:
+                termination = _run_episode(simulation, here, came)
+                if not came:
+                    series.keep(results.folder, simulation)
+                finish(results, here, simulation.judge, termination, figures=False)
+            if missing := series.write():
+                say(missing)
+        drawn(arguments.figures and len(series.rows) > 1, lambda: _draw_series(series), None)
+    say(f"{totals(series.rows)}; {len(series.left)} cuts left")
+    say(f"results: {out}/ ({', '.join(sorted(one.name for one in out.iterdir()))})")
+    reasons = (TerminationReason(row.reason) for row in series.rows)
+    return max((EXIT_CODES.get(reason, 0) for reason in reasons), default=0)
+
+
+def _draw_series(series: CutSeries) -> None:
+    from nbv_planner.report.figures.series_figure import draw_series
+    from nbv_planner.report.figures.style import png_bytes
+
+    write_whole(series.out / "cuts.png", png_bytes(draw_series(series)))
 
 
 def _run_solid(arguments: argparse.Namespace) -> int:

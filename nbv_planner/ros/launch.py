@@ -264,6 +264,10 @@ ARGUMENTS = {
         "",
         "Name of the episode that saved state must belong to; empty: a new one at each launch.",
     ),
+    "prior_outline": (
+        "",
+        f"Outline that the object should have, for example that of the cut below{_FROM_FILE}.",
+    ),
     "outline_folder": (
         time.strftime("results/launch_%Y%m%d_%H%M%S"),
         "Folder for outline and map at the end, unless params_file names one; empty: none.",
@@ -302,7 +306,7 @@ _OVERRIDES: dict[str, dict[str, Callable[[str], Any]]] = {
         **_MAP,
         **_SCENE,
     },
-    "surface_mapper": {"noise_std": float, **_MAP, **_SCENE},
+    "surface_mapper": {"noise_std": float, "prior_outline": _whole, **_MAP, **_SCENE},
     "nbv_planner": {
         "objective": str,
         "planner": str,

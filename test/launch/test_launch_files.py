@@ -52,6 +52,7 @@ COMMON = {
     "state_folder",
     "episode",
     "outline_folder",
+    "prior_outline",
 }
 SIMULATED = {"object", "seed", "world"}
 
@@ -113,6 +114,7 @@ def test_arguments_reach_the_nodes_they_are_for():
         max_views="7",
         view_space="annulus",
         outline_folder="/tmp/out",
+        prior_outline="/tmp/below/outline.csv",
     )
     said = {executable: parameters(node) for executable, node in found.items()}
     assert said == {
@@ -128,6 +130,7 @@ def test_arguments_reach_the_nodes_they_are_for():
             "radius_max": 0.1,
             "noise_std": 0.001,
             "outline_folder": "/tmp/out",
+            "prior_outline": "/tmp/below/outline.csv",
         },
         "nbv_planner": {
             "use_sim_time": True,

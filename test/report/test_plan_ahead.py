@@ -15,7 +15,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.planning.motion import leg_time
 from nbv_planner.planning.view_space import poses_from_file
-from nbv_planner.report.plan_ahead import plan_csv, planned_views
+from nbv_planner.report.ahead.plan_ahead import plan_csv, planned_views
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene

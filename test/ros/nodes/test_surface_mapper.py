@@ -4,6 +4,7 @@ order.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -189,6 +190,34 @@ def test_the_mapper_goes_on_without_an_outline_that_is_none(world, tmp_path, cap
     lines = capfd.readouterr().err.splitlines()
     (line,) = [line for line in lines if "going on without it" in line]
     assert "crosses itself" in line
+
+
+def test_the_outline_written_at_one_height_is_the_prior_at_the_next(world, tmp_path):
+    """A lidar on a mast: the height of a pose changes nothing, the file of the cut below does."""
+    world.start(
+        SurfaceMapperNode,
+        cli_args=["--ros-args", "-r", "__ns:=/lower"],
+        outline_folder=str(tmp_path),
+        **PLAIN,
+    )
+    feed = Feed(world, "lower/")
+    feed.pair(10 * MS, HERE)
+    feed.surface(1)
+    assert world.call(Trigger, "lower/surface_mapper/write_outline").success
+    raised = dataclasses.replace(HERE, height=0.25)
+    surfaces = {}
+    for name, file in (("plain", ""), ("upper", str(tmp_path / "outline.csv"))):
+        mapper = world.start(
+            SurfaceMapperNode,
+            cli_args=["--ros-args", "-r", f"__ns:=/{name}"],
+            prior_outline=file,
+            **PLAIN,
+        )
+        above = Feed(world, f"{name}/")
+        above.pair(10 * MS, raised)
+        surfaces[name] = bytes(above.surface(1).data)
+    assert surfaces["plain"] == bytes(feed.surfaces[-1].data) != surfaces["upper"]
+    assert mapper.config.outline.prior_outline.endswith("outline.csv")  # it was none to refuse
 
 
 def test_a_lidar_mounted_upside_down_gives_the_same_surface(world):

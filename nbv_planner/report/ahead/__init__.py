@@ -1,0 +1,1 @@
+"""What is planned and run by what is known beforehand."""
