@@ -1,10 +1,10 @@
 """Compare planners on solids in space: views until 95 % of what any view sees is within the
 resolution of a measurement, over those of the greedy planner that knows the object.
 
-Beside the planners there are `knows`, which takes the view that sees most of what is left of the
-true surface; `even`, views spread evenly, of which the number that is enough is known in hindsight;
-and `random`. All look by the same simulated camera, with the same noise. `claims` is the rollout
-until it claims 95 % (COVERED): how often it does, and how often that is true.
+Beside the planners there are `knows`, which takes the view whose beams cover most of what is left
+of the true surface; `even`, views spread evenly, of which the number that is enough is known in
+hindsight; and `random`. All look by the same simulated camera, with the same noise. `claims` is the
+rollout until it claims 95 % (COVERED): how often it does, and how often that is true.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from scipy.spatial import cKDTree
 from campaigns.running import add_half, as_csv, columns_of, ratio_of_means, rows_in, run_all
 from nbv_bench.cli.experiment import add_back_end, check_back_end
 from nbv_planner.episode.records import FULL_ENOUGH
-from nbv_planner.episode.solid.solid_episode import SolidEpisode, TrueSolid
+from nbv_planner.episode.solid.solid_episode import SolidEpisode
 from nbv_planner.episode.solid.solid_settings import SolidConfig
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import IntArray
@@ -30,6 +30,7 @@ from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.planning.view_space.viewpoints import directions
 from nbv_planner.volume.bodies.depth_sensor import SimulatedDepthCamera, seen_in
 from nbv_planner.volume.volume_surface import VolumeModel, VolumeSurface
+from nbv_planner.world.scan import RangeNoise
 
 SETS = {
     "tuning": ("mug", "chair", "torus", "box", "star:seed=0", "star:seed=1", "star:seed=2"),
@@ -90,7 +91,7 @@ def run_case(case: SolidCase) -> SolidRow:
     if case.planner == "even":
         views, complete = _even(episode)
     elif case.planner == "knows":
-        views, complete = _first_full(_looks(episode, _knowing(episode.judge.truth)), episode)
+        views, complete = _first_full(_looks(episode, _knowing(episode)), episode)
     else:
         completeness = 0.0
         for view in episode.run():
@@ -130,17 +131,24 @@ def _first_full(surfaces: Iterator[VolumeSurface], episode: SolidEpisode) -> tup
     return taken, complete
 
 
-def _knowing(truth: TrueSolid) -> Iterator[int]:
-    """Candidates in the order in which they see most of what is left."""
-    seen = np.array([truth.seen_from(n, truth.points) for n in range(len(truth.views))])
-    left = np.ones(seen.shape[1], dtype=bool)
+def _knowing(episode: SolidEpisode) -> Iterator[int]:
+    """Candidates in the order in which their beams, without noise, cover most of what is left."""
+    judge, form = episode.judge, episode.model.surface.form
+    camera = SimulatedDepthCamera(judge.truth.mesh, judge.config.sensor, RangeNoise(0.0, 0.0))
+    seen = []
+    for place in zip(judge.truth.views.position, judge.truth.views.rotation, strict=True):
+        scan = camera.scan(*place, np.random.default_rng(0))
+        hits, free = seen_in(scan, *place, judge.config.noise.ranges, 0)
+        surface = VolumeSurface.blank(form).adding(hits, [free])
+        seen.append(judge.truth.covered(surface, judge.tau))
+    sees, left = np.array(seen), np.ones(len(judge.truth.points), dtype=bool)
     for _ in range(_MOST):
-        gain = (seen & left).sum(axis=1)
+        gain = (sees & left).sum(axis=1)
         if not gain.any():  # what noise has left out
             left[:] = True
             continue
         yield int(gain.argmax())
-        left &= ~seen[gain.argmax()]
+        left &= ~sees[gain.argmax()]
 
 
 def _even(episode: SolidEpisode) -> tuple[int, float]:

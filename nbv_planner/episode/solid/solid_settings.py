@@ -188,7 +188,9 @@ class SimulatedDepthParameters(Settings):
     """Parameters of `depth_camera` in space in addition to those of the core."""
 
     object: str = setting(
-        "solid:mug", "True object, for example solid:chair or file:part.stl,unit=mm,origin=auto."
+        "solid:mug",
+        "True object, for example solid:chair or file:part.stl,unit=mm,origin=auto.",
+        start_only=True,
     )
     object_frame: str = setting("object", OBJECT_FRAME)
     camera_frame: str = setting(

@@ -133,8 +133,8 @@ class SolidMapper(BaseNode):
         if found and self.parameters.outline_folder:
             try:
                 self.get_logger().info(self.on_write())
-            except (OSError, ValueError) as error:
-                self.get_logger().error(f"outline_folder: {reason(error)}")
+            except ValueError as error:
+                self.get_logger().error(str(error))
         super().destroy_node()
 
     def on_reset(self) -> str:
@@ -149,8 +149,11 @@ class SolidMapper(BaseNode):
         if not self.parameters.outline_folder:
             raise ValueError("outline_folder: is empty, must name a folder")
         folder = Path(self.parameters.outline_folder).expanduser()
-        folder.mkdir(parents=True, exist_ok=True)
-        words = write_surface(folder, self.known.surface, _RESOLUTION * self.scene.radius_max)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            words = write_surface(folder, self.known.surface, _RESOLUTION * self.scene.radius_max)
+        except OSError as error:
+            raise ValueError(f"outline_folder: {folder}: {reason(error)}") from error
         return f"{words}; written to {folder}"
 
     def on_camera(self, msg: CameraInfo) -> None:

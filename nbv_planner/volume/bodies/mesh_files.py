@@ -23,6 +23,8 @@ from nbv_planner.world.objects.text import UNITS, file_options
 FORMS = (*(f"solid:{name}" for name in SOLIDS), "file:part.stl,unit=mm,origin=auto")
 """Objects in space, by what a user writes; .obj and .ply are read, too."""
 _LARGEST = 5 * 10**8  # bytes
+# Part of the greatest radius below which an object is one of some cells, or of another unit.
+_SMALLEST = 0.1
 _STL_HEAD, _STL_FACE = (
     84,
     np.dtype([("normal", "<f4", 3), ("corners", "<f4", (3, 3)), ("tag", "<u2")]),
@@ -57,7 +59,7 @@ def solid_object(text: str, radius_max: float) -> tuple[Mesh, list[str]]:
 
     Raises:
         NbvPlannerError: there is none of this name, or the file cannot be read, holds no face or
-            too many, or reaches farther.
+            too many, or reaches farther, or less than a tenth as far.
     """
     kind, _, rest = text.partition(":")
     if kind == "solid":
@@ -66,10 +68,11 @@ def solid_object(text: str, radius_max: float) -> tuple[Mesh, list[str]]:
     mesh = read_mesh(path)
     middle = 0.5 * (mesh.vertices.min(axis=0) + mesh.vertices.max(axis=0)) if moved else np.zeros(3)
     mesh = mesh.moved(-UNITS[unit] * middle, UNITS[unit]).without_slivers()
-    if not mesh.radius <= radius_max * (1.0 + 1e-6):
+    if not _SMALLEST * radius_max <= mesh.radius <= radius_max * (1.0 + 1e-6):
         raise ContourError(
-            f"{path}: {next(mesh.faults(radius_max=radius_max), '')}; give unit=mm, origin=auto, or"
-            " radius_max"
+            f"{path}: reaches {mesh.radius:.4g} m from the origin, must be"
+            f" {_SMALLEST * radius_max:.3g} to {radius_max:g} m (radius_max): give unit=mm,"
+            " origin=auto, or radius_max"
         )
     both = f"its {len(mesh.faces)} faces count from both sides"
     return mesh, [f"{path}: {fault}; {both}" for fault in mesh.faults()]

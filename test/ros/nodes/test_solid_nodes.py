@@ -18,6 +18,7 @@ from programs import main
 from ros_world import bent, header
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
+from std_srvs.srv import Trigger
 
 from nbv_planner.clouds.sensor_messages import (
     depth_from_msg,
@@ -147,6 +148,30 @@ def test_the_planner_sends_poses_and_ranks_all_that_may_be_chosen(world, camera)
         first = PoseStamped(pose=poses.poses[0])
         assert space_pose_from_msg(first).offset(space_pose_from_msg(goal))[0] < 1e-9
         assert poses.header.frame_id == "object"
+
+
+def test_a_folder_that_cannot_be_written_is_said_and_another_one_has_the_surface(
+    world, camera, tmp_path
+):
+    (tmp_path / "file").write_text("")
+    goal = pose_msg(looking(np.array([[0.0, -0.4, 0.1]]), np.zeros(3))[0], 5)
+    for folder, good in (("file", False), ("out", True)):
+        node = world.start(
+            SolidMapper,
+            settle_time=0.0,
+            scans_per_view=1,
+            outline_folder=str(tmp_path / folder),
+            **SCENE,
+        )
+        goal.header.stamp = conversions.to_stamp(node.now_ns())
+        world.speaker(PoseStamped, "goal_pose")(goal)
+        world.spin_until(lambda node=node: node.known.surface.count, "the surface")
+        answer = world.call(Trigger, "surface_mapper/write_outline")
+        assert answer.success is good, answer.message
+        assert "outline_folder" in answer.message or good
+        world.end(node)
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"points.ply", "surface.stl", "surface.ply"}
 
 
 def test_a_planner_that_was_killed_goes_on_with_its_views(world, camera, tmp_path):

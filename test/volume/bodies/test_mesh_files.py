@@ -123,9 +123,11 @@ def test_an_object_is_in_its_unit_about_its_middle(tmp_path):
     mesh, remarks = solid_object(f"file:{file},unit=mm,origin=auto", 0.1)
     assert mesh.radius == pytest.approx(0.05 * np.sqrt(3.0))
     assert remarks == []
-    with pytest.raises(ContourError, match="a unit of") as error:
+    with pytest.raises(ContourError, match="must be") as error:
         solid_object(f"file:{file}", 0.1)
     assert str(file) in str(error.value)
+    with pytest.raises(ContourError, match="must be 0"):
+        solid_object(f"file:{file},unit=mm,origin=auto", 2.0)
 
 
 def test_holes_and_flipped_faces_are_said_and_seen_all_the_same(tmp_path):
