@@ -95,6 +95,7 @@ SLOW_MODULES = {
     "test_tour.py",
     "test_tree.py",
     "test_volume.py",
+    "test_volume_episodes.py",
     "test_volume_loop.py",
 }
 
