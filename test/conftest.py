@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
@@ -219,6 +220,13 @@ def pytest_collection_modifyitems(items):
             or RELEASE_TESTS.intersection([item.name, getattr(item, "originalname", "")])
         ):
             item.add_marker("release")
+
+
+def pytest_collection_finish():
+    """Leave what has been collected, half a million objects, out of every later collection of
+    garbage: of the time of the tests of nodes they would take a quarter.
+    """
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
