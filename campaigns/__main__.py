@@ -21,6 +21,7 @@ SUBCOMMANDS = {
         ("unknown", "compare unknown place and size with the known scene"),
         ("prior", "compare episodes that know an outline with those that do not"),
         ("series", "compare series of cuts with the same cuts one by one"),
+        ("deviation", "find bumps and dents, and what is none, against nominal outlines"),
         ("solids", "compare planners on solids in space"),
     )
 }

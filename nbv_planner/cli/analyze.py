@@ -15,9 +15,19 @@ from nbv_planner.cli.options import (
     named_analysis,
     results_folder,
 )
-from nbv_planner.cli.output import compared, drawn, print_files, written_outline
+from nbv_planner.cli.output import (
+    compared,
+    compared_with,
+    draw_report,
+    drawn,
+    nominal_of,
+    print_files,
+    written_outline,
+)
+from nbv_planner.cli.simulate import add_nominal
 from nbv_planner.episode.records import write_beliefs, write_record
 from nbv_planner.files.results_folder import write_whole
+from nbv_planner.known.deviation_report import DeviationReport
 from nbv_planner.report import page
 from nbv_planner.report.tables import Table
 
@@ -29,6 +39,7 @@ ANIMATION_FILE = "reconstruction.gif"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_bag(parser)
+    add_nominal(parser)
     add_out(parser)
     add_figures(parser)
     add_bag_options(parser)
@@ -51,6 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
         if len(analysis.steps) == len(analysis.views):
             write_beliefs(results.folder, analysis.steps)
         log = analysis.recording.log
+        report = _compared(analysis, arguments)
+        if report is not None:
+            report.write(results.folder)
         outline = written_outline(results, log.views[-1].belief if log.views else None, log.scene)
         write_whole(results.folder / PAGE_FILE, _page(name, analysis, tables, [], None))
         results.commit()
@@ -65,9 +79,21 @@ def run(arguments: argparse.Namespace) -> int:
             f" {analysis.coverage[-1]:.1%} at the end"
         )
     print(outline)
+    if report is not None:
+        print(f"deviation: {report.words}")
     drawn(arguments.figures, lambda: _write_pictures(results.path, name, analysis, tables), None)
+    drawn(arguments.figures and report is not None, lambda: draw_report(results.path, report), None)
     print_files(results)
     return 0
+
+
+def _compared(analysis: Analysis, arguments: argparse.Namespace) -> DeviationReport | None:
+    """The deviations from the nominal outline, else from that which travelled with the surface."""
+    if analysis.config is None:
+        return None
+    known = getattr(analysis.steps[-1].belief, "known", None) if analysis.steps else None
+    nominal = nominal_of(arguments, known, analysis.config.scene)
+    return compared_with(nominal, analysis.steps, analysis.config.world.placed)
 
 
 def _write_pictures(folder: Path, name: str, analysis: Analysis, tables: list[Table]) -> None:

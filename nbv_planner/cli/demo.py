@@ -19,8 +19,17 @@ from nbv_planner.cli.options import (
     require_ros,
     say_derived,
 )
-from nbv_planner.cli.output import EXIT_CODES, finish, print_header, print_view, say, stopped
+from nbv_planner.cli.output import (
+    EXIT_CODES,
+    finish,
+    nominal_of,
+    print_header,
+    print_view,
+    say,
+    stopped,
+)
 from nbv_planner.cli.simulate import (
+    add_nominal,
     finish_solid,
     is_about_solid,
     print_solid_header,
@@ -39,6 +48,7 @@ from nbv_planner.episode.solid.solid_episode import SolidJudge
 from nbv_planner.episode.solid.solid_settings import SolidConfig
 from nbv_planner.errors import SettingError
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
+from nbv_planner.known.deviation_report import Wanted
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
 from nbv_planner.surface.coverage import CoverageEstimate
@@ -48,6 +58,7 @@ from nbv_planner.system import held_signals
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_episode_options(parser)
+    add_nominal(parser)
     parser.add_argument(
         "--record", action="store_true", help="record a bag into the results folder"
     )
@@ -84,6 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f"objective: {objective} needs the true object; use nbv-planner simulate"
             )
     judge = Simulation(config).judge  # refuses here what the nodes would refuse
+    nominal = nominal_of(arguments, config.known_outline, config.scene)
     require_ros("nbv-planner simulate needs no ROS", joins=False)
     with held_signals() as came, episode_folder(arguments, config) as results:
         say_derived(parameters, config)
@@ -91,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         (results.folder / "parameters.yaml").write_text(
             dump_parameters(parameters), encoding="utf-8"
         )
-        termination = _run_nodes(results, config, judge, arguments, parameters, came)
+        termination = _run_nodes(results, config, judge, arguments, parameters, nominal, came)
     return (
         130
         if termination.reason is TerminationReason.STOPPED
@@ -168,6 +180,7 @@ def _run_nodes(
     judge: EpisodeJudge,
     arguments: argparse.Namespace,
     parameters: Parameters,
+    nominal: Wanted | None,
     came: list[int],
 ) -> Termination:
     from nbv_planner.ros.node_processes import free_domain_id
@@ -207,5 +220,6 @@ def _run_nodes(
             termination,
             figures=arguments.figures,
             timed=is_timed(parameters),
+            nominal=nominal,
         )
     return termination

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import dataclasses
 import io
@@ -19,16 +20,20 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import (
     EpisodeRecord,
     Metric,
+    Step,
     t0_metric,
     write_beliefs,
     write_record,
 )
 from nbv_planner.errors import NbvPlannerError, cut, install_hint, reason
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
+from nbv_planner.known.deviation_report import DeviationReport, Wanted, wanted
+from nbv_planner.known.known_outline import KnownOutline
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.report.take_home import outline_of
 from nbv_planner.surface.checks import Level, told
 from nbv_planner.surface.coverage import CoverageEstimate
+from nbv_planner.surface.seam import Hits
 from nbv_planner.world.scene import Scene
 
 T = TypeVar("T")
@@ -106,11 +111,13 @@ def finish(
     *,
     figures: bool,
     timed: bool = False,
+    nominal: Wanted | None = None,
 ) -> None:
     """Write record and outline, move the folder to its place, print how it ended, and if `figures`
     draw pictures.
 
-    It says seconds of the cost model only if it is `timed`: by a speed that was given.
+    It says seconds of the cost model only if it is `timed`: by a speed that was given; deviations
+    where there is a `nominal` outline.
     """
     if isinstance(judge.truth, StarTruth):
         compared(judge)
@@ -121,6 +128,9 @@ def finish(
     x, y = config.world.placed  # steps are as seen from the true centre
     belief = judge.steps[-1].belief.seen_from(-x, -y) if judge.steps else None
     outline = written_outline(results, belief, config.scene)
+    report = compared_with(nominal, judge.steps, (x, y))
+    if report is not None:
+        report.write(results.folder)
     results.commit()
     metrics = record.metrics
     regret = Metric.mean_individual_regret.of(record.metrics)
@@ -144,7 +154,10 @@ def finish(
             )
         say(f"{last.travelled:.1f} m from view to view{seconds}")
     say(outline)
+    if report is not None:
+        say(f"deviation: {report.words}")
     drawn(figures, lambda: _write_pictures(results.path, config, judge, record), None)
+    drawn(figures and report is not None, lambda: draw_report(results.path, report), None)
     print_files(results)
 
 
@@ -166,6 +179,39 @@ def written_outline(results: ResultsFolder, belief: Any, scene: Scene) -> str:
     outline = outline_of(belief, scene)
     outline.write(results.folder)
     return f"outline: {outline.words}"
+
+
+def nominal_of(
+    arguments: argparse.Namespace, known: KnownOutline | None, scene: Scene
+) -> Wanted | None:
+    """What the options of :func:`add_nominal` compare an object with: a file, else an outline that
+    was `known` before the first scan; None without either.
+
+    Raises:
+        SettingError: the file cannot be used.
+    """
+    return wanted(arguments.nominal, known, scene, arguments.place, arguments.tolerance)
+
+
+def compared_with(
+    nominal: Wanted | None, steps: Sequence[Step], placed: tuple[float, float]
+) -> DeviationReport | None:
+    """The deviations of what was hit in the steps, as seen from where the object is `placed`, from
+    the nominal outline; None without one.
+    """
+    if nominal is None:
+        return None
+    return nominal.compared(Hits.together([step.hits for step in steps]).moved(*placed))
+
+
+def draw_report(folder: Path, report: DeviationReport | None) -> None:
+    """Write `deviation.png`."""
+    from nbv_planner.report.figures.recorded_figure import draw_deviation
+    from nbv_planner.report.figures.style import png_bytes
+
+    if report is not None and report.found.seen.any():
+        picture = draw_deviation(report.found, report.tolerance)
+        write_whole(folder / "deviation.png", png_bytes(picture))
 
 
 def _write_pictures(

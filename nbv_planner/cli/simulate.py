@@ -17,6 +17,7 @@ from nbv_planner.cli.options import (
     is_timed,
     one_of,
     parameters_from,
+    positive_number,
     results_folder,
     say_derived,
 )
@@ -24,6 +25,7 @@ from nbv_planner.cli.output import (
     EXIT_CODES,
     drawn,
     finish,
+    nominal_of,
     print_files,
     print_header,
     print_view,
@@ -38,6 +40,7 @@ from nbv_planner.episode.solid.solid_results import views_until, write_episode, 
 from nbv_planner.episode.solid.solid_settings import PLANNERS_IN_SPACE, SOLID_NODES, SolidConfig
 from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.files.results_folder import ResultsFolder, fresh_folder, write_whole
+from nbv_planner.known.deviation import PLACES
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.objectives import EXPECTED
 from nbv_planner.report.ahead.cut_series import CutSeries, totals
@@ -48,6 +51,7 @@ from nbv_planner.volume.bodies.mesh_files import is_solid
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_episode_options(parser)
+    add_nominal(parser)
     parser.add_argument(
         "--protocol",
         type=one_of("protocol", PROTOCOLS),
@@ -66,15 +70,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_nominal(parser: argparse.ArgumentParser) -> None:
+    """Add what the object is compared with in the end."""
+    parser.add_argument(
+        "--nominal",
+        metavar="FILE",
+        help=(
+            "outline that the object should have, for example part.dxf,unit=mm: writes the"
+            " deviations from it (default: prior_outline, where that was given)"
+        ),
+    )
+    parser.add_argument(
+        "--place",
+        type=one_of("place", PLACES),
+        default=PLACES[0],
+        metavar="NAME",
+        help="fitted: deviations after the best fit; placed: from where the file has it (default:"
+        " fitted)",
+    )
+    parser.add_argument(
+        "--tolerance", type=positive_number, metavar="M", help="greatest deviation allowed, metres"
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     if arguments.series is not None:
+        if arguments.nominal:
+            raise SettingError("--nominal: compares one object, not a series of cuts")
         return _run_series(arguments)
     if is_about_solid(arguments):
         return _run_solid(arguments)
     parameters = parameters_from(arguments)
     config = episode_config(parameters, arguments.protocol)
     simulation = Simulation(config)
+    nominal = nominal_of(arguments, config.known_outline, config.scene)
     with held_signals() as came, episode_folder(arguments, config) as results:
         say_derived(parameters, config)
         termination = _run_episode(simulation, config, came)
@@ -85,6 +115,7 @@ def run(arguments: argparse.Namespace) -> int:
             termination,
             figures=arguments.figures,
             timed=is_timed(parameters),
+            nominal=nominal,
         )
     return EXIT_CODES.get(termination.reason, 0)
 
@@ -184,6 +215,8 @@ def solid_parameters(
     """
     if arguments.objective not in (None, EXPECTED) or arguments.phase_one_objective:
         raise SettingError(f"objective: in space it is {EXPECTED}")
+    if arguments.nominal:
+        raise SettingError("--nominal: compares outlines in the plane, not solids")
     if arguments.planner not in (None, *PLANNERS_IN_SPACE):
         raise UnknownNameError("planner in space", arguments.planner, PLANNERS_IN_SPACE)
     shipped = parameter_files.shared_file("config/space/solid.yaml")

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.geometry import ORIGIN, TWO_PI, FloatArray, wrap_angle
+from nbv_planner.geometry import ORIGIN, TWO_PI, FloatArray, polar_to_cartesian, wrap_angle
 
 DIRECTIONS = 720
 """Angles at which the radius of a known outline is kept."""
@@ -91,6 +91,12 @@ class KnownOutline:
         ways = ((1.0, 0.0), (0.0, 1.0), (pivot[1] - here * sin, here * cos - pivot[0]))
         columns = [x * (cos + slope * sin) + y * (sin - slope * cos) for x, y in ways]
         return here, np.sqrt(1.0 + slope**2), np.stack(columns, axis=1)
+
+    @property
+    def corners(self) -> FloatArray:
+        """Its corners where it is placed, shape (720, 2), in the object frame, metres."""
+        angle = TWO_PI / DIRECTIONS * np.arange(DIRECTIONS)
+        return np.stack(polar_to_cartesian(angle, self.radius), axis=1) + self.origin
 
     @property
     def plain(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.known.known_outline import DIRECTIONS, KnownOutline
+from nbv_planner.known.nominal import Nominal
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.objects.contour_files import load_contour, own_origin
 from nbv_planner.world.objects.text import UNITS, file_options
@@ -156,3 +157,30 @@ def _check_place(path: str, known: KnownOutline) -> None:
         f"{path} does not surround the origin of the object frame: its middle is"
         f" {math.hypot(x, y):.4g} m away, at x = {x:.4g}, y = {y:.4g}; add ,origin=auto"
     )
+
+
+def nominal_in_file(text: str, scene: Scene) -> tuple[Nominal, tuple[float, float]]:
+    """The outlines of a file, which need not be star-shaped, named as an object's is, as what an
+    object of the scene is compared with; and how well their place is known: 0.1 of the mean radius,
+    metres, and 0.1, radians.
+
+    Raises:
+        SettingError: it cannot be read, crosses itself, is of another size than the bounds, or
+            elsewhere; one line that says what to change.
+    """
+    try:
+        path, unit, _ = file_options(f"file:{text}")
+        nominal = Nominal(outlines_in_file(f"file:{text}", _ANY).loops)
+        middle = nominal.points.mean(axis=0)
+        radius = np.hypot(*(nominal.points - middle).T)
+        _check_size(path, unit, radius, scene)
+        away = float(np.hypot(*middle))
+        if away > scene.radius_max:
+            x, y = middle
+            raise ContourError(
+                f"{path}: its middle is {away:.4g} m from the origin of the object frame, at x ="
+                f" {x:.4g}, y = {y:.4g}, farther than radius_max; add ,origin=auto"
+            )
+    except NbvPlannerError as error:
+        raise SettingError(f"nominal: {error}") from error
+    return nominal, (_PLACE[0] * float(radius.mean()), _PLACE[1])

@@ -12,6 +12,7 @@ import pty
 import re
 import signal
 import time
+from pathlib import Path
 
 import command
 import numpy as np
@@ -519,3 +520,28 @@ def test_a_terminal_that_is_closed_takes_nothing_with_it(tmp_path):
     assert process.wait(timeout=180) == 129
     assert len(record(tmp_path / "a")["views"]) > 2
     assert {path.name for path in tmp_path.iterdir()} == {"a", "slow.yaml"}
+
+
+def test_deviations_from_a_nominal_outline_are_written_and_said(here, fast_file, capsys):
+    Path("part.csv").write_text("x,y\n3,3\n-3,3\n-3,-3\n3,-3\n", encoding="utf-8")
+    options = ["simulate", "--params-file", fast_file, "--object", "square:width=6"]
+    nominal = ["--nominal", "part.csv", "--tolerance", "2"]
+    assert main([*options, *nominal, "--out", "a"]) == 0
+    said = capsys.readouterr().out
+    assert "deviation: " in said
+    assert " at 2 m, as far as it was seen" in said
+    assert Path("a/deviation.csv").read_text(encoding="utf-8").count("\n") > 700
+    assert Path("a/deviation.png").stat().st_size > 1000
+    assert main([*options, "--no-figures", "--out", "b"]) == 0
+    assert "deviation" not in capsys.readouterr().out
+    assert not Path("b/deviation.csv").exists()
+    prior = ["--set", "prior_outline=part.csv", "--no-figures", "--out", "c"]
+    assert main([*options, *prior]) == 0
+    assert Path("c/deviation.csv").exists()
+
+
+def test_a_nominal_outline_of_another_size_is_refused_before_the_first_view(here, capsys):
+    Path("part.csv").write_text("x,y\n3000,3000\n-3000,3000\n0,-3000\n", encoding="utf-8")
+    assert main(["simulate", "--nominal", "part.csv", "--out", "a"]) == 2
+    assert "write unit=mm" in capsys.readouterr().err
+    assert not Path("a").exists()

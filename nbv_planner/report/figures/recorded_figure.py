@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from nbv_planner.episode.records import FULL_ENOUGH, ViewColumn, ViewRecord
 from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.known.deviation import Deviation
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import panel_title, panels, plain, planner_styles
 
@@ -168,3 +171,48 @@ def _draw_by_angle(axes: Axes, by_angle: Mapping[str, FloatArray]) -> None:
     bar = axes.figure.colorbar(mesh, ax=axes, orientation="horizontal", fraction=0.06, pad=0.02)
     bar.set_label("angles inside the band (%)", fontsize=style.LABEL_SIZE)
     bar.ax.tick_params(labelsize=style.TICK_SIZE)
+
+
+# Widths of lines in points: what differs significantly is bold.
+_THIN, _BOLD = 2.5, 5.0
+
+
+def draw_deviation(found: Deviation, tolerance: float | None) -> Figure:
+    """Draw the outline where it lies: red where material is outside of it, blue where it is
+    missing, grey where it was not seen; bold, with the mean, where the object differs.
+    """
+    figure, (axes,) = style.panels(1, 1, width=6.4, height=5.6)
+    style.style_axes(axes, "x (m)", "y (m)")
+    axes.set_aspect("equal")
+    shown = np.abs(found.mean[found.seen])
+    most = max(float(shown.max(initial=0.0)), tolerance or 0.0, 1e-9)
+    for part in found.nominal.loops:
+        place = found.points[part]
+        pieces = np.stack([place, np.roll(place, -1, axis=0)], axis=1)
+        seen, bold = found.seen[part], found.significant[part]
+        axes.add_collection(LineCollection(list(pieces[~seen]), colors=style.FAINT, linestyles=":"))
+        colored = LineCollection(
+            list(pieces[seen]),
+            cmap="coolwarm",
+            norm=TwoSlopeNorm(0.0, -most, most),
+            linewidths=np.where(bold[seen], _BOLD, _THIN),
+        )
+        colored.set_array(found.mean[part][seen])
+        axes.add_collection(colored)
+    bar = figure.colorbar(colored, ax=axes, shrink=0.8)
+    bar.set_label("deviation (m), positive: material outside", fontsize=style.LABEL_SIZE)
+    bar.ax.tick_params(labelsize=style.TICK_SIZE)
+    for one in found.stretches:
+        axes.annotate(
+            f"{one.mean:+.2g} m",
+            (one.x, one.y),
+            textcoords="offset points",
+            xytext=(8, 8),
+            fontsize=style.LABEL_SIZE,
+        )
+    axes.autoscale_view()
+    title = f"{found.part_seen:.0%} seen, {len(found.stretches)} stretches differ"
+    if tolerance is not None:
+        title += f"; {found.verdict(tolerance).value} at {tolerance:g} m"
+    style.panel_title(axes, title)
+    return figure

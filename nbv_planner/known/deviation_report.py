@@ -1,0 +1,107 @@
+"""Nominal against actual as a report: a table of deviations, and what is to be said of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nbv_planner.files.results_folder import write_whole
+from nbv_planner.known.best_fit import Met
+from nbv_planner.known.deviation import Deviation, deviation_of
+from nbv_planner.known.nominal import Nominal
+from nbv_planner.known.prior_outline import nominal_in_file
+from nbv_planner.world.scene import Scene
+
+DEVIATION_FILE = "deviation.csv"
+# Stretches that are said; all are in the table.
+_SAID = 3
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What an object is to be compared with."""
+
+    nominal: Nominal
+    place_std: tuple[float, float]  #: of its place, metres and radians.
+    place: str  #: see :data:`nbv_planner.known.deviation.PLACES`.
+    tolerance: float | None  #: metres; None: no verdict.
+
+    def compared(self, hits: Met) -> DeviationReport:
+        """Compare it with hits in the object frame."""
+        found = deviation_of(self.nominal, hits, self.place_std, self.place)
+        return DeviationReport(found, self.tolerance)
+
+
+def wanted(
+    file: str | None, known: Any, scene: Scene, place: str, tolerance: float | None
+) -> Wanted | None:
+    """What to compare with: the outlines of a file, else an outline that was `known` before the
+    first scan, else nothing.
+
+    Raises:
+        SettingError: the file cannot be used, see :func:`.nominal_in_file`.
+    """
+    if file:
+        return Wanted(*nominal_in_file(file, scene), place, tolerance)
+    if known is not None:
+        return Wanted(Nominal([known.corners]), known.place_std, place, tolerance)
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class DeviationReport:
+    """The deviations of an object from its nominal outline."""
+
+    found: Deviation
+    tolerance: float | None
+
+    @property
+    def words(self) -> str:
+        """What was found, in one line."""
+        found = self.found
+        if not found.seen.any():
+            return "none known, nothing of the outline was seen"
+        x, y, turn = found.place
+        said = [f"{found.part_seen:.1%} of the outline seen"]
+        if found.place.any():
+            said.append(f"it lies {x:.3g} m, {y:.3g} m and {math.degrees(turn):.3g}° aside")
+        number = len(found.stretches)
+        what = "stretches differ" if number > 1 else "stretch differs"
+        said.append(f"{number or 'no'} {what} significantly")
+        said += [one.words for one in found.stretches[:_SAID]]
+        if self.tolerance is not None:
+            verdict = found.verdict(self.tolerance).value
+            said.append(f"{verdict} at {self.tolerance:g} m, as far as it was seen")
+        return "; ".join(said)
+
+    @property
+    def csv(self) -> str:
+        """Text with the columns x, y, deviation, lower, upper, seen, significant; of what was not
+        seen no number.
+        """
+        found = self.found
+        rows = zip(
+            found.points.tolist(),
+            np.stack([found.mean, found.lower, found.upper], axis=1).tolist(),
+            found.seen,
+            found.significant,
+            strict=True,
+        )
+        return (
+            f"# deviation in metres, positive: material outside of the outline; {self.words}\n"
+            "x,y,deviation,lower,upper,seen,significant\n"
+            + "".join(
+                f"{x:.9g},{y:.9g},"
+                + ",".join(f"{value:.6g}" if seen else "" for value in values)
+                + f",{seen:d},{differs:d}\n"
+                for (x, y), values, seen, differs in rows
+            )
+        )
+
+    def write(self, folder: Path) -> None:
+        """Write `deviation.csv`, atomically."""
+        write_whole(folder / DEVIATION_FILE, self.csv)
