@@ -4,6 +4,7 @@ demo.png, .gif the figure and the animation of a demo episode
 annulus.png    the same episode with free views
 chair.png      an episode on the outline of a chair, of which a direction has several surfaces
 solid.png, .gif an episode on a mug in space
+deviation.png  an ellipse against an outline with a bump and a dent
 cuts.png       a series of cuts of a heap
 bag/*.png      the figures of the analysis of its bag, and of its comparison with another objective
 live.png       the page of `nbv-planner view` in a browser (needs Chromium), while real nodes run
@@ -21,6 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import chromium  # in test/view, which make adds to the path: the browser driver of the tests
+import numpy as np
 import yaml
 
 from benchmarks.bench import draw_pictures as draw_bench
@@ -66,11 +68,25 @@ def demo_pictures(scratch: Path) -> None:
     write_cuts(scratch / "heap", cuts_of("heap", 1))
     run("simulate", "--series", str(scratch / "heap"), "--out", str(scratch / "series"))
     shutil.copy(scratch / "series" / "cuts.png", IMAGES / "cuts.png")
+    run("simulate", *deviating(scratch), "--out", str(scratch / "deviating"))
+    shutil.copy(scratch / "deviating" / "deviation.png", IMAGES / "deviation.png")
     run("simulate", *episode, "--objective", "U", "--out", str(other))
     run("report", bag, str(other), "--out", str(scratch / "comparison"))
     shutil.copy(
         scratch / "comparison" / "figures" / "coverage.png", IMAGES / "bag" / "comparison.png"
     )
+
+
+def deviating(scratch: Path) -> tuple[str, ...]:
+    """Options of an ellipse whose nominal outline has a bump and a dent that it does not have."""
+    angle = np.arange(720) * np.pi / 360.0
+    radius = 24.0 / np.hypot(4.0 * np.cos(angle), 6.0 * np.sin(angle))
+    for middle, height in ((0.9, 0.8), (3.6, -0.6)):
+        radius += height * np.exp(-(((angle - middle) / 0.1) ** 2))
+    corners = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    file = scratch / "nominal.csv"
+    np.savetxt(file, corners, delimiter=",", header="x,y", comments="")
+    return "--object", "ellipse:a=6,b=4", "--nominal", str(file), "--tolerance", "0.3"
 
 
 def live_pictures(scratch: Path) -> None:

@@ -77,6 +77,19 @@ def test_analyze_draws_pictures_and_puts_everything_into_one_page(here, bag):
     assert 'src="http' not in page
 
 
+def test_analyze_compares_with_the_outline_that_the_object_should_have(here, bag, capsys):
+    angle = 2.0 * np.pi / 400 * np.arange(400)
+    radius = SIMULATION.judge.truth.shape.radius(angle)
+    corners = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    np.savetxt("part.csv", corners, delimiter=",", header="x,y", comments="")
+    options = ["--no-figures", "--nominal", "part.csv", "--tolerance", "5", "--place", "placed"]
+    assert main(["analyze", bag, "--out", "out", *options]) == 0
+    assert "PASS at 5 m, as far as it was seen" in capsys.readouterr().out
+    assert (here / "out" / "deviation.csv").exists()
+    assert main(["analyze", bag, "--out", "other", "--nominal", "none.csv"]) == 2
+    assert "nominal: " in capsys.readouterr().err
+
+
 def test_analyze_takes_cells_home_and_draws_them(here, capsys):
     config = dataclasses.replace(
         CONFIG,
