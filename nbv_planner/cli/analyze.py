@@ -18,7 +18,6 @@ from nbv_planner.cli.options import (
 from nbv_planner.cli.output import (
     compared,
     compared_with,
-    draw_report,
     drawn,
     nominal_of,
     print_files,
@@ -81,8 +80,11 @@ def run(arguments: argparse.Namespace) -> int:
     print(outline)
     if report is not None:
         print(f"deviation: {report.words}")
-    drawn(arguments.figures, lambda: _write_pictures(results.path, name, analysis, tables), None)
-    drawn(arguments.figures and report is not None, lambda: draw_report(results.path, report), None)
+    drawn(
+        arguments.figures,
+        lambda: _write_pictures(results.path, name, analysis, tables, report),
+        None,
+    )
     print_files(results)
     return 0
 
@@ -96,10 +98,21 @@ def _compared(analysis: Analysis, arguments: argparse.Namespace) -> DeviationRep
     return compared_with(nominal, analysis.steps, analysis.config.world.placed)
 
 
-def _write_pictures(folder: Path, name: str, analysis: Analysis, tables: list[Table]) -> None:
+def _write_pictures(
+    folder: Path,
+    name: str,
+    analysis: Analysis,
+    tables: list[Table],
+    report: DeviationReport | None,
+) -> None:
     from nbv_planner.bags.bag_pictures import draw_animation, draw_pictures
+    from nbv_planner.report.figures.recorded_figure import draw_deviation
+    from nbv_planner.report.figures.style import picture
 
     pictures = list(draw_pictures(analysis))
+    if report is not None and report.found.seen.any():
+        figure = draw_deviation(report.found, report.tolerance)
+        pictures.append(picture("deviation", "Nominal against actual", report.words, figure))
     animation = draw_animation(analysis)
     page.write_pictures(folder / "figures", pictures)
     if animation is not None:

@@ -82,10 +82,13 @@ def test_analyze_compares_with_the_outline_that_the_object_should_have(here, bag
     radius = SIMULATION.judge.truth.shape.radius(angle)
     corners = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
     np.savetxt("part.csv", corners, delimiter=",", header="x,y", comments="")
-    options = ["--no-figures", "--nominal", "part.csv", "--tolerance", "5", "--place", "placed"]
+    options = ["--nominal", "part.csv", "--tolerance", "5", "--place", "placed"]
     assert main(["analyze", bag, "--out", "out", *options]) == 0
     assert "PASS at 5 m, as far as it was seen" in capsys.readouterr().out
     assert (here / "out" / "deviation.csv").exists()
+    assert (here / "out" / "figures" / "deviation.png").exists()
+    page = (here / "out" / "analysis.html").read_text(encoding="utf-8")
+    assert "PASS at 5 m, as far as it was seen" in page
     assert main(["analyze", bag, "--out", "other", "--nominal", "none.csv"]) == 2
     assert "nominal: " in capsys.readouterr().err
 
