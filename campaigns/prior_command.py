@@ -37,6 +37,8 @@ from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.world.objects import parse_object
+from nbv_planner.world.objects.text import is_no_radius
+from nbv_planner.world.objects.true_outlines import parse_outlines
 
 SETS = {
     "tuning": ("random_tuning", "silhouettes_tuning"),
@@ -60,19 +62,34 @@ class Case:
     other: str
     draw: int
     target: str
+    model: str = "auto"
+
+    @property
+    def priors(self) -> tuple[str, ...]:
+        """Those that it is run with: the planner that knows the object needs a radius."""
+        cells = self.model == "volume" or is_no_radius(self.object)
+        return PRIORS[:4] if cells else PRIORS
 
     def outline(self, prior: str, config: EpisodeConfig) -> FloatArray:
         """Corners of the outline that is known, shape (n, 2), metres."""
-        angle = TWO_PI / _POINTS * np.arange(_POINTS)
-        radius = parse_object(self.other if prior == "other" else self.object, config.scene).radius(
-            angle
-        )
-        corner = radius * np.exp(1j * angle)
+        return np.concatenate(self.loops(prior, config))
+
+    def loops(self, prior: str, config: EpisodeConfig) -> list[FloatArray]:
+        """Corners of each body of it, shape (n, 2), metres."""
+        named = self.other if prior == "other" else self.object
+        if is_no_radius(named) or named.startswith("file:"):
+            corners = [loop @ [1.0, 1j] for loop in parse_outlines(named, config.scene).loops]
+        else:
+            angle = TWO_PI / _POINTS * np.arange(_POINTS)
+            radius = parse_object(named, config.scene).radius(angle)
+            corners = [radius * np.exp(1j * angle)]
         if prior == "moved":
             rng = np.random.default_rng([self.draw, *self.object.encode()])
-            way = _ALONG * float(radius.mean()) * np.exp(1j * rng.uniform(0.0, TWO_PI))
-            corner = corner * np.exp(1j * _TURN * rng.choice([-1.0, 1.0])) + way
-        return np.stack([corner.real, corner.imag], axis=1)
+            size = float(np.abs(np.concatenate(corners)).mean())
+            way = _ALONG * size * np.exp(1j * rng.uniform(0.0, TWO_PI))
+            turn = np.exp(1j * _TURN * rng.choice([-1.0, 1.0]))
+            corners = [corner * turn + way for corner in corners]
+        return [np.stack([corner.real, corner.imag], axis=1) for corner in corners]
 
 
 @dataclass(frozen=True)
@@ -83,6 +100,7 @@ class PriorRow:
     other: str
     draw: int
     target: str
+    model: str
     prior: str
     views: int  #: to 95 % of the true target; 0 if that was not reached.
     taken: int  #: views until it ended.
@@ -102,10 +120,13 @@ def compare(case: Case) -> list[PriorRow]:
         {
             "sensor": {"seed": case.draw},
             "planner": {"planner_seed": case.draw, "target": case.target, "deadline": 60.0},
+            "search": {"surface_model": case.model},
         },
     )
     with tempfile.TemporaryDirectory() as folder:
-        return [_row(case, prior, _config(case, prior, base, Path(folder))) for prior in PRIORS]
+        return [
+            _row(case, prior, _config(case, prior, base, Path(folder))) for prior in case.priors
+        ]
 
 
 def _config(case: Case, prior: str, base: EpisodeConfig, folder: Path) -> EpisodeConfig:
@@ -116,9 +137,10 @@ def _config(case: Case, prior: str, base: EpisodeConfig, folder: Path) -> Episod
         knowing = with_settings(base, {"planner": {"planner": "greedy", "objective": "OSM"}})
         return dataclasses.replace(knowing, **{stop: FULL_ENOUGH})
     file = folder / f"{prior}.csv"
-    np.savetxt(
-        file, case.outline(prior, base), fmt="%.9g", delimiter=",", header="x,y", comments=""
+    bodies = (
+        "".join(f"{x:.9g},{y:.9g}\n" for x, y in loop.tolist()) for loop in case.loops(prior, base)
     )
+    file.write_text("x,y\n" + "\n".join(bodies))
     return with_settings(base, {"outline": {"prior_outline": str(file)}})
 
 
@@ -160,6 +182,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="completeness or points (default: completeness)",
     )
     parser.add_argument(
+        "--model",
+        type=one_of("model", ("auto", "radius", "volume")),
+        default="auto",
+        metavar="NAME",
+        help="surface_model: auto, radius or volume (default: auto)",
+    )
+    parser.add_argument(
         "--draws",
         type=whole_number(1),
         default=10,
@@ -177,7 +206,13 @@ def cases_of(arguments: argparse.Namespace) -> list[Case]:
     objects = objects_of(arguments.objects or SETS[arguments.half])[:: arguments.every]
     number = len(objects)
     return [
-        Case(text, objects[(at + 1 + draw % max(number - 1, 1)) % number], draw, arguments.target)
+        Case(
+            text,
+            objects[(at + 1 + draw % max(number - 1, 1)) % number],
+            draw,
+            arguments.target,
+            arguments.model,
+        )
         for draw in range(arguments.draws)
         for at, text in enumerate(objects)
     ]
@@ -189,9 +224,11 @@ def run(arguments: argparse.Namespace) -> int:
     place = Path(arguments.out, ROWS_FILE)
     place.parent.mkdir(parents=True, exist_ok=True)
     rows = rows_in(place, PriorRow)
-    done = {(row.object, row.draw, row.target) for row in rows}
+    done = {(row.object, row.draw, row.target, row.model) for row in rows}
     cases = [
-        case for case in cases_of(arguments) if (case.object, case.draw, case.target) not in done
+        case
+        for case in cases_of(arguments)
+        if (case.object, case.draw, case.target, case.model) not in done
     ]
 
     def keep(_: Case, found: Sequence[PriorRow]) -> None:
@@ -199,7 +236,9 @@ def run(arguments: argparse.Namespace) -> int:
         write_whole(place, as_csv(columns_of(PriorRow), map(dataclasses.asdict, rows)))
 
     run_all(compare, cases, arguments, "cases", keep)
-    for line in summary([row for row in rows if row.target == arguments.target]):
+    for line in summary(
+        [row for row in rows if (row.target, row.model) == (arguments.target, arguments.model)]
+    ):
         print(line)
     return 1 if any(row.wrong for row in rows) else 0
 

@@ -123,14 +123,14 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
     for name, path in MODULES.items():
         room = name.split(".")[1] if "." in name else ""
         room = "space" if "solid" in name or name in IN_SPACE else room
-        room = "known" if ".ahead." in name or "series" in name else room
+        room = "known" if ".ahead." in name or "series" in name or ".known_" in name else room
         tokens[room if room in ("volume", "known", "space") else name.partition(".")[0]] += (
             tokens_of(path)
         )
     assert tokens["nbv_planner"] <= 277_000
     assert tokens["nbv_bench"] <= 52_500
     assert tokens["volume"] <= 21_000
-    assert tokens["known"] <= 16_300
+    assert tokens["known"] <= 18_500
     assert tokens["space"] <= 20_000
 
 

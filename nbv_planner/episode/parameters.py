@@ -13,6 +13,7 @@ from typing import Any
 from nbv_planner.errors import SettingError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.known.known_outline import KnownOutline
+from nbv_planner.known.known_solid import KnownSolid
 from nbv_planner.known.prior_outline import PriorOutlineSettings
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import DwellSettings, MatchingSettings
@@ -430,12 +431,28 @@ class EpisodeConfig:
 
     @property
     def known_outline(self) -> KnownOutline | None:
-        """The outline that is known beforehand, read from its file; None without one.
+        """The outline that is known beforehand, read from its file; None without one, or where
+        cells alone can take it.
 
         Raises:
             SettingError: it is no outline of such an object.
         """
-        return self.outline.known(self.scene, somewhere=self.search.unknown)
+        try:
+            return self.outline.known(self.scene, somewhere=self.search.unknown)
+        except SettingError:
+            if self.known_solid is None:
+                raise
+            return None
+
+    @property
+    def known_solid(self) -> KnownSolid | None:
+        """The same as a prior of a surface of cells; None in an unknown scene.
+
+        Raises:
+            SettingError: it is no outline of such an object.
+        """
+        cells = self.surface_model != "radius" and not self.search.unknown
+        return self.outline.known_solid(self.scene) if cells else None
 
     @property
     def packages(self) -> dict[str, str]:

@@ -14,6 +14,7 @@ from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.known.known_outline import KnownOutline
+from nbv_planner.known.prior_outline import PriorOutlineSettings
 from nbv_planner.mapping.arrival import ArrivalSettings, PoseSource
 from nbv_planner.mapping.either_mapping import EitherMapping, all_of_it
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
@@ -276,7 +277,7 @@ def _known_mapping(
         of_radius = mapping(star, scene)
         if config.surface_model == "radius":
             return of_radius
-    cells = VolumeModel(VolumeForm(radius=scene.radius_max))
+    cells = VolumeModel(VolumeForm(radius=scene.radius_max, known=config.known_solid))
     return EitherMapping(of_radius, mapping(cells, all_of_it(scene)))
 
 
@@ -288,7 +289,7 @@ def _found_mapping(
     any_outline: bool,
 ) -> ScanMapping | EitherMapping:
     of_object = SearchSettings(surface_model="volume" if any_outline else "radius")
-    config = dataclasses.replace(config, search=of_object).at(found)
+    config = dataclasses.replace(config, search=of_object, outline=PriorOutlineSettings()).at(found)
     return _known_mapping(config, grid, None, known and known.about(found.x, found.y))
 
 

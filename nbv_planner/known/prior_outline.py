@@ -13,6 +13,7 @@ from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.known.known_outline import DIRECTIONS, KnownOutline
 from nbv_planner.known.nominal import Nominal
+from nbv_planner.known.known_solid import KnownSolid, known_solid
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.objects.contour_files import load_contour, own_origin
 from nbv_planner.world.objects.text import UNITS, file_options
@@ -82,15 +83,36 @@ class PriorOutlineSettings(Settings):
             changed = Path(path).stat().st_mtime_ns if Path(path).exists() else 0
             origin, radius = _read(self.prior_outline, changed)
             _check_size(path, unit, radius, scene)
-            known = self._as_prior(radius, origin)
+            known = KnownOutline(radius, *self._stds(float(radius.mean())), origin)
             if not somewhere:
                 _check_place(path, known)
         except NbvPlannerError as error:
             raise SettingError(f"prior_outline: {error}; {_HINT}") from error
         return known.as_transmitted()
 
-    def _as_prior(self, radius: FloatArray, origin: tuple[float, float]) -> KnownOutline:
-        mean = float(radius.mean())
+    def known_solid(self, scene: Scene) -> KnownSolid | None:
+        """The outlines of any form as a prior of a surface of cells in a scene, None without one.
+
+        Raises:
+            SettingError: as of :meth:`known`, but that they need not be star-shaped.
+        """
+        if not self.prior_outline:
+            return None
+        try:
+            loops = outlines_in_file(f"file:{self.prior_outline}", _BEYOND * scene.radius_max).loops
+            corners = np.concatenate(loops)
+            middle = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
+            radius = np.hypot(*(corners - middle).T)
+            path, unit, _ = file_options(f"file:{self.prior_outline}")
+            _check_size(path, unit, radius, scene)
+            std, place_std = self._stds(float(radius.mean()))
+        except NbvPlannerError as error:
+            raise SettingError(f"prior_outline: {error}; {_HINT}") from error
+        known = KnownSolid(tuple(loops), scene.radius_max, std, place_std)
+        return known_solid(known.plain, scene.radius_max)
+
+    def _stds(self, mean: float) -> tuple[float, tuple[float, float]]:
+        """Deviations of the outline and of its place, of a mean radius, metres."""
         along, turn = self.prior_place_std
         stds = {
             "prior_outline_std": (self.prior_outline_std, mean),
@@ -103,7 +125,7 @@ class PriorOutlineSettings(Settings):
                     f"{name}: {std:g} must be within [{_FINEST * most:.3g}, {most:.3g}]"
                 )
         std, along, turn = (std for std, _ in stds.values())
-        return KnownOutline(radius, std, (along, turn), origin)
+        return std, (along, turn)
 
 
 @lru_cache(maxsize=4)

@@ -59,6 +59,10 @@ class ImplicitPrior:
         """Of φ at points (n, D), in radii."""
         return np.asarray(self.slope * (np.linalg.norm(points, axis=-1) - self.middle))
 
+    def means(self, points: FloatArray, count: int, seed: int) -> FloatArray:
+        """That of each of `count` draws, which broadcasts to shape (count, n)."""
+        return self.mean(points)
+
     def stationary(self, distance: FloatArray) -> FloatArray:
         """Covariance without the constant at each distance, in radii."""
         total = self.terms[0](distance)
@@ -184,7 +188,8 @@ class Posterior:
             np.random.default_rng([seed, 1]).standard_normal((count, len(given.points))) * given.std
         )
         at = (interpolation(self.coarse, given.points * radius) @ drawn.reshape(count, -1).T).T
-        rest = given.values - self.prior.mean(given.points) - at - constant[:, None] - noise
+        mean = self.prior.means(given.points, count, seed)
+        rest = given.values - mean - at - constant[:, None] - noise
         weight = self.solved(rest.T)
         places = self.coarse.centres[where] / radius
         found = np.full((count, len(where)), np.inf, dtype=np.float32)
@@ -193,7 +198,7 @@ class Posterior:
         else:
             kernel = self.prior.covariance(places, given.points, np.float32)
             update = (kernel @ weight.astype(np.float32)).T
-        level = self.prior.mean(places) + constant[:, None]
+        level = self.prior.means(places, count, seed) + constant[:, None]
         found[:, where] = drawn.reshape(count, -1)[:, where] + level + update
         return found
 
@@ -218,6 +223,15 @@ class Posterior:
         """Of the observations in the mean, shape (n,)."""
         return self.solved(self.given.values - self.prior.mean(self.given.points))
 
+    @cached_property
+    def log_evidence(self) -> float:
+        """Log of the marginal likelihood of the observations, but for a constant."""
+        if not len(self.given.points):
+            return 0.0
+        rest = self.given.values - self.prior.mean(self.given.points)
+        size = float(np.log(np.diag(self._factored()[0])).sum())
+        return -0.5 * float(rest @ self._weights) - size
+
     def mean(self, points: FloatArray) -> FloatArray:
         """Mean of φ at points (n, D), metres: shape (n,), in radii."""
         places = points / self.coarse.radius
@@ -235,11 +249,15 @@ class Posterior:
         """Solve with the covariance of the observations, shape (n, n)."""
         if not len(right):
             return right
+        return np.asarray(cho_solve(self._factored(), right, check_finite=False))
+
+    def _factored(self) -> tuple[FloatArray, bool]:
+        """Cholesky factor of the covariance of the observations."""
         if not self._factor:
             total = self.prior.covariance(self.given.points, self.given.points)
             total[np.diag_indices_from(total)] += self.given.std**2
             self._factor.append(cho_factor(total, lower=True, overwrite_a=True, check_finite=False))
-        return np.asarray(cho_solve(self._factor[0], right, check_finite=False))
+        return self._factor[0]
 
 
 def interpolation(lattice: Lattice, points: FloatArray) -> csr_matrix:

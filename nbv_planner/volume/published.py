@@ -6,11 +6,13 @@ import base64
 import binascii
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from nbv_planner.errors import InputRejectedError, MeasurementError
 from nbv_planner.geometry import BoolArray
+from nbv_planner.known.known_solid import KnownSolid, known_solid
 from nbv_planner.volume.grid import FREE, HIT, UNKNOWN, Cells, Merged
 from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 
@@ -31,6 +33,8 @@ class FreeCells:
     radius: float  #: of the ball that holds the object, metres.
     count: int  #: measurements that the surface depends on.
     free: str  #: a bit a cell, in the order of the lattice, deflated, in base64.
+    #: outlines that were known, as plain values; None without any.
+    prior: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         if self.dimension not in (2, 3) or not _LEAST <= self.radius <= _MOST or self.count < 0:
@@ -38,6 +42,13 @@ class FreeCells:
                 f"cells: dimension {self.dimension}, radius {self.radius}, count {self.count}: must"
                 f" be 2 or 3, from {_LEAST:g} to {_MOST:g} m, and >= 0"
             )
+        if self.known is not None and self.dimension == 3:
+            raise ValueError("cells: prior must be null in space")
+
+    @property
+    def known(self) -> KnownSolid | None:
+        """The outlines that were known."""
+        return None if self.prior is None else known_solid(self.prior, self.radius)
 
     @classmethod
     def of(cls, surface: VolumeSurface) -> FreeCells:
@@ -45,7 +56,8 @@ class FreeCells:
         bits = np.packbits(surface.cells.state == FREE)
         free = base64.b64encode(zlib.compress(bits.tobytes())).decode("ascii")
         form = surface.form
-        return cls(form.dimension, float(form.radius), int(surface.count), free)
+        prior = None if form.known is None else form.known.plain
+        return cls(form.dimension, float(form.radius), int(surface.count), free, prior)
 
     def cells(self, number: int) -> BoolArray:
         """Which of so many cells are free, shape (N,).
@@ -71,7 +83,7 @@ def surface_of(hits: Merged, known: FreeCells) -> VolumeSurface:
     Raises:
         InputRejectedError: `cells`: hits and cells do not fit together, or are none.
     """
-    form = VolumeForm(known.dimension, known.radius)
+    form = VolumeForm(known.dimension, known.radius, known=known.known)
     lattice = form.lattice
     points, beams = (one[:, : known.dimension] for one in (hits.points, hits.beams))
     hits = Merged(hits.key, points, beams, hits.weight, hits.number)

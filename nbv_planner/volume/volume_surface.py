@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, IntArray, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
+from nbv_planner.known.known_solid import KnownSolid
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget, PointSet
 from nbv_planner.surface.displacement import Displaced
@@ -23,6 +24,7 @@ from nbv_planner.volume.agreement import agreement
 from nbv_planner.volume.contours import Likeliest
 from nbv_planner.volume.grid import HIT, UNKNOWN, Cells, Lattice, Merged
 from nbv_planner.volume.implicit import ImplicitPrior, Posterior, Reading, observations
+from nbv_planner.volume.known_surface import KnownSurface
 from nbv_planner.volume.sampled_solids import needed, others, solids_of
 from nbv_planner.volume.solids import CellHypotheses, Sight, elements
 from nbv_planner.world.ground.zones import Ground
@@ -63,6 +65,7 @@ class VolumeForm:
     prior: ImplicitPrior = field(default_factory=ImplicitPrior)
     reading: Reading | None = None  #: None for that of the dimension.
     most: int = 1500  #: elements of a hypothesis.
+    known: KnownSolid | None = None  #: outlines that were known beforehand, in the plane.
 
     @property
     def read(self) -> Reading:
@@ -150,10 +153,20 @@ class VolumeSurface:
             self.form.prior, self.form.coarse, observations(self.cells, self.form.read)
         )
 
+    @cached_property
+    def like(self) -> KnownSurface | None:
+        """φ if the object is like the known outlines; None without any."""
+        if self.form.known is None:
+            return None
+        return KnownSurface.of(self.form.known, self.cells, self.form.read, self.posterior)
+
     def solids(self, count: int, seed: int) -> BoolArray:
         """Which cells belong to each of `count` objects that there may be, shape (S, N)."""
         coarse = self.form.coarse
-        fields = self.posterior.samples(count, seed, needed(self.cells, coarse))
+        where = needed(self.cells, coarse)
+        fields = self.posterior.samples(count, seed, where)
+        if self.like is not None:
+            fields = self.like.among(fields, seed, where)
         return solids_of(self.cells, coarse, fields)
 
     def hypotheses(self, aim: CoverageTarget, count: int, seed: int) -> CellHypotheses:
@@ -184,8 +197,10 @@ class VolumeSurface:
 
     @cached_property
     def likeliest(self) -> Likeliest:
-        """The object of the mean of φ."""
-        return Likeliest(self.cells, self.posterior, self._aside)
+        """The object of the mean of φ: like the known outlines, if that is likelier."""
+        like = self.like
+        posterior = like.posterior if like and like.probability > 0.5 else self.posterior
+        return Likeliest(self.cells, posterior, self._aside)
 
     def outline(self) -> tuple[CellHypotheses, FloatArray]:
         """The surface of the mean of φ, and the deviation of φ at each element, at hits that of a

@@ -25,7 +25,9 @@ def test_the_displaced_outline_is_off_by_a_tenth_and_five_degrees():
 
 
 def row(prior, views, number=0, reached=1.0, reason="COVERED"):
-    return PriorRow(f"object{number}", "another", 0, "points", prior, views, 12, reached, reason)
+    return PriorRow(
+        f"object{number}", "another", 0, "points", "auto", prior, views, 12, reached, reason
+    )
 
 
 def test_ratios_leave_out_what_was_not_reached_and_count_it():

@@ -180,6 +180,19 @@ def test_a_known_outline_goes_out_with_the_surface(world, tmp_path):
     assert checks["prior_outline"].level is Level.NOTED  # the star is no such square
 
 
+def test_outlines_that_are_no_radius_go_out_with_a_surface_of_cells(world, tmp_path):
+    file = tmp_path / "two.csv"
+    file.write_text("x,y\n1,-3\n6,-3\n6,3\n1,3\n\n-1,-3\n-1,3\n-6,3\n-6,-3\n")
+    mapper = world.start(SurfaceMapperNode, prior_outline=str(file), surface_model="volume")
+    feed, infos = Feed(world), world.listen(String, "surface_info", qos.latched(100))
+    feed.pair(10 * MS, HERE)
+    feed.surface(1)
+    world.spin_until(lambda: infos, "what was learned")
+    known = info_from_text(infos[-1].data).cells.known
+    assert known.plain == mapper.config.known_solid.plain
+    assert len(known.loops) == 2
+
+
 def test_the_mapper_goes_on_without_an_outline_that_is_none(world, tmp_path, capfd):
     file = tmp_path / "part.csv"
     file.write_text("x,y\n-4,-4\n4,4\n4,-4\n-4,4\n")
