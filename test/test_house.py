@@ -39,11 +39,12 @@ MEMBERS = (
 )
 # Short, and with one importer for a reason.
 APART = {
-    "nbv_planner.volume.outline_truth": "the truth, which the cells must not see",
+    "nbv_planner.volume.bodies.outline_truth": "the truth, which the cells must not see",
     "nbv_planner.world.ray_casting": "the truth, which planning may not import",
     "nbv_planner.ros.executables": "loads ROS late, so it is loaded before everything else",
     "nbv_bench.experiments.runner": "the only import of joblib",
     "nbv_planner.bags.bag_pictures": "loads matplotlib, which analyze does without",
+    "nbv_planner.volume.known_surface": "what is known beforehand, apart from what is measured",
     "nbv_planner.known.cut_likeness": "statistics of cuts, apart from what runs them",
     "nbv_planner.report.figures.series_figure": "loads matplotlib, which an episode does without",
     "nbv_planner.report.figures.solid_figure": "loads matplotlib, which an episode does without",

@@ -29,7 +29,7 @@ from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour
 from nbv_planner.surface.coverage import PointSet
 from nbv_planner.surface.seam import Believed
 from nbv_planner.versions import versions
-from nbv_planner.volume.outline_truth import OutlineTruth
+from nbv_planner.volume.bodies.outline_truth import OutlineTruth
 from nbv_planner.world.objects import PolarObject, SurfacePoints
 from nbv_planner.world.objects.true_outlines import Outlines
 from nbv_planner.world.objects.true_shapes import angles_around

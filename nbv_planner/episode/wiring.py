@@ -14,7 +14,6 @@ from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.known.known_outline import KnownOutline
-from nbv_planner.known.prior_outline import PriorOutlineSettings
 from nbv_planner.mapping.arrival import ArrivalSettings, PoseSource
 from nbv_planner.mapping.either_mapping import EitherMapping, all_of_it
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
@@ -250,7 +249,7 @@ def scan_mapping(
     mapped = bool(config.ground.ground_map)
     volume = config.surface_model == "volume"
     search = Search(config.search, config.scene, config.measurement.noise, mapped, volume)
-    of_object = dataclasses.replace(config, ground=GroundSettings())
+    of_object = dataclasses.replace(config, ground=GroundSettings(), outline=type(config.outline)())
     build = partial(_found_mapping, of_object, grid, known)
     return SearchingMapping(search, build, gives_up=config.surface_model == "auto")
 
@@ -289,7 +288,7 @@ def _found_mapping(
     any_outline: bool,
 ) -> ScanMapping | EitherMapping:
     of_object = SearchSettings(surface_model="volume" if any_outline else "radius")
-    config = dataclasses.replace(config, search=of_object, outline=PriorOutlineSettings()).at(found)
+    config = dataclasses.replace(config, search=of_object).at(found)
     return _known_mapping(config, grid, None, known and known.about(found.x, found.y))
 
 

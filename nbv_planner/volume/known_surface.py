@@ -1,4 +1,4 @@
-"""An implicit surface whose outlines are known beforehand, as far as the evidence is for them."""
+"""Samples of an implicit surface about known outlines, as far as the evidence is for these."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.known.known_solid import KnownSolid, Place
-from nbv_planner.volume.grid import Cells
-from nbv_planner.volume.implicit import ImplicitPrior, MaternTerm, Posterior, Reading
+from nbv_planner.volume.grid import Cells, Lattice
+from nbv_planner.volume.implicit import ImplicitPrior, MaternTerm, Observations, Posterior
 
 # Probability that nothing of the outlines holds, and what is left to that at least: a claim needs
 # some of those samples, too.
 _NOTHING, _LEFT = 0.15, 0.1
 # Length scales of the deviation, radii, and the finer one's and the constant's part of it.
 _LENGTHS, _FINER, _CONSTANT = (0.3, 0.1), 0.5, 0.5
-# Merged hits that tell the same of the place.
-_SAME = 3.0
+# Side of the cells in which hits are merged for the place, their deviation, radii, and how many of
+# them tell the same.
+_SIDE, _HIT_STD, _SAME = 0.06, 0.015, 3.0
+_EITHER = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,37 +52,61 @@ class KnownPrior(ImplicitPrior):
 
 
 @dataclass(frozen=True, eq=False)
-class KnownSurface:
-    """φ if the object is like the outlines, and how probable that is."""
+class KnownPosterior(Posterior):
+    """φ given observations, of an object that may be like known outlines.
 
-    posterior: Posterior  #: of such an object.
-    probability: float  #: that it is one, in [0, 1].
+    Mean and deviation are those of the likelier of the two.
+    """
 
-    @classmethod
-    def of(
-        cls, known: KnownSolid, cells: Cells, reading: Reading, otherwise: Posterior
-    ) -> KnownSurface:
-        r"""By the marginal likelihoods of the same observations y, with a prior mean m and the
-        covariance C of either, :math:`-(y - m)^\top C^{-1} (y - m) / 2 - \log|C| / 2`.
+    like: Posterior | None = None  #: if it is like them.
+    probability: float = 0.0  #: that it is, in [0, 1].
+
+    def samples(self, count: int, seed: int, where: BoolArray) -> FloatArray:
+        """See :meth:`.Posterior.samples`; as many as is probable are like the outlines, and the
+        others as without them.
         """
-        hits = cells.hits.coarser(cells.lattice, reading.side * known.radius)
-        noise = np.hypot(hits.sigma, reading.hit_std * known.radius)
-        place = known.placed(hits.mean, noise, _SAME)
-        posterior = Posterior(KnownPrior.of(known, place), otherwise.coarse, otherwise.given)
-        log = posterior.log_evidence + place.log_part - otherwise.log_evidence
-        log += math.log((1.0 - _NOTHING) / _NOTHING)
-        probability = 1.0 / (1.0 + math.exp(min(-log, 700.0)))
-        return cls(posterior, min(probability, 1.0 - _LEFT))
-
-    def among(self, fields: FloatArray, seed: int, where: BoolArray) -> FloatArray:
-        """Samples of φ, shape (S, N), with as many in place of them that are like the outlines as
-        is probable; the others stay as they are.
-        """
-        count = len(fields)
+        fields = super().samples(count, seed, where)
         rng = np.random.default_rng([seed, 4])
         quantile = rng.permutation((np.arange(count) + rng.random(count)) / count)
-        like = quantile < self.probability
-        if not like.any():
+        chosen = quantile < self.probability
+        if self.like is None or not chosen.any():
             return fields
-        drawn = self.posterior.samples(count, seed, where)
-        return np.where(like[:, None], drawn, fields)
+        return np.where(chosen[:, None], self.like.samples(count, seed, where), fields)
+
+    def mean(self, points: FloatArray) -> FloatArray:
+        """See :meth:`.Posterior.mean`."""
+        return self._likelier.mean(points) if self._likelier else super().mean(points)
+
+    def std(self, points: FloatArray) -> FloatArray:
+        """See :meth:`.Posterior.std`."""
+        return self._likelier.std(points) if self._likelier else super().std(points)
+
+    @property
+    def _likelier(self) -> Posterior | None:
+        return self.like if self.probability > _EITHER else None
+
+
+def posterior_of(
+    prior: ImplicitPrior,
+    coarse: Lattice,
+    given: Observations,
+    known: KnownSolid | None,
+    cells: Cells,
+) -> Posterior:
+    r"""φ given observations, and `known` outlines if there are any.
+
+    The probability of being like these is by the marginal likelihoods of the same observations y,
+    with the prior mean m and the covariance C of either,
+    :math:`-(y - m)^\top C^{-1} (y - m) / 2 - \log|C| / 2`.
+    """
+    plain = Posterior(prior, coarse, given)
+    if known is None:
+        return plain
+    hits = cells.hits.coarser(cells.lattice, _SIDE * known.radius)
+    noise = np.hypot(hits.sigma, _HIT_STD * known.radius)
+    place = known.placed(hits.mean, noise, _SAME)
+    like = Posterior(KnownPrior.of(known, place), coarse, given)
+    log = like.log_evidence + place.log_part - plain.log_evidence
+    log += math.log((1.0 - _NOTHING) / _NOTHING)
+    probability = min(1.0 / (1.0 + math.exp(min(-log, 700.0))), 1.0 - _LEFT)
+    return KnownPosterior(prior, coarse, given, like=like, probability=probability)

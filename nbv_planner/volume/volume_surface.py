@@ -24,7 +24,7 @@ from nbv_planner.volume.agreement import agreement
 from nbv_planner.volume.contours import Likeliest
 from nbv_planner.volume.grid import HIT, UNKNOWN, Cells, Lattice, Merged
 from nbv_planner.volume.implicit import ImplicitPrior, Posterior, Reading, observations
-from nbv_planner.volume.known_surface import KnownSurface
+from nbv_planner.volume.known_surface import posterior_of
 from nbv_planner.volume.sampled_solids import needed, others, solids_of
 from nbv_planner.volume.solids import CellHypotheses, Sight, elements
 from nbv_planner.world.ground.zones import Ground
@@ -149,24 +149,13 @@ class VolumeSurface:
     @cached_property
     def posterior(self) -> Posterior:
         """φ given all measurements."""
-        return Posterior(
-            self.form.prior, self.form.coarse, observations(self.cells, self.form.read)
-        )
-
-    @cached_property
-    def like(self) -> KnownSurface | None:
-        """φ if the object is like the known outlines; None without any."""
-        if self.form.known is None:
-            return None
-        return KnownSurface.of(self.form.known, self.cells, self.form.read, self.posterior)
+        given = observations(self.cells, self.form.read)
+        return posterior_of(self.form.prior, self.form.coarse, given, self.form.known, self.cells)
 
     def solids(self, count: int, seed: int) -> BoolArray:
         """Which cells belong to each of `count` objects that there may be, shape (S, N)."""
         coarse = self.form.coarse
-        where = needed(self.cells, coarse)
-        fields = self.posterior.samples(count, seed, where)
-        if self.like is not None:
-            fields = self.like.among(fields, seed, where)
+        fields = self.posterior.samples(count, seed, needed(self.cells, coarse))
         return solids_of(self.cells, coarse, fields)
 
     def hypotheses(self, aim: CoverageTarget, count: int, seed: int) -> CellHypotheses:
@@ -197,10 +186,8 @@ class VolumeSurface:
 
     @cached_property
     def likeliest(self) -> Likeliest:
-        """The object of the mean of φ: like the known outlines, if that is likelier."""
-        like = self.like
-        posterior = like.posterior if like and like.probability > 0.5 else self.posterior
-        return Likeliest(self.cells, posterior, self._aside)
+        """The object of the mean of φ."""
+        return Likeliest(self.cells, self.posterior, self._aside)
 
     def outline(self) -> tuple[CellHypotheses, FloatArray]:
         """The surface of the mean of φ, and the deviation of φ at each element, at hits that of a

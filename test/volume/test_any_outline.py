@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
-from nbv_planner.volume.outline_truth import OutlineTruth
+from nbv_planner.volume.bodies.outline_truth import OutlineTruth
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.true_outlines import FORMS, Outlines, parse_outlines

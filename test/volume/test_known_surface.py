@@ -43,10 +43,10 @@ def off(surface: VolumeSurface) -> float:
 def test_after_one_view_samples_are_like_the_outline_if_the_hits_are():
     plain = mapped(1)
     like = knowing(plain, U)
-    assert like.like.probability == 0.9  # never surer
+    assert like.posterior.probability == 0.9  # never surer
     assert off(like) < 0.5 * off(plain)
     moved = knowing(plain, U + np.array([0.3, -0.2]))
-    assert moved.like.probability == 0.9
+    assert moved.posterior.probability == 0.9
     assert off(moved) < 0.5 * off(plain)
 
 
@@ -54,7 +54,7 @@ def test_after_one_view_samples_are_like_the_outline_if_the_hits_are():
 def test_of_another_outline_the_samples_are_those_without_to_the_bit(views):
     plain = mapped(views)
     other = knowing(plain, CROSS)
-    assert other.like.probability < 1e-6
+    assert other.posterior.probability < 1e-6
     assert np.array_equal(other.solids(COUNT, 0), plain.solids(COUNT, 0))
     assert np.array_equal(other.likeliest.solids, plain.likeliest.solids)
 
@@ -62,7 +62,7 @@ def test_of_another_outline_the_samples_are_those_without_to_the_bit(views):
 def test_before_a_hit_as_many_are_like_it_as_is_said():
     blank = VolumeSurface.blank(VolumeForm())
     known = knowing(blank, U)
-    assert known.like.probability == pytest.approx(0.85)
+    assert known.posterior.probability == pytest.approx(0.85)
     same = (known.solids(COUNT, 0) == blank.solids(COUNT, 0)).all(axis=1)
     assert same.sum() == round(0.15 * COUNT)
 
@@ -70,7 +70,7 @@ def test_before_a_hit_as_many_are_like_it_as_is_said():
 def test_the_log_of_the_evidence_is_that_of_a_normal_distribution():
     surface = knowing(mapped(1), U)
     ratio = []
-    for posterior in (surface.posterior, surface.like.posterior):
+    for posterior in (mapped(1).posterior, surface.posterior.like):
         given = posterior.given
         covariance = posterior.prior.covariance(given.points, given.points)
         covariance += np.diag(given.std**2)
@@ -88,7 +88,7 @@ def test_the_planner_has_it_from_the_message():
     cells = info_from_text(info.text).cells
     assert cells == FreeCells.of(surface)
     again = surface_of(surface.cells.hits, cells)
-    assert again.like.probability == surface.like.probability
+    assert again.posterior.probability == surface.posterior.probability
     assert np.array_equal(again.solids(COUNT, 0), surface.solids(COUNT, 0))
     with pytest.raises(ValueError, match="must be null in space"):
         dataclasses.replace(cells, dimension=3)
