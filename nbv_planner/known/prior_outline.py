@@ -12,8 +12,8 @@ import numpy as np
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.known.known_outline import DIRECTIONS, KnownOutline
-from nbv_planner.known.nominal import Nominal
 from nbv_planner.known.known_solid import KnownSolid, known_solid
+from nbv_planner.known.nominal import Nominal
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.objects.contour_files import load_contour, own_origin
 from nbv_planner.world.objects.text import UNITS, file_options
