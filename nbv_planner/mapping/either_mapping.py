@@ -32,8 +32,6 @@ _INNERMOST = 1e-3
 # Before the names of the arrays of the cells, while there are others.
 _OF_CELLS = "cells_"
 _DOUBTS = "radius_doubts"
-# Judgements in a row: outliers may make a single one.
-_ENOUGH = 2
 # So many calls wait for the cells at most.
 _AT_ONCE = 50
 _Call = tuple[Scene | None, Sequence[MatchedScan], int]
@@ -54,14 +52,14 @@ class EitherMapping:
         self._radius, self._cells = radius, cells
         self._later: list[_Call] = []  # what is not in the cells yet
         self._scene: Scene | None = None  # gives the sensor
-        #: in how many judgements in a row the radius did not hold; cells are from two on.
-        self.doubts = _ENOUGH if radius is None else 0
+        #: 1 once the radius did not hold, else 0.
+        self.doubts = int(radius is None)
         self._belief: Any = None  # the newest, where it is known
 
     @property
     def any_outline(self) -> bool:
         """Whether the surface is one of cells."""
-        return self.doubts >= _ENOUGH
+        return self.doubts > 0
 
     @property
     def _used(self) -> ScanMapping:
@@ -92,8 +90,8 @@ class EitherMapping:
         if last:
             self._belief = self._radius.belief()
             failed = {check.name for check in failed_checks(self._belief.checks)}
-            self.doubts = self.doubts + 1 if GIVEN_UP_BY in failed else 0
-            if self.doubts >= _ENOUGH:
+            self.doubts = int(GIVEN_UP_BY in failed)
+            if self.doubts:
                 self._belief = None
                 return self._catch_up()
         if len(self._later) >= _AT_ONCE:
@@ -143,7 +141,7 @@ class EitherMapping:
     def reset(self) -> None:
         """Forget all scans, and what they have shown."""
         self._belief = None
-        self.doubts = _ENOUGH if self._radius is None else 0
+        self.doubts = int(self._radius is None)
         self._later = []
         for mapping in filter(None, (self._radius, self._cells)):
             mapping.reset()
