@@ -276,17 +276,22 @@ class TerminationMonitor:
         s = self.settings
         if self.certificate is None:
             return None
-        self.estimate = found = self.certificate.estimate(
+        before = 0 if self.estimate is None else self.estimate.reached
+        found = self.certificate.estimate(
             belief, Poses.of(taken), s.certificate_delta, s.certificate_margin
         )
+        reached = before + 1 if found.probability >= 1.0 - s.certificate_delta else 0
+        self.estimate = found = dataclasses.replace(found, reached=reached)
         target = self.certificate.target
-        if found.probability < 1.0 - s.certificate_delta:
+        if reached < found.asked:
             return None
         resolution = {"completeness_tau": found.tau} if found.tau else {}
         covered = "the surface has been seen"
         if found.tau:
             covered = f"the outline is within {found.tau:g} m of the measured surface"
         held = f" by {found.probability:.1%} of the posterior shapes"
+        if found.asked > 1:
+            held += f", and by as many as are asked for after {found.asked} views in a row"
         if self.certificate.calibrated:
             held = (
                 f", as such a claim held in {found.probability:.1%} of the tuning episodes; "

@@ -140,6 +140,8 @@ class CoverageEstimate:
     level: float = 0.95  #: probability of the interval.
     #: resolution of the completeness that it is about, metres; 0 for surface points.
     tau: float = 0.0
+    asked: int = 1  #: after how many views in a row the target must be reached to be claimed.
+    reached: int = 0  #: after how many it was, this one the last.
 
     @classmethod
     def by_hypotheses(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 
 import numpy as np
@@ -10,10 +11,12 @@ import pytest
 from beliefs import belief_of
 
 from nbv_planner.errors import SettingError
+from nbv_planner.files.plain_values import from_plain, to_plain
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Check, Level
+from nbv_planner.surface.coverage import CoverageEstimate
 
 OFF = {"stall_views": 0, "max_views": 0, "max_duration": 0.0, "min_gain": 0.0}
 
@@ -300,3 +303,35 @@ def test_no_gain_calls_for_no_view():
 def test_no_gain_is_doubtful_at_once_and_other_ends_keep_their_reason():
     check(monitor(min_gain=5.0).before_view(4.0, doubted(0.5)), "DOUBTFUL")
     check(monitor(max_views=1).after_view(doubted(0.5), 1.0), "MAX_VIEWS")
+
+
+class _Says:
+    """A certificate that says the probabilities one after the other."""
+
+    target, calibrated = 0.95, False
+
+    def __init__(self, *probabilities: float) -> None:
+        self._said = iter(probabilities)
+
+    def estimate(self, believed, taken, delta, margin=0.0):
+        return CoverageEstimate(0.97, 0.9, 1.0, next(self._said), asked=3)
+
+
+def test_where_a_certificate_asks_for_several_views_in_a_row_others_undo_them():
+    says = _Says(1.0, 0.99, 0.5, 0.96, 1.0, 0.98)
+    watch = TerminationMonitor(TerminationSettings(**OFF), says)
+    for reached in (1, 2, 0, 1, 2):
+        assert watch.after_view(partly(0.5), 1.0) is None
+        assert watch.estimate.reached == reached
+    detail = check(watch.after_view(partly(0.5), 1.0), "COVERED").detail
+    assert detail.endswith(
+        "98.0% of the posterior shapes, and by as many as are asked for after 3 views in a row"
+    )
+
+
+def test_a_journal_keeps_how_often_the_target_was_reached():
+    estimate = CoverageEstimate(0.97, 0.9, 1.0, 0.99, asked=3, reached=2)
+    record = json.loads(json.dumps(to_plain(estimate)))
+    assert from_plain(CoverageEstimate, record, "estimate") == estimate
+    older = {name: value for name, value in record.items() if name not in ("asked", "reached")}
+    assert from_plain(CoverageEstimate, older, "estimate").asked == 1
