@@ -19,6 +19,7 @@ SUBCOMMANDS = {
         ("bounds", "give the rollout part of the truth: what limits its number of views"),
         ("ground", "look for goals and paths in no-go areas of random grounds"),
         ("unknown", "compare unknown place and size with the known scene"),
+        ("outlines", "reconstruct objects of any outline, and compare with the planner that knows"),
         ("prior", "compare episodes that know an outline with those that do not"),
         ("series", "compare series of cuts with the same cuts one by one"),
         ("deviation", "find bumps and dents, and what is none, against nominal outlines"),

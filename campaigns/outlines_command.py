@@ -1,0 +1,208 @@
+"""Run episodes on objects of any outline, and compare them with the greedy planner that knows them.
+
+An episode runs until it ends by itself. What is compared is the number of views to 95 %
+completeness. A run *fails* if it ends before that. A claim COVERED is *wrong* if less than 95 %
+were there. The interval of the estimated completeness *holds* after a view if the true one lies in
+it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import binomtest
+
+from campaigns.glyphs import GLYPHS, written
+from campaigns.running import (
+    add_half,
+    as_csv,
+    columns_of,
+    objects_of,
+    ratio_of_means,
+    rows_in,
+    run_all,
+)
+from nbv_bench.cli.experiment import add_back_end, check_back_end
+from nbv_bench.statistics import object_interval
+from nbv_planner.cli.options import add_set, whole_number
+from nbv_planner.episode.parameter_files import load_parameters, set_parameters, shared_file
+from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.records import FULL_ENOUGH
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.files.results_folder import write_whole
+from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.planning.endings import TerminationReason
+from nbv_planner.surface.coverage import PointSet
+from nbv_planner.surface.seam import DOUBT, neighbours
+
+ROWS_FILE = "outlines.csv"
+# On a busy machine the usual deadline of a decision would change it.
+_ALWAYS = ("deadline=600.0",)
+# What the planner that knows measures is mapped by cells from the start; views that it takes.
+_MEASURED, _MOST = ("surface_model=volume",), 60
+
+
+@dataclass(frozen=True)
+class OutlineRow:
+    """What became of an object."""
+
+    object: str
+    draw: int  #: seed of the noise.
+    knows: int  #: views of the knowing planner to 95 %; 0 if that was not reached.
+    views: int  #: views to 95 %; 0 if that was not reached.
+    taken: int  #: views until the end.
+    reached: float  #: completeness then.
+    reason: str  #: why it ended.
+    held: int  #: views after which the interval held the true completeness.
+
+    @property
+    def claims(self) -> bool:
+        """Whether it ended COVERED."""
+        return self.reason == TerminationReason.COVERED.value
+
+
+def compare(settings: Sequence[str], case: tuple[str, int]) -> OutlineRow:
+    """Run both episodes of an object, with NAME=VALUE `settings` of the nodes."""
+    text, draw = case
+    chosen = [f"seed={draw}", f"planner_seed={draw}", *settings]
+    own = Simulation(_config(text, [*_ALWAYS, *chosen]))
+    held = 0
+    for view in own.run():
+        found = own.estimate
+        held += found is not None and found.lower <= view.completeness <= found.upper
+    assert own.termination is not None
+    last = own.views[-1].completeness if own.views else 0.0
+    ended = own.termination.reason.value
+    return OutlineRow(
+        text,
+        draw,
+        _known(_config(text, [*chosen, *_MEASURED])),
+        _enough(own),
+        len(own.views),
+        last,
+        ended,
+        held,
+    )
+
+
+def _config(text: str, settings: Sequence[str]) -> EpisodeConfig:
+    parameters = load_parameters(shared_file("config/simulation.yaml"))
+    set_parameters(parameters, settings)
+    return config_from_parameters(parameters, object=text)
+
+
+def _known(config: EpisodeConfig) -> int:
+    """Views to 95 % completeness of the greedy planner that knows the object, with the same noise;
+    0 if that is not reached.
+    """
+    run = Simulation(config)
+    judge = run.judge
+    visible = judge.truth.visible(judge.space.candidates)
+    points = np.stack(
+        polar_to_cartesian(judge.truth.points.angle, judge.truth.points.radius), axis=1
+    )
+    true = PointSet(points, np.ones(len(points)))
+    near = neighbours(points, judge.tau)
+    gain = (near @ visible.T.astype(np.float32)).T > 0.0
+    left = np.ones(len(points))
+    for _ in range(_MOST):
+        left[true.distance_from(judge.measured) <= judge.tau] = 0.0
+        best = int((gain @ left).argmax())
+        left[gain[best]] *= DOUBT  # noise may hide it from there again
+        goal = judge.space.candidates[best]
+        judge.add_view(goal, math.nan, math.nan, run.map([run.look(goal, len(judge.views))]))
+        if judge.views[-1].completeness >= FULL_ENOUGH:
+            return len(judge.views)
+    return 0
+
+
+def _enough(run: Simulation) -> int:
+    """Views to 95 % completeness, 0 if that was not reached."""
+    reached = (view.number for view in run.views if view.completeness >= FULL_ENOUGH)
+    return next(reached, 0)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the options."""
+    add_half(parser, GLYPHS)
+    parser.add_argument(
+        "--objects", nargs="+", metavar="SET", help="sets, folders of outlines or objects instead"
+    )
+    parser.add_argument(
+        "--draws",
+        type=whole_number(1),
+        default=1,
+        metavar="N",
+        help="seeds for each object (default: 1)",
+    )
+    add_set(parser)
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="results folder; finished objects are kept"
+    )
+    add_back_end(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the subcommand."""
+    check_back_end(arguments)
+    folder = Path(arguments.out)
+    folder.joinpath("objects").mkdir(parents=True, exist_ok=True)
+    given = arguments.objects
+    objects = objects_of(given or written(folder / "objects", arguments.half))
+    place = folder / ROWS_FILE
+    rows = {(row.object, row.draw): row for row in rows_in(place, OutlineRow)}
+    cases = [(text, draw) for draw in range(arguments.draws) for text in objects]
+
+    def keep(case: tuple[str, int], row: OutlineRow) -> None:
+        rows[case] = row
+        write_whole(place, as_csv(columns_of(OutlineRow), map(dataclasses.asdict, rows.values())))
+
+    left = [case for case in cases if case not in rows]
+    run_all(partial(compare, arguments.set), left, arguments, "objects", keep)
+    for line in summary(list(rows.values())):
+        print(line)
+    return 0
+
+
+def summary(rows: Sequence[OutlineRow]) -> Iterator[str]:
+    """Claims, how many of them are true, how often the interval holds, and views over those of the
+    knowing planner, each with its interval over objects.
+    """
+    claims = [row for row in rows if row.claims]
+    wrong = [row for row in claims if row.reached < FULL_ENOUGH]
+    yield _part("claimed", len(claims), len(rows))
+    yield _part("true when claimed", len(claims) - len(wrong), len(claims))
+    views = sum(row.taken for row in rows)
+    held = object_interval({(row.object, row.draw): row.held / row.taken for row in rows})
+    yield (
+        f"interval holds: {sum(row.held for row in rows) / views:.1%} of {views} views, by object"
+        f" {held.mean:.1%} [{held.low:.1%}, {held.high:.1%}]"
+    )
+    both = {
+        (row.object, row.draw): (float(row.views), float(row.knows))
+        for row in rows
+        if row.views and row.knows
+    }
+    if both:
+        ratio, interval = ratio_of_means(both)
+        yield (
+            f"views to 95 % over the planner that knows: {ratio:.1%}"
+            f" [{ratio + interval.low:.1%}, {ratio + interval.high:.1%}] of {len(both)} objects,"
+            f" {sum(not row.views for row in rows)} failed"
+        )
+    for row in wrong:
+        yield f"wrong: {Path(row.object).stem}: {row.reached:.1%} after {row.taken} views"
+
+
+def _part(what: str, number: int, whole: int) -> str:
+    if not whole:
+        return f"{what}: 0 of 0"
+    low, high = binomtest(number, whole).proportion_ci(0.95, method="wilson")
+    return f"{what}: {number} of {whole}, {number / whole:.0%} [{low:.0%}, {high:.0%}]"
