@@ -22,12 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from campaigns.prior_command import SETS
-from campaigns.running import add_half, as_csv, columns_of, objects_of, rows_in, run_all
+from campaigns.running import add_draws, add_half, add_results, objects_of, run_kept
 from campaigns.scenarios import shipped_config, with_settings
-from nbv_bench.cli.experiment import add_back_end, check_back_end
+from nbv_bench.cli.experiment import check_back_end
 from nbv_planner.cli.options import whole_number
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.known.deviation import Deviation
 from nbv_planner.known.deviation_report import wanted
@@ -180,35 +179,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--every", type=whole_number(1), default=1, metavar="N", help="each N-th object only"
     )
-    parser.add_argument(
-        "--draws", type=whole_number(1), default=1, metavar="N", help="seeds for each (default: 1)"
-    )
-    parser.add_argument(
-        "--out", metavar="DIR", required=True, help="results folder; finished cases in it are kept"
-    )
-    add_back_end(parser)
+    add_draws(parser, 1)
+    add_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     check_back_end(arguments)
-    place = Path(arguments.out, ROWS_FILE)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    rows = rows_in(place, DeviationRow)
-    done = {(row.object, row.draw, row.sign) for row in rows}
     cases = [
         Deviating(text, draw, sign)
         for draw in range(arguments.draws)
         for text in objects_of(SETS[arguments.half])[:: arguments.every]
         for sign in (0, 1, -1)
-        if (text, draw, sign) not in done
     ]
-
-    def keep(_: Deviating, found: DeviationRow) -> None:
-        rows.append(found)
-        write_whole(place, as_csv(columns_of(DeviationRow), map(dataclasses.asdict, rows)))
-
-    run_all(compare, cases, arguments, "cases", keep)
+    table = ROWS_FILE, DeviationRow, ("object", "draw", "sign")
+    rows = run_kept(compare, cases, arguments, "cases", table)
     print("\n".join(told(rows)))
     return 0
 

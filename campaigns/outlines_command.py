@@ -13,7 +13,6 @@ import dataclasses
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -21,22 +20,21 @@ from scipy.stats import binomtest
 
 from campaigns.glyphs import GLYPHS, written
 from campaigns.running import (
+    add_draws,
     add_half,
-    as_csv,
-    columns_of,
+    add_objects,
+    add_results,
     objects_of,
     ratio_of_means,
-    rows_in,
-    run_all,
+    run_kept,
 )
-from nbv_bench.cli.experiment import add_back_end, check_back_end
+from nbv_bench.cli.experiment import check_back_end
 from nbv_bench.statistics import object_interval
-from nbv_planner.cli.options import add_set, whole_number
+from nbv_planner.cli.options import add_set
 from nbv_planner.episode.parameter_files import load_parameters, set_parameters, shared_file
 from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.surface.coverage import PointSet
@@ -50,11 +48,21 @@ _MEASURED, _MOST = ("surface_model=volume",), 60
 
 
 @dataclass(frozen=True)
+class OutlineCase:
+    """An object, the seed of the noise, and settings of the nodes, NAME=VALUE."""
+
+    object: str
+    draw: int
+    settings: str = ""
+
+
+@dataclass(frozen=True)
 class OutlineRow:
     """What became of an object."""
 
     object: str
-    draw: int  #: seed of the noise.
+    draw: int
+    settings: str
     knows: int  #: views of the knowing planner to 95 %; 0 if that was not reached.
     views: int  #: views to 95 %; 0 if that was not reached.
     taken: int  #: views until the end.
@@ -68,10 +76,10 @@ class OutlineRow:
         return self.reason == TerminationReason.COVERED.value
 
 
-def compare(settings: Sequence[str], case: tuple[str, int]) -> OutlineRow:
-    """Run both episodes of an object, with NAME=VALUE `settings` of the nodes."""
-    text, draw = case
-    chosen = [f"seed={draw}", f"planner_seed={draw}", *settings]
+def compare(case: OutlineCase) -> OutlineRow:
+    """Run both episodes of an object."""
+    text, draw = case.object, case.draw
+    chosen = [f"seed={draw}", f"planner_seed={draw}", *case.settings.split()]
     own = Simulation(_config(text, [*_ALWAYS, *chosen]))
     held = 0
     for view in own.run():
@@ -81,14 +89,13 @@ def compare(settings: Sequence[str], case: tuple[str, int]) -> OutlineRow:
     last = own.views[-1].completeness if own.views else 0.0
     ended = own.termination.reason.value
     return OutlineRow(
-        text,
-        draw,
-        _known(_config(text, [*chosen, *_MEASURED])),
-        _enough(own),
-        len(own.views),
-        last,
-        ended,
-        held,
+        **dataclasses.asdict(case),
+        knows=_known(_config(text, [*chosen, *_MEASURED])),
+        views=_enough(own),
+        taken=len(own.views),
+        reached=last,
+        reason=ended,
+        held=held,
     )
 
 
@@ -132,21 +139,10 @@ def _enough(run: Simulation) -> int:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_half(parser, GLYPHS)
-    parser.add_argument(
-        "--objects", nargs="+", metavar="SET", help="sets, folders of outlines or objects instead"
-    )
-    parser.add_argument(
-        "--draws",
-        type=whole_number(1),
-        default=1,
-        metavar="N",
-        help="seeds for each object (default: 1)",
-    )
+    add_objects(parser)
+    add_draws(parser, 1)
     add_set(parser)
-    parser.add_argument(
-        "--out", metavar="DIR", required=True, help="results folder; finished objects are kept"
-    )
-    add_back_end(parser)
+    add_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -156,17 +152,13 @@ def run(arguments: argparse.Namespace) -> int:
     folder.joinpath("objects").mkdir(parents=True, exist_ok=True)
     given = arguments.objects
     objects = objects_of(given or written(folder / "objects", arguments.half))
-    place = folder / ROWS_FILE
-    rows = {(row.object, row.draw): row for row in rows_in(place, OutlineRow)}
-    cases = [(text, draw) for draw in range(arguments.draws) for text in objects]
-
-    def keep(case: tuple[str, int], row: OutlineRow) -> None:
-        rows[case] = row
-        write_whole(place, as_csv(columns_of(OutlineRow), map(dataclasses.asdict, rows.values())))
-
-    left = [case for case in cases if case not in rows]
-    run_all(partial(compare, arguments.set), left, arguments, "objects", keep)
-    for line in summary(list(rows.values())):
+    settings = " ".join(arguments.set)
+    cases = [
+        OutlineCase(text, draw, settings) for draw in range(arguments.draws) for text in objects
+    ]
+    table = ROWS_FILE, OutlineRow, ("object", "draw", "settings")
+    rows = run_kept(compare, cases, arguments, "objects", table)
+    for line in summary([row for row in rows if row.settings == settings]):
         print(line)
     return 0
 

@@ -19,21 +19,20 @@ from pathlib import Path
 import numpy as np
 
 from campaigns.running import (
+    add_draws,
     add_half,
-    as_csv,
-    columns_of,
+    add_objects,
+    add_results,
     objects_of,
     ratio_of_means,
-    rows_in,
-    run_all,
+    run_kept,
 )
 from campaigns.scenarios import shipped_config, with_settings
-from nbv_bench.cli.experiment import add_back_end, check_back_end
+from nbv_bench.cli.experiment import check_back_end
 from nbv_planner.cli.options import one_of, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.world.objects import parse_object
@@ -164,9 +163,7 @@ def _row(case: Case, prior: str, config: EpisodeConfig) -> PriorRow:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_half(parser, SETS)
-    parser.add_argument(
-        "--objects", nargs="+", metavar="SET", help="sets, folders of outlines or objects instead"
-    )
+    add_objects(parser)
     parser.add_argument(
         "--every",
         type=whole_number(1),
@@ -188,17 +185,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="surface_model: auto, radius or volume (default: auto)",
     )
-    parser.add_argument(
-        "--draws",
-        type=whole_number(1),
-        default=10,
-        metavar="N",
-        help="seeds for each object (default: 10)",
-    )
-    parser.add_argument(
-        "--out", metavar="DIR", required=True, help="results folder; finished cases in it are kept"
-    )
-    add_back_end(parser)
+    add_draws(parser, 10)
+    add_results(parser)
 
 
 def cases_of(arguments: argparse.Namespace) -> list[Case]:
@@ -221,21 +209,8 @@ def cases_of(arguments: argparse.Namespace) -> list[Case]:
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     check_back_end(arguments)
-    place = Path(arguments.out, ROWS_FILE)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    rows = rows_in(place, PriorRow)
-    done = {(row.object, row.draw, row.target, row.model) for row in rows}
-    cases = [
-        case
-        for case in cases_of(arguments)
-        if (case.object, case.draw, case.target, case.model) not in done
-    ]
-
-    def keep(_: Case, found: Sequence[PriorRow]) -> None:
-        rows.extend(found)
-        write_whole(place, as_csv(columns_of(PriorRow), map(dataclasses.asdict, rows)))
-
-    run_all(compare, cases, arguments, "cases", keep)
+    table = ROWS_FILE, PriorRow, ("object", "draw", "target", "model")
+    rows = run_kept(compare, cases_of(arguments), arguments, "cases", table)
     for line in summary(
         [row for row in rows if (row.target, row.model) == (arguments.target, arguments.model)]
     ):

@@ -10,6 +10,7 @@ import csv
 import dataclasses
 import io
 import json
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -18,13 +19,15 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
+from nbv_bench.cli.experiment import add_back_end
 from nbv_bench.experiments.cases import prepare_worker
 from nbv_bench.experiments.folder import RunFolder, write_json
 from nbv_bench.experiments.runner import in_workers
 from nbv_bench.statistics import object_interval
-from nbv_planner.cli.options import one_of
+from nbv_planner.cli.options import one_of, whole_number
 from nbv_planner.cli.output import ProgressLine
 from nbv_planner.errors import SettingError
+from nbv_planner.files.results_folder import write_whole
 from nbv_planner.report.tables import MeanInterval
 from nbv_planner.world.objects import OBJECT_SETS
 
@@ -100,6 +103,59 @@ def rows_in(place: Path, row: type[Result]) -> list[Result]:
             row(**{name: columns[name](value) for name, value in found.items()})
             for found in csv.DictReader(lines)
         ]
+
+
+def run_kept(
+    run: Callable[[Case], Result | Sequence[Result]],
+    cases: Sequence[Case],
+    arguments: argparse.Namespace,
+    what: str,
+    table: tuple[str, type[Result], Sequence[str]],
+) -> list[Result]:
+    """Run the cases, called `what`, that no row in the results folder is of; returns all rows.
+
+    The `table` is a file name, the dataclass of a row, and the fields that a case has, too. The
+    file is written anew with each result, a row or several.
+    """
+    name, kind, fields = table
+    key = operator.attrgetter(*fields)
+    place = Path(arguments.out, name)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    rows = rows_in(place, kind)
+    done = {key(row) for row in rows}
+
+    def keep(_: Case, found: Result | Sequence[Result]) -> None:
+        rows.extend(found if isinstance(found, Sequence) else [found])
+        write_whole(place, as_csv(columns_of(kind), map(dataclasses.asdict, rows)))
+
+    run_all(run, [case for case in cases if key(case) not in done], arguments, what, keep)
+    return rows
+
+
+def add_draws(parser: argparse.ArgumentParser, default: int, what: str = "seeds") -> None:
+    """Add the option that says how often each object is run."""
+    parser.add_argument(
+        "--draws",
+        type=whole_number(1),
+        default=default,
+        metavar="N",
+        help=f"{what} for each object (default: {default})",
+    )
+
+
+def add_objects(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names objects in place of a half."""
+    parser.add_argument(
+        "--objects", nargs="+", metavar="SET", help="sets, folders of outlines or objects instead"
+    )
+
+
+def add_results(parser: argparse.ArgumentParser) -> None:
+    """Add the options of a results folder, and of where cases run."""
+    parser.add_argument(
+        "--out", metavar="DIR", required=True, help="results folder; what is finished in it is kept"
+    )
+    add_back_end(parser)
 
 
 def ratio_of_means(

@@ -18,21 +18,14 @@ from pathlib import Path
 import numpy as np
 
 from campaigns.cut_shapes import HALVES, cuts_of, write_cuts
-from campaigns.running import (
-    add_half,
-    as_csv,
-    columns_of,
-    ratio_of_means,
-    rows_in,
-    run_all,
-)
+from campaigns.running import add_half, add_results, ratio_of_means, run_kept
 from campaigns.scenarios import shipped_config, with_settings
-from nbv_bench.cli.experiment import add_back_end, check_back_end
+from nbv_bench.cli.experiment import check_back_end
 from nbv_planner.cli.options import whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.files.results_folder import ResultsFolder, write_whole
+from nbv_planner.files.results_folder import ResultsFolder
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.report.ahead.cut_series import CutSeries
 from nbv_planner.report.take_home import outline_of
@@ -142,31 +135,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             metavar="N",
             help=f"{text} (default: {default})",
         )
-    parser.add_argument(
-        "--out", metavar="DIR", required=True, help="results folder; finished cases in it are kept"
-    )
-    add_back_end(parser)
+    add_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     check_back_end(arguments)
-    place = Path(arguments.out, ROWS_FILE)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    rows = rows_in(place, SeriesRow)
-    done = {(row.family, row.draw, row.cuts) for row in rows}
     families = HALVES[arguments.half]
     cases = [
         Case(families[draw % len(families)], draw, arguments.cuts)
         for draw in range(arguments.draws)
     ]
-    left = [case for case in cases if (case.family, case.draw, case.cuts) not in done]
-
-    def keep(_: Case, found: Sequence[SeriesRow]) -> None:
-        rows.extend(found)
-        write_whole(place, as_csv(columns_of(SeriesRow), map(dataclasses.asdict, rows)))
-
-    run_all(compare, left, arguments, "series", keep)
+    table = ROWS_FILE, SeriesRow, ("family", "draw", "cuts")
+    rows = run_kept(compare, cases, arguments, "series", table)
     for line in summary(rows):
         print(line)
     return 1 if any(row.wrong for row in rows) else 0

@@ -14,17 +14,15 @@ import dataclasses
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from scipy.spatial import cKDTree
 
-from campaigns.running import add_half, as_csv, columns_of, ratio_of_means, rows_in, run_all
-from nbv_bench.cli.experiment import add_back_end, check_back_end
+from campaigns.running import add_half, add_results, ratio_of_means, run_kept
+from nbv_bench.cli.experiment import check_back_end
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.solid.solid_episode import SolidEpisode
 from nbv_planner.episode.solid.solid_settings import SolidConfig
-from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import IntArray
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.planning.view_space.viewpoints import directions
@@ -169,31 +167,21 @@ def _even(episode: SolidEpisode) -> tuple[int, float]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_half(parser, SETS)
-    parser.add_argument(
-        "--out", metavar="DIR", required=True, help="results folder; finished runs in it are kept"
-    )
-    add_back_end(parser)
+    add_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     check_back_end(arguments)
-    place = Path(arguments.out, ROWS_FILE)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    rows = {(row.object, row.scenario, row.planner): row for row in rows_in(place, SolidRow)}
     cases = [
         SolidCase(text, scenario, planner)
         for scenario in SCENARIOS
         for planner in PLANNERS
         for text in SETS[arguments.half]
     ]
-    left = [case for case in cases if dataclasses.astuple(case) not in rows]
-
-    def keep(case: SolidCase, row: SolidRow) -> None:
-        rows[dataclasses.astuple(case)] = row
-        write_whole(place, as_csv(columns_of(SolidRow), map(dataclasses.asdict, rows.values())))
-
-    run_all(run_case, left, arguments, "episodes", keep)
+    table = ROWS_FILE, SolidRow, ("object", "scenario", "planner")
+    found = run_kept(run_case, cases, arguments, "episodes", table)
+    rows = {(row.object, row.scenario, row.planner): row for row in found}
     chosen = [rows[dataclasses.astuple(case)] for case in cases]
     for scenario in SCENARIOS:
         for planner in PLANNERS:

@@ -17,18 +17,16 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from campaigns.running import add_half, as_csv, columns_of, ratio_of_means, rows_in, run_all
+from campaigns.running import add_draws, add_half, add_results, ratio_of_means, run_kept
 from campaigns.scenarios import PLANNERS, shipped_config, with_settings
-from nbv_bench.cli.experiment import add_back_end, check_back_end
-from nbv_planner.cli.options import one_of, whole_number
+from nbv_bench.cli.experiment import check_back_end
+from nbv_planner.cli.options import one_of
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.world.objects import OBJECT_SETS, parse_object
@@ -152,45 +150,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"of {', '.join(PLANNERS)} (default: rollout)",
     )
-    parser.add_argument(
-        "--draws",
-        type=whole_number(1),
-        default=5,
-        metavar="N",
-        help="draws of place and size for each object (default: 5)",
-    )
-    parser.add_argument(
-        "--out", metavar="DIR", required=True, help="results folder; finished pairs in it are kept"
-    )
-    add_back_end(parser)
+    add_draws(parser, 5, "draws of place and size")
+    add_results(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     check_back_end(arguments)
-    place = Path(arguments.out, ROWS_FILE)
-    place.parent.mkdir(parents=True, exist_ok=True)
-    rows = {(row.object, row.draw): row for row in rows_in(place, PairRow)}
     objects = [(name, text) for name in SETS[arguments.half] for text in OBJECT_SETS[name]]
     pairs = [
         Pair(text, draw, arguments.planner)
         for draw in range(arguments.draws)
         for _, text in objects
     ]
-    left = [pair for pair in pairs if (pair.object, pair.draw) not in rows]
-
-    def keep(pair: Pair, row: PairRow) -> None:
-        rows[pair.object, pair.draw] = row
-        write_whole(place, as_csv(columns_of(PairRow), map(dataclasses.asdict, rows.values())))
-
-    run_all(compare, left, arguments, "pairs", keep)
+    rows = run_kept(compare, pairs, arguments, "pairs", (ROWS_FILE, PairRow, ("object", "draw")))
     for name in SETS[arguments.half]:
-        print(summary(name, [row for row in rows.values() if row.object in OBJECT_SETS[name]]))
-    print(summary("all", list(rows.values())))
-    for row in rows.values():
+        print(summary(name, [row for row in rows if row.object in OBJECT_SETS[name]]))
+    print(summary("all", rows))
+    for row in rows:
         if row.failed:
             print(f"failed: {row}")
-    return 1 if any(row.failed for row in rows.values()) else 0
+    return 1 if any(row.failed for row in rows) else 0
 
 
 def summary(name: str, rows: Sequence[PairRow]) -> str:

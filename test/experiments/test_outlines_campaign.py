@@ -9,7 +9,7 @@ import pytest
 
 from campaigns.__main__ import main
 from campaigns.glyphs import GLYPHS, loops_of, written
-from campaigns.outlines_command import ROWS_FILE, OutlineRow, compare, summary
+from campaigns.outlines_command import ROWS_FILE, OutlineCase, OutlineRow, compare, summary
 from nbv_planner.world.objects.contour_files import read_outlines
 
 
@@ -33,7 +33,7 @@ def test_glyphs_that_are_star_shaped_are_left_out_and_no_glyph_is_in_both_halves
 
 
 def row(views, taken, reached, reason="COVERED", number=0):
-    return OutlineRow(f"object{number}", 0, 5, views, taken, reached, reason, taken // 2)
+    return OutlineRow(f"object{number}", 0, "", 5, views, taken, reached, reason, taken // 2)
 
 
 def test_the_summary_counts_claims_those_that_are_true_and_failures():
@@ -49,14 +49,14 @@ def test_the_summary_counts_claims_those_that_are_true_and_failures():
 
 
 def test_an_object_that_the_knowing_planner_cannot_reach_is_in_no_ratio():
-    rows = [row(6, 8, 0.97), OutlineRow("other", 0, 0, 9, 9, 0.96, "COVERED", 9)]
+    rows = [row(6, 8, 0.97), OutlineRow("other", 0, "", 0, 9, 9, 0.96, "COVERED", 9)]
     assert list(summary(rows))[3].endswith("of 1 objects, 0 failed")
 
 
 def test_knowing_the_object_takes_no_more_views_and_settings_reach_the_episode():
-    found = compare(["max_views=30", "surface_model=volume"], ("letter:L", 0))
+    found = compare(OutlineCase("letter:L", 0, "max_views=30 surface_model=volume"))
     assert 0 < found.knows <= found.views <= found.taken
-    short = compare(["max_views=2"], ("letter:L", 0))
+    short = compare(OutlineCase("letter:L", 0, "max_views=2"))
     assert (short.taken, short.views, short.reason) == (2, 0, "MAX_VIEWS")
     assert short.knows == found.knows
 
@@ -72,3 +72,6 @@ def test_a_campaign_runs_and_goes_on_where_it_was(tmp_path, capsys):
     assert main(command) == 0
     assert capsys.readouterr().out == said
     assert (tmp_path / ROWS_FILE).read_text() == rows
+    assert main([*command, "--set", "range_max=9.9"]) == 0  # of other settings is another row
+    assert (tmp_path / ROWS_FILE).read_text().startswith(rows)
+    assert len((tmp_path / ROWS_FILE).read_text().splitlines()) == 3
