@@ -134,13 +134,9 @@ STATUS_KEYS = {
     "detail",
 }
 """What every status holds, besides the numbers of a termination."""
-_CERTIFIED = (
-    "coverage_mean",
-    "coverage_lower",
-    "coverage_upper",
-    "coverage_probability",
-    "coverage_level",
-)
+ESTIMATED = ("mean", "lower", "upper", "probability", "level", "tau")
+"""What messages hold of the coverage by the posterior shapes, behind `coverage_`."""
+_CERTIFIED = tuple(f"coverage_{name}" for name in ESTIMATED[:-1])
 # What the estimate is about; older versions do not say it, and mean surface points.
 _TAU, _TARGET = "coverage_tau", "coverage_target"
 

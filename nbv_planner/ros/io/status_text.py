@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 from diagnostic_msgs.msg import DiagnosticStatus
 
-from nbv_planner.episode.messages import PACE
+from nbv_planner.episode.messages import ESTIMATED, PACE
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.planning.view_space import (
     excluded_numbers,
@@ -205,7 +203,7 @@ def _certified(core: PlannerCore) -> dict[str, object]:
     found = core.episode.estimate
     if found is None:
         return {}
-    figures = {f"coverage_{name}": value for name, value in dataclasses.asdict(found).items()}
+    figures = {f"coverage_{name}": getattr(found, name) for name in ESTIMATED}
     return {**figures, "coverage_target": found.target.name}
 
 
