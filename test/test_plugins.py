@@ -715,6 +715,18 @@ def test_a_planner_with_a_map_of_its_own_hears_the_scans_in_its_node(command, tm
     command(site, "replay", str(bag))
 
 
+@pytest.mark.slow
+def test_where_the_radius_is_given_up_another_rule_takes_the_place_of_a_plug_in(command, tmp_path):
+    pytest.importorskip("rclpy", reason="needs rclpy")
+    (tmp_path / "site").mkdir()
+    words = ["--planner", "mapless", "--no-figures"]
+    for value in ("max_views=6", "num_views=12", "kernel=cosines", "cosines.variance=2.0"):
+        words += ["--set", value]  # no sum of two cosines is near the star
+    command(write_various(tmp_path / "site"), "demo", *words, "--out", str(tmp_path / "demo"))
+    log = (tmp_path / "demo" / "logs" / "nbv_planner.log").read_text(encoding="utf-8")
+    assert "EMC chooses in place of mapless" in log
+
+
 def test_a_plug_in_that_is_installed_in_the_environment_of_the_tests_changes_none_of_them(
     tmp_path, monkeypatch
 ):

@@ -61,7 +61,7 @@ def test_knowing_the_object_takes_no_more_views_and_settings_reach_the_episode()
     assert short.knows == found.knows
 
 
-def test_a_campaign_runs_and_goes_on_where_it_was(tmp_path, capsys):
+def test_what_is_finished_is_not_run_again_and_other_settings_are_other_rows(tmp_path, capsys):
     command = ["outlines", "--objects", "letter:L", "--set", "max_views=2", "--workers", "1"]
     command += ["--out", str(tmp_path)]
     assert main(command) == 0

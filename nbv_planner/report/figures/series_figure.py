@@ -27,9 +27,9 @@ def draw_series(series: CutSeries) -> Figure:
             around * np.cos(angle), around * np.sin(angle), color=shades.to_rgba(height), lw=1.0
         )
     plan.set_aspect("equal")
-    style_axes(plan, "x [m]", "y [m]")
-    figure.colorbar(shades, ax=plan, shrink=0.8).set_label("height [m]", fontsize=LABEL_SIZE)
+    style_axes(plan, "x (m)", "y (m)")
+    figure.colorbar(shades, ax=plan, shrink=0.8).set_label("height (m)", fontsize=LABEL_SIZE)
     step = float(np.diff(heights).min())
     views.barh(heights, [row.views for row in rows], 0.7 * step, color=MEAN)
-    style_axes(views, "views until the end", "height of the cut [m]")
+    style_axes(views, "views until the end", "height of the cut (m)")
     return figure

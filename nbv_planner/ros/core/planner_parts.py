@@ -13,7 +13,7 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import deciders_for, view_space
 from nbv_planner.errors import SettingError, StateFileError
 from nbv_planner.planning.objectives import EXPECTED
-from nbv_planner.planning.planners import PLANNERS, Planner
+from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings, set_ground
 from nbv_planner.planning.view_space.view_settings import LISTS
@@ -87,7 +87,7 @@ class Deciders:
             for cls in (PlannerSettings, TerminationSettings)
         )
         planner, limits = (rescaled(one, self.scene, scene) for one in given)
-        if self._cells and not planner.any_outline and planner.planner in PLANNERS:
+        if self._cells and not planner.any_outline:
             planner = dataclasses.replace(planner, planner="greedy", objective=EXPECTED)
         return planner, limits
 
