@@ -22,7 +22,7 @@ SHOWS = {
     "PointCloud2": "sensor_msgs/msg/PointCloud2",
     "LaserScan": "sensor_msgs/msg/LaserScan",
 }
-LIVE_ONLY = {"/markers"}
+LIVE_ONLY = {"/markers", "/surface_mapper/deviation_markers"}
 """Shown while nodes run; made from what is recorded, so not recorded."""
 
 

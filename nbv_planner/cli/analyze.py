@@ -29,6 +29,7 @@ from nbv_planner.files.results_folder import write_whole
 from nbv_planner.known.deviation_report import DeviationReport
 from nbv_planner.report import page
 from nbv_planner.report.tables import Table
+from nbv_planner.volume.volume_surface import VolumeSurface
 
 JSON_FILE = "analysis.json"
 PAGE_FILE = "analysis.html"
@@ -93,8 +94,9 @@ def _compared(analysis: Analysis, arguments: argparse.Namespace) -> DeviationRep
     """The deviations from the nominal outline, else from that which travelled with the surface."""
     if analysis.config is None:
         return None
-    known = getattr(analysis.steps[-1].belief, "known", None) if analysis.steps else None
-    nominal = nominal_of(arguments, known, analysis.config.scene)
+    belief = analysis.steps[-1].belief if analysis.steps else None
+    known = belief.form.known if isinstance(belief, VolumeSurface) else belief and belief.known
+    nominal = nominal_of(arguments, known, analysis.config)
     return compared_with(nominal, analysis.steps, analysis.config.world.placed)
 
 

@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
                 f"objective: {objective} needs the true object; use nbv-planner simulate"
             )
     judge = Simulation(config).judge  # refuses here what the nodes would refuse
-    nominal = nominal_of(arguments, config.known_outline, config.scene)
+    nominal = nominal_of(arguments, config.known, config)
     require_ros("nbv-planner simulate needs no ROS", joins=False)
     with held_signals() as came, episode_folder(arguments, config) as results:
         say_derived(parameters, config)

@@ -27,8 +27,7 @@ from nbv_planner.episode.records import (
 )
 from nbv_planner.errors import NbvPlannerError, cut, install_hint, reason
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
-from nbv_planner.known.deviation_report import DeviationReport, Wanted, wanted
-from nbv_planner.known.known_outline import KnownOutline
+from nbv_planner.known.deviation_report import DeviationReport, Known, Wanted, wanted
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.report.take_home import outline_of
 from nbv_planner.surface.checks import Level, told
@@ -157,7 +156,7 @@ def finish(
     if report is not None:
         say(f"deviation: {report.words}")
     drawn(figures, lambda: _write_pictures(results.path, config, judge, record), None)
-    drawn(figures and report is not None, lambda: draw_report(results.path, report), None)
+    drawn(figures and report is not None, lambda: _draw_report(results.path, report), None)
     print_files(results)
 
 
@@ -182,15 +181,16 @@ def written_outline(results: ResultsFolder, belief: Any, scene: Scene) -> str:
 
 
 def nominal_of(
-    arguments: argparse.Namespace, known: KnownOutline | None, scene: Scene
+    arguments: argparse.Namespace, known: Known | None, config: EpisodeConfig
 ) -> Wanted | None:
-    """What the options of :func:`add_nominal` compare an object with: a file, else an outline that
-    was `known` before the first scan; None without either.
+    """What the options of :func:`add_nominal` compare an object with: a file, else outlines that
+    were `known` before the first scan; None without either.
 
     Raises:
         SettingError: the file cannot be used.
     """
-    return wanted(arguments.nominal, known, scene, arguments.place, arguments.tolerance)
+    tolerance = arguments.tolerance or config.outline.tolerance
+    return wanted(arguments.nominal, known, config.scene, arguments.place, tolerance)
 
 
 def compared_with(
@@ -204,14 +204,11 @@ def compared_with(
     return nominal.compared(Hits.together([step.hits for step in steps]).moved(*placed))
 
 
-def draw_report(folder: Path, report: DeviationReport | None) -> None:
-    """Write `deviation.png`."""
-    from nbv_planner.report.figures.recorded_figure import draw_deviation
-    from nbv_planner.report.figures.style import png_bytes
+def _draw_report(folder: Path, report: DeviationReport | None) -> None:
+    from nbv_planner.report.figures.recorded_figure import write_deviation
 
-    if report is not None and report.found.seen.any():
-        picture = draw_deviation(report.found, report.tolerance)
-        write_whole(folder / "deviation.png", png_bytes(picture))
+    if report is not None:
+        write_deviation(folder, report)
 
 
 def _write_pictures(

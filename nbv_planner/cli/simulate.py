@@ -104,7 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
     parameters = parameters_from(arguments)
     config = episode_config(parameters, arguments.protocol)
     simulation = Simulation(config)
-    nominal = nominal_of(arguments, config.known_outline, config.scene)
+    nominal = nominal_of(arguments, config.known, config)
     with held_signals() as came, episode_folder(arguments, config) as results:
         say_derived(parameters, config)
         termination = _run_episode(simulation, config, came)

@@ -48,6 +48,7 @@ _MOST_VIEWS = 2000
 _MOST_DECISIONS = 20_000
 _MOST_GRID_ANGLES = 4_000_000
 _MOST_NODES = 100
+_MOST_WORDS = 2000
 _MOST_SURFACES, _MOST_CHANGES = 1_000_000, 100_000
 # Scans nearer to each other than this, metres and radians, see the same.
 _LOOKS_APART, _LOOKS_TURNED = 0.05, 0.02
@@ -58,6 +59,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     messages.GOAL_POSE: sensor_messages.pose_from_msg,
     messages.SURFACE: recorded_belief,
     messages.SURFACE_INFO: lambda msg: info_from_text(msg.data),
+    messages.DEVIATION: lambda msg: msg.data[:_MOST_WORDS],
     messages.CANDIDATES: messages.candidates_from_msg,
     messages.ITERATION: lambda msg: messages.decision_from_values(messages.status_values(msg)),
     messages.STATUS: messages.status_from_msg,
@@ -231,6 +233,7 @@ class EpisodeLog:
         self.belief: Surface | None = None  #: newest surface.
         #: newest of what the mapper has learned; None from older versions.
         self.info: SurfaceInfo | None = None
+        self.deviation = ""  #: how the object differs from what was known, in words.
         self.surface_stamps: list[int] = []  #: stamps of all surfaces, nanoseconds.
         #: goals by stamp (nanoseconds), newest last, as they were sent: of the camera or of what
         #: carries it.
@@ -265,6 +268,7 @@ class EpisodeLog:
             messages.GOAL_POSE: self._goal,
             messages.SURFACE: self._surface,
             messages.SURFACE_INFO: self._inform,
+            messages.DEVIATION: self._compare,
             messages.CANDIDATES: self._offer,
             messages.ITERATION: self._decide,
             messages.STATUS: self._follow_state,
@@ -508,6 +512,9 @@ class EpisodeLog:
         self.goals[stamp] = goal
         for oldest in list(islice(self.goals, max(0, len(self.goals) - _MOST_VIEWS))):
             del self.goals[oldest]
+
+    def _compare(self, words: str, _: int) -> None:
+        self.deviation = words
 
     def _on_map(self, map: OccupancyMap, _: int) -> None:
         self.map = map

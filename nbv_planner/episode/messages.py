@@ -329,6 +329,7 @@ CAMERA_POSE = "camera_pose"
 GOAL_POSE = "goal_pose"
 SURFACE = "surface"
 SURFACE_INFO = "surface_info"
+DEVIATION = "surface_mapper/deviation"
 CANDIDATES = "nbv_planner/candidates"
 ITERATION = "nbv_planner/iteration"
 STATUS = "nbv_planner/status"
@@ -385,6 +386,7 @@ RECORDED_TOPICS = (
     RecordedTopic(GOAL_POSE, POSE_STAMPED),
     RecordedTopic(SURFACE, POINT_CLOUD, latched=True, depth=100),
     RecordedTopic(SURFACE_INFO, STRING, latched=True, depth=100),
+    RecordedTopic(DEVIATION, STRING, latched=True, depth=10),
     RecordedTopic(CANDIDATES, POINT_CLOUD, latched=True, depth=100),
     RecordedTopic(ITERATION, DIAGNOSTIC_STATUS, latched=True, depth=100),
     RecordedTopic(STATUS, DIAGNOSTIC_STATUS, latched=True, depth=100),

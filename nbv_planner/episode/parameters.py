@@ -455,6 +455,15 @@ class EpisodeConfig:
         return self.outline.known_solid(self.scene) if cells else None
 
     @property
+    def known(self) -> KnownOutline | KnownSolid | None:
+        """Either of them.
+
+        Raises:
+            SettingError: it is no outline of such an object.
+        """
+        return self.known_outline or self.known_solid
+
+    @property
     def packages(self) -> dict[str, str]:
         """Versions of the packages whose plug-ins it names."""
         return packages_named({**vars(self.planner), **vars(self.kernel), "object": self.object})

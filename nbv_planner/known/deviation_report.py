@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.known.best_fit import Met
 from nbv_planner.known.deviation import Deviation, deviation_of
+from nbv_planner.known.known_outline import KnownOutline
+from nbv_planner.known.known_solid import KnownSolid
 from nbv_planner.known.nominal import Nominal
 from nbv_planner.known.prior_outline import nominal_in_file
 from nbv_planner.world.scene import Scene
 
 DEVIATION_FILE = "deviation.csv"
+Known = KnownOutline | KnownSolid
+"""Outlines that were known before the first scan."""
 # Stretches that are said; all are in the table.
 _SAID = 3
 
@@ -29,18 +32,19 @@ class Wanted:
     place_std: tuple[float, float]  #: of its place, metres and radians.
     place: str  #: see :data:`nbv_planner.known.deviation.PLACES`.
     tolerance: float | None  #: metres; None: no verdict.
+    remark: str = ""  #: what is to be said of the hits.
 
     def compared(self, hits: Met) -> DeviationReport:
         """Compare it with hits in the object frame."""
         found = deviation_of(self.nominal, hits, self.place_std, self.place)
-        return DeviationReport(found, self.tolerance)
+        return DeviationReport(found, self.tolerance, self.remark)
 
 
 def wanted(
-    file: str | None, known: Any, scene: Scene, place: str, tolerance: float | None
+    file: str | None, known: Known | None, scene: Scene, place: str, tolerance: float | None
 ) -> Wanted | None:
-    """What to compare with: the outlines of a file, else an outline that was `known` before the
-    first scan, else nothing.
+    """What to compare with: the outlines of a file, else those that were `known` before the first
+    scan, else nothing.
 
     Raises:
         SettingError: the file cannot be used, see :func:`.nominal_in_file`.
@@ -48,7 +52,7 @@ def wanted(
     if file:
         return Wanted(*nominal_in_file(file, scene), place, tolerance)
     if known is not None:
-        return Wanted(Nominal([known.corners]), known.place_std, place, tolerance)
+        return Wanted(Nominal(known.loops), known.place_std, place, tolerance)
     return None
 
 
@@ -58,6 +62,7 @@ class DeviationReport:
 
     found: Deviation
     tolerance: float | None
+    remark: str = ""
 
     @property
     def words(self) -> str:
@@ -69,6 +74,12 @@ class DeviationReport:
         said = [f"{found.part_seen:.1%} of the outline seen"]
         if found.place.any():
             said.append(f"it lies {x:.3g} m, {y:.3g} m and {math.degrees(turn):.3g}° aside")
+        most = int(np.nanargmax(np.where(found.seen, np.abs(found.mean), np.nan)))
+        x, y = found.points[most]
+        said.append(
+            f"greatest {found.mean[most]:+.3g} m ({found.lower[most]:+.3g} to"
+            f" {found.upper[most]:+.3g}) at x {x:.4g}, y {y:.4g}"
+        )
         number = len(found.stretches)
         what = "stretches differ" if number > 1 else "stretch differs"
         said.append(f"{number or 'no'} {what} significantly")
@@ -76,7 +87,7 @@ class DeviationReport:
         if self.tolerance is not None:
             verdict = found.verdict(self.tolerance).value
             said.append(f"{verdict} at {self.tolerance:g} m, as far as it was seen")
-        return "; ".join(said)
+        return "; ".join(filter(None, [*said, self.remark]))
 
     @property
     def csv(self) -> str:

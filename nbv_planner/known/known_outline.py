@@ -93,10 +93,10 @@ class KnownOutline:
         return here, np.sqrt(1.0 + slope**2), np.stack(columns, axis=1)
 
     @property
-    def corners(self) -> FloatArray:
+    def loops(self) -> tuple[FloatArray]:
         """Its corners where it is placed, shape (720, 2), in the object frame, metres."""
         angle = TWO_PI / DIRECTIONS * np.arange(DIRECTIONS)
-        return np.stack(polar_to_cartesian(angle, self.radius), axis=1) + self.origin
+        return (np.stack(polar_to_cartesian(angle, self.radius), axis=1) + self.origin,)
 
     @property
     def plain(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -30,6 +31,7 @@ _BEYOND = 1.25
 # Least standard deviation, in parts of the mean radius or of half a turn.
 _FINEST = 1e-4
 _HINT = "leave prior_outline out to go on without it"
+_TOLERANCE = re.compile(r"(.+),tolerance=([^,]*)(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class PriorOutlineSettings(Settings):
     prior_outline: str = setting(
         "",
         "File of the outline that the object should have, as object has them: give a drawing, the"
-        " last result or the cut below; empty: none.",
+        " last result or the cut below; with ,tolerance=M (m) its deviations are judged; empty:"
+        " none.",
         start_only=True,
     )
     prior_outline_std: float = setting(
@@ -67,6 +70,30 @@ class PriorOutlineSettings(Settings):
                 f"prior_place_std: has {len(self.prior_place_std)} numbers, must be 2: metres,"
                 " radians"
             )
+        if self.tolerance is not None and not 0.0 < self.tolerance < math.inf:
+            raise SettingError(f"prior_outline: tolerance is {self.tolerance:g} m, must be > 0")
+
+    @property
+    def file(self) -> str:
+        """The file with its unit and origin, named as an object's is."""
+        return "file:" + _TOLERANCE.sub(r"\1\3", self.prior_outline)
+
+    @property
+    def tolerance(self) -> float | None:
+        """Greatest deviation that is allowed, metres; None if none was given.
+
+        Raises:
+            SettingError: it is no number.
+        """
+        found = _TOLERANCE.fullmatch(self.prior_outline)
+        if found is None:
+            return None
+        try:
+            return float(found[2])
+        except ValueError as error:
+            raise SettingError(
+                f"prior_outline: tolerance is {found[2]!r}, must be a number of metres"
+            ) from error
 
     def known(self, scene: Scene, *, somewhere: bool = False) -> KnownOutline | None:
         """The outline as a prior in a scene, None without one; it may be `somewhere` where the
@@ -79,9 +106,9 @@ class PriorOutlineSettings(Settings):
         if not self.prior_outline:
             return None
         try:
-            path, unit, _ = file_options(f"file:{self.prior_outline}")
+            path, unit, _ = file_options(self.file)
             changed = Path(path).stat().st_mtime_ns if Path(path).exists() else 0
-            origin, radius = _read(self.prior_outline, changed)
+            origin, radius = _read(self.file, changed)
             _check_size(path, unit, radius, scene)
             known = KnownOutline(radius, *self._stds(float(radius.mean())), origin)
             if not somewhere:
@@ -99,11 +126,11 @@ class PriorOutlineSettings(Settings):
         if not self.prior_outline:
             return None
         try:
-            loops = outlines_in_file(f"file:{self.prior_outline}", _BEYOND * scene.radius_max).loops
+            loops = outlines_in_file(self.file, _BEYOND * scene.radius_max).loops
             corners = np.concatenate(loops)
             middle = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
             radius = np.hypot(*(corners - middle).T)
-            path, unit, _ = file_options(f"file:{self.prior_outline}")
+            path, unit, _ = file_options(self.file)
             _check_size(path, unit, radius, scene)
             std, place_std = self._stds(float(radius.mean()))
         except NbvPlannerError as error:
@@ -135,8 +162,8 @@ def _read(text: str, changed: int) -> tuple[tuple[float, float], FloatArray]:
 
     That is the origin of the frame where all is seen from there.
     """
-    path, unit, moved = file_options(f"file:{text}")
-    outlines_in_file(f"file:{text}", _ANY)
+    path, unit, moved = file_options(text)
+    outlines_in_file(text, _ANY)
     metres = UNITS[unit]
     try:
         contour, x, y = load_contour(path, own_origin=moved), 0.0, 0.0

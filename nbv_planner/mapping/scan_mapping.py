@@ -41,6 +41,7 @@ class MappedScans:
     dropped: Counter[str]  #: number of beams left out, by reason.
     #: number of scans that were not averaged with others from their place for their other beams.
     unlike: int = 0
+    again: bool = False  #: whether the hits of all scans before are among these.
 
     @classmethod
     def none(cls, views: int = 0) -> MappedScans:

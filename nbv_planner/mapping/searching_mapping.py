@@ -136,8 +136,10 @@ class SearchingMapping:
         if before.views and kept and same_kind and found.same_as(before):
             self.found = found
             self._wait(number, newest_view)
+            again = False
         else:
             self._anew(found)
+            again = True
         if not last:
             return MappedScans.none(new)
         mapped = self._mapped()
@@ -149,8 +151,8 @@ class SearchingMapping:
             self.doubts = self.doubts + 1 if GIVEN_UP_BY in failed and met_again else 0
             if self.doubts >= _ENOUGH:  # the next scans are searched for any outline, too
                 self._anew(found)
-                mapped = self._mapped()
-        return dataclasses.replace(mapped, views=new)
+                mapped, again = self._mapped(), True
+        return dataclasses.replace(mapped, views=new, again=again)
 
     def _anew(self, found: FoundScene) -> None:
         """Have all scans mapped again, from the first one on that has met the object."""

@@ -18,6 +18,8 @@ LAST = "#D55E00"
 TARGET = "#009E73"
 CAMERA = "#555555"
 FAINT = "#BBBBBB"
+# Ends and middle of what has a sign.
+_MISSING, _NONE, _OUTSIDE = "#3B4CC0", "#DDDDDD", "#B40426"
 # Nodes of the map cividis (Nuñez, Anderton and Renslow 2018), made to be read alike with and
 # without colour blindness; its lightness rises throughout, so it also survives grey print.
 _CIVIDIS = ("#00224E", "#35456C", "#666970", "#948E77", "#C8B866", "#FEE838")
@@ -51,3 +53,15 @@ def utility_colors(utility: FloatArray, feasible: BoolArray) -> FloatArray:
         axis = np.linspace(0.0, 1.0, len(nodes))
         colors[shown] = np.column_stack([np.interp(place, axis, channel) for channel in nodes.T])
     return colors
+
+
+def signed_colors(value: FloatArray) -> FloatArray:
+    """Colours of values, shape (n,): blue below 0, red above, as deep as of the greatest one, grey
+    where they are not finite. Returns red, green and blue, shape (n, 3), each from 0 to 1.
+    """
+    known = np.isfinite(value)
+    most = max(float(np.abs(value[known]).max(initial=0.0)), np.finfo(float).tiny)
+    nodes = np.array([rgb(color) for color in (_MISSING, _NONE, _OUTSIDE)])
+    place = np.where(known, value, 0.0) / most
+    shades = [np.interp(place, (-1.0, 0.0, 1.0), channel) for channel in nodes.T]
+    return np.where(known[:, None], np.column_stack(shades), rgb(FAINT))

@@ -55,6 +55,7 @@ _CHANGES: dict[str, tuple[str, ...]] = {
     messages.ITERATION: ("decision", "coverage", "hits", "ground"),
     messages.CANDIDATES: ("decision",),
     messages.SURFACE: ("belief", "hits", "checks", "ground"),
+    messages.DEVIATION: ("status",),
     messages.GOAL_POSE: ("camera",),
     messages.GROUND: ("ground",),
     messages.GROUND_TRUTH: ("truth", "coverage"),
@@ -79,6 +80,7 @@ class LiveView:
     scene: Scene  #: cone and bounds; the defaults until they are known.
     status: PlannerStatus | None  #: None until the first status has been received.
     views: tuple[LoggedView, ...]  #: in order of rounds.
+    deviation: str  #: how the object differs from what was known, in words; empty without that.
     belief: Surface | None  #: the newest surface belief.
     truth: SurfacePoints | None  #: the true surface points, in a simulation.
     #: those of earlier views; those from before this page was opened are not known.
@@ -207,6 +209,7 @@ class LiveEpisode(EpisodeLog):
                 scene=self.scene,
                 status=self.status,
                 views=tuple(copy.copy(view) for view in self.views),
+                deviation=self.deviation,
                 belief=self.belief,
                 truth=self._placed_truth,
                 earlier_hits=self._shown(

@@ -60,6 +60,7 @@ def _status(view: LiveView) -> Data:
         "estimate": _number(status.coverage_estimate),
         "interval": [estimate.lower, estimate.upper, estimate.level] if estimate else None,
         "target": target_words(view),
+        "deviation": view.deviation,
         "waits_for": list(view.waits_for),
     }
 

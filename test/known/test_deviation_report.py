@@ -57,6 +57,10 @@ def test_the_words_say_what_differs_and_the_verdict():
     made = report(dent)
     assert "1 stretch differs significantly" in made.words
     assert "less" in made.words
+    found = made.found
+    place = np.nanargmax(np.where(found.seen, np.abs(found.mean), 0.0))
+    assert f"greatest {found.mean[place]:+.3g} m ({found.lower[place]:+.3g} to" in made.words
+    assert found.mean[place] == pytest.approx(-1.0, abs=0.1)
     assert made.words.endswith("FAIL at 0.4 m, as far as it was seen")
     assert "no stretch differs significantly" in report(4.0).words
     assert report(4.0).words.endswith("PASS at 0.4 m, as far as it was seen")

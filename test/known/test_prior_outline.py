@@ -206,3 +206,19 @@ def test_the_configuration_keeps_it_and_the_thesis_has_none(tmp_path):
         configure(prior_outline=name, protocol="thesis")
     half = configure(radius_max=4.0)
     assert half.outline.prior_outline_std == pytest.approx(0.05)
+
+
+def test_a_tolerance_is_no_part_of_the_file_and_must_be_a_length(tmp_path):
+    file = tmp_path / "part.csv"
+    file.write_text("x,y\n5000,0\n0,5000\n-5000,0\n0,-5000\n")
+    plain = PriorOutlineSettings(prior_outline=f"{file},unit=mm")
+    for text in (f"{file},unit=mm,tolerance=0.25", f"{file},tolerance=0.25,unit=mm"):
+        judged = PriorOutlineSettings(prior_outline=text)
+        assert (judged.file, judged.tolerance) == (plain.file, 0.25)
+        assert judged.known(Scene()).plain == plain.known(Scene()).plain
+    assert plain.tolerance is None
+    with pytest.raises(SettingError, match=r"prior_outline: tolerance is 'x', must be a number"):
+        PriorOutlineSettings(prior_outline=f"{file},tolerance=x")
+    for wrong in ("0", "-1", "inf", "nan"):
+        with pytest.raises(SettingError, match=r"prior_outline: tolerance is .* m, must be > 0"):
+            PriorOutlineSettings(prior_outline=f"{file},tolerance={wrong}")

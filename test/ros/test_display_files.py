@@ -31,14 +31,17 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
 
 
 @pytest.fixture
-def nodes(world):
+def nodes(world, tmp_path):
     """The three nodes, each with the name of its page in the reference."""
     from nbv_planner.ros.nodes.depth_camera import DepthCamera
     from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
     from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 
     kinds = {"camera": DepthCamera, "mapper": SurfaceMapperNode, "planner": NbvPlannerNode}
-    return {page: world.start(node) for page, node in kinds.items()}
+    part = tmp_path / "part.csv"
+    part.write_text("x,y\n5,0\n0,5\n-5,0\n0,-5\n")
+    given = {"mapper": {"prior_outline": str(part)}}
+    return {page: world.start(node, **given.get(page, {})) for page, node in kinds.items()}
 
 
 @pytest.fixture

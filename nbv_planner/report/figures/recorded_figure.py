@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,8 +14,10 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from nbv_planner.episode.records import FULL_ENOUGH, ViewColumn, ViewRecord
+from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.known.deviation import Deviation
+from nbv_planner.known.deviation_report import DeviationReport
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import panel_title, panels, plain, planner_styles
 
@@ -216,3 +219,12 @@ def draw_deviation(found: Deviation, tolerance: float | None) -> Figure:
         title += f"; {found.verdict(tolerance).value} at {tolerance:g} m"
     style.panel_title(axes, title)
     return figure
+
+
+def write_deviation(folder: Path, report: DeviationReport) -> list[Path]:
+    """Write `deviation.png`, if anything of the outline was seen; returns what was written."""
+    if not report.found.seen.any():
+        return []
+    place = folder / "deviation.png"
+    write_whole(place, style.png_bytes(draw_deviation(report.found, report.tolerance)))
+    return [place]

@@ -24,6 +24,7 @@ from nbv_planner.clouds.sensor_messages import check_frame
 from nbv_planner.episode.log import Surface
 from nbv_planner.episode.messages import Candidates, candidates_from_msg
 from nbv_planner.geometry import FloatArray
+from nbv_planner.known.deviation import Deviation
 from nbv_planner.report import colors
 from nbv_planner.report.outlines import (
     ClosedBelief,
@@ -241,6 +242,38 @@ def decimated(hits: FloatArray, most: int) -> FloatArray:
     while -(-len(hits) // step) > most:
         step *= 2
     return hits[::step]
+
+
+def deviation_markers(found: Deviation, scene: Scene, header: Header) -> MarkerArray:
+    """The nominal outline where it lies: red where material is outside of it, blue where it is
+    missing, faint where it was not seen; a text with the mean at each stretch that differs. What
+    was shown before is deleted.
+    """
+    width, size = 0.012 * scene.view_distance, 0.05 * scene.view_distance
+    pieces = [
+        np.stack([place, np.roll(place, -1, axis=0)], axis=1)
+        for place in (found.points[part] for part in found.nominal.loops)
+    ]
+    shades = [
+        ColorRGBA(r=r, g=g, b=b, a=1.0 if seen else _GUESSED)
+        for (r, g, b), seen in zip(
+            colors.signed_colors(found.mean).tolist(), found.seen.tolist(), strict=True
+        )
+        for _ in range(2)
+    ]
+    faint = _color(colors.FAINT)
+    edges = np.concatenate(pieces).reshape(-1, 2)
+    markers = [_marker(Marker.LINE_LIST, (width, 0.0, 0.0), faint, edges, shades)]
+    for one in found.stretches:
+        text = _marker(Marker.TEXT_VIEW_FACING, (0.0, 0.0, size), _color(colors.TRUTH), np.empty(0))
+        text.text = f"{one.mean:+.2g} m"
+        text.pose.position.x, text.pose.position.y = one.x, one.y
+        markers.append(text)
+    for number, marker in enumerate(markers):
+        marker.header, marker.ns, marker.id = header, "deviation", number
+        marker.pose.position.z = PARTS["goal"]
+        marker.pose.orientation.w = 1.0
+    return MarkerArray(markers=[Marker(header=header, action=Marker.DELETEALL), *markers])
 
 
 # Least seconds between two arrays: fast enough to watch, at the same cost for any scan rate.

@@ -1,4 +1,6 @@
-"""Results of the mapper: the outline as polygon, the map as occupancy grid, and both as files."""
+"""Results of the mapper: the outline as polygon, the map as occupancy grid, deviations from what
+was known, and all as files.
+"""
 
 from __future__ import annotations
 
@@ -6,19 +8,22 @@ import array
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point32, PolygonStamped
 from numpy.typing import NDArray
-from std_msgs.msg import Header
+from std_msgs.msg import Header, String
+from visualization_msgs.msg import MarkerArray
 
 from nbv_planner.episode.log import Surface
 from nbv_planner.episode.messages import STATUS, status_from_msg
 from nbv_planner.errors import reason
 from nbv_planner.geometry import BoolArray
+from nbv_planner.known.deviation_report import DEVIATION_FILE, DeviationReport, Wanted
 from nbv_planner.mapping.either_mapping import scene_of
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
@@ -28,7 +33,9 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.io.conversions import to_stamp
+from nbv_planner.ros.io.markers import deviation_markers
 from nbv_planner.session.questions import State
+from nbv_planner.surface.seam import Hits
 from nbv_planner.system import at_home
 from nbv_planner.world.scale import rescaled
 from nbv_planner.world.scene import Scene
@@ -77,6 +84,15 @@ class _Work:
     stamp: int
     frame: str
     measurement: MeasurementSettings
+    wanted: Wanted | None  #: what the object is compared with.
+
+    @cached_property
+    def report(self) -> DeviationReport | None:
+        """How the object differs from what was known."""
+        if self.wanted is None:
+            return None
+        wanted = replace(self.wanted, remark=self.space.remark)
+        return wanted.compared(Hits.together(self.space.hits))
 
     def done(self, names: Sequence[str] = (), folder: Path | None = None) -> _Done:
         """Add the free space; make the messages of the topics `names`, or write files to
@@ -103,18 +119,36 @@ class _Work:
             made = {
                 "outline": partial(outline_to_msg, outline),
                 "map": partial(map_to_msg, cells, grid),
+                "deviation": lambda header: String(data=self.report.words),
+                "deviation_markers": lambda header: deviation_markers(
+                    self.report.found, grid.scene, header
+                ),
             }
             return _Done(self, swept, {name: made[name](header=header) for name in names})
         try:
             folder.mkdir(parents=True, exist_ok=True)
             files = [*outline.write(folder), *grid.write(folder, cells)]
+            words = outline.words
+            if self.report is not None:
+                self.report.write(folder)
+                files += [folder / DEVIATION_FILE, *_drawn(folder, self.report)]
+                words += f"; deviation: {self.report.words}"
         except OSError as error:
             return _Done(
                 self, swept, error=f"cannot write the outline to {folder}: {reason(error)}"
             )
-        return _Done(
-            self, swept, paths=f"the outline is in {', '.join(map(str, files))}: {outline.words}"
-        )
+        return _Done(self, swept, paths=f"the outline is in {', '.join(map(str, files))}: {words}")
+
+
+def _drawn(folder: Path, report: DeviationReport) -> Sequence[Path]:
+    """The picture of deviations, if it can be drawn."""
+    try:
+        from nbv_planner.report.figures.recorded_figure import write_deviation
+        from nbv_planner.report.figures.style import own_style
+    except ImportError:  # matplotlib is an extra
+        return ()
+    with own_style():
+        return write_deviation(folder, report)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,16 +157,17 @@ class _Done:
 
     work: _Work
     swept: BoolArray
-    messages: Mapping[str, PolygonStamped | OccupancyGrid] = field(default_factory=dict)
+    messages: Mapping[str, Any] = field(default_factory=dict)
     paths: str = ""
     error: str = ""
 
 
 class _FreeSpace:
-    """The cells of a map that the scans so far show to be free."""
+    """The cells of a map that the scans so far show to be free, and what they have hit."""
 
-    def __init__(self, grid: MapGrid) -> None:
-        """Start without scans."""
+    def __init__(self, grid: MapGrid, remark: str = "") -> None:
+        """Start without scans; `remark` is what is to be said of those before."""
+        self.remark, self.hits = remark, list[Hits]()
         self._scans: list[MatchedScan] = []
         self.again = False
         self._begin(grid)
@@ -185,7 +220,7 @@ class _FreeSpace:
 
 
 class OutlineOutput:
-    """Publishes outline and map while there are subscribers, and writes the files.
+    """Publishes outline, map and deviations while there are subscribers, and writes the files.
 
     The files are written when the planner says that the episode is done, on request, and when the
     node ends with a surface that is not in them. Free space is collected from the scans since the
@@ -201,13 +236,15 @@ class OutlineOutput:
         measurement: MeasurementSettings,
         frame: str,
         folder: str,
+        wanted: Wanted | None = None,
     ) -> None:
-        """Open the topics of `node`.
+        """Open the topics of `node`; deviations only where the object is to be compared.
 
         Outline and map are given in `frame`; files are written to `folder`, unless it is empty. The
         lengths of `measurement` are in proportion to the object of `scene`.
         """
-        self._node, self._frame = node, frame
+        self._node = node
+        self._work_of = partial(_Work, frame=frame, wanted=wanted)
         self._measurement_of = partial(rescaled, measurement, scene)
         #: where files are written; None if they are not.
         self.folder = at_home(folder) if folder else None
@@ -219,6 +256,9 @@ class OutlineOutput:
             )
         else:
             self._publishers["map"] = node.advertise(OccupancyGrid, "~/map", qos.latched())
+        if wanted is not None:
+            for name, kind in (("deviation", String), ("deviation_markers", MarkerArray)):
+                self._publishers[name] = node.advertise(kind, f"~/{name}", qos.latched())
         self._done = False
         self._files = Worker(node)
         if self.folder is not None:
@@ -233,6 +273,17 @@ class OutlineOutput:
         self._stamp = 0
         self._space = _FreeSpace(self._space.grid)
         self._sent: dict[str, tuple[object, int]] = {}
+
+    def resume(self) -> None:
+        """Go on from a map, whose hits are not known one by one."""
+        self._space = _FreeSpace(self._space.grid, "by the views since the restart alone")
+
+    def add_hits(self, hits: Hits, *, again: bool) -> None:
+        """Compare with more hits, in the frame of the outline; with `again` all of those before are
+        among them.
+        """
+        if "deviation" in self._publishers:
+            self._space.hits = [*([] if again else self._space.hits), hits]
 
     def show(
         self,
@@ -281,7 +332,7 @@ class OutlineOutput:
     def _work(self) -> _Work:
         assert self._belief is not None
         measurement = self._measurement_of(self._space.grid.scene)
-        return _Work(copy(self._space), self._belief, self._stamp, self._frame, measurement)
+        return self._work_of(copy(self._space), self._belief, self._stamp, measurement=measurement)
 
     def _on_status(self, msg: DiagnosticStatus) -> None:
         """Write the files once each time that an episode ends."""

@@ -18,6 +18,7 @@ from nbv_planner.clouds.sensor_messages import (
     to_nanoseconds,
 )
 from nbv_planner.errors import InputRejectedError, StateFileError
+from nbv_planner.known.deviation_report import wanted
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
@@ -185,7 +186,12 @@ class SurfaceOutput:
         ground = ground_of(config.ground, 2.0 * config.scene.view_distance)
         self.markers = MarkerPublisher(node, config.scene, frame, ground)
         self.outline = OutlineOutput(
-            node, config.scene, config.measurement, frame, node.parameters.outline_folder
+            node,
+            config.scene,
+            config.measurement,
+            frame,
+            node.parameters.outline_folder,
+            wanted(None, config.known, config.scene, "fitted", config.outline.tolerance),
         )
         self._unpublished: Result | None = None
         self._hits_about = (0.0, 0.0)
@@ -205,6 +211,7 @@ class SurfaceOutput:
     def resume(self, known: SurfaceMap) -> None:
         """Show the hits of a map; its surface is published with the next update."""
         self.reset()
+        self.outline.resume()
         self._hits_about = known.belief.centre
         self.markers.add_hits(known.mapper.model.points + self._hits_about)
 
@@ -222,7 +229,9 @@ class SurfaceOutput:
         if centre != self._hits_about:  # all hits have been mapped again about another centre
             self._hits_about = centre
             self.markers.show(hits=None)
-        self.markers.add_hits(result.update.mapped.hits.points + centre)
+        mapped = result.update.mapped
+        self.markers.add_hits(mapped.hits.points + centre)
+        self.outline.add_hits(mapped.hits.moved(*centre), again=mapped.again)
 
     def publish(self) -> None:
         """Publish the newest result, unless it has been published or the node is inactive."""

@@ -95,7 +95,7 @@ class SurfaceMapperNode(BaseNode):
         episode goes on without it.
         """
         try:
-            if config.known_outline is not None or config.known_solid is not None:
+            if config.known is not None:
                 self.get_logger().info(f"prior_outline: {config.outline.prior_outline}")
             return config
         except SettingError as error:

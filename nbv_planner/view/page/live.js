@@ -13,7 +13,7 @@ const sections = {};
 const byId = (id) => document.getElementById(id);
 
 /** Write the status line. */
-function say({ title, state, message, reason, doubt, views, elapsed, estimate, interval, target, waits_for: waits }) {
+function say({ title, state, message, reason, doubt, views, elapsed, estimate, interval, target, deviation, waits_for: waits }) {
   byId("title").textContent = title || "nbv_planner";
   document.title = state ? `${state} · nbv_planner` : "nbv_planner";
   byId("state").textContent = reason ? `${state}: ${reason}` : state || "no planner found yet";
@@ -24,6 +24,7 @@ function say({ title, state, message, reason, doubt, views, elapsed, estimate, i
   if (estimate !== null) figures.push(`estimated ${target} ${(100 * estimate).toFixed(1)} %${between}`);
   if (elapsed !== null) figures.push(`${elapsed.toFixed(1)} s since the start`);
   byId("figures").textContent = state ? figures.join(" · ") : "";
+  byId("deviation").textContent = deviation ? `deviation: ${deviation}` : "";
   byId("state").className = doubt ? "doubt" : "";
   list("waits", waits.map((text) => [`waiting for ${text}`, ""]));
 }

@@ -21,6 +21,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PolygonStamped
 from nav_msgs.msg import OccupancyGrid
 from scipy.spatial import cKDTree
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 from test_surface_mapper import GRID, HERE, MS, SCENE, THERE, Feed, stamp_of
 from visualization_msgs.msg import Marker, MarkerArray
@@ -28,7 +29,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.geometry import polar_to_cartesian
+from nbv_planner.geometry import polar_to_cartesian, wrap_angle
 from nbv_planner.report.map_grid import FREE, OCCUPIED, UNKNOWN
 from nbv_planner.report.take_home import Outline
 from nbv_planner.ros.core import qos
@@ -147,6 +148,77 @@ def test_when_the_planner_is_done_the_files_are_written_and_named(world, tmp_pat
     send(status("DONE"))
     world.spin_some()
     assert (folder / "outline.csv").stat().st_mtime_ns == before
+
+
+@pytest.fixture
+def star(tmp_path):
+    """The outline of the true object."""
+    angle = 2.0 * np.pi / 360 * np.arange(360)
+    radius = parse_object("polygon:star", SCENE).radius(angle)
+    file = tmp_path / "part.csv"
+    rows = np.stack(polar_to_cartesian(angle, radius), axis=1)
+    file.write_text("x,y\n" + "".join(f"{x:.6f},{y:.6f}\n" for x, y in rows.tolist()))
+    return file
+
+
+def test_deviations_from_what_was_known_are_shown_in_words_and_along_the_outline(world, star):
+    _, feed = mapped(world, prior_outline=f"{star},tolerance=3", prior_place_std=[0.01, 0.01])
+    words = world.listen(String, "surface_mapper/deviation", qos.latched())
+    arrays = world.listen(MarkerArray, "surface_mapper/deviation_markers", qos.latched())
+    world.spin_until(lambda: words and arrays, "the deviations")
+    assert "of the outline seen" in words[-1].data
+    assert "PASS at 3 m, as far as it was seen" in words[-1].data
+    clear, line, *texts = arrays[-1].markers
+    assert (clear.action, line.type, texts) == (Marker.DELETEALL, Marker.LINE_LIST, [])
+    assert stamp_of(line) == 110 * MS
+    assert len(line.points) == len(line.colors) > 1000
+    seen = np.array([color.a == 1.0 for color in line.colors])
+    places = np.array([(point.x, point.y) for point in line.points])
+    towards = places @ [HERE.x, HERE.y] > 0.0
+    assert 0.04 < seen.mean() < 0.6
+    assert towards[seen].mean() > 0.95
+    feed.goal(200 * MS, THERE)
+    feed.pair(210 * MS, THERE, 1)
+    world.spin_until(lambda: stamp_of(arrays[-1].markers[1]) == 210 * MS, "both views")
+    assert np.mean([color.a == 1.0 for color in arrays[-1].markers[1].colors]) > seen.mean()
+
+
+def test_a_stretch_that_differs_has_its_mean_as_text_and_the_files_are_written_at_done(
+    world, tmp_path
+):
+    file = tmp_path / "larger.csv"
+    angle = 2.0 * np.pi / 360 * np.arange(360)
+    radius = parse_object("polygon:star", SCENE).radius(angle)
+    ahead = np.arctan2(HERE.y, HERE.x)
+    radius += 1.0 * (np.abs(wrap_angle(angle - ahead)) < 0.2)
+    rows = np.stack(polar_to_cartesian(angle, radius), axis=1)
+    file.write_text("x,y\n" + "".join(f"{x:.6f},{y:.6f}\n" for x, y in rows.tolist()))
+    folder = tmp_path / "here"
+    given = {"prior_outline": f"{file},tolerance=0.05", "prior_place_std": [0.01, 0.01]}
+    mapper, _ = mapped(world, outline_folder=str(folder), **given)
+    arrays = world.listen(MarkerArray, "surface_mapper/deviation_markers", qos.latched())
+    world.spin_until(lambda: arrays, "the deviations")
+    text = arrays[-1].markers[2]
+    assert text.type == Marker.TEXT_VIEW_FACING
+    assert -1.1 < float(text.text.removesuffix(" m")) < -0.2  # the nearest place counts
+    world.speaker(DiagnosticStatus, "nbv_planner/status", qos.latched())(status("DONE"))
+    world.spin_until(lambda: not mapper.output.outline._unwritten, "the files")
+    assert {file.name for file in folder.iterdir()} == FILES | {"deviation.csv", "deviation.png"}
+    head = (folder / "deviation.csv").read_text().partition("\n")[0]
+    assert "FAIL at 0.05 m" in head
+
+
+def test_after_a_restart_the_deviations_say_that_they_are_of_the_views_since(world, tmp_path, star):
+    given = {"map_file": str(tmp_path / "map.jsonl"), "prior_outline": str(star)}
+    mapper, _ = mapped(world, **given)
+    world.end(mapper)
+    world.start(SurfaceMapperNode, grid_size=GRID, **given)
+    feed = Feed(world)
+    feed.goal(200 * MS, THERE)
+    feed.pair(210 * MS, THERE, 1)
+    words = world.listen(String, "surface_mapper/deviation", qos.latched())
+    world.spin_until(lambda: words and "outline seen" in words[-1].data, "the deviations")
+    assert words[-1].data.endswith("by the views since the restart alone")
 
 
 def test_a_mapper_that_is_ended_before_the_episode_leaves_its_outline(world, tmp_path):
