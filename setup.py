@@ -188,5 +188,6 @@ setup(
             "design = nbv_bench.rivals.design:Design",
             "set_cover = nbv_bench.rivals.set_cover:SetCover",
         ],
+        "nbv_planner.space_planners": ["voxels = nbv_bench.rivals.voxels:Voxels"],
     },
 )

@@ -1,4 +1,4 @@
-"""Rivals: planners of the literature, written from their papers for a 2D world. None sees the true
+"""Rivals: planners of the literature, written from their papers. None sees the true
 object.
 """
 
@@ -18,6 +18,5 @@ def farthest_ranks(views: Poses, visited: Poses) -> FloatArray:
     """
     if not len(visited):
         return np.zeros(len(views))
-    (x, y) = views.position.T
-    (at_x, at_y) = visited.position.T
-    return np.asarray(np.hypot(x[:, None] - at_x, y[:, None] - at_y).min(axis=1))
+    apart = np.linalg.norm(views.position[:, None] - visited.position, axis=2)
+    return np.asarray(apart.min(axis=1))

@@ -20,24 +20,25 @@ from nbv_planner.world.scene import Scene
 
 @dataclass(frozen=True, eq=False)
 class Ellipses:
-    r"""The points :math:`m + L u, \|u\| \le 1`, of K ellipses."""
+    r"""The points :math:`m + L u, \|u\| \le 1`, of K ellipses, in space of ellipsoids."""
 
-    middle: FloatArray  #: m, shape (K, 2), metres.
-    shape: FloatArray  #: L, lower triangular, shape (K, 2, 2), metres.
+    middle: FloatArray  #: m, shape (K, D), metres.
+    shape: FloatArray  #: L, lower triangular, shape (K, D, D), metres.
 
     @classmethod
     def around(cls, points: FloatArray, labels: IntArray, cell: float) -> Ellipses:
         r"""The ellipses whose area has mean and covariance of each cluster of square cells:
-        :math:`L L^T = 4 Σ`.
+        :math:`L L^T = (D + 2) Σ`.
         """
         groups = [points[labels == label] for label in range(labels.max(initial=-1) + 1)]
-        middle = np.array([group.mean(axis=0) for group in groups]).reshape(-1, 2)
+        wide = points.shape[1]
+        middle = np.array([group.mean(axis=0) for group in groups]).reshape(-1, wide)
         spread = [
             (group - at).T @ (group - at) / len(group)
             for group, at in zip(groups, middle, strict=True)
         ]
-        covariance = np.array(spread).reshape(-1, 2, 2) + cell**2 / 12.0 * np.eye(2)
-        return cls(middle, np.linalg.cholesky(4.0 * covariance))
+        covariance = np.array(spread).reshape(-1, wide, wide) + cell**2 / 12.0 * np.eye(wide)
+        return cls(middle, np.linalg.cholesky((wide + 2.0) * covariance))
 
     def seen_from(self, views: Poses) -> tuple[FloatArray, FloatArray, FloatArray]:
         r"""Bearing of the middles, the extent to the right and left of them, radians, and their
@@ -70,7 +71,7 @@ def clusters(points: FloatArray, radius: float) -> IntArray:
     nearest = np.full(len(points), np.inf)
     number = 0
     while nearest.max(initial=0.0) > radius:
-        distance = np.hypot(*(points - points[np.argmax(nearest)]).T)
+        distance = np.linalg.norm(points - points[np.argmax(nearest)], axis=1)
         labels[distance < nearest] = number
         nearest = np.minimum(distance, nearest)
         number += 1

@@ -37,12 +37,16 @@ from nbv_planner.episode.parameters import PROTOCOLS, EpisodeConfig
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.solid.solid_episode import SolidEpisode, SolidJudge, SolidView
 from nbv_planner.episode.solid.solid_results import views_until, write_episode, write_surface
-from nbv_planner.episode.solid.solid_settings import PLANNERS_IN_SPACE, SOLID_NODES, SolidConfig
+from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
 from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.files.results_folder import ResultsFolder, fresh_folder, write_whole
 from nbv_planner.known.deviation import PLACES
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.objectives import EXPECTED
+from nbv_planner.planning.planners.decision_settings import (
+    PLANNERS_IN_SPACE,
+    SPACE_PLANNER_PLUGINS,
+)
 from nbv_planner.report.ahead.cut_series import CutSeries, totals
 from nbv_planner.system import held_signals
 from nbv_planner.volume.bodies.mesh_files import is_solid
@@ -217,8 +221,9 @@ def solid_parameters(
         raise SettingError(f"objective: in space it is {EXPECTED}")
     if arguments.nominal:
         raise SettingError("--nominal: compares outlines in the plane, not solids")
-    if arguments.planner not in (None, *PLANNERS_IN_SPACE):
-        raise UnknownNameError("planner in space", arguments.planner, PLANNERS_IN_SPACE)
+    known = *PLANNERS_IN_SPACE, *SPACE_PLANNER_PLUGINS.names
+    if arguments.planner not in (None, *known):
+        raise UnknownNameError("planner in space", arguments.planner, known)
     shipped = parameter_files.shared_file("config/space/solid.yaml")
     parameters = parameter_files.load_parameters(shipped, nodes=SOLID_NODES)
     if file := arguments.params_file:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
+from pathlib import Path
 
 import pytest
 
@@ -14,9 +16,14 @@ from campaigns.solids_command import (
     SETS,
     SolidCase,
     SolidRow,
+    _farthest,
+    meshes_in,
     run_case,
     summary,
+    table_of,
 )
+from nbv_planner.errors import SettingError
+from nbv_planner.planning.view_space.viewpoints import on_sphere, with_aims
 from nbv_planner.volume.bodies.families import function_named
 
 
@@ -58,6 +65,38 @@ def test_finished_runs_are_kept(tmp_path, capsys):
     (tmp_path / ROWS_FILE).write_text(text)
     assert main(["solids", "--half", "tuning", "--out", str(tmp_path), "--workers", "1"]) == 0
     said = capsys.readouterr().out.strip().splitlines()
-    assert len(said) == len(SCENARIOS) * len(PLANNERS) + 1
-    assert all("7.00 views" in line for line in said[:-1])
-    assert said[-1].startswith("claimed in ")
+    # in each scenario the planners, thin walls, others, claims
+    assert len(said) == len(SCENARIOS) * (len(PLANNERS) + 3)
+    claims = [line for line in said if "claimed in" in line]
+    assert claims == [f"{name}: claimed in 7 of 7 episodes, true in 7" for name in SCENARIOS]
+    assert sum(line.startswith("thin: ") for line in said) == len(SCENARIOS)
+    assert all("7.00 views" in line for line in said if line not in claims)
+
+
+def test_meshes_of_a_folder_are_every_other_file_and_thin_ones_are_told_apart(tmp_path):
+    for name in ("ball.ply", "chair_model.ply", "hammer.stl", "note.txt"):
+        (tmp_path / name).touch()
+    halves = [meshes_in(str(tmp_path), half) for half in ("tuning", "test")]
+    assert [[Path(one).name for one in half] for half in halves] == [
+        ["ball.ply", "hammer.stl"],
+        ["chair_model.ply"],
+    ]
+    rows = [
+        SolidRow(text, "close", planner, views, 0.96, 0.5, "")
+        for text, thin in ((halves[0][0], 0), (halves[0][1], 4), (halves[1][0], 4))
+        for planner, views in (("rollout", 6 + thin), ("knows", 5), ("rear_side", 8))
+    ]
+    said = list(table_of(rows))
+    assert "over rear_side 1.08" in said[0]
+    assert said[3].startswith("thin: close, rollout: 2 objects, 10.00 views, over knows 2.00")
+    (tmp_path / "ball.ply").unlink()
+    (tmp_path / "hammer.stl").unlink()
+    with pytest.raises(SettingError, match="holds 1 meshes, must be at least 2"):
+        meshes_in(str(tmp_path), "test")
+
+
+def test_an_even_design_that_aims_aside_takes_the_farthest_place_or_aim_next():
+    poses = with_aims(on_sphere(6, 1.9), 0.3, 1.0)
+    first = list(itertools.islice(_farthest(poses), 7))
+    assert len({tuple(poses.position[number]) for number in first[:6]}) == 6
+    assert first[0] == 0

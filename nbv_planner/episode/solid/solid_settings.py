@@ -20,7 +20,11 @@ from nbv_planner.errors import SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.planning.objectives import EXPECTED
-from nbv_planner.planning.planners.decision_settings import DecisionSettings
+from nbv_planner.planning.planners.decision_settings import (
+    PLANNERS_IN_SPACE,
+    SPACE_PLANNER_PLUGINS,
+    DecisionSettings,
+)
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space.space_views import SpaceViewSettings
 from nbv_planner.session.questions import SessionSettings
@@ -30,7 +34,6 @@ from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import RangeNoise
 
-PLANNERS_IN_SPACE = ("rollout", "greedy", "tour", "random")
 # Sizes of the scene by its greatest radius that nothing in space depends on.
 _INNERMOST, _PIXELS = 1e-3, 80.0
 
@@ -121,7 +124,7 @@ class SimulatedDepth(Settings):
 class SpacePlannerSettings(DecisionSettings):
     """Which planner, and what is to be covered, in space."""
 
-    plugins: ClassVar = {}
+    plugins: ClassVar = {"planner": SPACE_PLANNER_PLUGINS}
     planner: str = setting(
         "rollout",
         "Planner: rollout for the fewest views, greedy (by EMC) for the fastest decision, tour for"

@@ -7,6 +7,7 @@ from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.planners import (
     GreedyPlanner,
     Planner,
+    PluggedPlanner,
     RandomPlanner,
     RolloutPlanner,
     TourPlanner,
@@ -40,7 +41,7 @@ def deciders_in_space(
     """Planner and monitor."""
     aim, seen = CoverageTarget.of(settings), scene.seen_by(sensor)
     expected = ExpectedMarginalCoverage(aim, settings.shapes, settings.planner_seed)
-    planner = _KINDS[settings.planner](expected, seen, views, settings, read)
+    planner = _KINDS.get(settings.planner, PluggedPlanner)(expected, seen, views, settings, read)
     planner.expected = expected
     if not limits.certify:
         return planner, TerminationMonitor(limits)

@@ -45,6 +45,10 @@ PLANNER_PLUGINS = Plugins("planner", (*PLANNERS, *OBJECTIVE_INFO), _no_planner)
 """Planners of other packages. In tables one may bear the name of its objective: those are not
 free.
 """
+PLANNERS_IN_SPACE = ("rollout", "greedy", "tour", "random")
+"""Names of the planners in space."""
+SPACE_PLANNER_PLUGINS = Plugins("space_planner", PLANNERS_IN_SPACE, _no_planner)
+"""Planners in space of other packages."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from nbv_planner.errors import PluginError, SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import Situation
-from nbv_planner.planning.planners.decision_settings import PLANNER_PLUGINS, DecisionSettings
+from nbv_planner.planning.planners.decision_settings import DecisionSettings
 from nbv_planner.planning.planners.planner import Options, Planner
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
@@ -50,7 +50,7 @@ class PluggedPlanner(Planner):
 
     def _set_up(self) -> None:
         name = self.settings.planner
-        self._plugin = PLANNER_PLUGINS.named(name)
+        self._plugin = self.settings.plugins["planner"].named(name)
         self._chosen_with, self._plugged = self.settings, self._plugin.build(self.settings)
         self.takes_scans = getattr(self._plugged, "takes_scans", False)
         if self.takes_scans and self.views.follows_object:

@@ -72,6 +72,14 @@ class SpaceViewSettings(Settings):
         ge=-0.5 * math.pi,
         le=0.5 * math.pi,
     )
+    azimuth_max: float = setting(
+        math.pi,
+        "Greatest angle about the vertical from the object frame's x axis, to either side: for an"
+        " arm that does not reach around the object.",
+        unit="rad",
+        gt=0.0,
+        le=math.pi,
+    )
     aim_aside: float = setting(
         0.0,
         "Part of radius_max beside the centre at which each place aims, too, to the left and to the"
@@ -114,10 +122,11 @@ class SpaceViewSettings(Settings):
                 )
         elif self.view_space == "turntable":
             turns = np.arange(self.turns) * (TWO_PI / self.turns)
+            turns = turns[np.abs(angle_difference(turns, 0.0)) <= self.azimuth_max]
             poses = by_joints(turns, np.linspace(low, high, self.tilts), distance)
         else:
             low = max(low, 0.0) if self.view_space == "hemisphere" else low
-            poses = on_sphere(self.num_views, distance, low, max(low, high))
+            poses = on_sphere(self.num_views, distance, low, max(low, high), self.azimuth_max)
         return with_aims(poses, self.aim_aside, radius) if self.aim_aside else poses
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import FloatArray
+from nbv_planner.geometry import FloatArray, angle_difference
 from nbv_planner.world.pose import Poses
 
 _GOLDEN = math.pi * (3.0 - math.sqrt(5.0))
@@ -36,24 +36,36 @@ def looking(position: FloatArray, aim: FloatArray) -> Poses:
     return Poses(position, np.stack([ahead, left, np.cross(ahead, left)], axis=-1))
 
 
-def directions(count: int, low: float = -0.5 * math.pi, high: float = 0.5 * math.pi) -> FloatArray:
-    """Unit vectors of elevations between two, radians, spread evenly over that zone on a spiral of
-    the golden angle, from above (González 2010): shape (count, 3).
+def directions(
+    count: int,
+    low: float = -0.5 * math.pi,
+    high: float = 0.5 * math.pi,
+    aside: float = math.pi,
+) -> FloatArray:
+    """Unit vectors of elevations between two and of azimuths up to one `aside`, radians, spread
+    evenly over that zone on a spiral of the golden angle, from above (González 2010): shape (count,
+    3).
     """
     part = (np.arange(count) + 0.5) / count
     up = math.sin(high) + part * (math.sin(low) - math.sin(high))
     flat = np.sqrt(np.maximum(1.0 - up**2, 0.0))
     turn = _GOLDEN * np.arange(count)
+    if aside < math.pi:
+        turn = angle_difference(turn, 0.0) * (aside / math.pi)
     return np.stack([flat * np.cos(turn), flat * np.sin(turn), up], axis=1)
 
 
 def on_sphere(
-    count: int, distance: float, low: float = -0.5 * math.pi, high: float = 0.5 * math.pi
+    count: int,
+    distance: float,
+    low: float = -0.5 * math.pi,
+    high: float = 0.5 * math.pi,
+    aside: float = math.pi,
 ) -> Poses:
-    """Poses at this `distance` (metres) of the origin that look there, at elevations between two,
-    radians; a hemisphere is that from 0 on.
+    """Poses at this `distance` (metres) of the origin that look there, at elevations between two
+    and azimuths up to one `aside`, radians; a hemisphere is that from the elevation 0 on.
     """
-    return looking(distance * directions(count, low, high), np.zeros(3))
+    return looking(distance * directions(count, low, high, aside), np.zeros(3))
 
 
 def by_joints(turns: FloatArray, tilts: FloatArray, distance: float) -> Poses:
