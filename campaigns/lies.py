@@ -171,6 +171,8 @@ def truth_of(world: TrueWorld, config: EpisodeConfig, steps: Sequence[Step]) -> 
     outline = SampledContour.of_vertices(world.outline_now(), _SAMPLES).points
     belief = steps[-1].belief
     if isinstance(belief, VolumeSurface):
+        if not belief.drawable:
+            return Truth(float(reachable.mean()), part, None, None, None)
         near = max(3.0 * config.measurement.noise_std, 2.0 * belief.form.lattice.cell)
         found = near_and_error(outline[reachable], belief, near)
     else:

@@ -153,23 +153,23 @@ class Search:
 
     def after(
         self, found: FoundScene, scans: Sequence[MatchedScan], known: FoundScene | None = None
-    ) -> tuple[FoundScene, list[BoolArray]]:
-        """The scene after all `scans` so far, with what was `found` before the last, and their
-        background beams.
+    ) -> tuple[FoundScene, list[BoolArray], bool]:
+        """The scene after all `scans` so far, with what was `found` before the last, their
+        background beams, and whether more returns lie apart from the object than on it.
 
         Where the scene is `known` from an earlier search of the same scans, it is not searched
         again.
         """
         returns = Returns.of(scans, self.scene)
-        mine = self._of_object(returns, scans, found)
+        mine, apart = self._of_object(returns, scans, found)
         background = [np.zeros(len(match.scan.ranges), dtype=bool) for match in scans]
         for number, beams in enumerate(background):
             beams[returns.beam[~mine & (returns.scan == number)]] = True
         if known is not None:
-            return known, background
+            return known, background, apart
         hit = np.flatnonzero(np.bincount(returns.scan[mine], minlength=len(scans)) >= _LEAST_HITS)
         if len(hit) == 0:
-            return self._closer(found, scans), background
+            return self._closer(found, scans), background, apart
         x, y = returns.x[mine], returns.y[mine]
         fresh = self._around(x, y, self.noise.std(returns.distance[mine]), found, scans)
         clear = math.inf if self.mapped else _clear(returns, ~mine, fresh)
@@ -183,17 +183,19 @@ class Search:
         poses = [scans[int(number)].pose for number in hit]
         x, y = np.array([(pose.x - fresh.x, pose.y - fresh.y) for pose in poses]).T
         seen_from = np.arctan2(y, x)
-        return dataclasses.replace(fresh, **_allowed_arc(seen_from), views=len(hit)), background
+        arc = _allowed_arc(seen_from)
+        return dataclasses.replace(fresh, **arc, views=len(hit)), background, apart
 
     def _of_object(
         self, returns: Returns, scans: Sequence[MatchedScan], found: FoundScene
-    ) -> BoolArray:
+    ) -> tuple[BoolArray, bool]:
         """Which returns are of the object, shape (n,): the patch nearest to the given point, and
-        those that go with it.
+        those that go with it, and whether more returns lie apart from it than on it.
 
         Patches that different views have seen go together unless free space has been seen between
         the centre and most of a patch: an object that is star-shaped about it has none there. Of
-        one of any outline is what lies mostly within the stated radius, too.
+        one of any outline is what lies mostly within the stated radius of the centre, too; else
+        that is apart.
         """
         stated = self.settings.stated(self.scene)
         size = 0.5 * (found.radius_min + found.radius_max) if found.views else MEAN_PART * stated
@@ -201,11 +203,11 @@ class Search:
         # others are outliers
         whole = (part > 0) & (np.bincount(part, minlength=1)[part] >= _LEAST_HITS)
         if not whole.any():
-            return whole
+            return whole, False
         away = np.where(whole, np.hypot(returns.x, returns.y), np.inf)
         mine = np.asarray(part == part[np.argmin(away)])
         if (part > 0).sum() == mine.sum():
-            return mine
+            return mine, False
         centre = (found.x, found.y)
         if not found.views:
             centre = fitted_circle(returns.x[mine], returns.y[mine], stated)[:2]
@@ -213,10 +215,13 @@ class Search:
         behind = np.bincount(part, free.between(centre, returns.x, returns.y))
         number = np.maximum(np.bincount(part), 1)
         with_it = behind / number < _APART
+        within = np.hypot(returns.x - centre[0], returns.y - centre[1]) <= stated
+        near_it = (np.bincount(part, within) / number > _APART) & (number >= _LEAST_HITS)
         if self.any_outline:
-            within = np.hypot(returns.x - centre[0], returns.y - centre[1]) <= stated
-            with_it |= np.bincount(part, within) / number > _APART
-        return mine | ((part > 0) & with_it[part])
+            with_it |= near_it
+        mine |= (part > 0) & with_it[part]
+        apart = whole & near_it[part] & ~mine
+        return mine, bool(apart.sum() > mine.sum())
 
     def _around(
         self,
@@ -247,7 +252,9 @@ class Search:
         clear = _farthest(scans, centre_x, centre_y)
         if not self.mapped:
             clear = min(clear, _BLIND * high)
-        distance = view_distance(high, float(near), self.scene, clear)
+        # of any outline what lies in its middle must be in range, too
+        nearest = 0.0 if self.any_outline else float(near)
+        distance = view_distance(high, nearest, self.scene, clear)
         return FoundScene(centre_x, centre_y, low, high, distance)
 
     def _closer(self, found: FoundScene, scans: Sequence[MatchedScan]) -> FoundScene:

@@ -27,8 +27,8 @@ _Call = tuple[Scene, list[MatchedScan], int]
 Build = Callable[[FoundScene, bool], ScanMapping | EitherMapping]
 """Gives an empty mapping for a scene, of any outline or of a radius."""
 # Judgements in a row by which the radius is given up: a centre that moves makes beams pass through
-# what should be inside by itself.
-_ENOUGH = 5
+# what should be inside by itself, once in 50 episodes.
+_ENOUGH = 2
 _DOUBTS = "search_doubts"
 
 
@@ -123,7 +123,7 @@ class SearchingMapping:
         number = len(self._scans)
         self._scans = [*self._scans, *scans]
         self._belief = None
-        found, background = self._searched.after(before, self._scans, known)
+        found, background, apart = self._searched.after(before, self._scans, known)
         kept = all(
             np.array_equal(old, new) for old, new in zip(self.background, background, strict=False)
         )
@@ -148,8 +148,10 @@ class SearchingMapping:
             failed = {check.name for check in failed_checks(self._belief.checks)}
             # of what one view alone has met nothing is known that others could pass through
             met_again = self.found.views > 1
-            self.doubts = self.doubts + 1 if GIVEN_UP_BY in failed and met_again else 0
-            if self.doubts >= _ENOUGH:  # the next scans are searched for any outline, too
+            doubted = (GIVEN_UP_BY in failed and met_again) or apart
+            self.doubts = self.doubts + 1 if doubted else 0
+            if self.doubts >= _ENOUGH:  # what was apart may be of it
+                found, self.background, _ = self._searched.after(before, self._scans)
                 self._anew(found)
                 mapped, again = self._mapped(), True
         return dataclasses.replace(mapped, views=new, again=again)

@@ -151,7 +151,8 @@ def map_from_records(
             blank.doubts = batch.doubts
             blank.checks.through = list(batch.through)
         if isinstance(blank, SearchingMapping):
-            blank.add(batch.scans, before, last=last, known=batch.found)
+            # the last one is judged as it was then: by the scene before the radius was given up
+            blank.add(batch.scans, before, last=last, known=None if last else batch.found)
         else:
             blank.add(batch.scans, before, last=last)
         before = batch.progress.newest_view

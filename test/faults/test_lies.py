@@ -393,6 +393,16 @@ def test_a_run_is_deterministic_and_judged(kind):
     assert first.rmse > 0.05
 
 
+def test_where_nothing_was_hit_a_row_of_cells_has_no_error_of_the_surface():
+    """Numbers that are not finite would not be written."""
+    blind = dataclasses.replace(
+        short("blind"),
+        declared={"search": {"surface_model": "volume"}, "termination": {"max_views": 2}},
+    )
+    row = play(Run(blind, "rollout", 0))
+    assert (row.seen, row.in_band, row.rmse, row.width) == (0.0, None, None, None)
+
+
 def test_a_refusal_and_a_pose_that_is_dropped_are_rows():
     bad = Scenario("bad", "tuning", declared={"mapper": {"prior_mean": 9.0}}, known="declared")
     refused = play(Run(bad, "U", 0))
