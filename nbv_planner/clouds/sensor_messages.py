@@ -237,18 +237,33 @@ def map_from_msg(msg: Any) -> OccupancyMap:
     )
 
 
-def plane_pose_outside(pose: Any, bound: float) -> tuple[float, float, float]:
+def plane_pose_outside(pose: Any, bound: float) -> tuple[float, ...]:
     """Read x, y and yaw of a Pose farther from the origin than `bound`, metres.
 
     Raises:
         InputRejectedError: reasons of :func:`pose_from_msg`, and `inside` for one within the bound.
     """
     x, y, yaw = _in_plane(pose)
-    if math.hypot(x, y) <= bound:
+    return (*_outside(bound, x, y), yaw)
+
+
+def space_pose_outside(pose: Any, bound: float) -> tuple[float, ...]:
+    """Read x, y, z and qx, qy, qz, qw of a Pose farther from the origin than `bound`, metres.
+
+    Raises:
+        InputRejectedError: `not_finite` or `quaternion`, see :func:`pose_from_msg`; `inside` for
+            one within the bound.
+    """
+    quaternion, p = quaternion_of(pose), pose.position
+    return (*_outside(bound, p.x, p.y, p.z), *quaternion.tolist())
+
+
+def _outside(bound: float, *place: float) -> tuple[float, ...]:
+    if math.hypot(*place) <= bound:
         raise InputRejectedError(
-            "inside", f"is {math.hypot(x, y):.4g} m from the centre, must be > {bound:g} m"
+            "inside", f"is {math.hypot(*place):.4g} m from the centre, must be > {bound:g} m"
         )
-    return x, y, yaw
+    return place
 
 
 def _in_plane(pose: Any) -> tuple[float, float, float]:

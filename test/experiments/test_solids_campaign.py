@@ -44,7 +44,7 @@ def test_knowing_the_object_takes_fewer_views_than_an_even_design():
 
 def test_the_summary_has_ratios_and_what_did_not_end():
     rows = [
-        SolidRow(text, "close", planner, views, 0.9 if views > 40 else 0.96, 0.5, "")
+        SolidRow(text, "close", planner, views, 40, 0.9 if views > 40 else 0.96, 0.5, "")
         for text in ("box", "mug", "chair", "torus")
         for planner, views in (("knows", 5), ("even", 10), ("greedy", 6), ("random", 41))
     ]
@@ -56,7 +56,7 @@ def test_finished_runs_are_kept(tmp_path, capsys):
     from campaigns.__main__ import main
 
     rows = [
-        SolidRow(text, scenario, planner, 7, 0.96, 0.5, "COVERED")
+        SolidRow(text, scenario, planner, 7, 9, 0.96, 0.5, "COVERED")
         for text in SETS["tuning"]
         for scenario in SCENARIOS
         for planner in PLANNERS
@@ -68,7 +68,9 @@ def test_finished_runs_are_kept(tmp_path, capsys):
     # in each scenario the planners, thin walls, others, claims
     assert len(said) == len(SCENARIOS) * (len(PLANNERS) + 3)
     claims = [line for line in said if "claimed in" in line]
-    assert claims == [f"{name}: claimed in 7 of 7 episodes, true in 7" for name in SCENARIOS]
+    assert claims == [
+        f"{name}: claimed in 7 of 7 episodes, true in 7; 2.0 views after 95 %" for name in SCENARIOS
+    ]
     assert sum(line.startswith("thin: ") for line in said) == len(SCENARIOS)
     assert all("7.00 views" in line for line in said if line not in claims)
 
@@ -82,7 +84,7 @@ def test_meshes_of_a_folder_are_every_other_file_and_thin_ones_are_told_apart(tm
         ["chair_model.ply"],
     ]
     rows = [
-        SolidRow(text, "close", planner, views, 0.96, 0.5, "")
+        SolidRow(text, "close", planner, views, views, 0.96, 0.5, "")
         for text, thin in ((halves[0][0], 0), (halves[0][1], 4), (halves[1][0], 4))
         for planner, views in (("rollout", 6 + thin), ("knows", 5), ("rear_side", 8))
     ]

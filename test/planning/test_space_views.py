@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import of_optical, optical
+from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.view_space.space_views import (
     SpaceViews,
     SpaceViewSettings,
@@ -107,3 +108,61 @@ def test_a_file_goes_with_a_list_alone():
         SpaceViewSettings(view_space="list")
     with pytest.raises(SettingError, match="elevation_min"):
         SpaceViewSettings(elevation_min=1.0, elevation_max=0.5)
+
+
+def test_the_time_of_the_slower_joint_is_the_way_over_the_speed():
+    """A tilt twice as fast as the table: 0.5 rad of it take as long as 0.25 rad of the table."""
+    settings = SpaceViewSettings(
+        view_space="turntable", turns=4, tilts=3, elevation_min=0.0, elevation_max=1.0, tilt_ratio=2
+    )
+    views = SpaceViews.of(settings, 2.0, 1.0)
+    lengths = views.path_length(views.candidates[0], views.candidates)
+    assert lengths[4] == pytest.approx(2.0 * 0.25)
+    assert lengths[5] == pytest.approx(2.0 * math.pi / 2.0)
+    timed = TimeSettings(linear_speed=0.5, turn_speed=100.0, dwell_time=0.0)
+    seconds = leg_time(views, views.candidates[0], views.candidates, timed)
+    assert seconds[4] == pytest.approx(1.0)
+
+
+def test_an_arm_reaches_to_either_side_alone():
+    poses = SpaceViewSettings(num_views=40, azimuth_max=1.0).poses(2.0, 1.0)
+    assert len(poses) == 40
+    azimuth = np.arctan2(poses.position[:, 1], poses.position[:, 0])
+    assert np.abs(azimuth).max() <= 1.0 + 1e-9
+    assert azimuth.min() < -0.8 < 0.8 < azimuth.max()
+    spaced = np.linalg.norm(poses.position[:, None] - poses.position, axis=2) + 9.0 * np.eye(40)
+    assert spaced.min() > 0.1
+    table = SpaceViewSettings(view_space="turntable", turns=8, tilts=1, azimuth_max=1.0)
+    assert len(table.poses(2.0, 1.0)) == 3
+
+
+def numbers_of(poses):
+    rows = np.column_stack([poses.position, optical(poses.rotation)])
+    return tuple(rows.reshape(-1).tolist())
+
+
+def test_poses_in_a_parameter_are_those_of_the_optical_frame():
+    poses = on_sphere(6, 2.0)
+    found = SpaceViewSettings(view_poses=numbers_of(poses)).poses(9.0, 1.0)
+    np.testing.assert_allclose(found.position, poses.position, atol=1e-12)
+    np.testing.assert_allclose(found.rotation, poses.rotation, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [
+        ((), "has 0 numbers, must be 7 of each of 1 to 5000 poses"),
+        ((1.0,) * 8, "has 8 numbers"),
+        ((2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5), "pose 1 is no pose"),
+        ((2.0, 0.0, math.nan, 0.0, 0.0, 0.0, 1.0), "is not a finite number"),
+    ],
+)
+def test_numbers_that_are_no_poses_are_refused(numbers, words):
+    with pytest.raises(SettingError, match=words):
+        SpaceViewSettings(view_poses=numbers)
+
+
+def test_a_pose_where_the_object_may_be_is_refused():
+    near = SpaceViewSettings(view_poses=numbers_of(on_sphere(2, 0.5)))
+    with pytest.raises(SettingError, match=r"view_poses: pose 1 is 0\.5 m from the centre"):
+        near.poses(9.0, 1.0)

@@ -14,6 +14,7 @@ import numpy as np
 from nbv_planner.errors import SettingError, reason
 from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, of_optical
 from nbv_planner.planning.view_space.space import ViewSpace
+from nbv_planner.planning.view_space.view_settings import NO_LIST
 from nbv_planner.planning.view_space.viewpoints import (
     by_joints,
     looking,
@@ -30,6 +31,8 @@ SPACES = ("sphere", "hemisphere", "turntable", "list")
 _MOST_POSES, _MOST_BYTES = 5000, 10**7
 # A quaternion written with few digits is off by less; one left at zero by 1.
 _UNIT = 1e-2
+_NUMBERS = 7
+_NO_POSE = "is no pose: numbers must be finite, qx to qw of length 1"
 
 
 @dataclass(frozen=True)
@@ -87,6 +90,18 @@ class SpaceViewSettings(Settings):
         ge=0.0,
         le=1.0,
     )
+    tilt_ratio: float = setting(
+        1.0,
+        "turntable: speed of the tilt over that of the table, both in rad/s, by which the slower of"
+        " the two joints is told: give your joints'.",
+        gt=0.0,
+    )
+    view_poses: tuple[float, ...] = setting(
+        NO_LIST,
+        "Poses of your own of the optical frame in object_frame, x, y, z (m), qx, qy, qz, qw, x,"
+        " ..., in place of view_space; -1 alone: none.",
+        read_only=False,
+    )
     view_file: str = setting(
         "",
         "list: CSV file with the columns x, y, z (m) and, unless all look at the centre, qx, qy,"
@@ -96,6 +111,8 @@ class SpaceViewSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.posed:
+            poses_of_numbers(self.view_poses)
         if (self.view_space == "list") != bool(self.view_file):
             raise SettingError("view_file: goes with view_space list, and that needs one")
         if self.elevation_min > self.elevation_max:
@@ -104,22 +121,24 @@ class SpaceViewSettings(Settings):
                 " (elevation_max)"
             )
 
+    @property
+    def posed(self) -> bool:
+        """Whether the candidates are poses listed by the user."""
+        return self.view_poses != NO_LIST
+
     def poses(self, distance: float, radius: float) -> Poses:
         """The candidates at a `distance` of the centre, about an object of this greatest `radius`,
         metres.
 
         Raises:
-            SettingError: the file cannot be read, or one of its poses is within that radius.
+            SettingError: the file cannot be read, or a listed pose is within that radius.
         """
         low, high = self.elevation_min, self.elevation_max
-        if self.view_space == "list":
-            poses = space_poses_from(self.view_file)
-            away = np.linalg.norm(poses.position, axis=1)
-            if (away <= radius).any():
-                raise SettingError(
-                    f"view_file: {self.view_file}: pose {int(away.argmin()) + 1} is"
-                    f" {away.min():.4g} m from the centre, must be > {radius:g} m (radius_max)"
-                )
+        if self.posed:
+            poses = _outside("view_poses", poses_of_numbers(self.view_poses), radius)
+        elif self.view_space == "list":
+            place = f"view_file: {self.view_file}"
+            poses = _outside(place, space_poses_from(self.view_file), radius)
         elif self.view_space == "turntable":
             turns = np.arange(self.turns) * (TWO_PI / self.turns)
             turns = turns[np.abs(angle_difference(turns, 0.0)) <= self.azimuth_max]
@@ -133,32 +152,34 @@ class SpaceViewSettings(Settings):
 class SpaceViews(ViewSpace):
     """Poses around a ball that no camera enters."""
 
-    def __init__(self, candidates: Poses, keep_out: float, *, joints: bool = False) -> None:
-        """Set up the candidates about a ball of the radius `keep_out`, metres; with `joints` a
-        table turns and an arm tilts at once.
+    def __init__(self, candidates: Poses, keep_out: float, tilt_ratio: float = 0.0) -> None:
+        """Set up the candidates about a ball of the radius `keep_out`, metres; with a `tilt_ratio`
+        > 0 a table turns and an arm tilts at once, so many times as fast.
         """
         super().__init__(candidates)
-        self._keep_out, self._joints = keep_out, joints
+        self._keep_out, self._tilt_ratio = keep_out, tilt_ratio
 
     @classmethod
     def of(cls, settings: SpaceViewSettings, distance: float, radius: float) -> SpaceViews:
         """Those of the settings; see :meth:`SpaceViewSettings.poses`."""
         poses = settings.poses(distance, radius)
         nearest = float(np.linalg.norm(poses.position, axis=1).min())
-        return cls(poses, min(radius, nearest), joints=settings.view_space == "turntable")
+        joints = settings.view_space == "turntable" and not settings.posed
+        return cls(poses, min(radius, nearest), settings.tilt_ratio if joints else 0.0)
 
     def path_length(self, start: CameraPose, ends: Poses) -> FloatArray:
         r"""Length of the shortest path around the ball, shape (V,), metres; with joints that of the
-        slower one, :math:`d \max(|Δ_{turn}|, |Δ_{tilt}|)`, as both go at the same rate.
+        slower one, :math:`d \max(|Δ_{turn}|, |Δ_{tilt}| / q)` for a tilt q times as fast, so that
+        over the speed of the way it is the time of the joints.
         """
         here = np.array([start.x, start.y, start.height])
         away, distance = float(np.linalg.norm(here)), np.linalg.norm(ends.position, axis=1)
-        if self._joints:
+        if self._tilt_ratio:
             azimuth = np.arctan2(ends.position[:, 1], ends.position[:, 0])
             turned = np.abs(angle_difference(azimuth, math.atan2(start.y, start.x)))
             tilt = np.arcsin(np.clip(ends.position[:, 2] / distance, -1.0, 1.0))
             tilted = np.abs(tilt - math.asin(min(max(start.height / max(away, 1e-12), -1.0), 1.0)))
-            return np.asarray(distance * np.maximum(turned, tilted))
+            return np.asarray(distance * np.maximum(turned, tilted / self._tilt_ratio))
         cosine = ends.position @ here / np.maximum(distance * away, 1e-12)
         apart = np.arccos(np.clip(cosine, -1.0, 1.0))
         disc = self._keep_out
@@ -191,6 +212,42 @@ class SpaceViews(ViewSpace):
         return np.asarray(np.maximum(away, turned * views.distance))
 
 
+def _outside(place: str, poses: Poses, radius: float) -> Poses:
+    """The same, if all are farther from the centre than the `radius`, metres."""
+    away = np.linalg.norm(poses.position, axis=1)
+    if (away <= radius).any():
+        raise SettingError(
+            f"{place}: pose {int(away.argmin()) + 1} is {away.min():.4g} m from the centre, must be"
+            f" > {radius:g} m (radius_max)"
+        )
+    return poses
+
+
+def poses_of_numbers(numbers: Sequence[float]) -> Poses:
+    """Poses of the optical frame from x, y, z (metres), qx, qy, qz, qw of one after the other.
+
+    Raises:
+        SettingError: there are too few or too many numbers, or some are no pose.
+    """
+    count, rest = divmod(len(numbers), _NUMBERS)
+    if rest or not 0 < count <= _MOST_POSES:
+        raise SettingError(
+            f"view_poses: has {len(numbers)} numbers, must be {_NUMBERS} of each of 1 to"
+            f" {_MOST_POSES} poses"
+        )
+    rows = np.reshape(np.asarray(numbers, dtype=float), (count, _NUMBERS))
+    for number, row in enumerate(rows, start=1):
+        if not _is_pose(row):
+            raise SettingError(f"view_poses: pose {number} {_NO_POSE}")
+    return Poses(rows[:, :3], of_optical(rows[:, 3:]))
+
+
+def _is_pose(numbers: FloatArray) -> bool:
+    """Whether x, y, z and, if given, qx, qy, qz, qw are finite and of length 1."""
+    length = float(np.linalg.norm(numbers[3:])) if len(numbers) > 3 else 1.0
+    return bool(np.isfinite(numbers).all() and abs(length - 1.0) <= _UNIT)
+
+
 def space_poses_from(path: str) -> Poses:
     """Read poses x, y, z (metres, object frame) and qx, qy, qz, qw of the optical frame from a CSV
     file with a header; without these columns all look at the centre.
@@ -216,11 +273,8 @@ def space_poses_from(path: str) -> Poses:
             raise SettingError(
                 f"{place}, line {line}: must have the numbers {', '.join(names)}"
             ) from error
-        length = float(np.linalg.norm(values[3:])) if len(names) > 3 else 1.0
-        if not np.isfinite(values).all() or abs(length - 1.0) > _UNIT:
-            raise SettingError(
-                f"{place}, line {line}: is no pose: numbers must be finite, qx to qw of length 1"
-            )
+        if not _is_pose(values):
+            raise SettingError(f"{place}, line {line}: {_NO_POSE}")
     position = numbers[:, :3]
     if len(names) == 3:
         return looking(position, np.zeros(3))

@@ -32,8 +32,8 @@ _MOST_POSES = 100_000
 _MOST_BYTES = 10**7
 VIEW_SPACES = ("circle", "annulus", "file")
 """Where the camera may stand."""
-# What stands for no list: ROS has no empty list of numbers.
-_NO_LIST = (-1.0,)
+NO_LIST = (-1.0,)
+"""What stands for no list: ROS has no empty list of numbers."""
 LISTS = ("view_angles", "view_poses")
 """Parameters that list candidates; they may change between two episodes."""
 
@@ -101,14 +101,14 @@ class ViewSpaceSettings(Settings):
         le=100_000,
     )
     view_angles: tuple[float, ...] = setting(
-        _NO_LIST,
+        NO_LIST,
         "Views on the circle of your own, angles from 0 to 2 pi, in place of num_views; -1"
         " alone: none.",
         unit="rad",
         read_only=False,
     )
     view_poses: tuple[float, ...] = setting(
-        _NO_LIST,
+        NO_LIST,
         "Poses of your own in object_frame, x, y (m), yaw (rad), x, y, yaw, ..., in place of"
         " view_space; -1 alone: none.",
         read_only=False,
@@ -158,12 +158,12 @@ class ViewSpaceSettings(Settings):
     @property
     def listed(self) -> bool:
         """Whether the candidates are listed by the user."""
-        return self.view_angles != _NO_LIST
+        return self.view_angles != NO_LIST
 
     @property
     def posed(self) -> bool:
         """Whether the candidates are poses listed by the user."""
-        return self.view_poses != _NO_LIST
+        return self.view_poses != NO_LIST
 
     @property
     def on_circle(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from rclpy.parameter import Parameter
 
@@ -38,6 +38,9 @@ _BY_MEMBER = "a direction has several surfaces, or has one again"
 
 class Deciders:
     """Builds planner and monitor by the node's parameters; the true object is not known to them."""
+
+    listable: ClassVar[Sequence[str]] = LISTS
+    """Parameters that list candidates."""
 
     def __init__(self, node: BaseNode) -> None:
         """Read the parameters."""
@@ -105,12 +108,12 @@ class Deciders:
     @property
     def lists(self) -> dict[str, tuple[float, ...]]:
         """The candidates, where they are listed."""
-        return {name: tuple(listed) for name in LISTS if (listed := getattr(self.views, name))}
+        return {name: tuple(getattr(self.views, name)) for name in self.listable}
 
     def with_lists(self, lists: dict[str, tuple[float, ...]]) -> ViewSpaceSettings:
         """Settings with these lists, and no others."""
         return dataclasses.replace(
-            self.views, **{name: tuple(lists.get(name, ())) for name in LISTS}
+            self.views, **{name: tuple(lists.get(name, ())) for name in self.listable}
         )
 
     def recentre(self, found: FoundScene | None) -> None:
@@ -195,7 +198,7 @@ class EpisodeJournal(JournalKeeper):
             raise
         if (views := deciders.views) != before:
             node.set_parameters(
-                [Parameter(name, value=list(getattr(views, name))) for name in LISTS]
+                [Parameter(name, value=list(getattr(views, name))) for name in deciders.listable]
             )
         deciders.use_prior()
         core.unchecked = (

@@ -16,11 +16,10 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import Float64MultiArray, String
 from std_srvs.srv import SetBool, Trigger
 
-from nbv_planner.clouds.sensor_messages import pose_from_msg
+from nbv_planner.clouds.sensor_messages import plane_pose_outside, pose_from_msg
 from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, StateFile
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.planning.view_space.view_settings import LISTS
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, error_words
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
@@ -73,7 +72,7 @@ class NbvPlannerNode(BaseNode):
         PoseSettings,
     )
     decider_kind, goal_kind = Deciders, GoalOutput
-    read_pose = staticmethod(pose_from_msg)
+    read_pose, read_listed = staticmethod(pose_from_msg), staticmethod(plane_pose_outside)
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__("nbv_planner", self.declared, **kwargs)
@@ -342,7 +341,8 @@ class NbvPlannerNode(BaseNode):
         views = changed_settings(known, parameters)
         begun = core.episode.visited or core.episode.goal or self.decisions.under_way
         if views != known and core.episode.termination is None and begun:
-            name = next(name for name in LISTS if getattr(views, name) != getattr(known, name))
+            listable = self.deciders.listable
+            name = next(name for name in listable if getattr(views, name) != getattr(known, name))
             raise SettingError(
                 f"{name}: fixed during an episode; set them before ~/start or after its end"
             )

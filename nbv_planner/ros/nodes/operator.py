@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from diagnostic_msgs.msg import DiagnosticStatus
@@ -13,7 +14,7 @@ from rclpy.parameter import Parameter
 from rclpy.task import Future
 from std_msgs.msg import Float64MultiArray
 
-from nbv_planner.clouds.sensor_messages import check_frame, plane_pose_outside
+from nbv_planner.clouds.sensor_messages import check_frame
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.planning.view_space import check_angles
@@ -60,19 +61,19 @@ class AskedViews:
         """
         node = self._node
         check_frame(msg.header, node.parameters.object_frame)
-        numbers: list[float] = []
+        found: list[Sequence[float]] = []
         for number, pose in enumerate(msg.poses, start=1):
             try:
-                numbers += plane_pose_outside(pose, node.scene.radius_max)
+                found.append(node.read_listed(pose, node.scene.radius_max))
             except InputRejectedError as error:
                 node.drop(f"~/view_poses.{error.reason}", f"pose {number}: {error}")
         (answer,) = node.set_parameters(
-            [Parameter("view_poses", Parameter.Type.DOUBLE_ARRAY, numbers)]
+            [Parameter("view_poses", Parameter.Type.DOUBLE_ARRAY, list(chain(*found)))]
         )
         if not answer.successful:
             raise InputRejectedError("refused", answer.reason)
         node.get_logger().info(
-            f"{len(numbers) // 3} of {len(msg.poses)} poses of ~/view_poses are the candidates now"
+            f"{len(found)} of {len(msg.poses)} poses of ~/view_poses are the candidates now"
         )
 
     async def on_plan_once(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from geometry_msgs.msg import Point, Pose, PoseArray
 from rclpy.parameter import Parameter
 
-from nbv_planner.clouds.sensor_messages import space_pose_from_msg
+from nbv_planner.clouds.sensor_messages import space_pose_from_msg, space_pose_outside
 from nbv_planner.episode.solid.solid_settings import (
     SOLID_NODES,
     OpticalPoses,
@@ -37,6 +37,8 @@ from nbv_planner.volume.bodies.depth_sensor import DepthSensor
 
 class SolidDeciders(Deciders):
     """Planner and monitor over solids; what a mapper in the plane tells changes nothing."""
+
+    listable = ("view_poses",)
 
     def __init__(self, node: Any) -> None:
         self._node = node
@@ -72,15 +74,6 @@ class SolidDeciders(Deciders):
         """Refuse a surface without cells."""
         if not cells:
             raise InputRejectedError("layout", "the surface is none of cells in space")
-
-    @property
-    def lists(self) -> dict[str, tuple[float, ...]]:
-        """None: views are listed in a file."""
-        return {}
-
-    def with_lists(self, lists: Any) -> SpaceViewSettings:
-        """The same settings."""
-        return self.views
 
     def recentre(self, found: Any) -> None:
         """Nothing: the object is about the origin."""
@@ -131,4 +124,7 @@ class SolidPlanner(NbvPlannerNode):
         OpticalPoses,
     )
     decider_kind, goal_kind = SolidDeciders, SolidGoals
-    read_pose = staticmethod(space_pose_from_msg)
+    read_pose, read_listed = (
+        staticmethod(space_pose_from_msg),
+        staticmethod(space_pose_outside),
+    )

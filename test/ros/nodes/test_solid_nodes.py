@@ -13,7 +13,7 @@ pytest.importorskip(
     "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
 )
 
-from geometry_msgs.msg import PoseArray, PoseStamped
+from geometry_msgs.msg import Pose, PoseArray, PoseStamped
 from programs import main
 from ros_world import bent, header
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
@@ -230,3 +230,64 @@ def test_three_processes_take_the_views_that_one_process_takes(tmp_path, capsys)
             assert float(one[name]) == pytest.approx(float(other[name]), abs=1e-6)
         assert float(one["completeness"]) == pytest.approx(float(other["completeness"]), abs=0.01)
         assert float(one["estimated"]) == pytest.approx(float(other["estimated"]), abs=0.02)
+
+
+IDLE = {"wait_for_start": True, "certify": False, "planner": "greedy", "settle_time": 0.0, **SCENE}
+
+
+def listed(poses, *bad):
+    return PoseArray(
+        header=header("object"), poses=[pose_msg(one, 0).pose for one in poses] + [*bad]
+    )
+
+
+def test_poses_by_message_are_the_candidates_and_one_that_is_skipped_is_left_out(world, camera):
+    world.start(SolidMapper, settle_time=0.0, scans_per_view=1, **SCENE)
+    planner = world.start(SolidPlanner, goal_subscribers=2, max_views=2, **IDLE)
+    given = list(on_sphere(5, 0.45))
+    inside, tilted = pose_msg(on_sphere(1, 0.2)[0], 0).pose, Pose()
+    tilted.orientation.w = 0.0
+    world.speaker(PoseArray, "nbv_planner/view_poses")(listed(given, inside, tilted))
+    world.spin_until(lambda: len(planner.core.planner.views.candidates) == 5, "the candidates")
+    assert world.drops(planner) == {"~/view_poses.inside": 1, "~/view_poses.quaternion": 1}
+    ranked = world.listen(PoseArray, "nbv_planner/ranked_views", qos.latched(10))
+    assert world.call(Trigger, "nbv_planner/start").success
+    world.spin_until(lambda: ranked, "the first list")
+    # an arm that cannot plan to the first says so, and takes what comes then
+    assert world.call(Trigger, "nbv_planner/skip_view").success
+    world.spin_until(lambda: planner.core.episode.termination, "the end")
+    world.spin_until(lambda: len(ranked) >= 3, "all lists")
+    first = space_pose_from_msg(PoseStamped(pose=ranked[0].poses[0]))
+    later = [space_pose_from_msg(PoseStamped(pose=one)) for msg in ranked[1:] for one in msg.poses]
+    assert len(ranked[0].poses) == 5
+    assert min(pose.offset(first)[0] for pose in later) > 0.1
+    for pose in later:
+        assert min(pose.offset(one)[0] for one in given) < 1e-6
+
+
+def test_a_list_during_an_episode_or_without_poses_changes_nothing(world, camera):
+    world.start(SolidMapper, settle_time=0.0, scans_per_view=1, **SCENE)
+    planner = world.start(SolidPlanner, goal_subscribers=2, num_views=7, **IDLE)
+    send = world.speaker(PoseArray, "nbv_planner/view_poses")
+    send(listed([]))
+    world.spin_until(lambda: world.drops(planner) == {"~/view_poses.refused": 1}, "its refusal")
+    assert world.call(Trigger, "nbv_planner/start").success
+    world.spin_until(lambda: planner.core.episode.goal, "a goal")
+    send(listed(on_sphere(5, 0.45)))
+    world.spin_until(lambda: world.drops(planner) == {"~/view_poses.refused": 2}, "another one")
+    assert len(planner.core.planner.views.candidates) == 7
+
+
+def test_a_planner_that_was_killed_goes_on_with_the_poses_of_its_list(world, camera, tmp_path):
+    world.start(SolidMapper, settle_time=0.0, scans_per_view=1, **SCENE)
+    more = {"state_file": str(tmp_path / "session.jsonl"), "goal_subscribers": 2, "max_views": 9}
+    planner = world.start(SolidPlanner, **more, **IDLE)
+    world.speaker(PoseArray, "nbv_planner/view_poses")(listed(on_sphere(11, 0.45)))
+    world.spin_until(lambda: len(planner.core.planner.views.candidates) == 11, "the candidates")
+    assert world.call(Trigger, "nbv_planner/start").success
+    world.spin_until(lambda: planner.core.episode.visited, "a view")
+    world.end(planner)
+    other = world.start(SolidPlanner, **more, **IDLE)
+    np.testing.assert_allclose(
+        other.core.planner.views.candidates.position, on_sphere(11, 0.45).position, atol=1e-9
+    )
