@@ -7,9 +7,9 @@ import math
 from collections.abc import Iterable, Sequence
 
 from nbv_planner.bags.analysis import Analysis
+from nbv_planner.episode.log import EpisodeLog
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Metric, ViewColumn, t0_metric
-from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.surface.checks import Check
 from nbv_planner.world.scale import scaled
@@ -156,7 +156,7 @@ def _summary(analysis: Analysis) -> Table:
         ("coverage is", f"{analysis.coverage_kind}: {_KINDS[analysis.coverage_kind]}"),
         ("true object", analysis.truth.source if analysis.truth else None),
         ("planner", analysis.config.planner.label if analysis.config else None),
-        *_known_outline(recording.log.info),
+        *_known_outline(recording.log),
         (
             "episode",
             (
@@ -188,15 +188,16 @@ def _summary(analysis: Analysis) -> Table:
     return _table("summary", "Summary", rows, Column("figure", "figure"), Column("value", "value"))
 
 
-def _known_outline(info: SurfaceInfo | None) -> list[tuple[Cell, ...]]:
+def _known_outline(log: EpisodeLog) -> list[tuple[Cell, ...]]:
     """A row about the outline that the mapper knew beforehand; none without one."""
-    if info is None or info.outline is None:
+    outline, solid = log.known
+    known = outline or solid
+    if known is None:
         return []
-    known = info.outline
     along, turn = known.place_std
+    size = f"mean radius {outline.radius.mean():.4g} m" if outline else f"{len(known.loops)} loops"
     words = (
-        f"mean radius {known.radius.mean():.4g} m, ± {known.std:.3g} m along the normal; its place"
-        f" ± {along:.3g} m, {turn:.3g} rad"
+        f"{size}, ± {known.std:.3g} m along the normal; its place ± {along:.3g} m, {turn:.3g} rad"
     )
     return [("prior outline", words)]
 

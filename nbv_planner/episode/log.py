@@ -19,6 +19,8 @@ from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDeci
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.known.known_outline import KnownOutline
+from nbv_planner.known.known_solid import KnownSolid
 from nbv_planner.mapping.either_mapping import scene_of
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
@@ -233,6 +235,8 @@ class EpisodeLog:
         self.belief: Surface | None = None  #: newest surface.
         #: newest of what the mapper has learned; None from older versions.
         self.info: SurfaceInfo | None = None
+        #: outline that the mapper knew beforehand as a radius, and as it is of cells.
+        self.known: tuple[KnownOutline | None, KnownSolid | None] = (None, None)
         self.deviation = ""  #: how the object differs from what was known, in words.
         self.surface_stamps: list[int] = []  #: stamps of all surfaces, nanoseconds.
         #: goals by stamp (nanoseconds), newest last, as they were sent: of the camera or of what
@@ -425,6 +429,8 @@ class EpisodeLog:
     def _learn(self, info: SurfaceInfo) -> None:
         """Use what the mapper knows of the sensor and its mount."""
         self.info = info
+        solid = info.cells.known if info.cells else None
+        self.known = info.outline or self.known[0], solid or self.known[1]
         with suppress(SettingError):
             self.scene = replace(self.scene, **info.sensor)  # type: ignore[arg-type]
             if (mount := self._mount.mounted(*info.mount)) != self._mount:

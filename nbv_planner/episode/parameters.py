@@ -438,7 +438,7 @@ class EpisodeConfig:
             SettingError: it is no outline of such an object.
         """
         try:
-            return self.outline.known(self.scene, somewhere=self.search.unknown)
+            return self.outline.known(self.scene, stated=self._searched)
         except SettingError:
             if self.known_solid is None:
                 raise
@@ -446,13 +446,21 @@ class EpisodeConfig:
 
     @property
     def known_solid(self) -> KnownSolid | None:
-        """The same as a prior of a surface of cells; None in an unknown scene.
+        """The same as a prior of a surface of cells.
 
         Raises:
             SettingError: it is no outline of such an object.
         """
-        cells = self.surface_model != "radius" and not self.search.unknown
-        return self.outline.known_solid(self.scene) if cells else None
+        if self.surface_model == "radius":
+            return None
+        return self.outline.known_solid(self.scene, stated=self._searched)
+
+    @property
+    def _searched(self) -> float:
+        """Stated radius of an object that is searched for, metres; 0 of one whose place is
+        known.
+        """
+        return self.search.stated(self.scene) if self.search.unknown else 0.0
 
     @property
     def known(self) -> KnownOutline | KnownSolid | None:

@@ -48,6 +48,10 @@ class KnownOutline:
         """The same for radii about (x, y) of the object frame, metres."""
         return self if (x, y) == self.centre else dataclasses.replace(self, centre=(x, y))
 
+    def moved(self, x: float, y: float) -> KnownOutline:
+        """The same displaced by so much, metres."""
+        return dataclasses.replace(self, origin=(self.origin[0] + x, self.origin[1] + y))
+
     @property
     def place_variance(self) -> FloatArray:
         """Variance of the displacement β before the first measurement, shape (3,)."""

@@ -91,6 +91,13 @@ class KnownSolid:
             "loops": [" ".join(f"{one:.6g}" for one in loop.ravel()) for loop in self.loops],
         }
 
+    def within(self, radius: float, x: float = 0.0, y: float = 0.0) -> KnownSolid:
+        """The same for objects up to a `radius`, displaced by so much, metres; rounded as a message
+        carries it.
+        """
+        moved = tuple(loop + np.array([x, y]) for loop in self.loops)
+        return known_solid(KnownSolid(moved, radius, self.std, self.place_std).plain, radius)
+
     @property
     def place_variance(self) -> FloatArray:
         """Variance of the displacement β before the first measurement, shape (3,)."""

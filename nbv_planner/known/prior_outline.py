@@ -13,7 +13,7 @@ import numpy as np
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.known.known_outline import DIRECTIONS, KnownOutline
-from nbv_planner.known.known_solid import KnownSolid, known_solid
+from nbv_planner.known.known_solid import KnownSolid
 from nbv_planner.known.nominal import Nominal
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.objects.contour_files import load_contour, own_origin
@@ -22,8 +22,11 @@ from nbv_planner.world.objects.true_outlines import outlines_in_file
 from nbv_planner.world.objects.true_shapes import Polygon
 from nbv_planner.world.scene import Scene
 
-# Displacement in parts of the outline's mean radius, and its turn, radians, if not given.
-_PLACE = (0.1, 0.1)
+# Displacement in parts of the outline's mean radius, and its turn, radians, if not given; the first
+# where the object is searched for.
+_PLACE, _ADRIFT = (0.1, 0.1), 0.3
+# Sizes of such an object in its stated radius.
+_STATED = (0.1, 2.0)
 # Greater than any radius of a scene, metres: a file may hold any size until it is judged.
 _ANY = 1e12
 # In radius_max, how far an outline may reach: the object may be smaller than its drawing.
@@ -59,7 +62,7 @@ class PriorOutlineSettings(Settings):
     prior_place_std: tuple[float, ...] = setting(
         (0.0, 0.0),
         "How well its place is known, x and y (m) and turn (rad): as the object is put down. 0: 0.1"
-        " of its mean radius, 0.1.",
+        " of its mean radius, 0.1; in an unknown scene it is about what is found, to 0.3.",
         ge=0.0,
     )
 
@@ -95,9 +98,17 @@ class PriorOutlineSettings(Settings):
                 f"prior_outline: tolerance is {found[2]!r}, must be a number of metres"
             ) from error
 
-    def known(self, scene: Scene, *, somewhere: bool = False) -> KnownOutline | None:
-        """The outline as a prior in a scene, None without one; it may be `somewhere` where the
-        object is searched for.
+    @property
+    def adrift(self) -> bool:
+        """Whether nothing is said of its place: where the object is searched for it is about what
+        is found.
+        """
+        return not self.prior_place_std[0]
+
+    def known(self, scene: Scene, *, stated: float = 0.0) -> KnownOutline | None:
+        """The outline as a prior in a scene, None without one; of an object of a `stated` radius
+        (metres) that is searched for it is in its own place, or about the origin if that was not
+        given.
 
         Raises:
             SettingError: it cannot be read, crosses itself, is not star-shaped, of another size
@@ -109,16 +120,19 @@ class PriorOutlineSettings(Settings):
             path, unit, _ = file_options(self.file)
             changed = Path(path).stat().st_mtime_ns if Path(path).exists() else 0
             origin, radius = _read(self.file, changed)
-            _check_size(path, unit, radius, scene)
-            known = KnownOutline(radius, *self._stds(float(radius.mean())), origin)
-            if not somewhere:
+            _check_size(path, unit, radius, _bounds(scene, stated))
+            known = KnownOutline(radius, *self._stds(float(radius.mean()), stated), origin)
+            if not stated:
                 _check_place(path, known)
+            elif self.adrift:
+                known = known.moved(*(-known.loops[0].mean(axis=0)))
         except NbvPlannerError as error:
             raise SettingError(f"prior_outline: {error}; {_HINT}") from error
         return known.as_transmitted()
 
-    def known_solid(self, scene: Scene) -> KnownSolid | None:
-        """The outlines of any form as a prior of a surface of cells in a scene, None without one.
+    def known_solid(self, scene: Scene, *, stated: float = 0.0) -> KnownSolid | None:
+        """The outlines of any form as a prior of a surface of cells in a scene, None without one;
+        see :meth:`known`.
 
         Raises:
             SettingError: as of :meth:`known`, but that they need not be star-shaped.
@@ -126,24 +140,26 @@ class PriorOutlineSettings(Settings):
         if not self.prior_outline:
             return None
         try:
-            loops = outlines_in_file(self.file, _BEYOND * scene.radius_max).loops
+            bounds = _bounds(scene, stated)
+            loops = outlines_in_file(self.file, _ANY if stated else _BEYOND * bounds[1]).loops
             corners = np.concatenate(loops)
             middle = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
             radius = np.hypot(*(corners - middle).T)
             path, unit, _ = file_options(self.file)
-            _check_size(path, unit, radius, scene)
-            std, place_std = self._stds(float(radius.mean()))
+            _check_size(path, unit, radius, bounds)
+            std, place_std = self._stds(float(radius.mean()), stated)
         except NbvPlannerError as error:
             raise SettingError(f"prior_outline: {error}; {_HINT}") from error
-        known = KnownSolid(tuple(loops), scene.radius_max, std, place_std)
-        return known_solid(known.plain, scene.radius_max)
+        known = KnownSolid(tuple(loops), bounds[1], std, place_std)
+        return known.within(bounds[1], *(-middle if stated and self.adrift else (0.0, 0.0)))
 
-    def _stds(self, mean: float) -> tuple[float, tuple[float, float]]:
+    def _stds(self, mean: float, stated: float) -> tuple[float, tuple[float, float]]:
         """Deviations of the outline and of its place, of a mean radius, metres."""
         along, turn = self.prior_place_std
+        part = _ADRIFT if stated else _PLACE[0]
         stds = {
             "prior_outline_std": (self.prior_outline_std, mean),
-            "prior_place_std[0]": (along or _PLACE[0] * mean, mean),
+            "prior_place_std[0]": (along or part * mean, mean),
             "prior_place_std[1]": (turn or _PLACE[1], math.pi),
         }
         for name, (std, most) in stds.items():
@@ -176,10 +192,16 @@ def _read(text: str, changed: int) -> tuple[tuple[float, float], FloatArray]:
     return (metres * x, metres * y), shape.radius(around)
 
 
-def _check_size(path: str, unit: str, radius: FloatArray, scene: Scene) -> None:
+def _bounds(scene: Scene, stated: float) -> tuple[float, float]:
+    """Least and greatest radius of the object, metres."""
+    low, high = _STATED
+    return (low * stated, high * stated) if stated else (scene.radius_min, scene.radius_max)
+
+
+def _check_size(path: str, unit: str, radius: FloatArray, bounds: tuple[float, float]) -> None:
     """Refuse an outline that is no size of the object, and say which unit would fit, if any."""
     mean, most = math.sqrt(float(np.mean(radius**2))), float(radius.max())
-    low, high = scene.radius_min, scene.radius_max
+    low, high = bounds
 
     def fits(factor: float) -> bool:
         return low <= factor * mean <= high and factor * most <= _BEYOND * high
@@ -222,7 +244,7 @@ def nominal_in_file(text: str, scene: Scene) -> tuple[Nominal, tuple[float, floa
         nominal = Nominal(outlines_in_file(f"file:{text}", _ANY).loops)
         middle = nominal.points.mean(axis=0)
         radius = np.hypot(*(nominal.points - middle).T)
-        _check_size(path, unit, radius, scene)
+        _check_size(path, unit, radius, _bounds(scene, 0.0))
         away = float(np.hypot(*middle))
         if away > scene.radius_max:
             x, y = middle

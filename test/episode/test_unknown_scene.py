@@ -9,11 +9,14 @@ import math
 import numpy as np
 import pytest
 from episodes import end_of
+from scipy.spatial import cKDTree
 
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
+from nbv_planner.known.outline_fit import outline_fit
+from nbv_planner.known.prior_outline import PriorOutlineSettings
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.planning.view_space import FoundViewSpace, ViewSpaceSettings, set_ground
@@ -22,6 +25,7 @@ from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.room import WorldSettings
+from nbv_planner.world.objects.true_outlines import Outlines, parse_outlines
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import scaled
 from nbv_planner.world.scene import FoundScene, Scene
@@ -40,6 +44,46 @@ def unknown(text: str, stated: float, world: WorldSettings, **changes) -> Episod
         sensor=SensorSettings(noise_std=0.05),
         **changes,
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "model"), [("random:irregular:3", "radius"), ("two_boxes", "volume")]
+)
+def test_a_known_outline_is_found_where_the_object_is_and_as_it_is_turned(tmp_path, text, model):
+    """Its file has it far away, and turned by 0.05."""
+    loops = parse_outlines(text, Scene()).loops
+    turn = np.array([[math.cos(0.05), math.sin(0.05)], [-math.sin(0.05), math.cos(0.05)]])
+    rows = ["\n".join(f"{x!r},{y!r}" for x, y in (loop @ turn + 30.0).tolist()) for loop in loops]
+    file = tmp_path / "part.csv"
+    file.write_text("x,y\n" + "\n\n".join(rows) + "\n")
+    config = unknown(text, 6.0, WorldSettings(object_x=1.2, object_y=-1.0))
+    config = dataclasses.replace(
+        config,
+        planner=PlannerSettings(planner="rollout", shapes=16),
+        search=dataclasses.replace(config.search, surface_model=model),
+        outline=PriorOutlineSettings(prior_outline=str(file)),
+        stop_at_coverage=0.0,
+        stop_at_completeness=0.95,
+    )
+    simulation = Simulation(config)
+    assert end_of(simulation).reason in (TerminationReason.COMPLETE, TerminationReason.COVERED)
+    belief = simulation._mapping.belief()
+    if isinstance(belief, VolumeSurface):
+        posterior, known = belief.posterior, belief.form.known
+        assert posterior.probability > 0.8
+        place = posterior.like.prior.place.likeliest
+        middle, centre = known.middle, np.array(belief.centre)
+    else:
+        fit, known = outline_fit(belief.known, belief.evidence), belief.known
+        assert fit.nothing < 0.1
+        place, middle, centre = fit.place, np.array(known.origin), np.zeros(2)
+    cos, sin = math.cos(place[2]), math.sin(place[2])
+    corners = np.concatenate(known.loops) - middle
+    corners = corners @ np.array([[cos, sin], [-sin, cos]]) + middle + place[:2] + centre
+    true, _ = Outlines("", loops).sampled(0.02)
+    away, _ = cKDTree(true + config.world.placed).query(corners)
+    assert np.median(away) < 0.1
+    assert place[2] == pytest.approx(-0.05, abs=0.03)
 
 
 def depth_inside(simulation: Simulation) -> float:

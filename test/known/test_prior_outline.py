@@ -56,10 +56,20 @@ def test_an_outline_beside_the_origin_is_put_there_by_origin_auto(tmp_path):
 
 
 def test_where_the_object_is_searched_for_the_outline_may_be_anywhere(tmp_path):
-    settings = PriorOutlineSettings(prior_outline=written(tmp_path / "part.csv", at=30.0))
-    known = settings.known(SCENE, somewhere=True).about(30.0, 0.0)
+    file = written(tmp_path / "part.csv", at=30.0)
+    given = PriorOutlineSettings(prior_outline=file, prior_place_std=(0.4, 0.1))
+    known = given.known(SCENE, stated=6.0).about(30.0, 0.0)
     truth = parse_object(OBJECT, SCENE).radius(ANGLE)
     assert np.abs(known.curve(np.zeros(3), ANGLE) - truth).max() < 0.05
+    assert known.place_std[0] == 0.4
+    assert 25.0 < given.known_solid(SCENE, stated=6.0).middle[0] < 35.0
+    # with nothing said of its place it is about where the object is to be
+    adrift = PriorOutlineSettings(prior_outline=file)
+    for found in (adrift.known(SCENE, stated=6.0), adrift.known_solid(SCENE, stated=6.0)):
+        assert np.abs(found.loops[0].mean(axis=0)).max() < 1.0
+        assert found.place_std[0] == pytest.approx(0.3 * truth.mean(), rel=0.2)
+    with pytest.raises(SettingError, match=r"times that would fit"):
+        adrift.known(SCENE, stated=1.0)
 
 
 BOW_TIE = "x,y\n-4,-4\n4,4\n4,-4\n-4,4\n"

@@ -17,6 +17,7 @@ from nbv_planner.planning.motion import leg_time
 from nbv_planner.planning.view_space import poses_from_file
 from nbv_planner.report.ahead.plan_ahead import plan_csv, planned_views
 from nbv_planner.world.objects import parse_object
+from nbv_planner.world.objects.true_outlines import parse_outlines
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
@@ -51,6 +52,26 @@ def test_what_is_expected_is_what_an_episode_with_these_views_sees(part, tmp_pat
     assert not prices.any()
     episode = Simulation(
         configure(object=OBJECT, view_space="file", view_file=str(file), revisit_radius=1e-3)
+    )
+    views = list(itertools.islice(episode.run(), len(plan)))
+    assert len(views) == len(plan)
+    assert views[-1].completeness > plan[-1].least
+
+
+@pytest.mark.parametrize("text", ["two_boxes", "letter:E"])
+def test_outlines_of_any_form_and_of_several_bodies_are_planned_for(text, tmp_path):
+    part, file = tmp_path / "part.csv", tmp_path / "plan.csv"
+    loops = parse_outlines(text, Scene()).loops
+    rows = ("".join(f"{x!r},{y!r}\n" for x, y in loop.tolist()) for loop in loops)
+    part.write_text("x,y\n" + "\n".join(rows))
+    config = configure(object=text, prior_outline=str(part), prior_place_std=(0.05, 0.01))
+    plan = planned_views(config)
+    assert plan[-1].expected >= 0.95
+    assert np.all(np.diff([one.expected for one in plan]) > 0.0)
+    assert planned_views(config) == plan
+    file.write_text(plan_csv(plan))
+    episode = Simulation(
+        configure(object=text, view_space="file", view_file=str(file), surface_model="volume")
     )
     views = list(itertools.islice(episode.run(), len(plan)))
     assert len(views) == len(plan)

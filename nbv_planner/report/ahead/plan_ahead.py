@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -12,13 +13,16 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.wiring import scan_mapping, view_space
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.known.known_solid import KnownSolid
 from nbv_planner.planning.motion import leg_time, time_matrix
 from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.shapes.learned_shapes import KnownShapes
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import CoverageTarget, ShapeCoverage
-from nbv_planner.surface.seam import coverage_of
+from nbv_planner.surface.seam import Hypotheses, coverage_of
+from nbv_planner.volume.known_surface import KnownPrior
+from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 from nbv_planner.world.pose import CameraPose, Poses
 
 # Shapes over which the completeness is expected; they are others than those that are planned for.
@@ -55,19 +59,16 @@ def planned_views(config: EpisodeConfig) -> list[PlannedView]:
     """
     if config.search.unknown:
         raise SettingError("scene: is unknown, must be known for a plan")
-    of_radius = dataclasses.replace(config.search, surface_model="radius")
-    belief = scan_mapping(dataclasses.replace(config, search=of_radius)).belief()
-    if belief.known is None:
-        raise SettingError("prior_outline: is empty, must be a file for a plan")
+    surface, drawing = _known_surface(config)
     start = config.motion.start(config.scene.view_distance)
     space = view_space(config.views, config.scene, config.ground)
-    space.update(belief, start, config.scene.radius_max)
+    space.update(surface, start, config.scene.radius_max)
     allowed = space.excluded(0.0) == 0
     if not allowed.any():
         raise SettingError("views: none of the candidates may be taken; must be one at least")
     seed = config.planner.planner_seed
     planned, judged = (
-        _to_see(config, belief, space, count, seed + more)
+        _to_see(config, surface, drawing(count, seed + more), space)
         for count, more in ((config.planner.shapes, 0), (_SHAPES, _STREAM))
     )
     chosen = _chosen(config, planned, judged, allowed)
@@ -77,24 +78,55 @@ def planned_views(config: EpisodeConfig) -> list[PlannedView]:
     return _timed(start, route, space, judged, config)
 
 
-def _to_see(
-    config: EpisodeConfig, belief: object, space: ViewSpace, count: int, seed: int
-) -> ShapeCoverage:
-    """What the candidates see of shapes like the outline."""
-    reader = StarReader(config.scene, config.prior, config.planner)
-    surface = reader(belief)  # type: ignore[arg-type]
-    sampler = reader.sampler(count, seed)
-    assert isinstance(sampler, KnownShapes)
+def _known_surface(config: EpisodeConfig) -> tuple[Any, Callable[[int, int], Hypotheses]]:
+    """The surface of a mapper that knows the outline and has seen nothing, and what draws so many
+    shapes like the outline by a seed.
+
+    Raises:
+        SettingError: there is no prior outline.
+    """
+    known = config.known
+    if known is None:
+        raise SettingError("prior_outline: is empty, must be a file for a plan")
     aim = CoverageTarget.of(config.planner)
-    drawn = surface.met(sampler.like(surface.belief, config.scene), aim)
-    none = Poses.of([])
-    return coverage_of(surface, drawn, aim, none, space.candidates, config.scene, space.ground)
+    model = config.search.surface_model
+    if isinstance(known, KnownSolid) or model == "volume":
+        solid = config.known_solid
+        assert solid is not None
+        nowhere = solid.placed(np.empty((0, 2)), np.empty(0), 1.0)
+        form = VolumeForm(radius=config.scene.radius_max, prior=KnownPrior.of(solid, nowhere))
+        surface = VolumeSurface.blank(form)
+        return surface, lambda count, seed: surface.hypotheses(aim, count, seed)
+    of_radius = dataclasses.replace(config.search, surface_model="radius")
+    belief = scan_mapping(dataclasses.replace(config, search=of_radius)).belief()
+    reader = StarReader(config.scene, config.prior, config.planner)
+    star = reader(belief)
+
+    def drawn(count: int, seed: int) -> Hypotheses:
+        sampler = reader.sampler(count, seed)
+        assert isinstance(sampler, KnownShapes)
+        return star.met(sampler.like(star.belief, config.scene), aim)
+
+    return star, drawn
+
+
+def _to_see(
+    config: EpisodeConfig, surface: Any, drawn: Hypotheses, space: ViewSpace
+) -> ShapeCoverage:
+    """What the candidates see of shapes; of cells what none of them sees does not count."""
+    aim, none = CoverageTarget.of(config.planner), Poses.of([])
+    found = coverage_of(surface, drawn, aim, none, space.candidates, config.scene, space.ground)
+    if not isinstance(surface, VolumeSurface):
+        return found
+    unseen = found.unseen * found.visible.any(axis=1)
+    return dataclasses.replace(found, unseen=unseen, points=unseen.sum(axis=1, dtype=float))
 
 
 def _seen(coverage: ShapeCoverage, views: Sequence[int]) -> FloatArray:
     """Part of each shape that some views have seen, shape (S,)."""
     visible = coverage.visible[:, list(views)].max(axis=1, initial=0.0)
-    return np.asarray((coverage.unseen * visible).sum(axis=1, dtype=float) / coverage.points)
+    seen = (coverage.unseen * visible).sum(axis=1, dtype=float)
+    return np.asarray(seen / np.maximum(coverage.points, np.finfo(float).tiny))
 
 
 def _chosen(

@@ -24,10 +24,15 @@ from nbv_planner.bags.analysis import analyse
 from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.replay import replay
+from nbv_planner.bags.replayer import Replayer
 from nbv_planner.cli.replay import replay_table
 from nbv_planner.clouds.sensor_messages import to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
+from nbv_planner.episode.log import EpisodeLog
+from nbv_planner.episode.messages import SURFACE_INFO
 from nbv_planner.episode.parameters import PlannerSettings
+from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.episode.wiring import scan_mapping
 from nbv_planner.errors import BagError
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.known.prior_outline import PriorOutlineSettings
@@ -35,6 +40,9 @@ from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
 from nbv_planner.planning.planners import rollout as rollout_module
 from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings
 from nbv_planner.star2d.mapper import MapperSettings
+from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
+from nbv_planner.world.scan import RangeNoise
 
 SIMULATION, _ = finished()
 
@@ -141,6 +149,34 @@ def test_a_known_outline_is_replayed_from_the_bag_though_its_file_is_gone(tmp_pa
     ]
     others = replayed(write(tmp_path / "without", without))
     assert any(one.choice.differs for one in others)
+
+
+def test_outlines_of_any_form_are_known_from_the_bag_though_their_file_is_gone(tmp_path):
+    """Both: a radius may have been given up before the newest surface."""
+    file = tmp_path / "part.csv"
+    file.write_text("x,y\n4,-4\n4,4\n-4,4\n-4,-4\n")
+    nodes = {"surface_mapper": {"surface_model": "auto", "prior_outline": str(file)}}
+    config = RunParameters(nodes).config()
+    either = scan_mapping(config)
+    cells = VolumeSurface.blank(
+        VolumeForm(radius=config.scene.radius_max, known=config.known_solid)
+    )
+    file.unlink()
+    log = EpisodeLog()
+    for stamp, belief in enumerate((either.belief(), cells)):
+        info = SurfaceInfo.about(
+            belief, stamp=stamp, prior=PriorSettings(), sensor={}, declared=RangeNoise(0.02, 0.0)
+        )
+        log.add(SURFACE_INFO, info_from_text(info.text), stamp)
+    outline, solid = log.known
+    assert outline.plain == either.belief().known.plain
+    for model, of in (("radius", lambda one: one.known), ("volume", lambda one: one.form.known)):
+        nodes = {"surface_mapper": {"surface_model": model}, "nbv_planner": {}}
+        replayer = Replayer(RunParameters(nodes), known=outline, solid=solid)
+        assert (
+            of(replayer._mapper.known.mapper.belief()).plain
+            == of(either.belief() if model == "radius" else cells).plain
+        )
 
 
 def test_a_bag_without_the_parameters_of_the_mapper_asks_for_them(tmp_path):
