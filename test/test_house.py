@@ -131,7 +131,7 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
     assert tokens["nbv_planner"] <= 278_000
     assert tokens["nbv_bench"] <= 53_500
     assert tokens["volume"] <= 21_000
-    assert tokens["known"] <= 18_500
+    assert tokens["known"] <= 21_500
     assert tokens["space"] <= 20_000
 
 

@@ -94,7 +94,7 @@ def replay(
             "run_info does not hold the parameters of surface_mapper: give them with --params-file"
         )
     kept = _unchanged(parameters, log.parameters)
-    replayer = Replayer(parameters, sorted(log.surface_stamps), log.map, *log.known)
+    replayer = Replayer(parameters, sorted(log.surface_stamps), log.map, log.known)
     decisions = [*log.earlier, *(view.decision for view in log.views)]
     world = RecordedWorld(replayer, analysis, recorded_events(bag, topics, decisions), kept)
     for number, _ in enumerate(views(replayer.core, world, world.choose), start=1):

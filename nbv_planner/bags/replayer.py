@@ -27,8 +27,7 @@ from nbv_planner.episode.messages import (
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.episode.wiring import deciders_for, mapper_core, planner_core, view_space
 from nbv_planner.errors import InputRejectedError, SettingError
-from nbv_planner.known.known_outline import KnownOutline
-from nbv_planner.known.known_solid import KnownSolid
+from nbv_planner.known.known_solid import Beforehand
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.mapping.surface_info import SurfaceInfo
@@ -81,12 +80,10 @@ class Replayer:
         parameters: RunParameters,
         surface_stamps: Sequence[int] = (),
         map: OccupancyMap | None = None,
-        known: KnownOutline | None = None,
-        solid: KnownSolid | None = None,
+        known: Beforehand = (None, None),
     ) -> None:
         """Build mapper and planner; a recorded `map` takes the place of the file that the
-        parameters name, and what was `known` of the radius and of the `solid` is the prior where
-        they name none.
+        parameters name, and what was `known` is the prior where they name none.
 
         Where every scan counts, the stamps of the recorded surfaces say which scans were mapped
         together.
@@ -110,10 +107,9 @@ class Replayer:
         )
         prior = from_mapping(PriorSettings, mapper)
         arrival = from_mapping(ArrivalSettings, mapper)
-        if config.outline.prior_outline:
-            known = solid = None
+        known = (None, None) if config.outline.prior_outline else known
         self._mapper = mapper_core(
-            config, matching, arrival, prior, SENSOR_NAMES, map=map, known=known, solid=solid
+            config, matching, arrival, prior, SENSOR_NAMES, map=map, known=known
         )
         # What was mapped is recorded: nothing that waits for its surface is dropped here.
         self._mapper.setup = dataclasses.replace(self._mapper.setup, queue_size=_MANY)

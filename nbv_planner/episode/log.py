@@ -19,8 +19,7 @@ from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDeci
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
-from nbv_planner.known.known_outline import KnownOutline
-from nbv_planner.known.known_solid import KnownSolid
+from nbv_planner.known.known_solid import Beforehand
 from nbv_planner.mapping.either_mapping import scene_of
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
@@ -236,7 +235,7 @@ class EpisodeLog:
         #: newest of what the mapper has learned; None from older versions.
         self.info: SurfaceInfo | None = None
         #: outline that the mapper knew beforehand as a radius, and as it is of cells.
-        self.known: tuple[KnownOutline | None, KnownSolid | None] = (None, None)
+        self.known: Beforehand = (None, None)
         self.deviation = ""  #: how the object differs from what was known, in words.
         self.surface_stamps: list[int] = []  #: stamps of all surfaces, nanoseconds.
         #: goals by stamp (nanoseconds), newest last, as they were sent: of the camera or of what

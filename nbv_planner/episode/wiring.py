@@ -13,8 +13,7 @@ from typing import Any
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
-from nbv_planner.known.known_outline import KnownOutline
-from nbv_planner.known.known_solid import KnownSolid
+from nbv_planner.known.known_solid import Beforehand, about_found
 from nbv_planner.mapping.arrival import ArrivalSettings, PoseSource
 from nbv_planner.mapping.either_mapping import EitherMapping, all_of_it
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
@@ -235,26 +234,23 @@ def scan_mapping(
     config: EpisodeConfig,
     grid: FloatArray | None = None,
     map: OccupancyMap | None = None,
-    known: KnownOutline | None = None,
-    solid: KnownSolid | None = None,
+    known: Beforehand = (None, None),
 ) -> ViewMapping:
     """A surface mapping without a scan, on a `grid` of angles, shape (M,), or as the settings say.
 
-    A `map` and what is `known` of the radius and of the `solid` take the place of the files that
-    the settings name.
+    A `map` and what is `known` take the place of the files that the settings name.
 
     Raises:
         SettingError: the outline is none of such an object.
     """
-    if known is None and solid is None:
-        known, solid = config.known_outline, config.known_solid
+    known = known if any(known) else (config.known_outline, config.known_solid)
     if not config.search.unknown:
-        return _known_mapping(config, grid, map, known, solid)
+        return _known_mapping(config, grid, map, known)
     mapped = bool(config.ground.ground_map)
     volume = config.surface_model == "volume"
     search = Search(config.search, config.scene, config.measurement.noise, mapped, volume)
     of_object = dataclasses.replace(config, ground=GroundSettings())
-    build = partial(_found_mapping, of_object, grid, known, solid)
+    build = partial(_found_mapping, of_object, grid, known)
     return SearchingMapping(search, build, gives_up=config.surface_model == "auto")
 
 
@@ -262,11 +258,9 @@ def _known_mapping(
     config: EpisodeConfig,
     grid: FloatArray | None = None,
     map: OccupancyMap | None = None,
-    known: KnownOutline | None = None,
-    solid: KnownSolid | None = None,
+    known: Beforehand = (None, None),
 ) -> ScanMapping | EitherMapping:
-    scene = config.scene
-    obstacles = known_obstacles(config.ground, scene.radius_max, map)
+    obstacles = known_obstacles(config.ground, config.scene.radius_max, map)
 
     def mapping(model: SurfaceModel, scene: Scene) -> ScanMapping:
         noise = config.measurement.noise
@@ -277,28 +271,25 @@ def _known_mapping(
     of_radius = None
     if config.surface_model != "volume":
         star = mapper_for(config.kernel.build(), config.mapper, config.robust, grid=grid)
-        star.known = known
-        of_radius = mapping(star, scene)
+        star.known = known[0]
+        of_radius = mapping(star, config.scene)
         if config.surface_model == "radius":
             return of_radius
-    cells = VolumeModel(VolumeForm(radius=scene.radius_max, known=solid))
-    return EitherMapping(of_radius, mapping(cells, all_of_it(scene)))
+    cells = VolumeModel(VolumeForm(radius=config.scene.radius_max, known=known[1]))
+    return EitherMapping(of_radius, mapping(cells, all_of_it(config.scene)))
 
 
 def _found_mapping(
     config: EpisodeConfig,
     grid: FloatArray | None,
-    known: KnownOutline | None,
-    solid: KnownSolid | None,
+    known: Beforehand,
     found: FoundScene,
     any_outline: bool,
 ) -> ScanMapping | EitherMapping:
-    x, y = (found.x, found.y) if config.outline.adrift else (0.0, 0.0)
-    known = known and known.moved(x, y).about(found.x, found.y)
-    solid = solid and solid.within(found.radius_max, x - found.x, y - found.y)
+    known = about_found(known, found, adrift=config.outline.adrift)
     of_object = SearchSettings(surface_model="volume" if any_outline else "radius")
     config = dataclasses.replace(config, search=of_object).at(found)
-    return _known_mapping(config, grid, None, known, solid)
+    return _known_mapping(config, grid, None, known)
 
 
 def mapper_core(
@@ -309,13 +300,12 @@ def mapper_core(
     given: Collection[str],
     transforms: PoseSource | None = None,
     map: OccupancyMap | None = None,
-    known: KnownOutline | None = None,
-    solid: KnownSolid | None = None,
+    known: Beforehand = (None, None),
 ) -> MapperCore:
     """The mapper's side of an episode: which scans count, and the map of them.
 
     What was `given` of the sensor no header of a scan replaces; a `map` of the ground and what is
-    `known` of the radius and of the `solid` take the place of the files.
+    `known` take the place of the files.
     """
     setup = MapperSetup(
         config.scene,
@@ -324,7 +314,7 @@ def mapper_core(
         matching.queue_size,
         frozenset(given),
         prior,
-        partial(scan_mapping, config, map=map, known=known, solid=solid),
+        partial(scan_mapping, config, map=map, known=known),
     )
     return MapperCore(setup, ScanMatcher(matching, arrival, transforms))
 

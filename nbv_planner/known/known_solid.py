@@ -25,8 +25,12 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 
 from nbv_planner.geometry import FloatArray
+from nbv_planner.known.known_outline import KnownOutline
 from nbv_planner.world.objects.true_outlines import Outlines
+from nbv_planner.world.scene import FoundScene
 
+Beforehand = tuple[KnownOutline | None, "KnownSolid | None"]
+"""What is known of the radius, and of cells."""
 # Values along a side of the lattice, and how far it reaches, in radii of the scene.
 _COUNT, _REACH = 192, 1.5
 # Distance of points of the outline, in steps of the lattice.
@@ -159,6 +163,16 @@ class KnownSolid:
         cost = float((ratio / (1.0 + ratio / _FAR)).sum() / same)
         cost += float((place**2 / self.place_variance).sum())
         return place, information, cost
+
+
+def about_found(known: Beforehand, found: FoundScene, *, adrift: bool) -> Beforehand:
+    """The same about the centre of a scene that was found; what is `adrift` lies there."""
+    outline, solid = known
+    x, y = (found.x, found.y) if adrift else (0.0, 0.0)
+    return (
+        outline and outline.moved(x, y).about(found.x, found.y),
+        solid and solid.within(found.radius_max, x - found.x, y - found.y),
+    )
 
 
 def known_solid(content: dict[str, Any], radius: float) -> KnownSolid:

@@ -172,7 +172,7 @@ def test_outlines_of_any_form_are_known_from_the_bag_though_their_file_is_gone(t
     assert outline.plain == either.belief().known.plain
     for model, of in (("radius", lambda one: one.known), ("volume", lambda one: one.form.known)):
         nodes = {"surface_mapper": {"surface_model": model}, "nbv_planner": {}}
-        replayer = Replayer(RunParameters(nodes), known=outline, solid=solid)
+        replayer = Replayer(RunParameters(nodes), known=(outline, solid))
         assert (
             of(replayer._mapper.known.mapper.belief()).plain
             == of(either.belief() if model == "radius" else cells).plain
