@@ -25,6 +25,7 @@ MODULES = {
     for root in ROOTS
     for path in sorted(root.rglob("*.py"))
 }
+STRING_PARTS = {"FSTRING_START": 1, "FSTRING_END": -1}
 # Interchangeable members, chosen by name: each may have one importer, or none, and be short.
 MEMBERS = (
     "nbv_planner.cli.",
@@ -90,12 +91,13 @@ def tokens_of(path: Path) -> int:
 
     A comma before a closing bracket counts as none: whether there is one is the formatter's choice.
     """
+    tokens, depth = list[str](), 0
     with path.open(encoding="utf-8") as file:
-        tokens = [
-            token.string
-            for token in tokenize.generate_tokens(file.readline)
-            if token.type in (tokenize.NAME, tokenize.OP, tokenize.NUMBER)
-        ]
+        for token in tokenize.generate_tokens(file.readline):
+            # From Python 3.12 on what is in an f-string are tokens, too.
+            depth += STRING_PARTS.get(tokenize.tok_name[token.type], 0)
+            if not depth and token.type in (tokenize.NAME, tokenize.OP, tokenize.NUMBER):
+                tokens.append(token.string)
     return len(tokens) - sum(
         one == "," and following in ")]}" for one, following in pairwise(tokens)
     )

@@ -51,6 +51,7 @@ def from_plain(kind: Any, value: Any, name: str = "fact") -> Any:
     Raises:
         StateFileError: `content`: it is none; names the place, what is there and what may be.
     """
+    kind = getattr(kind, "__value__", kind)  # NDArray is a type statement's alias since numpy 2.5
     origin, parts = typing.get_origin(kind), typing.get_args(kind)
     if origin in (typing.Union, types.UnionType):
         if value is None and type(None) in parts:

@@ -56,7 +56,7 @@ PLANNING = ("surface_mapper", "nbv_planner")
 Renaming = tuple[str, str]
 """A topic's old and new name."""
 _QOS_FILE = "config/rosbag/record_qos.yaml"
-# The recorder writes its buffers when it receives SIGINT; seconds until the next, harder signal.
+# What ends writes what it has when it receives SIGINT; seconds until the next, harder signal.
 _PATIENCE = "15"
 
 
@@ -467,6 +467,7 @@ def node(
         arguments=["--ros-args", "--log-level", given["log_level"], *enclave],
         # Small factorisations are slower on several BLAS threads than on one.
         additional_env={"OPENBLAS_NUM_THREADS": "1"},
+        sigterm_timeout=_PATIENCE,
         respawn=respawn,
         respawn_delay=_DELAY,
         on_exit=partial(_on_exit, ends, respawn),

@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -66,6 +67,18 @@ def test_facts_are_read_in_order_and_the_next_ones_go_behind(tmp_path):
     other.append([{"next": True}])
     assert journal_in(tmp_path).read() == [*FACTS, {"next": True}]
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_an_array_comes_back_where_its_type_is_the_alias_of_a_type_statement():
+    """As `NDArray` is one from numpy 2.5 on, which needs Python 3.12."""
+    extensions = pytest.importorskip("typing_extensions")
+    scalar = TypeVar("scalar")
+    alias = extensions.TypeAliasType(
+        "alias", np.ndarray[Any, np.dtype[scalar]], type_params=(scalar,)
+    )
+    values = np.array([1.5, math.nan])
+    for kind in (alias, alias[np.float64], alias[np.float64] | None):
+        assert np.array_equal(from_plain(kind, to_plain(values)), values, equal_nan=True)
 
 
 def test_each_line_is_a_json_text(tmp_path):

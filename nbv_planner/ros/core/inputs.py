@@ -181,6 +181,10 @@ class InputMonitor:
         """Record a message of the input that cannot be used."""
         self._refused[topic] = why
 
+    def refused(self, topic: str) -> str:
+        """Why the newest message of the input cannot be used, or empty."""
+        return self._refused.get(topic, "")
+
     def expect(self, timeout: float, *topics: str) -> None:
         """Inputs count as lost when not received for `timeout` seconds."""
         for topic in topics:
@@ -268,8 +272,8 @@ class InputMonitor:
             if beat.received
             else "nothing usable received yet"
         )
-        if topic in self._refused:
-            what += f", the last one: {self._refused[topic]}"
+        if refused := self.refused(topic):
+            what += f", the last one: {refused}"
         if self._instead[topic]:
             return what
         number = self._endpoint(topic).get_publisher_count()

@@ -39,7 +39,8 @@ from nbv_planner.world.pose import CameraPose
 
 # Seconds after a surface for which a planner waits for the scan it was made of, a topic of its own.
 _SCAN_PATIENCE = 1.0
-# Seconds after a surface within which its surface_info comes, a topic of its own.
+# Seconds after a surface within which its surface_info comes, a topic of its own. A message that was
+# lost comes again with the next heartbeat of the middleware, 3 s later: the surface is kept for it.
 _INFO_PATIENCE = 2.0
 
 
@@ -85,6 +86,8 @@ class PlannerInputs:
             raise InputRejectedError(
                 "evidence", "the surface has no evidence, which EMC, rollout and certify need"
             )
+        if self._surface is not None:
+            self._node.drop("surface.no_info", self._unpaired())
         self._surface_came = time.monotonic()
         self._surface = belief, to_nanoseconds(msg.header.stamp), msg.header.frame_id
         self._pair()
@@ -98,12 +101,17 @@ class PlannerInputs:
             self._node.inputs.refuse("surface", str(error))
             self._node.drop(f"surface.{error.reason}", str(error))
 
+    def _unpaired(self) -> str:
+        stamp = self._surface[1]
+        return f"the surface at {stamp} ns has no surface_info with its stamp"
+
     def _pair(self) -> None:
         """Take a surface once both messages with its stamp are there."""
         if self._surface is None or self._info is None or self._surface[1] != self._info.stamp:
             return
         (belief, stamp, frame), info = self._surface, self._info
         self._surface = self._info = None
+        self._node.inputs.beat("surface")
         self._take_surface(info.applied(belief), stamp, frame, info)
 
     def _take_surface(
@@ -219,11 +227,7 @@ class PlannerInputs:
             self.map.place()
             inputs.mapped = self.map.known is not None
         if self._surface is not None and time.monotonic() - self._surface_came > _INFO_PATIENCE:
-            stamp = self._surface[1]
-            self._surface = None
-            self._node.drop(
-                "surface.no_info", f"the surface at {stamp} ns has no surface_info with its stamp"
-            )
+            self._node.inputs.refuse("surface", self._unpaired())
 
     @property
     def scan_to_come(self) -> bool:

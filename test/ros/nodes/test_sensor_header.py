@@ -23,10 +23,11 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from simulated_bags import info_of
 from std_msgs.msg import String
 
+from nbv_planner.clouds.sensor_messages import to_nanoseconds
 from nbv_planner.episode.run_info import parameters_from_msg
 from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.io import conversions
+from nbv_planner.ros.io import conversions, planner_inputs
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.world.scan import RangeNoise, Scan
@@ -243,10 +244,38 @@ def test_a_surface_waits_for_what_is_said_of_it_in_either_order_and_no_text_is_d
     send(conversions.belief_to_msg(BELIEF, header("object", 5 * MS)))
     world.spin_some()
     assert node.core.inputs.belief_stamp == 0
-    world.spin_until(lambda: world.drops(node).get("surface.no_info"), "the drop")
     say(String(data=dataclasses.replace(info, stamp=7 * MS).text))
     send(conversions.belief_to_msg(BELIEF, header("object", 7 * MS)))
     world.spin_until(lambda: node.core.inputs.belief_stamp == 7 * MS, "the surface after it")
+    assert world.drops(node)["surface.no_info"] == 1
+
+
+def test_a_surface_is_kept_until_the_text_of_it_comes_however_late(world, monkeypatch):
+    """A lost message comes again with the next heartbeat of the middleware, after seconds."""
+    monkeypatch.setattr(planner_inputs, "_INFO_PATIENCE", 0.0)
+    node = world.start(
+        NbvPlannerNode, objective="U", certify=False, num_views=20, input_timeout=0.2
+    )
+    say = world.speaker(String, "surface_info", qos.latched())
+    send = world.speaker(PointCloud2, "surface", qos.latched())
+    pose = world.speaker(PoseStamped, "camera_pose")
+    goals = world.listen(PoseStamped, "goal_pose")
+    named = "has no surface_info with its stamp"
+    say(String(data=info_of(BELIEF, 0).text))
+    send(SURFACE)
+    pose(pose_msg(view_pose(0.3), 10 * MS))
+    world.spin_until(lambda: goals, "the first goal")
+    goal = goals[-1]
+    at = to_nanoseconds(goal.header.stamp) + MS
+    goal.header.stamp = conversions.to_stamp(at)
+    pose(goal)
+    send(conversions.belief_to_msg(BELIEF, header("object", at)))
+    world.spin_until(lambda: named in world.diagnosis(node).message, "the reason")
+    assert not node.core.episode.visited
+    say(String(data=info_of(BELIEF, at).text))
+    world.spin_until(lambda: node.core.episode.visited, "the view")
+    assert "surface.no_info" not in world.drops(node)
+    assert named not in world.diagnosis(node).message
 
 
 @pytest.mark.parametrize(("half", "named"), [(0.44, 0), (0.2, 1)])
