@@ -115,7 +115,7 @@ class InputMonitor:
         self.name = node.get_fully_qualified_name()
         self._beats: dict[str, Heartbeat] = {}
         self._instead: dict[str, str] = {}
-        self._refused: dict[str, str] = {}  # why the newest message of an input could not be used
+        self.refused: dict[str, str] = {}  #: why the newest message of an input could not be used
         self._problems: dict[str, list[str]] = {}
         self._sources: dict[str, Sources] = {}
         self._namesake_since = math.inf
@@ -175,15 +175,11 @@ class InputMonitor:
     def beat(self, topic: str) -> None:
         """Record a usable message of the input."""
         self._beats[topic].beat(time.monotonic())
-        self._refused.pop(topic, None)
+        self.refused.pop(topic, None)
 
     def refuse(self, topic: str, why: str) -> None:
         """Record a message of the input that cannot be used."""
-        self._refused[topic] = why
-
-    def refused(self, topic: str) -> str:
-        """Why the newest message of the input cannot be used, or empty."""
-        return self._refused.get(topic, "")
+        self.refused[topic] = why
 
     def expect(self, timeout: float, *topics: str) -> None:
         """Inputs count as lost when not received for `timeout` seconds."""
@@ -272,8 +268,8 @@ class InputMonitor:
             if beat.received
             else "nothing usable received yet"
         )
-        if refused := self.refused(topic):
-            what += f", the last one: {refused}"
+        if topic in self.refused:
+            what += f", the last one: {self.refused[topic]}"
         if self._instead[topic]:
             return what
         number = self._endpoint(topic).get_publisher_count()

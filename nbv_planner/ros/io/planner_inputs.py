@@ -39,8 +39,8 @@ from nbv_planner.world.pose import CameraPose
 
 # Seconds after a surface for which a planner waits for the scan it was made of, a topic of its own.
 _SCAN_PATIENCE = 1.0
-# Seconds after a surface within which its surface_info comes, a topic of its own. A message that was
-# lost comes again with the next heartbeat of the middleware, 3 s later: the surface is kept for it.
+# Seconds after a surface within which its surface_info comes, a topic of its own. The surface is
+# kept for longer: what was lost comes with the next heartbeat of the middleware, 3 s later.
 _INFO_PATIENCE = 2.0
 
 

@@ -66,7 +66,7 @@ def _waiting_text(core: PlannerCore, inputs: InputMonitor, now: int) -> tuple[by
 def _awaited(core: PlannerCore, inputs: InputMonitor) -> str:
     if core.state is State.MEASURING:
         number = len(core.episode.visited) + 1
-        refused = inputs.refused("surface")
+        refused = inputs.refused.get("surface")
         return (
             f"waiting for a surface with a scan of view {number} on {inputs.described('surface')}"
             + (f", the last one: {refused}" if refused else "")

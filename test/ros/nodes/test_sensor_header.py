@@ -254,7 +254,12 @@ def test_a_surface_is_kept_until_the_text_of_it_comes_however_late(world, monkey
     """A lost message comes again with the next heartbeat of the middleware, after seconds."""
     monkeypatch.setattr(planner_inputs, "_INFO_PATIENCE", 0.0)
     node = world.start(
-        NbvPlannerNode, objective="U", certify=False, num_views=20, input_timeout=0.2
+        NbvPlannerNode,
+        objective="U",
+        certify=False,
+        num_views=20,
+        goal_subscribers=1,
+        input_timeout=2.0,
     )
     say = world.speaker(String, "surface_info", qos.latched())
     send = world.speaker(PointCloud2, "surface", qos.latched())
