@@ -304,6 +304,22 @@ def test_simulation_runs_in_a_namespace_and_ends_by_itself(launch, fast):
     assert "Traceback" not in said
 
 
+def test_a_solid_is_reconstructed_and_written_in_the_end(launch, tmp_path):
+    process, output = launch(
+        "solid",
+        "exit_when_done:=true",
+        "max_views:=3",
+        "object:=solid:box",
+        f"outline_folder:={tmp_path}",
+    )
+    code = process.wait(180)
+    said = output.read_text()
+    assert code == 0, said
+    assert re.search("DONE: (MAX_VIEWS|COVERED)", said), said
+    assert "Traceback" not in said
+    assert list(tmp_path.glob("*.stl")), said
+
+
 def test_a_planner_of_an_installed_package_is_launched_by_its_name(
     launch, launch_environment, fast, tmp_path
 ):
