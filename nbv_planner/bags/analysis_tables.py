@@ -6,7 +6,7 @@ import dataclasses
 import math
 from collections.abc import Iterable, Sequence
 
-from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.analysis import Analysis, RecordedEpisode
 from nbv_planner.episode.log import EpisodeLog
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Metric, ViewColumn, t0_metric
@@ -64,16 +64,24 @@ def analysis_tables(analysis: Analysis) -> list[Table]:
         _summary(analysis),
         _checks(analysis),
         _views(analysis),
+        _calibration(analysis),
+        *bag_tables(analysis),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def bag_tables(analysis: RecordedEpisode) -> list[Table]:
+    """What is said of any bag: times, drops, what is missing, what is wrong, topics."""
+    tables = [
         _phases(analysis),
         _drops(analysis),
-        _calibration(analysis),
-        _table(
+        bag_table(
             "not_computed",
             "What cannot be computed, and why",
             zip(analysis.gaps, strict=True),
             Column("gap", "what, why"),
         ),
-        _table(
+        bag_table(
             "remarks",
             "What is wrong with the bag",
             zip(analysis.remarks, strict=True),
@@ -84,9 +92,9 @@ def analysis_tables(analysis: Analysis) -> list[Table]:
     return [table for table in tables if table.rows]
 
 
-def _phases(analysis: Analysis) -> Table:
+def _phases(analysis: RecordedEpisode) -> Table:
     total = sum(analysis.phases.values())
-    return _table(
+    return bag_table(
         "time_by_phase",
         "Time by phase",
         [
@@ -100,8 +108,8 @@ def _phases(analysis: Analysis) -> Table:
     )
 
 
-def _drops(analysis: Analysis) -> Table:
-    return _table(
+def _drops(analysis: RecordedEpisode) -> Table:
+    return bag_table(
         "drops",
         "What the nodes left out",
         [(node, reason, number) for (node, reason), number in sorted(analysis.drops.items())],
@@ -114,7 +122,7 @@ def _drops(analysis: Analysis) -> Table:
 
 def _calibration(analysis: Analysis) -> Table:
     levels = analysis.record and analysis.record.calibration
-    return _table(
+    return bag_table(
         "calibration",
         "Calibration of the belief",
         zip(levels.levels, levels.inside, strict=True) if levels else [],
@@ -127,10 +135,10 @@ def _calibration(analysis: Analysis) -> Table:
     )
 
 
-def _topics(analysis: Analysis) -> Table:
+def _topics(analysis: RecordedEpisode) -> Table:
     roles = analysis.recording.topics.names
     counts = analysis.recording.inventory.counts
-    return _table(
+    return bag_table(
         "topics",
         "What the bag holds",
         [
@@ -144,9 +152,10 @@ def _topics(analysis: Analysis) -> Table:
     )
 
 
-def _table(
+def bag_table(
     name: str, title: str, rows: Iterable[tuple[Cell, ...]], *columns: Column, note: str = ""
 ) -> Table:
+    """A table of these rows."""
     return Table(name, title, note, columns, tuple(rows))
 
 
@@ -185,7 +194,9 @@ def _summary(analysis: Analysis) -> Table:
         if metric.name in metrics:
             value = metric.of(metrics)
             rows.append((metric.heading, None if value is None else Column.of(metric).text(value)))
-    return _table("summary", "Summary", rows, Column("figure", "figure"), Column("value", "value"))
+    return bag_table(
+        "summary", "Summary", rows, Column("figure", "figure"), Column("value", "value")
+    )
 
 
 def _known_outline(log: EpisodeLog) -> list[tuple[Cell, ...]]:
@@ -211,7 +222,7 @@ def _checks(analysis: Analysis) -> Table:
         for check in last:
             if check.level.speaks:
                 first.setdefault(check.name, number)
-    return _table(
+    return bag_table(
         "checks",
         "Checks of the model",
         [
@@ -297,4 +308,4 @@ def _views(analysis: Analysis) -> Table:
             "turn_deg": math.degrees(turn),
         }
         rows.append(tuple(values.get(column.name) for column in columns))
-    return _table("views", "View by view", rows, *columns, note=note)
+    return bag_table("views", "View by view", rows, *columns, note=note)

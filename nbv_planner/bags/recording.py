@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from nbv_planner.bags.reader import Bag, Inventory, decode, definition_problem
-from nbv_planner.bags.storage import Progress, RawMessage, Topic
+from nbv_planner.bags.storage import Progress, RawMessage, Topic, no_progress
+from nbv_planner.clouds.space_messages import IMAGE, POINTS
 from nbv_planner.episode import messages
 from nbv_planner.episode.log import EpisodeLog
-from nbv_planner.episode.messages import RECORDED_TOPICS, RUN_INFO, full_name
-from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.episode.messages import RECORDED_IN_SPACE, RECORDED_TOPICS, RUN_INFO, full_name
+from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import BagError, InputRejectedError, UnknownNameError
 from nbv_planner.world.ground.occupancy_map import MOST_CELLS
 
-TYPES = {topic.name: topic.type for topic in RECORDED_TOPICS}
+TYPES = {topic.name: topic.type for topic in (*RECORDED_TOPICS, *RECORDED_IN_SPACE)}
 """Message type of each topic by its relative name."""
+# Images and clouds are of cameras of all kinds.
+_FOUND_ELSEWHERE = {topic.name: topic.type for topic in RECORDED_TOPICS}
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,7 @@ def _take_named(search: _Search, namespace: str) -> None:
 
 
 def _take_from_elsewhere(search: _Search, namespace: str) -> None:
-    for name, kind in TYPES.items():
+    for name, kind in _FOUND_ELSEWHERE.items():
         fitting = [
             topic
             for topic in search.free
@@ -215,6 +219,11 @@ class Recording:
     episode: int
     episodes: int
 
+    @property
+    def in_space(self) -> bool:
+        """Whether it is of the nodes in space."""
+        return self.log.parameters is not None and self.log.parameters.in_space
+
 
 # Bounds above any real message, in bytes; a hostile one must not fill the memory.
 _LONGEST = {
@@ -224,6 +233,8 @@ _LONGEST = {
     messages.GROUND_TRUTH: 2**23,
     RUN_INFO: 2**20,
     messages.GROUND: MOST_CELLS + 2**10,
+    IMAGE: 2**25,
+    POINTS: 2**26,
 }
 _LONGEST_OTHER = 2**18
 
@@ -236,6 +247,35 @@ def check_length(name: str, message: RawMessage) -> None:
     """
     if len(message.data) > _LONGEST.get(name, _LONGEST_OTHER):
         raise InputRejectedError("too_long", f"{len(message.data)} bytes")
+
+
+def recording_in(
+    bag: Bag,
+    *,
+    mapping: dict[str, str] | None = None,
+    namespace: str | None = None,
+    parameters: RunParameters | None = None,
+    episode: int | None = None,
+    progress: Progress = no_progress,
+) -> Recording:
+    """Find the topics of a bag, and read them; see :func:`nbv_planner.bags.analysis.analyse`."""
+    inventory = bag.inventory(lambda fraction: progress(0.4 * fraction))
+    described = {}  # an unreadable run_info leads to a remark later
+    for topic, message in inventory.run_infos.items():
+        with suppress(InputRejectedError):
+            described[topic.name] = parameters_from_msg(decode(message))
+    topics = find_topics(
+        inventory.counts,
+        mapping=mapping,
+        namespace=namespace,
+        described={name: known.topics for name, known in described.items()},
+    )
+    own = described.get(full_name(RUN_INFO, topics.namespace))
+    if parameters is None and own is not None and own.in_space:  # by which poses are read
+        parameters = own
+    return read_recording(
+        bag, inventory, topics, lambda fraction: progress(0.4 + 0.6 * fraction), episode, parameters
+    )
 
 
 def read_recording(
@@ -267,10 +307,11 @@ def read_recording(
             names[topic] = name
     for message in bag.messages(names.__contains__, progress):
         name = names[message.topic]
+        if not log.follows(name):
+            continue
         try:
             check_length(name, message)
-            if log.follows(name):
-                log.take(name, decode(message), message.time)
+            log.take(name, decode(message), message.time)
         except InputRejectedError as error:
             remarks[
                 f"{message.topic.name}: messages that cannot be used ({error.reason}): left out"

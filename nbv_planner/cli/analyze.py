@@ -5,14 +5,20 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.analysis import Analysis, RecordedEpisode
 from nbv_planner.bags.analysis_tables import analysis_tables
+from nbv_planner.bags.solid_analysis import (
+    SolidAnalysis,
+    solid_animation,
+    solid_pictures,
+    solid_tables,
+)
 from nbv_planner.cli.options import (
     add_bag,
     add_bag_options,
     add_figures,
     add_out,
-    named_analysis,
+    any_analysis,
     results_folder,
 )
 from nbv_planner.cli.output import (
@@ -25,7 +31,9 @@ from nbv_planner.cli.output import (
 )
 from nbv_planner.cli.simulate import add_nominal
 from nbv_planner.episode.records import write_beliefs, write_record
-from nbv_planner.files.results_folder import write_whole
+from nbv_planner.episode.solid.solid_results import write_episode, write_surface
+from nbv_planner.errors import SettingError
+from nbv_planner.files.results_folder import ResultsFolder, write_whole
 from nbv_planner.known.deviation_report import DeviationReport
 from nbv_planner.report import page
 from nbv_planner.report.tables import Table
@@ -51,7 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     with results_folder(
         arguments, f"analyze-{Path(arguments.bag).resolve().stem}", JSON_FILE
     ) as results:
-        analysis = named_analysis(arguments.bag, arguments)
+        analysis = any_analysis(arguments.bag, arguments)
+        if isinstance(analysis, SolidAnalysis):
+            return _run_solid(results, analysis, arguments)
         if analysis.judge is not None:
             compared(analysis.judge)
         tables = analysis_tables(analysis)
@@ -68,11 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         outline = written_outline(results, log.views[-1].belief if log.views else None, log.scene)
         write_whole(results.folder / PAGE_FILE, _page(name, analysis, tables, [], None))
         results.commit()
-    for remark in analysis.remarks:
-        print(f"bag: {remark}")
-    for gap in analysis.gaps:
-        print(f"not computed: {gap}")
-    print(f"ended: {analysis.termination.reason.value}, {analysis.termination.detail}")
+    _say(analysis)
     if analysis.coverage:
         print(
             f"{len(analysis.views)} views, {analysis.coverage_kind} coverage"
@@ -86,6 +92,42 @@ def run(arguments: argparse.Namespace) -> int:
         lambda: _write_pictures(results.path, name, analysis, tables, report),
         None,
     )
+    print_files(results)
+    return 0
+
+
+def _say(analysis: RecordedEpisode) -> None:
+    """Print what is wrong with a bag, and how the episode ended."""
+    for remark in analysis.remarks:
+        print(f"bag: {remark}")
+    for gap in analysis.gaps:
+        print(f"not computed: {gap}")
+    print(f"ended: {analysis.termination.reason.value}, {analysis.termination.detail}")
+
+
+def _run_solid(
+    results: ResultsFolder, analysis: SolidAnalysis, arguments: argparse.Namespace
+) -> int:
+    """The same in space."""
+    if arguments.nominal:
+        raise SettingError("--nominal: compares outlines in the plane, not solids")
+    name, record = Path(arguments.bag).name, analysis.views
+    tables = solid_tables(analysis)
+    page.write_tables(results.folder / "tables", tables)
+    page.write_json(results.folder / JSON_FILE, tables, coverage=analysis.coverage_kind)
+    write_episode(results.folder, record, analysis.termination)
+    surface = write_surface(results.folder, record.surfaces[-1], record.tau)
+    write_whole(results.folder / PAGE_FILE, _page(name, analysis, tables, [], None))
+    results.commit()
+    _say(analysis)
+    print(surface)
+
+    def draw() -> None:
+        pictures = list(solid_pictures(analysis))
+        animation = solid_animation(analysis)
+        _write_page(results.path, name, analysis, tables, pictures, animation)
+
+    drawn(arguments.figures, draw, None)
     print_files(results)
     return 0
 
@@ -115,7 +157,17 @@ def _write_pictures(
     if report is not None and report.found.seen.any():
         figure = draw_deviation(report.found, report.tolerance)
         pictures.append(picture("deviation", "Nominal against actual", report.words, figure))
-    animation = draw_animation(analysis)
+    _write_page(folder, name, analysis, tables, pictures, draw_animation(analysis))
+
+
+def _write_page(
+    folder: Path,
+    name: str,
+    analysis: RecordedEpisode,
+    tables: list[Table],
+    pictures: list[page.Picture],
+    animation: page.Animation | None,
+) -> None:
     page.write_pictures(folder / "figures", pictures)
     if animation is not None:
         write_whole(folder / ANIMATION_FILE, animation.gif)
@@ -124,7 +176,7 @@ def _write_pictures(
 
 def _page(
     name: str,
-    analysis: Analysis,
+    analysis: RecordedEpisode,
     tables: list[Table],
     pictures: list[page.Picture],
     animation: page.Animation | None,
@@ -142,7 +194,7 @@ def _page(
         page.Section("bag", "The bag", [page.Folded(named["topics"])] if "topics" in named else []),
     ]
     lead = (
-        f"{len(analysis.views)} views, coverage {analysis.coverage_kind}, ended"
+        f"{analysis.taken} views, coverage {analysis.coverage_kind}, ended"
         f" {analysis.termination.reason.value}"
     )
     return page.render_page(

@@ -5,7 +5,9 @@ progress.
 from __future__ import annotations
 
 import argparse
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.cli.options import (
@@ -100,9 +102,6 @@ def run(arguments: argparse.Namespace) -> int:
     with held_signals() as came, episode_folder(arguments, config) as results:
         say_derived(parameters, config)
         lead(parameters)
-        (results.folder / "parameters.yaml").write_text(
-            dump_parameters(parameters), encoding="utf-8"
-        )
         termination = _run_nodes(results, config, judge, arguments, parameters, nominal, came)
     return (
         130
@@ -122,13 +121,13 @@ def lead(parameters: Parameters) -> None:
 
 def _run_solid(arguments: argparse.Namespace) -> int:
     """The same in space."""
-    if arguments.record or arguments.view or arguments.speed or arguments.respawn:
-        raise SettingError("demo in space: has no --record, --view, --speed and --respawn")
+    if arguments.speed:
+        raise SettingError("--speed: in space the camera stands at its goal at once")
     parameters = solid_parameters(arguments, ros=True)
     judge = SolidJudge(SolidConfig.of(parameters))
     require_ros("nbv-planner simulate needs no ROS", joins=False)
     from nbv_planner.ros.node_processes import free_domain_id
-    from nbv_planner.ros.solid_watch import watch_solid
+    from nbv_planner.ros.watched_episode import watch_solid
 
     def started(domain: int, pids: dict[str, int]) -> None:
         ids = ", ".join(f"{name} {pid}" for name, pid in pids.items())
@@ -137,18 +136,19 @@ def _run_solid(arguments: argparse.Namespace) -> int:
 
     with held_signals() as came, solid_folder(arguments, judge.config) as results:
         lead(parameters)
-        parameters["nbv_planner"]["goal_subscribers"] = 3  # with who watches
-        file = results.folder / "parameters.yaml"
-        write_whole(file, dump_parameters(parameters))
-        termination = watch_solid(
-            judge,
-            file,
-            results.folder / "logs",
-            print_solid_view,
-            started,
-            domain=free_domain_id() if arguments.domain is None else arguments.domain,
-            ended=lambda: bool(came),
-        )
+        domain = free_domain_id() if arguments.domain is None else arguments.domain
+        with run_of(results, arguments, parameters, domain, came) as (file, bag):
+            termination = watch_solid(
+                judge,
+                file,
+                results.folder / "logs",
+                print_solid_view,
+                started,
+                domain=domain,
+                respawn=arguments.respawn,
+                ended=lambda: bool(came),
+                bag=bag,
+            )
         termination = termination or solid_stopped(judge, came)
         finish_solid(results, judge, termination, figures=arguments.figures)
     return 130 if came else EXIT_CODES.get(termination.reason, 0)
@@ -174,6 +174,34 @@ class _Printer:
         say(message)
 
 
+@contextmanager
+def run_of(
+    results: ResultsFolder,
+    arguments: argparse.Namespace,
+    parameters: Parameters,
+    domain: int,
+    came: list[int],
+) -> Iterator[tuple[Path, BagWriter | None]]:
+    """The parameter file of the nodes, and the bag, if any; with who watches."""
+    # The file of the results can be used again: it names no file of this run, and nobody who
+    # watched it.
+    file = results.folder / "parameters.yaml"
+    write_whole(file, dump_parameters(parameters))
+    state = results.folder / "state"
+    if arguments.respawn or arguments.view:
+        state.mkdir()
+        file = state / "parameters.yaml"
+    for node, (name, saved) in STATE_FILES.items() if arguments.respawn else ():
+        if not is_about_solid(arguments) or node != "depth_camera":  # it has no state in space
+            parameters[node][name] = str((state / saved).resolve())
+    watched = viewer(domain, came) if arguments.view else nullcontext("")
+    with watched as audience:
+        parameters["nbv_planner"].update({"recorder": audience} if audience else {})
+        write_whole(file, dump_parameters(parameters))
+        with BagWriter(results.folder / "bag") if arguments.record else nullcontext() as bag:
+            yield file, bag
+
+
 def _run_nodes(
     results: ResultsFolder,
     config: EpisodeConfig,
@@ -186,32 +214,19 @@ def _run_nodes(
     from nbv_planner.ros.node_processes import free_domain_id
     from nbv_planner.ros.watched_episode import run_episode
 
-    # The file of the results can be used again: it names no file of this run, and nobody who
-    # watched it.
-    file = results.folder / "parameters.yaml"
-    state = results.folder / "state"
-    if arguments.respawn or arguments.view:
-        state.mkdir()
-        file = state / "parameters.yaml"
-    for node, (name, saved) in STATE_FILES.items() if arguments.respawn else ():
-        parameters[node][name] = str((state / saved).resolve())
     printer = _Printer(config, judge, came)
     domain = free_domain_id() if arguments.domain is None else arguments.domain
-    watched = viewer(domain, came) if arguments.view else nullcontext("")
-    with watched as audience:
-        parameters["nbv_planner"].update({"recorder": audience} if audience else {})
-        file.write_text(dump_parameters(parameters), encoding="utf-8")
-        with BagWriter(results.folder / "bag") if arguments.record else nullcontext() as bag:
-            termination = run_episode(
-                config,
-                file,
-                results.folder / "logs",
-                printer,
-                bag,
-                domain=domain,
-                respawn=arguments.respawn,
-                ended=lambda: bool(came),
-            )
+    with run_of(results, arguments, parameters, domain, came) as (file, bag):
+        termination = run_episode(
+            config,
+            file,
+            results.folder / "logs",
+            printer,
+            bag,
+            domain=domain,
+            respawn=arguments.respawn,
+            ended=lambda: bool(came),
+        )
         termination = termination or stopped(judge, came)
         finish(
             results,

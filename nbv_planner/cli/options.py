@@ -8,17 +8,16 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nbv_planner.bags.analysis import Analysis, analyse
+from nbv_planner.bags.analysis import Analysis, analysed
 from nbv_planner.bags.reader import Bag
-from nbv_planner.bags.recording import parse_mapping
-from nbv_planner.bags.storage import Progress
+from nbv_planner.bags.recording import parse_mapping, recording_in
+from nbv_planner.bags.solid_analysis import SolidAnalysis, analysed_in_space
 from nbv_planner.bags.writer import STORAGES
-from nbv_planner.cli.output import ProgressLine, say
+from nbv_planner.cli.output import megabytes_read, say
 from nbv_planner.episode import parameter_files
 from nbv_planner.episode.parameters import (
     NODE_SETTINGS,
@@ -38,7 +37,6 @@ from nbv_planner.volume.bodies.mesh_files import FORMS as SOLID_FORMS
 from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_PLUGINS, origin_words
 from nbv_planner.world.scale import derived_words
 
-_MEGABYTE = 1e6
 _NAMESPACE = r"/|(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*)?"
 T = TypeVar("T")
 
@@ -337,17 +335,25 @@ def add_bag_options(parser: argparse.ArgumentParser, otherwise: str = "") -> Non
 
 
 def named_analysis(path: str, arguments: argparse.Namespace) -> Analysis:
-    """Analyse the bag at `path` as the options say, with progress.
+    """Analyse the bag at `path`, of the plane, as the options say, with progress.
 
     Raises:
         NbvPlannerError: it cannot be read, holds no view, or an option does not fit it.
     """
+    found = any_analysis(path, arguments)
+    if not isinstance(found, Analysis):
+        raise BagError(f"{path} is of a solid in space: only analyze and bag replay take it")
+    return found
+
+
+def any_analysis(path: str, arguments: argparse.Namespace) -> Analysis | SolidAnalysis:
+    """The same, of the plane or in space."""
     bag = Bag(path)
     parameters = (
         None if arguments.params_file is None else parameters_from_file(arguments.params_file)
     )
     with megabytes_read(bag) as progress:
-        analysis = analyse(
+        recording = recording_in(
             bag,
             mapping=parse_mapping(arguments.map),
             namespace=arguments.namespace,
@@ -355,19 +361,13 @@ def named_analysis(path: str, arguments: argparse.Namespace) -> Analysis:
             episode=arguments.episode,
             progress=progress,
         )
-    if not analysis.views:
+    of_bag = analysed_in_space if recording.in_space else analysed
+    analysis = of_bag(bag, recording)
+    if not analysis.taken:
         raise BagError(
             "; ".join([f"{path} holds no decision of a planner and no goal", *analysis.remarks[:3]])
         )
     return analysis
-
-
-@contextmanager
-def megabytes_read(bag: Bag) -> Iterator[Progress]:
-    """Show how much of a bag has been read."""
-    total = max(1, round(bag.size / _MEGABYTE))
-    with ProgressLine(total, f"MB of {bag.path.name}") as line:
-        yield lambda fraction: line.show(round(fraction * total))
 
 
 def require_ros(instead: str, domain: int | None = None, *, joins: bool = True) -> None:

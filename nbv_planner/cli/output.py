@@ -10,11 +10,13 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nbv_planner.bags.reader import Bag
+from nbv_planner.bags.storage import Progress
 from nbv_planner.episode.judge import EpisodeJudge, StarTruth
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import (
@@ -319,3 +321,11 @@ def duration(seconds: float) -> str:
     if hours:
         return f"{hours} h {minutes:02d} min"
     return f"{minutes} min {rest:02d} s" if minutes else f"{rest} s"
+
+
+@contextlib.contextmanager
+def megabytes_read(bag: Bag) -> Iterator[Progress]:
+    """Show how much of a bag has been read."""
+    total = max(1, round(bag.size / 1e6))
+    with ProgressLine(total, f"MB of {bag.path.name}") as line:
+        yield lambda fraction: line.show(round(fraction * total))

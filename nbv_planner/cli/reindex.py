@@ -8,7 +8,8 @@ import argparse
 
 from nbv_planner.bags.reader import Bag
 from nbv_planner.bags.writer import copy_bag
-from nbv_planner.cli.options import add_bag, add_storage, megabytes_read
+from nbv_planner.cli.options import add_bag, add_storage
+from nbv_planner.cli.output import megabytes_read
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

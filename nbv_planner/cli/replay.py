@@ -12,15 +12,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.analysis import Analysis, RecordedEpisode
 from nbv_planner.bags.reader import Bag
 from nbv_planner.bags.replay import ReplayedDecision, replay
 from nbv_planner.cli import options
 from nbv_planner.cli.output import ProgressLine
 from nbv_planner.episode.parameter_files import lay_over, set_parameters
+from nbv_planner.episode.parameters import NODES
 from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.episode.run_info import RunParameters, parameters_from_file
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.solid.solid_settings import SOLID_NODES
 from nbv_planner.errors import BagError
 from nbv_planner.report.page import write_json, write_tables
 from nbv_planner.report.tables import Column, Table
@@ -41,12 +43,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
-    analysis = options.named_analysis(arguments.bag, arguments)
+    analysis = options.any_analysis(arguments.bag, arguments)
     recorded = analysis.recording.log.parameters
-    if recorded is None or analysis.config is None:
+    if recorded is None or (isinstance(analysis, Analysis) and analysis.config is None):
         raise BagError(f"{arguments.bag} cannot be replayed: {'; '.join(analysis.gaps)}")
     parameters, changed = _changed(recorded, arguments)
-    with ProgressLine(len(analysis.views), "decisions") as line:
+    with ProgressLine(analysis.taken, "decisions") as line:
         decisions = replay(Bag(arguments.bag), analysis, parameters, line.show)
     table = replay_table(decisions, changed=changed)
     print(table.to_markdown())
@@ -67,7 +69,7 @@ def _changed(recorded: RunParameters, arguments: argparse.Namespace) -> tuple[Ru
     }
     given = parameters_from_file(arguments.params_file).nodes if arguments.params_file else {}
     lay_over(nodes, given)
-    set_parameters(nodes, arguments.set)
+    set_parameters(nodes, arguments.set, nodes=SOLID_NODES if recorded.in_space else NODES)
     lay_over(nodes, {"nbv_planner": (choice := options.given_values(arguments))})
     # A bag without run_info takes its parameters from the same file.
     return replace(recorded, nodes=nodes), bool(choice or arguments.set) or given not in (
@@ -103,7 +105,7 @@ def _number(value: float | None) -> str:
 
 
 def _print_counterfactual(
-    analysis: Analysis, parameters: RunParameters, decisions: Sequence[ReplayedDecision]
+    analysis: RecordedEpisode, parameters: RunParameters, decisions: Sequence[ReplayedDecision]
 ) -> int:
     """Print the decisions of the other choice, and their results where these are known."""
     different = sum(one.choice.differs for one in decisions)
@@ -111,7 +113,7 @@ def _print_counterfactual(
     pairs = [(one.choice.new_points, one.new_points) for one in decisions]
     better = sum(own > taken for own, taken in pairs if own is not None and taken is not None)
     worse = sum(own < taken for own, taken in pairs if own is not None and taken is not None)
-    if analysis.truth is None:
+    if analysis.truth is None or not isinstance(analysis, Analysis):
         print("what they would have led to is not known: the bag carries no true object")
         return 0
     print(f"single decisions: more new points {better} times, fewer {worse} times")
@@ -152,6 +154,10 @@ _POSE_COLUMNS = (
     Column("replayed_distance", "replayed, m", 3),
     Column("replayed_turn_deg", "its turn, °", 2),
 )
+_SPACE_COLUMNS = (
+    Column("elevation_deg", "recorded, elevation °", 2),
+    Column("replayed_elevation_deg", "replayed, elevation °", 2),
+)
 _NOTE = (
     "Each decision is made again from the belief that the recorded scans give, the views before it"
     " being the recorded ones. "
@@ -169,7 +175,8 @@ def replay_table(decisions: Sequence[ReplayedDecision], *, changed: bool = False
     """Decision by decision: what was recorded, and what was replayed; with `changed` parameters
     without utilities.
     """
-    free = any(one.recorded.view_distance is not None for one in decisions)
+    space = any(one.recorded.pose is not None for one in decisions)
+    free = not space and any(one.recorded.view_distance is not None for one in decisions)
     rows = tuple(
         (
             number,
@@ -181,15 +188,16 @@ def replay_table(decisions: Sequence[ReplayedDecision], *, changed: bool = False
             one.new_points,
             one.choice.new_points,
             *([*_place(one.view)[1:], *_place(one.choice.view)[1:]] if free else ()),
+            *([_elevation(one.view), _elevation(one.choice.view)] if space else ()),
         )
         for number, one in enumerate(decisions, start=1)
     )
     known = any(one.new_points is not None for one in decisions)
-    columns = _COLUMNS + (_POSE_COLUMNS if free else ())
+    columns = _COLUMNS + (_POSE_COLUMNS if free else _SPACE_COLUMNS if space else ())
     return Table(
         "replay",
         "Decisions, recorded and replayed",
-        _NOTE + (_TRUTH if known else _NO_TRUTH),
+        _NOTE + (_TRUTH if known else "" if space else _NO_TRUTH),
         columns,
         rows,
     )
@@ -201,6 +209,13 @@ def _place(view: CameraPose | None) -> list[float | None]:
         return [None] * 3
     angle, distance, turn = view.polar
     return [math.degrees(angle), distance, math.degrees(turn)]
+
+
+def _elevation(view: CameraPose | None) -> float | None:
+    """Elevation of a view in space, degrees."""
+    if view is None:
+        return None
+    return math.degrees(math.atan2(view.height, math.hypot(view.x, view.y)))
 
 
 def greatest(values: Sequence[float | None]) -> float | None:

@@ -1,4 +1,4 @@
-"""Content of the topic `surface`, read from a message of rclpy or of a bag."""
+"""Content of the topics `surface` and `ground_truth/surface`, in messages of rclpy or of a bag."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import numpy as np
 
 from nbv_planner.clouds.cloud_fields import (
     CELLS_LAYOUT,
+    CONTOUR_LAYOUT,
     EVIDENCE_LAYOUT,
+    OUTLINE_LAYOUT,
     OWN_LAYOUT,
     SURFACE_LAYOUT,
     columns_of,
@@ -17,9 +19,11 @@ from nbv_planner.clouds.cloud_fields import (
     structured_points,
 )
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import FloatArray
+from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief
 from nbv_planner.volume.grid import Merged
+from nbv_planner.world.objects import SurfacePoints
+from nbv_planner.world.objects.true_outlines import MOST_OUTLINES
 
 
 def surface_from_msg(msg: Any) -> SurfaceBelief | Merged:
@@ -111,3 +115,35 @@ def _evidence_from(msg: Any, grid: FloatArray) -> Evidence | None:
             "evidence", "evidence_std must be > 0 and free >= 0; +inf where nothing is known"
         )
     return Evidence(angle, radius, std, free)
+
+
+MOST_CONTOUR_POINTS = 100_000
+"""More points are no plausible contour of a simulated scene; they would only take memory."""
+
+
+def contour_from_msg(msg: Any) -> SurfacePoints:
+    """Read a `ground_truth/surface` cloud: a closed contour, or outlines if it numbers them.
+
+    Raises:
+        InputRejectedError: `layout`, `not_finite`, or `grid` (no closed contour, or no outlines).
+    """
+    angle, radius = columns_of(structured_points(msg, CONTOUR_LAYOUT), "angle", "radius")
+    if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
+        raise InputRejectedError("not_finite", "the contour holds values that are not finite")
+    if has_fields(msg, OUTLINE_LAYOUT):
+        number = structured_points(msg, OUTLINE_LAYOUT)["outline"].astype(int)
+        counts = np.unique(number, return_counts=True)[1]
+        if len(angle) > MOST_CONTOUR_POINTS or counts.min() < 3 or len(counts) > MOST_OUTLINES:
+            raise InputRejectedError("grid", f"the {len(angle)} points are not closed outlines")
+        return SurfacePoints(angle, radius, number)
+    # may be 0: single precision makes neighbours equal
+    gaps = np.diff(np.append(angle, angle[:1] + TWO_PI))
+    if (
+        not 3 <= len(angle) <= MOST_CONTOUR_POINTS
+        or angle[0] < 0.0
+        or gaps.min() < 0.0
+        or gaps.max() >= math.pi
+        or radius.min() <= 0.0
+    ):
+        raise InputRejectedError("grid", f"the {len(angle)} points are not a closed contour")
+    return SurfacePoints(angle, radius)

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from nbv_planner.clouds import sensor_messages
+from nbv_planner.clouds.surface_messages import contour_from_msg
 from nbv_planner.clouds.version_1 import recorded_belief
 from nbv_planner.episode import messages
 from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDecision
@@ -64,7 +65,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     messages.CANDIDATES: messages.candidates_from_msg,
     messages.ITERATION: lambda msg: messages.decision_from_values(messages.status_values(msg)),
     messages.STATUS: messages.status_from_msg,
-    messages.GROUND_TRUTH: messages.contour_from_msg,
+    messages.GROUND_TRUTH: contour_from_msg,
     messages.RUN_INFO: parameters_from_msg,
     messages.GROUND: sensor_messages.map_from_msg,
     messages.DIAGNOSTICS: lambda msg: {
@@ -72,6 +73,12 @@ READERS: dict[str, Callable[[Any], Any]] = {
     },
 }
 """What reads the messages of each topic; raises InputRejectedError."""
+READERS_IN_SPACE = {
+    **{name: read for name, read in READERS.items() if name != messages.SCAN},
+    messages.CAMERA_POSE: sensor_messages.space_pose_from_msg,
+    messages.GOAL_POSE: sensor_messages.space_pose_from_msg,
+}
+"""The same in space; what a depth camera sends is not read."""
 
 
 Surface = SurfaceBelief | VolumeSurface
@@ -213,6 +220,7 @@ class EpisodeLog:
         newest one.
         """
         self._episode = episode
+        self.readers = READERS  #: of the messages; those in space once parameters say so.
         self.number = 0  #: number of the current episode, from 1; 0 before the first decision.
         self.heard: set[str] = set()  #: topics on which a usable message has been received.
         #: decisions of the episodes before it, or before the episode that is followed.
@@ -289,7 +297,8 @@ class EpisodeLog:
         """Whether messages of a topic still matter: after the followed episode, only those that
         count episodes.
         """
-        return not self._over or topic in (messages.ITERATION, messages.STATUS)
+        known = topic in self.readers
+        return known and (not self._over or topic in (messages.ITERATION, messages.STATUS))
 
     def take(self, topic: str, msg: Any, arrival: int = 0) -> None:
         """Process a message of a topic, given by its relative name; `arrival` is its time if it has
@@ -301,7 +310,7 @@ class EpisodeLog:
         stamp = (
             sensor_messages.to_nanoseconds(msg.header.stamp) if hasattr(msg, "header") else arrival
         )
-        self.add(topic, READERS[topic](msg), stamp)
+        self.add(topic, self.readers[topic](msg), stamp)
         if topic in (messages.ITERATION, messages.STATUS):
             # the rest counts even if this is refused
             messages.estimate_from_values(messages.status_values(msg))
@@ -330,6 +339,7 @@ class EpisodeLog:
                 view = self.camera(goal)
                 more = view.off_circle(self.scene.view_distance)
                 decision = RecordedDecision(number, stamp, view.polar[0], math.nan, math.nan)
+                more["pose"] = view if view.attitude is not None else None
                 self.add(messages.ITERATION, replace(decision, **more))
 
     def _decide(self, decision: RecordedDecision, _: int) -> None:
@@ -465,7 +475,7 @@ class EpisodeLog:
             self.first_pose = sent
         if self._poses:
             last = self._poses[-1][1]
-            self.path += math.hypot(sent.x - last.x, sent.y - last.y)
+            self.path += sent.offset(last)[0]
         self._poses.append((stamp, sent))
         self._track.add(stamp, self.camera(sent))
         self._pair()
@@ -556,6 +566,10 @@ class EpisodeLog:
             parameters.nodes.get(name, {}) for name in ("nbv_planner", "surface_mapper")
         )
         try:
+            if parameters.in_space:
+                config = parameters.config_in_space()
+                self.readers, self.scene = READERS_IN_SPACE, config.scene.seen_by(config.sensor)
+                return
             views = from_mapping(ViewSpaceSettings, planner)
             measurement = from_mapping(MeasurementSettings, mapper)
             scene = views.sight_in(from_mapping(Scene, planner or mapper))

@@ -17,27 +17,22 @@ import numpy as np
 
 from nbv_planner.clouds.cloud_fields import (
     CANDIDATES_LAYOUT,
-    CONTOUR_LAYOUT,
     EXCLUDED_LAYOUT,
-    OUTLINE_LAYOUT,
     TURN_LAYOUT,
     columns_of,
     has_fields,
     structured_points,
 )
+from nbv_planner.clouds.space_messages import CAMERA_INFO, IMAGE, POINTS, pose_of_values
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray
+from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.view_space import ExclusionArray
 from nbv_planner.surface.coverage import CoverageEstimate
-from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.objects.true_outlines import MOST_OUTLINES
 from nbv_planner.world.pose import CameraPose, Poses
 
 # Parts by which a distance differs at most for being computed from positions in single precision.
 _SINGLE = 1e-6
-MOST_CONTOUR_POINTS = 100_000
-"""More points are no plausible contour of a simulated scene; they would only take memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +49,13 @@ class Candidates:
     """Why they may not be chosen, if the cloud holds the reasons."""
     turn: FloatArray | None = None
     """Lines of sight against the direction to the centre, radians; None where all look there."""
+    z: FloatArray | None = None
+    """Heights; None in the plane."""
+
+    @property
+    def places(self) -> FloatArray:
+        """Where they are, shape (V, 2) or (V, 3), metres."""
+        return np.stack([self.x, self.y, *([] if self.z is None else [self.z])], axis=1)
 
     def views(self, circle: float, centre: tuple[float, float] = (0.0, 0.0)) -> Poses:
         """The candidates about a `centre`, metres; on the view circle of radius `circle` up to
@@ -72,48 +74,23 @@ def candidates_from_msg(msg: Any) -> Candidates:
         InputRejectedError: reasons `layout` and `not_finite` (an angle or a position).
     """
     table = structured_points(msg, CANDIDATES_LAYOUT)
-    x, y, angle, utility, cost = columns_of(table, "x", "y", "angle", "utility", "cost")
+    names = ("x", "y", "z", "angle", "utility", "cost")
+    x, y, z, angle, utility, cost = columns_of(table, *names)
     turn = (
         columns_of(structured_points(msg, TURN_LAYOUT), "turn")[0]
         if has_fields(msg, TURN_LAYOUT)
         else None
     )
-    if not np.isfinite([x, y, angle, *([] if turn is None else [turn])]).all():
+    if not np.isfinite([x, y, z, angle, *([] if turn is None else [turn])]).all():
         raise InputRejectedError("not_finite", "the candidates hold angles that are not finite")
     excluded = (
         structured_points(msg, EXCLUDED_LAYOUT)["excluded"].astype(np.uint8)
         if has_fields(msg, EXCLUDED_LAYOUT)
         else None
     )
-    return Candidates(x, y, angle, utility, cost, table["feasible"] > 0.5, excluded, turn)
-
-
-def contour_from_msg(msg: Any) -> SurfacePoints:
-    """Read a `ground_truth/surface` cloud: a closed contour, or outlines if it numbers them.
-
-    Raises:
-        InputRejectedError: `layout`, `not_finite`, or `grid` (no closed contour, or no outlines).
-    """
-    angle, radius = columns_of(structured_points(msg, CONTOUR_LAYOUT), "angle", "radius")
-    if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
-        raise InputRejectedError("not_finite", "the contour holds values that are not finite")
-    if has_fields(msg, OUTLINE_LAYOUT):
-        number = structured_points(msg, OUTLINE_LAYOUT)["outline"].astype(int)
-        counts = np.unique(number, return_counts=True)[1]
-        if len(angle) > MOST_CONTOUR_POINTS or counts.min() < 3 or len(counts) > MOST_OUTLINES:
-            raise InputRejectedError("grid", f"the {len(angle)} points are not closed outlines")
-        return SurfacePoints(angle, radius, number)
-    # may be 0: single precision makes neighbours equal
-    gaps = np.diff(np.append(angle, angle[:1] + TWO_PI))
-    if (
-        not 3 <= len(angle) <= MOST_CONTOUR_POINTS
-        or angle[0] < 0.0
-        or gaps.min() < 0.0
-        or gaps.max() >= math.pi
-        or radius.min() <= 0.0
-    ):
-        raise InputRejectedError("grid", f"the {len(angle)} points are not a closed contour")
-    return SurfacePoints(angle, radius)
+    heights = z if z.any() else None
+    feasible = table["feasible"] > 0.5
+    return Candidates(x, y, angle, utility, cost, feasible, excluded, turn, heights)
 
 
 def status_values(msg: Any) -> dict[str, str]:
@@ -168,6 +145,7 @@ class RecordedDecision:
     view_turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
     #: about which the view was planned, in the object frame, metres.
     centre: tuple[float, float] = (0.0, 0.0)
+    pose: CameraPose | None = None  #: the view itself in space; None in the plane.
     #: the rule that chose, as :attr:`~nbv_planner.planning.planners.Decision.decided_by`.
     decided_by: str = ""
     #: coverage before this view by the posterior shapes; None if not given.
@@ -180,6 +158,8 @@ class RecordedDecision:
         """The view, where the view circle has the radius `circle`, as seen from the point `about`,
         metres.
         """
+        if self.pose is not None:
+            return self.pose
         distance = circle if self.view_distance is None else self.view_distance
         return CameraPose.from_polar(
             self.view_angle, distance, self.view_turn, self.centre
@@ -211,6 +191,7 @@ def decision_from_values(values: Mapping[str, str]) -> RecordedDecision:
             _optional(values, "margin"),
             coverage,
             centre=(place.pop("centre_x", 0.0), place.pop("centre_y", 0.0)),
+            pose=pose_of_values(values),
             **place,
             decided_by=values.get("decided_by", ""),
             estimate=estimate,
@@ -396,3 +377,10 @@ RECORDED_TOPICS = (
     RecordedTopic(DIAGNOSTICS, DIAGNOSTIC_ARRAY),
 )
 """Everything that is needed to analyse an episode afterwards."""
+RECORDED_IN_SPACE = (
+    RecordedTopic(IMAGE, "sensor_msgs/msg/Image"),
+    RecordedTopic(CAMERA_INFO, "sensor_msgs/msg/CameraInfo"),
+    RecordedTopic(POINTS, POINT_CLOUD),
+    *(one for one in RECORDED_TOPICS if one.name not in (SCAN, GROUND_TRUTH, GROUND, DEVIATION)),
+)
+"""The same in space."""

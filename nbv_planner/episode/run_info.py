@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.messages import MOST_CONTOUR_POINTS
-from nbv_planner.episode.parameter_files import Parameters, load_parameters
+from nbv_planner.clouds.surface_messages import MOST_CONTOUR_POINTS
+from nbv_planner.episode.parameter_files import Parameters, load_parameters, values_for
 from nbv_planner.episode.parameters import (
     NODE_SETTINGS,
     OLD_ACCURACY,
@@ -22,6 +22,7 @@ from nbv_planner.episode.parameters import (
     config_from_parameters,
     parameters_of,
 )
+from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
 from nbv_planner.errors import InputRejectedError, NbvPlannerError, SettingError, reason, shown
 from nbv_planner.files.located_yaml import located
 from nbv_planner.geometry import TWO_PI
@@ -80,6 +81,19 @@ class RunParameters:
                 ]
         return " · ".join(filter(None, parts))
 
+    @property
+    def in_space(self) -> bool:
+        """Whether the nodes are those in space."""
+        return in_space(self.nodes)
+
+    def config_in_space(self) -> SolidConfig:
+        """Configuration of an episode in space.
+
+        Raises:
+            SettingError: a value is not allowed.
+        """
+        return SolidConfig.of({"": {"object": "unknown"}, **self.nodes})
+
     def config(self) -> EpisodeConfig:
         """Configuration of the episode; of the sensor the mapper's values count, also where the
         camera has others.
@@ -113,14 +127,20 @@ def parameters_from_msg(msg: Any) -> RunParameters:
         nodes = content["nodes"]
         versions = content.get("versions", {})
         known = {}
-        for node in (name for name in NODE_SETTINGS if name in nodes):
+        settings = SOLID_NODES if in_space(nodes) else NODE_SETTINGS
+        for node in (name for name in settings if name in nodes):
             # Parameters of ROS itself are left out, and files: what they say is in the bag.
-            names = parameters_of(NODE_SETTINGS[node], every=True).keys() - _FILES
+            names = parameters_of(settings[node], every=True).keys() - _FILES
             said = {name: value for name, value in nodes[node].items() if name in names}
-            known[node] = {**_OLD.get(node, {}), **said}
+            known[node] = said if settings is SOLID_NODES else {**_OLD.get(node, {}), **said}
         return RunParameters(known, _texts(versions), _texts(content.get("topics", {})))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputRejectedError("run_info", f"run_info cannot be read: {reason(error)}") from error
+
+
+def in_space(nodes: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether these are parameters of nodes in space, by the name of the node."""
+    return any(values.get("dimension") == 3 for values in nodes.values())
 
 
 def _texts(values: Any) -> dict[str, str]:
@@ -133,9 +153,10 @@ def parameters_from_file(path: str) -> RunParameters:
     Raises:
         NbvPlannerError: it cannot be read, or a value is not allowed.
     """
-    return RunParameters(
-        {name: values for name, values in load_parameters(path, every=True).items() if values}
-    )
+    space = any(values_for(path, node).get("dimension") == 3 for node in SOLID_NODES)
+    nodes = SOLID_NODES if space else NODE_SETTINGS
+    known = load_parameters(path, every=True, nodes=nodes)
+    return RunParameters({name: values for name, values in known.items() if values})
 
 
 def usable_config(
@@ -154,7 +175,7 @@ def usable_config(
         return None, f"the parameters in run_info are not usable: {error}"
 
 
-_FILES = {"world_file", "prior_outline"}
+_FILES = {"world_file", "prior_outline", "view_file"}
 # Objects that are read from a file of the recording machine; a bag must not name files to read
 # here.
 _FILE_FORMS = ("file:", "spline:")
@@ -218,8 +239,13 @@ def polygon_through(points: SurfacePoints) -> Polygon:
     return Polygon(tuple(points.angle[distinct].tolist()), tuple(points.radius[distinct].tolist()))
 
 
+def bag_may_name(text: str) -> bool:
+    """Whether an object that a bag names may be built: none that is read from a file here."""
+    return not text.startswith(_FILE_FORMS) and len(text) <= _LONGEST_TEXT
+
+
 def _from_text(text: str | None, scene: Scene) -> tuple[GroundTruth | None, list[str]]:
-    if text is None or text.startswith(_FILE_FORMS) or len(text) > _LONGEST_TEXT:
+    if text is None or not bag_may_name(text):
         return None, []
     if 16.0 * scene.radius_max / scene.pixel_size > MOST_CONTOUR_POINTS:
         return None, [

@@ -304,12 +304,12 @@ def mapper_core(
 ) -> MapperCore:
     """The mapper's side of an episode: which scans count, and the map of them.
 
-    What was `given` of the sensor no header of a scan replaces; a `map` of the ground and what is
-    `known` take the place of the files.
+    What was `given` no header of a scan replaces; `map` and `known` take the place of the files.
     """
     setup = MapperSetup(
         config.scene,
-        config.measurement,
+        config.measurement.noise,
+        config.measurement.radius_margin,
         config.search,
         matching.queue_size,
         frozenset(given),

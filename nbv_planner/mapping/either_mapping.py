@@ -46,6 +46,7 @@ class EitherMapping:
 
     found = None  #: see :class:`~nbv_planner.mapping.scan_mapping.ScanMapping`.
     background = None
+    scan_kind, scene_kind = Scan, Scene
 
     def __init__(self, radius: ScanMapping | None, cells: ScanMapping) -> None:
         """Start without a scan; without a `radius` there are cells from the start."""

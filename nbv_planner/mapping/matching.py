@@ -26,7 +26,6 @@ from nbv_planner.mapping.arrival import (
 )
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import CameraPose
-from nbv_planner.world.scan import Scan
 
 
 @dataclass(frozen=True)
@@ -102,6 +101,8 @@ class MatchingSettings(DwellSettings):
         return PoseTrack(size, round(self.pose_tolerance * 1e9), round(self.pose_gap * 1e9))
 
 
+# A quaternion whose length is off 1 by more is none.
+_NO_UNIT = 1e-6
 # Of a pose that does not change, m/s, m/s and rad/s.
 _NO_RATE = (0.0, 0.0, 0.0)
 
@@ -111,7 +112,8 @@ class MatchedScan:
     """A scan and the pose it was taken at."""
 
     stamp: int  #: time of the scan, nanoseconds.
-    scan: Scan  #: the scan.
+    #: the scan: a :class:`~nbv_planner.world.scan.Scan`, in space a DepthScan.
+    scan: Any
     pose: CameraPose  #: pose of the camera at that time.
     view: int = 0  #: number of goals received before it was returned.
     frame: str = ""  #: frame of the camera.
@@ -150,7 +152,7 @@ class ScanMatcher:
         self._arrival = arrival
         self._track = matching.track(max(matching.queue_size, REMEMBERED))
         self._poses: PoseSource = self._track if poses is None else poses
-        self._scans: deque[tuple[int, Scan, str]] = deque()  # stamp, scan, frame
+        self._scans: deque[tuple[int, Any, str]] = deque()  # stamp, scan, frame
         self._matched: deque[MatchedScan] = deque(maxlen=matching.queue_size)
         # those of the matched that count
         self._here: deque[MatchedScan] = deque(maxlen=matching.queue_size)
@@ -174,6 +176,8 @@ class ScanMatcher:
         """
         pose = self._goal.pose
         goal = None if pose is None else [self._goal.stamp, pose.x, pose.y, pose.yaw]
+        if goal is not None and pose is not None and pose.attitude is not None:
+            goal += [pose.height, *pose.attitude]
         return {"goal": goal, "goals": self._goals, "taken": self._goal.taken}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -187,11 +191,14 @@ class ScanMatcher:
         self.reset()
         self._goals = int(goals)  # type: ignore[arg-type]
         if goal is not None:
-            stamp, *pose = goal
-            self._goal = _AtGoal(stamp, CameraPose(*pose), since=stamp)
+            stamp, x, y, yaw, *more = goal
+            pose = CameraPose(x, y, yaw)
+            if more:
+                pose = dataclasses.replace(pose, height=more[0], attitude=tuple(more[1:]))
+            self._goal = _AtGoal(stamp, pose, since=stamp)
         self._goal.taken = int(taken)  # type: ignore[arg-type]
 
-    def add_scan(self, stamp: int, scan: Scan, frame: str = "") -> list[MatchedScan]:
+    def add_scan(self, stamp: int, scan: Any, frame: str = "") -> list[MatchedScan]:
         """Add a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those that can
         be matched now.
         """
@@ -283,7 +290,7 @@ class ScanMatcher:
         self.first_frame = self.first_frame or (found[0].frame if found else "")
         return found
 
-    def _with_pose(self, stamp: int, scan: Scan, frame: str) -> MatchedScan | None:
+    def _with_pose(self, stamp: int, scan: Any, frame: str) -> MatchedScan | None:
         """The scan with its pose, or None if it keeps waiting or is dropped."""
         try:
             pose = self._poses.at(stamp, frame)
@@ -349,11 +356,15 @@ def check_state(state: Mapping[str, Any]) -> None:
             "content", f"goals, taken: {shown(goals)}, {shown(taken)} must be integers >= 0"
         )
     if goal is not None and not _is_goal(goal):
-        raise StateFileError("content", f"goal: {shown(goal)} must be stamp, x, y, yaw")
+        raise StateFileError(
+            "content",
+            f"goal: {shown(goal)} must be stamp, x, y, yaw, and in space a height and a quaternion",
+        )
 
 
 def _is_goal(values: object) -> bool:
-    """Whether `values` are a stamp and three finite numbers."""
-    if not isinstance(values, list) or len(values) != 4 or not is_whole(values[0]):
+    """Whether `values` are a stamp and three or, in space, eight finite numbers."""
+    if not isinstance(values, list) or len(values) not in (4, 9) or not is_whole(values[0]):
         return False
-    return all(type(value) in (int, float) and math.isfinite(value) for value in values[1:])
+    numbers = all(type(value) in (int, float) and math.isfinite(value) for value in values[1:])
+    return numbers and (len(values) == 4 or abs(math.hypot(*values[5:]) - 1.0) < _NO_UNIT)

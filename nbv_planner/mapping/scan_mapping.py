@@ -26,10 +26,11 @@ from nbv_planner.world.scene import FoundScene, Scene
 
 def _before_background(match: MatchedScan) -> Scan:
     """The scan as if there were no background."""
+    scan: Scan = match.scan
     if match.background is None:
-        return match.scan
-    ranges = np.where(match.background, np.inf, match.scan.ranges)
-    return dataclasses.replace(match.scan, ranges=ranges)
+        return scan
+    ranges = np.where(match.background, np.inf, scan.ranges)
+    return dataclasses.replace(scan, ranges=ranges)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +59,9 @@ class ScanMapping:
     any_outline = False  #: whether the surface is one of cells, in place of the radius.
     doubts = 0  #: see :class:`~nbv_planner.mapping.either_mapping.EitherMapping`.
     background: Sequence[BoolArray] | None = None
+    #: types of its scans and of the scene, by which a journal reads them.
+    scan_kind: type = Scan
+    scene_kind: type[Scene] = Scene
 
     def __init__(
         self,
@@ -96,7 +100,7 @@ class ScanMapping:
         for number, together in enumerate(groups, start=1):
             view = together[0].view
             found = self._measured(together, new_view=view > newest_view)
-            apart += unlike(together, self._settings.noise)
+            apart += self._unlike(together)
             new = Hits.together([one.hits for one in found])
             free = [one.free for one in found]
             final = last and number == len(groups)
@@ -126,6 +130,10 @@ class ScanMapping:
         if new_view:
             self.checks.mapped(scans[0].pose, found[0].hits, found[0].free, scans[0].rate)
         return found
+
+    def _unlike(self, scans: Sequence[MatchedScan]) -> int:
+        """See :attr:`MappedScans.unlike`."""
+        return unlike(scans, self._settings.noise)
 
     def _before_obstacles(self, match: MatchedScan) -> MatchedScan:
         """The scan with its beams that end on known obstacles, within some standard deviations, as

@@ -41,6 +41,9 @@ class SearchingMapping:
     known from the start.
     """
 
+    #: see :class:`~nbv_planner.mapping.scan_mapping.ScanMapping`.
+    scan_kind, scene_kind = ScanMapping.scan_kind, ScanMapping.scene_kind
+
     def __init__(self, search: Search, build: Build, *, gives_up: bool = False) -> None:
         """Start without a scan; `build` gives an empty mapping for a scene, about its centre, of
         any outline or of a radius, which it `gives_up` where the scans show that it does not hold.

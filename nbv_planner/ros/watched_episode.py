@@ -13,11 +13,12 @@ from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
 
 from nbv_planner.bags.writer import BagWriter
-from nbv_planner.episode.log import EpisodeLog, incomplete
+from nbv_planner.episode.log import READERS_IN_SPACE, EpisodeLog, incomplete
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
     GOAL_POSE,
     GROUND_TRUTH,
+    RECORDED_IN_SPACE,
     RECORDED_TOPICS,
     SCAN,
     STATUS,
@@ -26,6 +27,7 @@ from nbv_planner.episode.messages import (
 )
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step
+from nbv_planner.episode.solid.solid_episode import SolidJudge, SolidView
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.endings import Termination, TerminationReason
@@ -34,6 +36,7 @@ from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.io.listener import EpisodeListener
 from nbv_planner.ros.io.recorder import BagRecorder
 from nbv_planner.ros.node_processes import NodeProcesses, isolated_environment
+from nbv_planner.session.questions import State
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.scene import Scene
 
@@ -147,7 +150,7 @@ class EpisodeMonitor(EpisodeListener):
 _REPORT_AFTER = 3.0
 
 
-_GIVE_UP_AFTER = 120.0
+_GIVE_UP_AFTER, _GIVE_UP_IN_SPACE = 120.0, 180.0
 
 
 # The same once the planner is done: its messages stay available, but discovery may take seconds.
@@ -243,3 +246,106 @@ def _follow(
     finally:
         # including those that the planner has not reported
         monitor.pass_on(listener, len(monitor.steps))
+
+
+class SolidMonitor(EpisodeListener):
+    """Hears the nodes of one episode, and starts it once all of them are connected."""
+
+    def __init__(self, judge: SolidJudge, took: Callable[[SolidView], None]) -> None:
+        """Take the judge of the views, and who is told of each."""
+        log = EpisodeLog()
+        log.readers = READERS_IN_SPACE
+        super().__init__("episode_monitor", log, qos.reliable, without=(GOAL_POSE,))
+        self._judge, self._took = judge, took
+        self._start = self.create_client(Trigger, "nbv_planner/start")
+        self._asked = False
+
+    def start_when_ready(self) -> None:
+        """Start the episode once, as soon as every node is connected."""
+        needed = {SURFACE, CAMERA_POSE, STATUS}
+        if needed <= self.log.heard and not self._asked and self._start.service_is_ready():
+            self._asked = True
+            self._start.call_async(Trigger.Request())
+
+    @property
+    def complete(self) -> bool:
+        """Whether the episode has ended and all its views are judged."""
+        status = self.log.status
+        ended = status is not None and status.termination is not None
+        return ended and len(self._judge.views) >= status.views
+
+    def _on_message(self, topic: str, msg: Any) -> None:
+        super()._on_message(topic, msg)
+        self._judge_views()
+
+    def _judge_views(self) -> None:
+        """Judge the views that the planner has counted, once their surfaces are here."""
+        status = self.log.status
+        while status is not None and len(self._judge.views) < status.views:
+            number = len(self._judge.views)
+            known = [one for one in self.log.views if one.decision.round == number + 1]
+            newest = status.views == number + 1
+            if newest and status.state == State.PLANNING.value:
+                return  # what is estimated after it is not known yet
+            if not known or known[-1].belief is None or known[-1].candidates is None:
+                return
+            view, decision = known[-1], known[-1].decision
+            self._judge.gains = view.candidates.places, view.candidates.utility
+            pose = decision.view(self.log.scene.view_distance)
+            estimate = status.estimate if newest else None
+            self._took(
+                self._judge.add(
+                    pose, view.belief, estimate, decision.utility, decision.milliseconds
+                )
+            )
+
+
+def watch_solid(
+    judge: SolidJudge,
+    parameter_file: Path,
+    log_folder: Path,
+    took: Callable[[SolidView], None],
+    started: Callable[[int, dict[str, int]], None],
+    *,
+    domain: int,
+    respawn: bool,
+    ended: Callable[[], bool],
+    bag: BagWriter | None,
+) -> Termination | None:
+    """Start the nodes on a ROS `domain`, monitor the episode, and end them; see
+    :func:`run_episode`.
+
+    Returns:
+        Why the planner ended; FAILED if a node ended before it or messages stopped; None if
+        `ended`.
+    """
+    environment = isolated_environment(domain)
+    os.environ.update(environment)
+    with (
+        ros_of_its_own(domain) as executor,
+        NodeProcesses(parameter_file, log_folder, environment, respawn=respawn) as nodes,
+    ):
+        started(domain, nodes.pids)
+        # Before the monitor: a planner that has found the monitor has found the recorder.
+        if bag is not None:
+            executor.add_node(BagRecorder(bag, RECORDED_IN_SPACE))
+        monitor = SolidMonitor(judge, took)
+        executor.add_node(monitor)
+        status, changed_at = None, time.monotonic()
+        while not monitor.complete:
+            if ended():
+                return None
+            executor.spin_once(timeout_sec=0.2)
+            monitor.start_when_ready()
+            if monitor.log.status != status:
+                status, changed_at = monitor.log.status, time.monotonic()
+            if time.monotonic() - changed_at > _GIVE_UP_IN_SPACE:
+                words = f"no sign of progress for {_GIVE_UP_IN_SPACE:.0f} s"
+                return Termination(TerminationReason.FAILED, {}, words)
+            try:
+                nodes.check()
+            except NbvPlannerError as error:
+                return Termination(TerminationReason.FAILED, {}, str(error))
+        if bag is not None:
+            _spin(executor, _LAST_WORDS)
+        return monitor.log.termination

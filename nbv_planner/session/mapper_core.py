@@ -5,6 +5,7 @@ out.
 from __future__ import annotations
 
 import dataclasses
+import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -15,7 +16,6 @@ from nbv_planner.errors import SettingError
 from nbv_planner.mapping.matching import MatchedScan, ScanMatcher
 from nbv_planner.mapping.object_search import SearchSettings, first_guess
 from nbv_planner.mapping.scan_mapping import MappedScans
-from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.mapping.searching_mapping import ViewMapping
 from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.session.surface_map import (
@@ -29,7 +29,7 @@ from nbv_planner.session.surface_map import (
 from nbv_planner.surface.seam import Mapped
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import SensorHeader, SensorHeaders, adopted, at_found, rescaled
-from nbv_planner.world.scan import Scan
+from nbv_planner.world.scan import RangeNoise, Scan
 from nbv_planner.world.scene import Scene
 
 _SOURCE = "not given, so taken from the scans"
@@ -40,7 +40,9 @@ class MapperSetup:
     """What a mapper is made of, as it was given."""
 
     scene: Scene  #: as declared.
-    measurement: MeasurementSettings
+    noise: RangeNoise  #: of the ranges, as declared.
+    #: how far inside of the least radius a return still counts, metres.
+    radius_margin: float
     search: SearchSettings
     queue_size: int  #: scans that may wait for an update.
     #: names of the values that were given, which no header of a scan replaces.
@@ -84,7 +86,7 @@ class MapUpdate:
             stamp=self.known.progress.stamp,
             prior=rescaled(setup.prior, setup.scene, self.scene),
             sensor=SurfaceInfo.sensor_of(self.job.scene),
-            declared=setup.measurement.noise,
+            declared=setup.noise,
             noise_factor=mapper.checks.noise_factor,
             scene=mapper.found,
             mount=mount,
@@ -153,13 +155,13 @@ class MapJob:
         known = SurfaceMap(mapper, progress, belief, batches if self.scans else 0)
         return MapUpdate(self, known, belief, mapped, 1e3 * (time.perf_counter() - started))
 
-    def alike(self, measurement: MeasurementSettings) -> object:
+    def alike(self, noise: RangeNoise) -> object:
         """Key of updates of equal duration, one scan more in the same model in linear time; None if
         it is none.
         """
         if len(self.scans) != 1:
             return None
-        information = len(self.scans[0].scan.ranges) / measurement.noise_std**2
+        information = len(self.scans[0].scan.ranges) / (noise.noise_std or math.inf) ** 2
         return self.episode if self.before.mapper.model.stays_fast(information) else None
 
 
@@ -224,13 +226,14 @@ class MapperCore:
         """Have the present belief published."""
         self._due = True
 
-    def scan(self, stamp: int, scan: Scan, frame: str) -> list[MatchedScan]:
+    def scan(self, stamp: int, scan: Any, frame: str) -> list[MatchedScan]:
         """Receive a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those whose
         poses are known now.
 
         What it says of the sensor holds from the next update on.
         """
-        self._read_header(scan)
+        if isinstance(scan, Scan):
+            self._read_header(scan)
         return self._matched(self.matcher.add_scan(stamp, scan, frame))
 
     def pose(self, stamp: int, pose: CameraPose) -> None:
@@ -298,7 +301,7 @@ class MapperCore:
         mapped = update.mapped
         self.drops.update({f"beam.{reason}": number for reason, number in mapped.dropped.items()})
         if inside := mapped.dropped.get("inside_bounds", 0):
-            least = self.scene.radius_min - self.setup.measurement.radius_margin
+            least = self.scene.radius_min - self.setup.radius_margin
             self._warn("beam.inside_bounds", f"{inside} beams end within {least:g} m of the centre")
         if mapped.unlike:
             words = (

@@ -10,9 +10,10 @@ takes a fit: then the map before the newest batch takes the place of all batches
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
@@ -22,7 +23,7 @@ from nbv_planner.mapping.matching import MatchedScan, check_state
 from nbv_planner.mapping.searching_mapping import SearchingMapping, ViewMapping
 from nbv_planner.surface.seam import Mapped
 from nbv_planner.world.scale import SensorHeader
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import FoundScene
 
 KIND = "surface map"
 """What the journal is about."""
@@ -78,7 +79,7 @@ class Batch:
     before.
     """
 
-    scene: Scene  #: gave the sensor.
+    scene: Any  #: gave the sensor.
     scans: tuple[MatchedScan, ...]
     progress: Progress  #: after them.
     found: FoundScene | None  #: scene after them, where it was searched.
@@ -95,6 +96,9 @@ class _Whole:
     arrays: dict[str, NDArray[Any]]
     found: FoundScene | None
     scans: tuple[MatchedScan, ...]
+
+
+T = TypeVar("T", Batch, _Whole)
 
 
 def batch_record(batch: Batch) -> dict[str, Any]:
@@ -133,13 +137,15 @@ def map_from_records(
     batches = list[Batch]()
     for number, record in enumerate(records, start=2):
         if "map" in record and number == 2:
-            whole = from_plain(_Whole, record["map"], f"line {number}")
+            whole = _typed(from_plain(_Whole, record["map"], f"line {number}"), blank, number)
             _restore(blank, whole)
             progress = whole.progress
             before = whole.progress.newest_view
         elif "batch" in record:
-            batches.append(from_plain(Batch, record["batch"], f"line {number}"))
-            progress = batches[-1].progress
+            batch = _typed(from_plain(Batch, record["batch"], f"line {number}"), blank, number)
+            scene = from_plain(blank.scene_kind, batch.scene, f"line {number}: scene")
+            batches.append(dataclasses.replace(batch, scene=scene))
+            progress = batch.progress
         elif "progress" in record:
             progress = from_plain(Progress, record["progress"], f"line {number}")
         else:
@@ -160,6 +166,16 @@ def map_from_records(
     if not belief.finite:
         raise StateFileError("content", "its surface is not finite")
     return SurfaceMap(blank, progress, belief, len(batches))
+
+
+def _typed(read: T, blank: ViewMapping, number: int) -> T:
+    """What was read in the line of this number, its scans of the kind that the mapping takes."""
+    place = f"line {number}: scan"
+    scans = tuple(
+        dataclasses.replace(match, scan=from_plain(blank.scan_kind, match.scan, place))
+        for match in read.scans
+    )
+    return dataclasses.replace(read, scans=scans)
 
 
 def _restore(blank: ViewMapping, whole: _Whole) -> None:

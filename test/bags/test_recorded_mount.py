@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
-from nbv_planner.bags.replayer import Replayer
+from nbv_planner.bags.replay.replayer import Replayer
 from nbv_planner.episode.log import EpisodeLog
 from nbv_planner.episode.messages import RUN_INFO, RecordedDecision
 from nbv_planner.episode.run_info import RunParameters

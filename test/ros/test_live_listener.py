@@ -25,10 +25,10 @@ from ros_world import (
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import String
 
+from nbv_planner.clouds.surface_messages import contour_from_msg
 from nbv_planner.episode.messages import (
     ITERATION,
     STATUS,
-    contour_from_msg,
     decision_from_values,
     status_from_msg,
 )

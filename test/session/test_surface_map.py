@@ -55,7 +55,8 @@ class Mapper:
         config = configure(**{"grid_size": 200, **settings})
         self.setup = MapperSetup(
             config.scene,
-            config.measurement,
+            config.measurement.noise,
+            config.measurement.radius_margin,
             config.search,
             40,
             frozenset(),

@@ -463,7 +463,8 @@ def test_a_box_with_a_slot_is_mapped_from_scans_by_the_core_of_the_mapper():
     )
     setup = MapperSetup(
         SCENE,
-        measurement,
+        measurement.noise,
+        measurement.radius_margin,
         SearchSettings(),
         20,
         frozenset({"field_of_view", "range_min", "range_max"}),

@@ -87,7 +87,8 @@ def inside_u(points: np.ndarray) -> np.ndarray:
 def test_a_u_is_mapped_from_scans_by_the_core_of_the_mapper_and_restored_from_its_journal():
     setup = MapperSetup(
         SCENE,
-        MEASUREMENT,
+        MEASUREMENT.noise,
+        MEASUREMENT.radius_margin,
         SearchSettings(),
         20,
         frozenset({"field_of_view", "range_min", "range_max"}),

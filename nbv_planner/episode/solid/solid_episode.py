@@ -95,7 +95,8 @@ class SolidView:
 
     number: int  #: from 1.
     pose: CameraPose
-    completeness: float  #: true part of the surface within the resolution of a hit.
+    #: true part of the surface within the resolution of a hit; NaN where that is not known.
+    completeness: float
     estimate: CoverageEstimate | None  #: what is believed of that; None without `certify`.
     utility: float  #: area that the view was expected to add, in faces of cells.
     milliseconds: float  #: that the decision took.
@@ -111,17 +112,15 @@ class SolidView:
 
 
 @dataclass(eq=False)
-class SolidJudge:
-    """Judges each view against the true object as it arrives.
+class SolidRecord:
+    """The views of an episode as they arrive, where the true object need not be known.
 
     Raises:
-        NbvPlannerError: the configuration does not fit, or the object cannot be read.
+        NbvPlannerError: the configuration does not fit.
     """
 
     config: SolidConfig
-    remarks: Sequence[str] = field(init=False)  #: what is to be said of the object.
     space: SpaceViews = field(init=False)  #: candidates.
-    truth: TrueSolid = field(init=False)
     views: list[SolidView] = field(init=False, default_factory=list)
     surfaces: list[VolumeSurface] = field(init=False, default_factory=list)  #: after each view.
     #: where the candidates of the newest decision are, shape (V, 3), metres, and what was expected
@@ -129,11 +128,8 @@ class SolidJudge:
     gains: tuple[FloatArray, FloatArray] = field(init=False)
 
     def __post_init__(self) -> None:
-        config = self.config
-        radius = config.scene.radius_max
-        mesh, self.remarks = solid_object(config.object, radius)
-        self.space = SpaceViews.of(config.views, config.scene.view_distance, radius)
-        self.truth = TrueSolid(mesh, config.sensor, self.space.candidates)
+        scene = self.config.scene
+        self.space = SpaceViews.of(self.config.views, scene.view_distance, scene.radius_max)
         self.gains = (np.empty((0, 3)), np.empty(0))
 
     @property
@@ -155,12 +151,38 @@ class SolidJudge:
             before = self.views[-1]
             length = self.space.path_length(before.pose, Poses.of([pose]))
             travelled = before.travelled + float(length[0])
-        covered = float(self.truth.covered(surface, self.tau).mean())
+        covered = self.completeness(surface)
         number = len(self.views) + 1
         view = SolidView(number, pose, covered, estimate, utility, milliseconds, travelled)
         self.views.append(view)
         self.surfaces.append(surface)
         return view
+
+    def completeness(self, surface: VolumeSurface) -> float:
+        """True completeness of a surface; NaN where the object is not known."""
+        return math.nan
+
+
+@dataclass(eq=False)
+class SolidJudge(SolidRecord):
+    """Judges each view against the true object as it arrives.
+
+    Raises:
+        NbvPlannerError: the configuration does not fit, or the object cannot be read.
+    """
+
+    remarks: Sequence[str] = field(init=False)  #: what is to be said of the object.
+    truth: TrueSolid = field(init=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        config = self.config
+        mesh, self.remarks = solid_object(config.object, config.scene.radius_max)
+        self.truth = TrueSolid(mesh, config.sensor, self.space.candidates)
+
+    def completeness(self, surface: VolumeSurface) -> float:
+        """True completeness of a surface."""
+        return float(self.truth.covered(surface, self.tau).mean())
 
 
 class SolidEpisode:

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.solid.solid_episode import SolidJudge, SolidView
+from nbv_planner.episode.solid.solid_episode import SolidJudge, SolidRecord, SolidView
+from nbv_planner.files.plain_values import to_plain
 from nbv_planner.files.results_folder import RECORD_FILE, write_whole
 from nbv_planner.geometry import optical
 from nbv_planner.planning.endings import Termination
@@ -75,7 +76,7 @@ def row_of(view: SolidView) -> dict[str, Any]:
     return dict(zip(COLUMNS, [view.number, *numbers], strict=True))
 
 
-def write_episode(folder: Path, judge: SolidJudge, ended: Termination) -> None:
+def write_episode(folder: Path, judge: SolidRecord, ended: Termination) -> None:
     """Write `episode.json` and `views.csv`."""
     rows = [row_of(view) for view in judge.views]
     text = io.StringIO(newline="")
@@ -93,8 +94,8 @@ def write_episode(folder: Path, judge: SolidJudge, ended: Termination) -> None:
             "detail": ended.detail,
         },
         "views": len(rows),
-        "hidden": judge.truth.hidden,
-        "completeness": rows[-1]["completeness"] if rows else 0.0,
+        "hidden": judge.truth.hidden if isinstance(judge, SolidJudge) else None,
+        "completeness": to_plain(rows[-1]["completeness"]) if rows else 0.0,
         "views_95": views_until(judge.views, 0.95),
         "travelled": rows[-1]["travelled"] if rows else 0.0,
     }

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from nbv_planner.episode.parameters import (
     OBJECT_FRAME,
     CommonParameters,
+    MapFile,
     NbvPlannerParameters,
     StateFile,
     derived,
@@ -268,6 +269,7 @@ SOLID_NODES: dict[str, tuple[type, ...]] = {
         MatchingSettings,
         ArrivalSettings,
         SpaceMapperParameters,
+        MapFile,
     ),
     "nbv_planner": (
         InSpace,

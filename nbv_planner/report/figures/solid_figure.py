@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from nbv_planner.episode.solid.solid_episode import SolidJudge
+from nbv_planner.episode.solid.solid_episode import SolidRecord
 from nbv_planner.episode.solid.solid_results import mean_surface
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.view_space.viewpoints import looking
@@ -60,7 +60,7 @@ def sampled(surface: VolumeSurface, seed: int) -> list[Mesh]:
     ]
 
 
-def draw_solid(judge: SolidJudge) -> Figure:
+def draw_solid(judge: SolidRecord) -> Figure:
     """The mean surface from three sides, two samples, and what the newest decision expected of each
     candidate over azimuth and elevation.
     """
@@ -78,7 +78,7 @@ def draw_solid(judge: SolidJudge) -> Figure:
     return figure
 
 
-def draw_progress(judge: SolidJudge, number: int) -> Figure:
+def draw_progress(judge: SolidRecord, number: int) -> Figure:
     """The mean surface after so many views from two sides, and how complete it was: a frame."""
     surface = judge.surfaces[number - 1]
     figure = Figure(figsize=(9.0, 3.4), layout="constrained")
@@ -91,7 +91,8 @@ def draw_progress(judge: SolidJudge, number: int) -> Figure:
     taken = judge.views[:number]
     counts = [view.number for view in taken]
     true = [100.0 * view.completeness for view in taken]
-    chart.plot(counts, true, "o-", color=TRUTH, markersize=4, label="true")
+    if math.isfinite(true[-1]):
+        chart.plot(counts, true, "o-", color=TRUTH, markersize=4, label="true")
     if taken[0].estimate is not None:
         expected = [100.0 * view.estimate.mean for view in taken if view.estimate]
         chart.plot(counts, expected, "o--", color=MEAN, markersize=4, label="expected")
@@ -103,11 +104,11 @@ def draw_progress(judge: SolidJudge, number: int) -> Figure:
     return figure
 
 
-def _title(judge: SolidJudge, number: int) -> str:
-    return (
-        f"{judge.config.object}: {number} views, {judge.views[number - 1].completeness:.1%} of the"
-        f" surface within {judge.tau:.3g} m of a measurement (blue)"
-    )
+def _title(judge: SolidRecord, number: int) -> str:
+    part = judge.views[number - 1].completeness
+    known = f"{part:.1%} of the surface" if math.isfinite(part) else "the surface"
+    where = f"{known} within {judge.tau:.3g} m of a measurement (blue)"
+    return f"{judge.config.object}: {number} views, {where}"
 
 
 def _show(axes: Axes, picture: FloatArray, title: str) -> None:
@@ -116,7 +117,7 @@ def _show(axes: Axes, picture: FloatArray, title: str) -> None:
     axes.set_axis_off()
 
 
-def _gains(axes: Axes, judge: SolidJudge) -> None:
+def _gains(axes: Axes, judge: SolidRecord) -> None:
     """What the last view was chosen from, and all views taken."""
     style_axes(axes, "azimuth (°)", "elevation (°)")
     axes.set_title("gain expected by the last decision", fontsize=TITLE_SIZE)

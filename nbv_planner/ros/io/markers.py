@@ -7,7 +7,7 @@ display that joins late, or one that has shown an earlier episode, shows the sam
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -103,13 +103,20 @@ def scene_markers(content: SceneContent, header: Header) -> MarkerArray:
         Marker(action=Marker.DELETE) if what is None else build(what, content.scene)
         for build, what in parts
     ]
-    for (name, height), marker in zip(PARTS.items(), markers, strict=True):
+    return assembled(dict(zip(PARTS, markers, strict=True)), header, PARTS)
+
+
+def assembled(
+    markers: Mapping[str, Marker], header: Header, heights: Mapping[str, float]
+) -> MarkerArray:
+    """The array of markers by their namespaces, each raised by its height, metres."""
+    for name, marker in markers.items():
         marker.header = header
         marker.ns = name
         marker.id = 0
-        marker.pose.position.z = height
+        marker.pose.position.z = heights.get(name, 0.0)
         marker.pose.orientation.w = 1.0
-    return MarkerArray(markers=markers)
+    return MarkerArray(markers=list(markers.values()))
 
 
 def _band(curve: ClosedBelief, scene: Scene) -> Marker:
@@ -123,15 +130,15 @@ def _band(curve: ClosedBelief, scene: Scene) -> Marker:
     corners = np.stack(
         [inner[:-1], outer[:-1], outer[1:], inner[:-1], outer[1:], inner[1:]], axis=1
     )
-    return _marker(
-        Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0), _color(colors.BAND, 0.35), corners.reshape(-1, 2)
+    return marker_of(
+        Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0), color_of(colors.BAND, 0.35), corners.reshape(-1, 2)
     )
 
 
 def _mean(curve: ClosedBelief, scene: Scene) -> Marker:
     width = 0.005 * scene.view_distance
-    return _marker(
-        Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.MEAN), curve.places(curve.mean)
+    return marker_of(
+        Marker.LINE_STRIP, (width, 0.0, 0.0), color_of(colors.MEAN), curve.places(curve.mean)
     )
 
 
@@ -140,15 +147,15 @@ def _bodies(bodies: Sequence[Body], scene: Scene) -> Marker:
     width = 0.005 * scene.view_distance
     runs = [(seen, body.points[run]) for body in bodies for seen, run in body.stretches]
     edges = [np.stack([run[:-1], run[1:]], axis=1).reshape(-1, 2) for _, run in runs]
-    faint = [_color(colors.MEAN, 1.0 if seen else _GUESSED) for seen, _ in runs]
+    faint = [color_of(colors.MEAN, 1.0 if seen else _GUESSED) for seen, _ in runs]
     shades = [shade for shade, ends in zip(faint, edges, strict=True) for _ in ends]
     size = (width, 0.0, 0.0)
-    return _marker(Marker.LINE_LIST, size, _color(colors.MEAN), np.concatenate(edges), shades)
+    return marker_of(Marker.LINE_LIST, size, color_of(colors.MEAN), np.concatenate(edges), shades)
 
 
 def _hits(places: FloatArray, scene: Scene) -> Marker:
     size = 0.006 * scene.view_distance
-    return _marker(Marker.POINTS, (size, size, 0.0), _color(colors.HIT), places)
+    return marker_of(Marker.POINTS, (size, size, 0.0), color_of(colors.HIT), places)
 
 
 def _cone(pose: CameraPose, scene: Scene) -> Marker:
@@ -156,9 +163,9 @@ def _cone(pose: CameraPose, scene: Scene) -> Marker:
     tip, *arc = cone_outline(pose, scene)
     fan = np.concatenate([np.stack([tip, a, b]) for a, b in pairwise(arc)])
     body = camera_outline(pose, scene)
-    shades = [_color(colors.CAMERA, 0.12)] * len(fan) + [_color(colors.CAMERA)] * len(body)
+    shades = [color_of(colors.CAMERA, 0.12)] * len(fan) + [color_of(colors.CAMERA)] * len(body)
     places = np.concatenate([fan, body])
-    return _marker(Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0), _color(colors.CAMERA), places, shades)
+    return marker_of(Marker.TRIANGLE_LIST, (1.0, 1.0, 1.0), color_of(colors.CAMERA), places, shades)
 
 
 def _goal(goal: CameraPose, scene: Scene) -> Marker:
@@ -166,7 +173,9 @@ def _goal(goal: CameraPose, scene: Scene) -> Marker:
     ahead = np.column_stack(goal.to_world([0.0], 0.12 * scene.view_distance))
     width = 0.01 * scene.view_distance
     size = (width, 3.0 * width, 3.0 * width)
-    return _marker(Marker.ARROW, size, _color(colors.LAST), np.vstack([[[goal.x, goal.y]], ahead]))
+    return marker_of(
+        Marker.ARROW, size, color_of(colors.LAST), np.vstack([[[goal.x, goal.y]], ahead])
+    )
 
 
 def _path_to_goal(content: SceneContent, barred: GridGround | None) -> FloatArray | None:
@@ -186,7 +195,7 @@ def _path_to_goal(content: SceneContent, barred: GridGround | None) -> FloatArra
 
 def _path(corners: FloatArray, scene: Scene) -> Marker:
     width = 0.005 * scene.view_distance
-    return _marker(Marker.LINE_STRIP, (width, 0.0, 0.0), _color(colors.CAMERA), corners)
+    return marker_of(Marker.LINE_STRIP, (width, 0.0, 0.0), color_of(colors.CAMERA), corners)
 
 
 def _barred(ground: GridGround, scene: Scene) -> Marker:
@@ -196,7 +205,7 @@ def _barred(ground: GridGround, scene: Scene) -> Marker:
     kept = slice(None, None, 1 + len(row) // _MOST_CELLS)
     side = ground.map.resolution
     places = ground.map.to_metres(column[kept] + 0.5, row[kept] + 0.5)
-    return _marker(Marker.CUBE_LIST, (side, side, 0.01), _color(colors.LAST, 0.5), places)
+    return marker_of(Marker.CUBE_LIST, (side, side, 0.01), color_of(colors.LAST, 0.5), places)
 
 
 def _candidates(candidates: Candidates, scene: Scene) -> Marker:
@@ -213,25 +222,26 @@ def _candidates(candidates: Candidates, scene: Scene) -> Marker:
         ColorRGBA(r=r, g=g, b=b, a=1.0)
         for r, g, b in colors.utility_colors(utility, feasible).tolist()
     ]
-    return _marker(Marker.SPHERE_LIST, (size, size, size), _color(colors.FAINT), places, shades)
+    return marker_of(Marker.SPHERE_LIST, (size, size, size), color_of(colors.FAINT), places, shades)
 
 
-def _marker(
+def marker_of(
     kind: int,
     size: tuple[float, float, float],
     color: ColorRGBA,
     places: FloatArray,
     shades: Sequence[ColorRGBA] = (),
 ) -> Marker:
-    """A marker with its points, and a color for each of them, if any."""
+    """A marker with its points, shape (n, 2) or (n, 3), and a color for each of them, if any."""
     x, y, z = size
-    points = [Point(x=x, y=y, z=0.0) for x, y in places.tolist()]
+    points = [Point(**dict(zip("xyz", place, strict=False))) for place in places.tolist()]
     return Marker(
         type=kind, scale=Vector3(x=x, y=y, z=z), color=color, points=points, colors=list(shades)
     )
 
 
-def _color(color: str, alpha: float = 1.0) -> ColorRGBA:
+def color_of(color: str, alpha: float = 1.0) -> ColorRGBA:
+    """A colour `#rrggbb` of a marker, and its opacity."""
     red, green, blue = colors.rgb(color)
     return ColorRGBA(r=red, g=green, b=blue, a=alpha)
 
@@ -261,11 +271,13 @@ def deviation_markers(found: Deviation, scene: Scene, header: Header) -> MarkerA
         )
         for _ in range(2)
     ]
-    faint = _color(colors.FAINT)
+    faint = color_of(colors.FAINT)
     edges = np.concatenate(pieces).reshape(-1, 2)
-    markers = [_marker(Marker.LINE_LIST, (width, 0.0, 0.0), faint, edges, shades)]
+    markers = [marker_of(Marker.LINE_LIST, (width, 0.0, 0.0), faint, edges, shades)]
     for one in found.stretches:
-        text = _marker(Marker.TEXT_VIEW_FACING, (0.0, 0.0, size), _color(colors.TRUTH), np.empty(0))
+        text = marker_of(
+            Marker.TEXT_VIEW_FACING, (0.0, 0.0, size), color_of(colors.TRUTH), np.empty(0)
+        )
         text.text = f"{one.mean:+.2g} m"
         text.pose.position.x, text.pose.position.y = one.x, one.y
         markers.append(text)
@@ -290,9 +302,16 @@ class MarkerPublisher:
     Surfaces of cells, whose outlines take a while, are drawn in another thread.
     """
 
-    def __init__(self, node: BaseNode, scene: Scene, frame: str, ground: Ground) -> None:
-        """Open the topics of `node`; markers are given in `frame`."""
-        self._node, self._frame = node, frame
+    def __init__(
+        self,
+        node: BaseNode,
+        scene: Scene,
+        frame: str,
+        ground: Ground | None = None,
+        build: Callable[[SceneContent, Header], MarkerArray] = scene_markers,
+    ) -> None:
+        """Open the topics of `node`; markers, which `build` makes, are given in `frame`."""
+        self._node, self._frame, self._build = node, frame, build
         self._worker = Worker(node)
         self._content = SceneContent(scene, ground=ground)
         self._new = False
@@ -338,7 +357,7 @@ class MarkerPublisher:
             return
         if listeners and (self._new or listeners > self._listeners):
             self._new = False
-            make = partial(scene_markers, self._content, self._node.header(self._frame))
+            make = partial(self._build, self._content, self._node.header(self._frame))
             if of_cells:
                 self._worker.submit(make, self._send)
             else:

@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import Point32, PolygonStamped
 from numpy.typing import NDArray
 from std_msgs.msg import Header, String
 from visualization_msgs.msg import MarkerArray
 
 from nbv_planner.episode.log import Surface
-from nbv_planner.episode.messages import STATUS, status_from_msg
 from nbv_planner.errors import reason
 from nbv_planner.geometry import BoolArray
 from nbv_planner.known.deviation_report import DEVIATION_FILE, DeviationReport, Wanted
@@ -31,12 +29,10 @@ from nbv_planner.report.map_grid import MapGrid
 from nbv_planner.report.take_home import OutlineFiles, outline_of
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
-from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.io.conversions import to_stamp
 from nbv_planner.ros.io.markers import deviation_markers
-from nbv_planner.session.questions import State
+from nbv_planner.ros.result_files import ResultFiles
 from nbv_planner.surface.seam import Hits
-from nbv_planner.system import at_home
 from nbv_planner.world.scale import rescaled
 from nbv_planner.world.scene import Scene
 
@@ -219,14 +215,12 @@ class _FreeSpace:
         return True
 
 
-class OutlineOutput:
+class OutlineOutput(ResultFiles):
     """Publishes outline, map and deviations while there are subscribers, and writes the files.
 
-    The files are written when the planner says that the episode is done, on request, and when the
-    node ends with a surface that is not in them. Free space is collected from the scans since the
-    node was started or reset; it is not saved with the map of the surface. The grid has the centre
-    of the belief in its middle; when that, the scene, or what is background changes, the free space
-    is collected again from all scans.
+    Free space is collected from the scans since the node was started or reset; it is not saved with
+    the map of the surface. The grid has the centre of the belief in its middle; when that, the
+    scene, or what is background changes, the free space is collected again from all scans.
     """
 
     def __init__(
@@ -243,11 +237,8 @@ class OutlineOutput:
         Outline and map are given in `frame`; files are written to `folder`, unless it is empty. The
         lengths of `measurement` are in proportion to the object of `scene`.
         """
-        self._node = node
         self._work_of = partial(_Work, frame=frame, wanted=wanted)
         self._measurement_of = partial(rescaled, measurement, scene)
-        #: where files are written; None if they are not.
-        self.folder = at_home(folder) if folder else None
         self._space = _FreeSpace(MapGrid(scene))
         self._publishers = {"outline": node.advertise(PolygonStamped, "~/outline", qos.latched())}
         if OccupancyGrid is None:
@@ -259,18 +250,12 @@ class OutlineOutput:
         if wanted is not None:
             for name, kind in (("deviation", String), ("deviation_markers", MarkerArray)):
                 self._publishers[name] = node.advertise(kind, f"~/{name}", qos.latched())
-        self._done = False
-        self._files = Worker(node)
-        if self.folder is not None:
-            node.listen(DiagnosticStatus, STATUS, self._on_status, qos.latched())
-        self.reset()
+        super().__init__(node, folder)
         node.create_timer(_PERIOD, self.publish)
 
     def reset(self) -> None:
         """Discard surface and free space."""
-        self._belief: Surface | None = None
-        self._written: Surface | None = None
-        self._stamp = 0
+        super().reset()
         self._space = _FreeSpace(self._space.grid)
         self._sent: dict[str, tuple[object, int]] = {}
 
@@ -334,57 +319,7 @@ class OutlineOutput:
         measurement = self._measurement_of(self._space.grid.scene)
         return self._work_of(copy(self._space), self._belief, self._stamp, measurement=measurement)
 
-    def _on_status(self, msg: DiagnosticStatus) -> None:
-        """Write the files once each time that an episode ends."""
-        before = self._done
-        self._done = status_from_msg(msg).state == State.DONE.value
-        if self._done and not before and self._unwritten:
-            self._files.submit(partial(self._work().done, folder=self.folder), self._log)
-
-    @property
-    def _unwritten(self) -> bool:
-        """Whether there is a measured surface that has not been written."""
-        belief = self._belief
-        return (
-            self.folder is not None
-            and belief is not None
-            and belief is not self._written
-            and belief.count > 0
-        )
-
-    def _log(self, done: _Done) -> None:
-        if done.error:
-            self._node.get_logger().error(done.error)
-        else:
-            self._node.get_logger().info(self._note(done))
-
     def _note(self, done: _Done) -> str:
-        """Remember what the files hold; returns their paths, and how good the outline is.
-
-        Raises:
-            ValueError: they could not be written.
-        """
+        """The same, with the free space of the map."""
         self._space.take(done)
-        if done.error:
-            raise ValueError(done.error)
-        self._written = done.work.belief
-        return done.paths
-
-    def end(self) -> None:
-        """Write the files if they do not hold the surface, and log which; the thread ends."""
-        self._files.stop()
-        if self._unwritten:
-            self._log(self._work().done(folder=self.folder))
-
-    async def write(self) -> str:
-        """Write the files in another thread; returns their paths, and how good the outline is.
-
-        Raises:
-            ValueError: no folder is named, there is no surface yet, or the folder cannot be
-                written.
-        """
-        if self.folder is None:
-            raise ValueError("no folder is named: start the node with the parameter outline_folder")
-        if self._belief is None:
-            raise ValueError("no surface yet: no scan has been mapped")
-        return self._note(await self._files.run(partial(self._work().done, folder=self.folder)))
+        return super()._note(done)

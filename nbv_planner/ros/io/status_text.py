@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
+from nbv_planner.clouds.space_messages import values_of_pose
 from nbv_planner.episode.messages import ESTIMATED, PACE
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.planning.view_space import (
@@ -220,6 +221,7 @@ def iteration_values(core: PlannerCore, goal: Goal, view_distance: float) -> dic
         "goal_stamp": goal.stamp,
         "view_angle": decision.view_angle,
         **decision.view.off_circle(view_distance),
+        **values_of_pose(decision.view),
         "utility": decision.utility,
         "score": decision.score,
         "runner_up": decision.runner_up,

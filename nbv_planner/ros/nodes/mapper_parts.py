@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
 from sensor_msgs.msg import LaserScan, PointCloud2
@@ -13,7 +14,6 @@ from std_msgs.msg import Header, String
 
 from nbv_planner.clouds.sensor_messages import (
     check_frame,
-    pose_from_msg,
     scan_from_msg,
     to_nanoseconds,
 )
@@ -28,9 +28,9 @@ from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.markers import MarkerPublisher
 from nbv_planner.ros.io.outline_output import OutlineOutput
 from nbv_planner.ros.io.transforms import TransformPoses
+from nbv_planner.ros.result_files import ResultFiles
 from nbv_planner.session.mapper_core import MapJob, MapperSetup, MapUpdate
 from nbv_planner.session.surface_map import SurfaceMap
-from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import Scene
@@ -66,11 +66,13 @@ def result_of(
 class MapperInputs:
     """Receives scans, poses and goals for the core of the mapper's node."""
 
+    source = "scan"  #: topic of what the sensor sends.
+
     def __init__(self, node: BaseNode, matching: MatchingSettings) -> None:
         """Read the parameters of the poses, and look them up in the transforms if these say so."""
         self._node = node
         #: where the camera is on its carrier, as far as it is known.
-        self.poses = read_settings(node, PoseSettings)
+        self.poses = read_settings(node, node.pose_kind)
         #: the transforms, None where poses come on their topic.
         self.transforms: TransformPoses | None = None
         if self.poses.pose_source == "tf":
@@ -80,6 +82,7 @@ class MapperInputs:
                 matching.pose_tolerance,
                 matching.pose_gap,
                 self.on_transform,
+                node.read_pose,
             )
         self._goal_to_come: PoseStamped | None = None
         self._configured_at = time.monotonic()
@@ -88,16 +91,20 @@ class MapperInputs:
         """Open the topics."""
         node = self._node
         parameters = self._node.parameters
-        node.listen(LaserScan, "scan", self.on_scan, qos.sensor_data())
+        self.listen_to_sensor()
         if self.transforms is None:
             kind = conversions.POSE_TYPES[self.poses.pose_type]
             node.listen(kind, "camera_pose", self.on_pose, qos.reliable())
         else:  # they are published for recorders
             self._pose = node.advertise(PoseStamped, "camera_pose", qos.reliable())
-            source = f"transforms from the frame of the scans to {parameters.object_frame}"
+            source = f"transforms from the sensor's frame to {parameters.object_frame}"
             node.inputs.add("camera_pose", source)
         node.listen(PoseStamped, "goal_pose", self.on_goal, qos.reliable())
-        node.inputs.expect(parameters.input_timeout, "scan", "camera_pose")
+        node.inputs.expect(parameters.input_timeout, self.source, "camera_pose")
+
+    def listen_to_sensor(self) -> None:
+        """Open the topic of the scans."""
+        self._node.listen(LaserScan, "scan", self.on_scan, qos.sensor_data())
 
     @property
     def _scan_frame(self) -> str:
@@ -105,18 +112,21 @@ class MapperInputs:
         return self._node.parameters.camera_frame or self._node.core.matcher.first_frame
 
     def on_scan(self, msg: LaserScan) -> None:
-        """Receive a scan, unless the node is inactive."""
+        """Receive a scan."""
+        self.take(msg, scan_from_msg)
+
+    def take(self, msg: Any, read: Callable[[Any], Any]) -> None:
+        """Take what the sensor sent, which `read` reads, unless the node is inactive."""
         if not self._node.active:
             return
         check_frame(msg.header, self._scan_frame)
         stamp = to_nanoseconds(msg.header.stamp)
-        scan = scan_from_msg(msg)
-        self._placed(self._node.core.scan(stamp, scan, msg.header.frame_id))
+        self._placed(self._node.core.scan(stamp, read(msg), msg.header.frame_id))
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
         check_frame(msg.header, self._node.parameters.object_frame)
-        pose = self.poses.camera(pose_from_msg(msg))
+        pose = self.poses.camera(self._node.read_pose(msg))
         self._node.core.pose(to_nanoseconds(msg.header.stamp), pose)
         self._node.output.markers.show(pose=pose)
         self._node.update()
@@ -152,7 +162,7 @@ class MapperInputs:
                 return
             self.poses = poses
         self._goal_to_come = None
-        goal = self.poses.camera(pose_from_msg(msg))
+        goal = self.poses.camera(self._node.read_pose(msg))
         self._node.core.goal(to_nanoseconds(msg.header.stamp), goal)
         self._node.output.markers.show(goal=goal)
         self._node.update()
@@ -163,11 +173,13 @@ class MapperInputs:
         The planner shows it in its status, where people look.
         """
         node = self._node
-        missing = node.inputs.missing("scan", "camera_pose")
+        missing = node.inputs.missing(self.source, "camera_pose")
         waiting = f"waiting for {'; '.join(missing)}" if missing else ""
         late = time.monotonic() - self._configured_at > node.parameters.input_timeout
         # Without scans, or poses on a topic, what is known of dropped ones is outdated.
-        judged = not missing or (self.transforms is not None and not node.inputs.missing("scan"))
+        judged = not missing or (
+            self.transforms is not None and not node.inputs.missing(self.source)
+        )
         dropped = node.core.matcher.drops.trouble(node.now_ns()) if judged else ""
         return waiting, "; ".join(filter(None, [waiting if late else "", dropped]))
 
@@ -177,15 +189,20 @@ class SurfaceOutput:
 
     def __init__(self, node: BaseNode) -> None:
         """Open the topics."""
-        config = node.config
-        frame = node.parameters.object_frame
         self._node = node
-        self._scene = config.scene
+        self._scene = node.core.setup.scene
         self._surface = node.advertise(PointCloud2, "surface", qos.latched())
         self._info = node.advertise(String, "surface_info", qos.latched())
+        self.markers, self.outline = self.displays()
+        self._unpublished: Result | None = None
+        self._hits_about = (0.0, 0.0)
+
+    def displays(self) -> tuple[MarkerPublisher, ResultFiles]:
+        """What is shown in RViz, and what files are written."""
+        node, config = self._node, self._node.config
+        frame = node.parameters.object_frame
         ground = ground_of(config.ground, 2.0 * config.scene.view_distance)
-        self.markers = MarkerPublisher(node, config.scene, frame, ground)
-        self.outline = OutlineOutput(
+        outline = OutlineOutput(
             node,
             config.scene,
             config.measurement,
@@ -193,8 +210,7 @@ class SurfaceOutput:
             node.parameters.outline_folder,
             wanted(None, config.known, config.scene, "fitted", config.outline.tolerance),
         )
-        self._unpublished: Result | None = None
-        self._hits_about = (0.0, 0.0)
+        return MarkerPublisher(node, config.scene, frame, ground), outline
 
     def reset(self) -> None:
         """Discard what is shown, and what has not been published."""
@@ -225,6 +241,10 @@ class SurfaceOutput:
         """Publish a result, as soon as the node is active, and show its hits."""
         self._unpublished = result
         self.publish()
+        self.show_hits(result)
+
+    def show_hits(self, result: Result) -> None:
+        """Show the hits of a result."""
         centre = result.update.belief.centre
         if centre != self._hits_about:  # all hits have been mapped again about another centre
             self._hits_about = centre

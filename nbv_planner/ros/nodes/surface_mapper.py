@@ -12,6 +12,7 @@ from typing import Any
 from diagnostic_msgs.msg import DiagnosticStatus
 from std_srvs.srv import Trigger
 
+from nbv_planner.clouds.sensor_messages import pose_from_msg
 from nbv_planner.episode.messages import INPUT_TROUBLE
 from nbv_planner.episode.parameters import (
     GROUPS,
@@ -33,6 +34,7 @@ from nbv_planner.session.mapper_core import MapperCore
 from nbv_planner.session.surface_map import KIND, SurfaceMap, map_from_records
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import told
+from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.scene import Scene, check_proportions
 
 
@@ -47,10 +49,18 @@ class SurfaceMapperNode(BaseNode):
     core: MapperCore | None = None
     _keeper: JournalKeeper | None = None
     output: SurfaceOutput | None = None
+    # What the node in space has others of.
+    declared, parameter_kind, pose_kind = (
+        NODE_SETTINGS["surface_mapper"],
+        SurfaceMapperParameters,
+        PoseSettings,
+    )
+    input_kind, output_kind = MapperInputs, SurfaceOutput
+    read_pose = staticmethod(pose_from_msg)
 
     def __init__(self, **kwargs: Any) -> None:
         """Declare the parameters, and become active unless `autostart` says otherwise."""
-        super().__init__("surface_mapper", NODE_SETTINGS["surface_mapper"], **kwargs)
+        super().__init__("surface_mapper", self.declared, **kwargs)
         self.serve(Trigger, "~/reset", self.on_reset)
         self.serve(Trigger, "~/load", self.on_load)
         self.serve(Trigger, "~/save", self.on_save)
@@ -59,36 +69,32 @@ class SurfaceMapperNode(BaseNode):
 
     def configure(self) -> None:
         """Read the parameters, start from the prior and open the topics."""
+        self.parameters = read_settings(self, self.parameter_kind)
+        self._matching = matching = read_settings(self, MatchingSettings)
+        self._arrival = read_settings(self, ArrivalSettings)
+        self.incoming = self.input_kind(self, matching)
+        self.core, settings = self.made(matching, self._arrival)
+        self._keeper = JournalKeeper(self, KIND, MapFile, *settings)
+        self._loading = False
+        self.output = self.output_kind(self)
+        self.incoming.open()
+        self._keeper.restore(lambda records: self._resume(self._map_of(records)))
+
+    def made(
+        self, matching: MatchingSettings, arrival: ArrivalSettings
+    ) -> tuple[MapperCore, list[Any]]:
+        """The core, and the settings that its map depends on."""
         groups = {
             name: read_settings(self, cls)
             for name, cls in GROUPS.items()
             if any(issubclass(own, cls) for own in self._settings)
         }
         self.config = config = self._with_known_outline(EpisodeConfig(**groups))
-        self.parameters = read_settings(self, SurfaceMapperParameters)
         check_proportions(config.scene, config.kernel, config.measurement)
-        self._matching = matching = read_settings(self, MatchingSettings)
-        self._arrival = read_settings(self, ArrivalSettings)
-        self.incoming = MapperInputs(self, matching)
         prior = read_settings(self, PriorSettings)
-        self.core = mapper_core(
-            config, matching, self._arrival, prior, self._given, self.incoming.transforms
-        )
-        self._keeper = JournalKeeper(
-            self,
-            KIND,
-            MapFile,
-            config.scene,
-            config.kernel,
-            config.mapper,
-            config.measurement,
-            config.robust,
-            *([config.search] if config.search.unknown else []),
-        )
-        self._loading = False
-        self.output = SurfaceOutput(self)
-        self.incoming.open()
-        self._keeper.restore(lambda records: self._resume(self._map_of(records)))
+        core = mapper_core(config, matching, arrival, prior, self._given, self.incoming.transforms)
+        settings = [config.scene, config.kernel, config.mapper, config.measurement, config.robust]
+        return core, settings + ([config.search] if config.search.unknown else [])
 
     def _with_known_outline(self, config: EpisodeConfig) -> EpisodeConfig:
         """The configuration, without an outline that cannot be read or is none of the object: the
@@ -173,7 +179,7 @@ class SurfaceMapperNode(BaseNode):
         idle = self.active and not self.worker.pending and not self._loading
         job = self.core.job() if idle else None
         if job is not None:
-            like = None if self._keeper.path else job.alike(self.config.measurement)
+            like = None if self._keeper.path else job.alike(self.core.setup.noise)
             frame = self.parameters.object_frame
             mount = self.incoming.poses.mount
             made = partial(result_of, job, self._keeper, frame, self.core.setup, mount)
@@ -236,8 +242,6 @@ class SurfaceMapperNode(BaseNode):
                 values,
             )
         doubts = [trouble] if trouble else []
-        doubts += [
-            told(check, self.config.measurement.noise) for check in checks if check.level.speaks
-        ]
+        doubts += [told(check, core.setup.noise) for check in checks if check.level.speaks]
         level = DiagnosticStatus.WARN if doubts else DiagnosticStatus.OK
         return level, "; ".join(["mapping", *doubts]), values

@@ -24,7 +24,7 @@ from nbv_planner.bags.analysis import analyse
 from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.bags.replay import replay
-from nbv_planner.bags.replayer import Replayer
+from nbv_planner.bags.replay.replayer import Replayer
 from nbv_planner.cli.replay import replay_table
 from nbv_planner.clouds.sensor_messages import to_nanoseconds
 from nbv_planner.clouds.surface_messages import belief_from_msg
@@ -174,7 +174,7 @@ def test_outlines_of_any_form_are_known_from_the_bag_though_their_file_is_gone(t
         nodes = {"surface_mapper": {"surface_model": model}, "nbv_planner": {}}
         replayer = Replayer(RunParameters(nodes), known=(outline, solid))
         assert (
-            of(replayer._mapper.known.mapper.belief()).plain
+            of(replayer.mapper.known.mapper.belief()).plain
             == of(either.belief() if model == "radius" else cells).plain
         )
 

@@ -21,7 +21,7 @@ from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
 
 from nbv_planner.clouds.sensor_messages import pose_from_msg, to_nanoseconds
-from nbv_planner.episode.messages import contour_from_msg
+from nbv_planner.clouds.surface_messages import contour_from_msg
 from nbv_planner.episode.run_info import ground_truth
 from nbv_planner.errors import ConfigFileError, SettingError
 from nbv_planner.geometry import angle_difference

@@ -93,7 +93,7 @@ def test_the_mapper_maps_what_was_seen_at_the_goal_and_counts_the_rest(world, ca
     world.spin_until(lambda: len(surfaces) > 1 and len(texts) > 1, "the surface of the view")
     surface = info_from_text(texts[-1].data).applied(surface_from_msg(surfaces[-1]))
     assert surface.form.dimension == 3
-    assert surface.count == node.known.surface.count > 20
+    assert surface.count == node.core.known.mapper.model.count > 20
     assert np.median(surface.cells.hits.mean[:, 1]) == pytest.approx(-0.1, abs=0.005)
     world.spin_until(lambda: images and infos, "an image")
     send = world.speaker(Image, "image")
@@ -165,7 +165,7 @@ def test_a_folder_that_cannot_be_written_is_said_and_another_one_has_the_surface
         )
         goal.header.stamp = conversions.to_stamp(node.now_ns())
         world.speaker(PoseStamped, "goal_pose")(goal)
-        world.spin_until(lambda node=node: node.known.surface.count, "the surface")
+        world.spin_until(lambda node=node: node.core.known.mapper.model.count, "the surface")
         answer = world.call(Trigger, "surface_mapper/write_outline")
         assert answer.success is good, answer.message
         assert "outline_folder" in answer.message or good
@@ -220,6 +220,7 @@ def test_three_processes_take_the_views_that_one_process_takes(tmp_path, capsys)
     for command in ("simulate", "demo"):
         out = tmp_path / command
         words = [command, "--object", "solid:box", "--planner", "greedy", "--no-figures"]
+        words += ["--record", "--respawn"] if command == "demo" else []
         assert main([*words, "--out", str(out), *settings]) == 0
         rows[command] = list(csv.DictReader((out / "views.csv").open()))
     said = capsys.readouterr().out
@@ -230,6 +231,52 @@ def test_three_processes_take_the_views_that_one_process_takes(tmp_path, capsys)
             assert float(one[name]) == pytest.approx(float(other[name]), abs=1e-6)
         assert float(one["completeness"]) == pytest.approx(float(other["completeness"]), abs=0.01)
         assert float(one["estimated"]) == pytest.approx(float(other["estimated"]), abs=0.02)
+    bag = tmp_path / "demo" / "bag"
+    replayed_and_analysed(bag, tmp_path, rows["demo"], capsys)
+
+
+def replayed_and_analysed(bag, folder, views, capsys):
+    """The bag of an episode gives the same decisions and views again, and a page with pictures."""
+    assert main(["bag", "replay", str(bag)]) == 0
+    assert "all 3 decisions are the same" in capsys.readouterr().out
+    assert main(["bag", "replay", str(bag), "--planner", "random", "--set", "planner_seed=5"]) == 0
+    assert "decisions would have been different" in capsys.readouterr().out
+    out = folder / "analysis"
+    assert main(["analyze", str(bag), "--out", str(out)]) == 0
+    assert "ended: MAX_VIEWS" in capsys.readouterr().out
+    again = list(csv.DictReader((out / "views.csv").open()))
+    for one, other in zip(views, again, strict=True):
+        for name in ("x", "z", "qx", "completeness", "estimated", "utility", "travelled"):
+            assert float(one[name]) == pytest.approx(float(other[name]), abs=1e-9)
+    page = (out / "analysis.html").read_text(encoding="utf-8")
+    assert page.count("<img") == 2
+    assert "true object" not in page
+    assert (out / "figures" / "reconstruction.png").stat().st_size > 10_000
+    assert main(["report", str(bag), str(bag), "--out", str(folder / "report")]) != 0
+    assert "is of a solid in space" in capsys.readouterr().err
+
+
+def test_a_mapper_that_was_killed_goes_on_with_its_views(world, camera, tmp_path):
+    settings = {
+        "settle_time": 0.0,
+        "scans_per_view": 1,
+        "map_file": str(tmp_path / "map.jsonl"),
+        **SCENE,
+    }
+    first = world.start(SolidMapper, **settings)
+    goal = pose_msg(looking(np.array([[0.0, -0.4, 0.1]]), np.zeros(3))[0], first.now_ns())
+    world.speaker(PoseStamped, "goal_pose")(goal)
+    world.spin_until(lambda: first.core.known.progress.views == 1, "a view")
+    before = first.core.known.mapper.model.surface
+    world.end(first)
+    second = world.start(SolidMapper, **settings)
+    assert second.core.known.progress.views == 1
+    after = second.core.known.mapper.model.surface
+    assert (after.cells.state == before.cells.state).all()
+    assert (after.cells.hits.mean == before.cells.hits.mean).all()
+    surfaces = world.listen(PointCloud2, "surface", qos.latched(10))
+    world.spin_until(lambda: surfaces, "its surface again")
+    assert len(surface_from_msg(surfaces[-1]).key) == len(after.cells.hits.key)
 
 
 IDLE = {"wait_for_start": True, "certify": False, "planner": "greedy", "settle_time": 0.0, **SCENE}

@@ -10,11 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.bags.analysis import Analysis
+from nbv_planner.bags.analysis import RecordedEpisode
 from nbv_planner.bags.reader import Bag
-from nbv_planner.bags.replayer import MOUNT, Event, Replayer, recorded_events
+from nbv_planner.bags.replay.replayer import (
+    MOUNT,
+    Event,
+    Replayer,
+    SolidReplayer,
+    recorded_events,
+)
 from nbv_planner.episode.log import LoggedView, Surface
-from nbv_planner.episode.messages import CAMERA_POSE, ITERATION, PACE, SCAN, RecordedDecision
+from nbv_planner.episode.messages import PACE, RecordedDecision
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import BagError
 from nbv_planner.mapping.matching import MatchedScan
@@ -69,7 +75,7 @@ class ReplayedDecision:
 
 def replay(
     bag: Bag,
-    analysis: Analysis,
+    analysis: RecordedEpisode,
     parameters: RunParameters,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[ReplayedDecision]:
@@ -85,18 +91,24 @@ def replay(
         NbvPlannerError: a parameter is not allowed.
     """
     topics = analysis.recording.topics
-    lacking = [name for name in (SCAN, CAMERA_POSE, ITERATION) if name not in topics.topics]
-    if lacking:
-        raise BagError(f"{bag.path} cannot be replayed: {', '.join(lacking)} is not in it")
     log = analysis.recording.log
     if not parameters.nodes.get("surface_mapper"):
         raise BagError(
             "run_info does not hold the parameters of surface_mapper: give them with --params-file"
         )
     kept = _unchanged(parameters, log.parameters)
-    replayer = Replayer(parameters, sorted(log.surface_stamps), log.map, log.known)
+    stamps = sorted(log.surface_stamps)
+    replayer = (
+        SolidReplayer(parameters, stamps)
+        if parameters.in_space
+        else Replayer(parameters, stamps, log.map, log.known)
+    )
+    lacking = [name for name in replayer.needed if name not in topics.topics]
+    if lacking:
+        raise BagError(f"{bag.path} cannot be replayed: {', '.join(lacking)} is not in it")
     decisions = [*log.earlier, *(view.decision for view in log.views)]
-    world = RecordedWorld(replayer, analysis, recorded_events(bag, topics, decisions), kept)
+    recorded = recorded_events(bag, topics, decisions, replayer.readers)
+    world = RecordedWorld(replayer, analysis, recorded, kept)
     for number, _ in enumerate(views(replayer.core, world, world.choose), start=1):
         progress(number)
     return world.decisions
@@ -133,6 +145,10 @@ def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[
     left_out = np.flatnonzero((view.candidates.excluded & Exclusion.UNREACHABLE) != 0)
     if space.on_circle:  # the candidates may be others than the recorded ones
         return [space.at_angle(angle) for angle in view.candidates.angle[left_out].tolist()]
+    if view.candidates.z is not None:
+        places = view.candidates.places[left_out]
+        apart = np.linalg.norm(places[:, None] - space.candidates.position, axis=2)
+        return [space.candidates[int(index)] for index in apart.argmin(axis=1)]
     known = view.candidates.views(circle, view.decision.centre)
     return [known[int(index)] for index in left_out]
 
@@ -157,7 +173,7 @@ class RecordedWorld:
     def __init__(
         self,
         replayer: Replayer,
-        analysis: Analysis,
+        analysis: RecordedEpisode,
         recorded: Iterator[Event],
         kept: Collection[str],
     ) -> None:

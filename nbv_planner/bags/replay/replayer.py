@@ -5,26 +5,37 @@ from __future__ import annotations
 import dataclasses
 import heapq
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
+from typing import Any
 
 from nbv_planner.bags.reader import Bag, decode, definition_problem
 from nbv_planner.bags.recording import TopicMap, check_length
 from nbv_planner.clouds import sensor_messages
+from nbv_planner.clouds.space_messages import CAMERA_INFO, IMAGE, POINTS, DepthReader
 from nbv_planner.clouds.version_1 import sensor_from_msg
-from nbv_planner.episode.log import READERS, Surface
+from nbv_planner.episode.log import READERS, READERS_IN_SPACE, Surface
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
     GROUND,
+    ITERATION,
     SCAN,
     SURFACE,
     SURFACE_INFO,
     RecordedDecision,
 )
+from nbv_planner.episode.parameters import derived
 from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.episode.solid.solid_mapping import solid_mapper_core
+from nbv_planner.episode.solid.solid_settings import (
+    SOLID_NODES,
+    OpticalPoses,
+    SpaceMapperParameters,
+)
+from nbv_planner.episode.solid.space_deciders import deciders_in_space
 from nbv_planner.episode.wiring import deciders_for, mapper_core, planner_core, view_space
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.known.known_solid import Beforehand
@@ -33,10 +44,14 @@ from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import set_ground
+from nbv_planner.planning.view_space.space_views import SpaceViews
+from nbv_planner.session.mapper_core import MapperCore
+from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.volume.bodies.depth_sensor import DepthScan
 from nbv_planner.volume.grid import Merged
 from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
@@ -63,7 +78,14 @@ class Update:
 
 
 Received = (
-    Scan | CameraPose | RecordedDecision | SurfaceBelief | Merged | OccupancyMap | dict[str, float]
+    Scan
+    | DepthScan
+    | CameraPose
+    | RecordedDecision
+    | SurfaceBelief
+    | Merged
+    | OccupancyMap
+    | dict[str, float]
 )
 
 
@@ -74,6 +96,9 @@ class Replayer:
     Nobody waits for the decisions: the `deadline` of the recorded planner does not hold, lest they
     depend on how busy this machine is.
     """
+
+    mapper: MapperCore  #: its side of the episode.
+    core: PlannerCore  #: the planner's side.
 
     def __init__(
         self,
@@ -102,17 +127,12 @@ class Replayer:
         self.scene = config.scene
         matching = from_mapping(MatchingSettings, mapper)
         self._poses = from_mapping(PoseSettings, mapper)
-        self._ends = deque(
-            stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always"
-        )
         prior = from_mapping(PriorSettings, mapper)
         arrival = from_mapping(ArrivalSettings, mapper)
         known = (None, None) if config.outline.prior_outline else known
-        self._mapper = mapper_core(
+        self.mapper = mapper_core(
             config, matching, arrival, prior, SENSOR_NAMES, map=map, known=known
         )
-        # What was mapped is recorded: nothing that waits for its surface is dropped here.
-        self._mapper.setup = dataclasses.replace(self._mapper.setup, queue_size=_MANY)
         settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
         space = view_space(config.views, self.scene, config.ground, map=map)
         self._ground = config.ground
@@ -124,8 +144,25 @@ class Replayer:
             prior=prior.prior(),
             surface_model=config.surface_model,
         )
-        self.core = planner_core(*self._deciders_for(self.scene))  #: the planner's side.
+        self.core = planner_core(*self._deciders_for(self.scene))
         self.session = from_mapping(SessionSettings, planner)  #: as recorded.
+        names = SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, GROUND
+        self.readers = {name: READERS[name] for name in names}  #: what reads what it takes.
+        self.begin(surface_stamps, matching)
+
+    @property
+    def needed(self) -> list[str]:
+        """Topics without which nothing can be replayed."""
+        besides = SURFACE, SURFACE_INFO, GROUND
+        return [*(name for name in self.readers if name not in besides), ITERATION]
+
+    def begin(self, surface_stamps: Sequence[int], matching: MatchingSettings) -> None:
+        """Start from the prior."""
+        # What was mapped is recorded: nothing that waits for its surface is dropped here.
+        self.mapper.setup = dataclasses.replace(self.mapper.setup, queue_size=_MANY)
+        self._ends = deque(
+            stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always"
+        )
         #: scans for a planner that takes them.
         self.heard: tuple[tuple[Scan, CameraPose], ...] = ()
         self.pose: CameraPose | None = None  #: the newest.
@@ -138,21 +175,21 @@ class Replayer:
         elif isinstance(what, OccupancyMap):
             set_ground(self.core.planner.views, self._ground, map=what)
         elif isinstance(what, dict):
-            self._sense(what)
+            self.sense(what)
         elif isinstance(what, RecordedDecision):
-            self._mapper.goal(what.goal_stamp, what.view(self.scene.view_distance))
+            self.mapper.goal(what.goal_stamp, what.view(self.scene.view_distance))
         else:
             self.take(stamp, what)
 
-    def take(self, stamp: int, what: Scan | CameraPose) -> Update | None:
+    def take(self, stamp: int, what: Scan | DepthScan | CameraPose) -> Update | None:
         """Receive a scan or a pose; returns the resulting update of the surface, if any."""
-        mapper = self._mapper
-        before = len(self._mapper.waiting)
-        if isinstance(what, Scan):
-            mapper.scan(stamp, what, "")
-        else:
+        mapper = self.mapper
+        before = len(self.mapper.waiting)
+        if isinstance(what, CameraPose):
             self.pose = self._poses.camera(what)
             mapper.pose(stamp, self.pose)
+        else:
+            mapper.scan(stamp, what, "")
         taken = list(mapper.waiting)[before:]
         self.heard += tuple((match.scan, match.pose) for match in taken)
         # Where every scan counts, the recorded surfaces say up to which one they were mapped
@@ -163,7 +200,7 @@ class Replayer:
             mapper.take(job())
         return self._updated(mapper.known.progress.stamp)
 
-    def _sense(self, known: Mapping[str, float]) -> None:
+    def sense(self, known: Mapping[str, float]) -> None:
         """Use what the recorded mapper knew of the sensor, by the headers of the scans so far, and
         of its mount.
         """
@@ -173,12 +210,12 @@ class Replayer:
         with suppress(SettingError):  # none that a mapper can have had
             self._poses = dataclasses.replace(self._poses, **mount)  # type: ignore[arg-type]
             self.scene = dataclasses.replace(self.scene, **sensor)
-        self._mapper.scene = self.scene
+        self.mapper.scene = self.scene
         self.core.use(self._deciders_for(self.scene)[0], self.core.monitor)
 
     def forget(self, stamp: int) -> None:
         """Discard all measurements and the goal, as the mapper did at `stamp` (nanoseconds)."""
-        self._mapper.reset()
+        self.mapper.reset()
         self.heard = ()
         self._updated(stamp)
 
@@ -189,7 +226,7 @@ class Replayer:
         return self._updates[-1]
 
     def _update(self, stamp: int) -> Update:
-        return Update(stamp, self._mapper.known.mapper.belief().as_transmitted())
+        return Update(stamp, self.mapper.known.mapper.belief().as_transmitted())
 
     def update_for(self, decision: RecordedDecision | None) -> Update:
         """The newest update that the recorded planner can have received when it decided, or of
@@ -204,6 +241,47 @@ class Replayer:
         )
 
 
+class SolidReplayer(Replayer):
+    """The same in space."""
+
+    def __init__(self, parameters: RunParameters, surface_stamps: Sequence[int] = ()) -> None:
+        """Build mapper and planner.
+
+        Raises:
+            NbvPlannerError: a value is not allowed.
+        """
+        mapper, planner = (
+            {**derived(given, SOLID_NODES[name]), **given}
+            for name in ("surface_mapper", "nbv_planner")
+            for given in (parameters.nodes.get(name, {}),)
+        )
+        config = parameters.config_in_space()
+        own = from_mapping(SpaceMapperParameters, mapper)
+        matching = from_mapping(MatchingSettings, mapper)
+        self._poses = from_mapping(OpticalPoses, mapper)
+        arrival = from_mapping(ArrivalSettings, mapper)
+        scene, sensor = config.scene, config.sensor
+        self.scene = scene.seen_by(sensor)
+        self.mapper = solid_mapper_core(
+            scene, sensor, config.noise, own.table_height, matching, arrival
+        )
+        settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
+        space = SpaceViews.of(config.views, scene.view_distance, scene.radius_max)
+        uncertain = TerminationSettings(certify=False)
+        self.core = planner_core(*deciders_in_space(settings, uncertain, scene, sensor, space))
+        self.session = from_mapping(SessionSettings, planner)
+        reader = DepthReader(sensor)
+        clouds = own.depth_source == "point_cloud"
+        sent = (POINTS,) if clouds else (CAMERA_INFO, IMAGE)
+        names = CAMERA_POSE, SURFACE, SURFACE_INFO
+        self.readers = {name: partial(reader.take, name) for name in sent}
+        self.readers |= {name: READERS_IN_SPACE[name] for name in names}
+        self.begin(surface_stamps, matching)
+
+    def sense(self, known: Mapping[str, float]) -> None:
+        """Nothing: the sensor is given."""
+
+
 # Messages that wait for earlier ones: topics reach a recorder at different times, by some
 # milliseconds.
 _WAITING = 500
@@ -215,8 +293,12 @@ mapper, or what the mapper knew of the sensor and its mount from then on, by the
 parameters."""
 
 
+Readers = Mapping[str, Callable[[Any], Any]]
+"""What reads the messages of each topic; None of one that says nothing by itself."""
+
+
 def recorded_events(
-    bag: Bag, topics: TopicMap, decisions: Sequence[RecordedDecision]
+    bag: Bag, topics: TopicMap, decisions: Sequence[RecordedDecision], readers: Readers
 ) -> Iterator[Event]:
     """Yield the inputs of mapper and planner, and the decisions, in order of the stamps.
 
@@ -225,15 +307,16 @@ def recorded_events(
     """
     by_stamp = itemgetter(0)
     coming: list[Event] = [(decision.goal_stamp, decision) for decision in decisions]
-    return heapq.merge(_in_order(_inputs(bag, topics)), sorted(coming, key=by_stamp), key=by_stamp)
+    return heapq.merge(
+        _in_order(_inputs(bag, topics, readers)), sorted(coming, key=by_stamp), key=by_stamp
+    )
 
 
-def _inputs(bag: Bag, topics: TopicMap) -> Iterator[Event]:
+def _inputs(bag: Bag, topics: TopicMap, readers: Readers) -> Iterator[Event]:
     names = {
         topic: name
         for topic, name in topics.names.items()
-        if name in (SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, GROUND)
-        and definition_problem(topic) is None
+        if name in readers and definition_problem(topic) is None
     }
     known: dict[str, float] = {}
     for message in bag.messages(names.__contains__):
@@ -241,7 +324,9 @@ def _inputs(bag: Bag, topics: TopicMap) -> Iterator[Event]:
         try:
             check_length(name, message)
             msg = decode(message)
-            what = READERS[name](msg)
+            what = readers[name](msg)
+            if what is None:
+                continue
             stamp = (
                 what.stamp
                 if name == SURFACE_INFO
