@@ -74,6 +74,7 @@ SLOW = {
     "view",
 }
 SLOW_MODULES = {
+    "test_api.py",
     "test_behind_obstacles.py",
     "test_condensed.py",
     "test_free_view_space.py",
@@ -83,6 +84,8 @@ SLOW_MODULES = {
     "test_looks_on_the_way.py",
     "test_object_search.py",
     "test_only_barred.py",
+    "test_overlap.py",
+    "test_plugins.py",
     "test_prior_settings.py",
     "test_ray_casting.py",
     "test_release.py",
@@ -90,8 +93,10 @@ SLOW_MODULES = {
     "test_robust_mapper.py",
     "test_robust_state.py",
     "test_scale.py",
+    "test_seam.py",
     "test_setting_limits.py",
     "test_simulation.py",
+    "test_surface_map.py",
     "test_system.py",
     "test_tour.py",
     "test_tree.py",
