@@ -10,6 +10,7 @@ from nbv_planner.bags.analysis import Analysis, RecordedEpisode
 from nbv_planner.episode.log import EpisodeLog
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Metric, ViewColumn, t0_metric
+from nbv_planner.known.known_solid import KnownSolid
 from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.surface.checks import Check
 from nbv_planner.world.scale import scaled
@@ -206,7 +207,9 @@ def _known_outline(log: EpisodeLog) -> list[tuple[Cell, ...]]:
     if known is None:
         return []
     along, turn = known.place_std
-    size = f"mean radius {outline.radius.mean():.4g} m" if outline else f"{len(known.loops)} loops"
+    size = f"mean radius {outline.radius.mean():.4g} m" if outline else "mesh"
+    if isinstance(known, KnownSolid):
+        size = f"{len(known.loops)} loops"
     words = (
         f"{size}, ± {known.std:.3g} m along the normal; its place ± {along:.3g} m, {turn:.3g} rad"
     )

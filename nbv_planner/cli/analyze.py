@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from nbv_planner.bags.analysis import Analysis, RecordedEpisode
 from nbv_planner.bags.analysis_tables import analysis_tables
@@ -137,7 +138,7 @@ def _compared(analysis: Analysis, arguments: argparse.Namespace) -> DeviationRep
     if analysis.config is None:
         return None
     belief = analysis.steps[-1].belief if analysis.steps else None
-    known = belief.form.known if isinstance(belief, VolumeSurface) else belief and belief.known
+    known: Any = belief.form.known if isinstance(belief, VolumeSurface) else belief and belief.known
     nominal = nominal_of(arguments, known, analysis.config)
     return compared_with(nominal, analysis.steps, analysis.config.world.placed)
 

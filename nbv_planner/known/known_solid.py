@@ -1,8 +1,10 @@
-r"""Outlines of any form that are known beforehand: their signed distance, and where they lie.
+r"""Outlines of any form, or a mesh, that are known beforehand: their signed distance, and where
+they lie.
 
 What is known is the mean of an implicit surface, :math:`φ_0(x) = f(d(T_β^{-1} x))`, with the signed
-distance d to the outlines, negative inside, displaced by :math:`β = (Δx, Δy, Δθ)`, about the middle
-of the outlines. Hits lie where it is 0, so the likeliest β minimises
+distance d to it, negative inside, displaced by :math:`β = (Δx, Δy, Δθ)`, about its middle; in space
+β has three lengths and a rotation vector, or the turn about the vertical axis alone. Hits lie where
+it is 0, so the likeliest β minimises
 
 .. math::
     \sum_i ρ\Big(\frac{d(T_β^{-1} x_i)^2}{s^2 + σ_i^2}\Big) \frac{1}{m} + β^\top B^{-1} β,
@@ -15,7 +17,11 @@ turns.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import math
+import zlib
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -23,13 +29,14 @@ from typing import Any
 import numpy as np
 from scipy import ndimage
 from scipy.spatial import cKDTree
+from scipy.spatial.transform import Rotation
 
-from nbv_planner.geometry import FloatArray
+from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.known.known_outline import KnownOutline
 from nbv_planner.world.objects.true_outlines import Outlines
 from nbv_planner.world.scene import FoundScene
 
-Beforehand = tuple[KnownOutline | None, "KnownSolid | None"]
+Beforehand = tuple[KnownOutline | None, "KnownForm | None"]
 """What is known of the radius, and of cells."""
 # Values along a side of the lattice, and how far it reaches, in radii of the scene.
 _COUNT, _REACH = 192, 1.5
@@ -39,35 +46,136 @@ _SPACING = 0.25
 _SLOPE, _STEP = 0.67, 0.02
 # From wide to narrow, and turns to begin with, in the deviation of the turn.
 _NARROWING = (8.0, 4.0, 2.0, 1.0, 1.0, 1.0)
-_TURNS = (0.0, -1.2, 1.2)
+_TURNS = (-1.2, 1.2)
 _FAR = 9.0
 # Displacement for a derivative, radii and radians.
 _SMALL = 1e-3
+MOST_SIDE = 64
+"""Distances of a mesh along a side of its cube, at most."""
+# Distances of a mesh are sent in so many steps, which are finer near the surface.
+_STEPS = 127
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """Where outlines lie."""
+    """Where a form lies."""
 
-    likeliest: FloatArray  #: displacement β, shape (3,).
-    covariance: FloatArray  #: of β, shape (3, 3), by Laplace's method.
+    likeliest: FloatArray  #: displacement β, shape (B,).
+    covariance: FloatArray  #: of β, shape (B, B), by Laplace's method.
     #: log of the part of what was probable before that is left about it.
     log_part: float
 
     def draws(self, count: int, seed: int) -> FloatArray:
-        """Displacements, shape (count, 3)."""
-        normal = np.random.default_rng([seed, 5]).standard_normal((count, 3))
+        """Displacements, shape (count, B)."""
+        normal = np.random.default_rng([seed, 5]).standard_normal((count, len(self.likeliest)))
         return np.asarray(self.likeliest + normal @ np.linalg.cholesky(self.covariance).T)
 
 
 @dataclass(frozen=True, eq=False)
-class KnownSolid:
-    """Outlines, and how far they can be trusted."""
+class KnownForm(ABC):
+    """A form in D dimensions by its signed distance, and how far it can be trusted."""
+
+    radius: float  #: greatest radius of an object, metres.
+    std: float  #: standard deviation of the object's distance from it, metres.
+    place_std: tuple[float, float]  #: of its displacement, metres, and turn, radians.
+
+    @property
+    @abstractmethod
+    def distance(self) -> FloatArray:
+        """Signed distance on a lattice, D axes from x on, metres."""
+
+    @property
+    @abstractmethod
+    def lattice(self) -> tuple[FloatArray, float]:
+        """First point, shape (D,), and step of that, metres."""
+
+    @property
+    @abstractmethod
+    def plain(self) -> dict[str, Any]:
+        """Plain values for a message, see :func:`known_form`."""
+
+    @property
+    @abstractmethod
+    def lengths(self) -> BoolArray:
+        """Which numbers of a displacement are lengths, shape (B,); the others are turns."""
+
+    @abstractmethod
+    def back(self, points: FloatArray, place: FloatArray) -> FloatArray:
+        """Points (n, D) where they would be if the form were displaced by the `place`, (B,), in the
+        frame of the form.
+        """
+
+    @property
+    def place_variance(self) -> FloatArray:
+        """Variance of the displacement β before the first measurement, shape (B,)."""
+        along, turn = self.place_std
+        return np.where(self.lengths, along, turn) ** 2
+
+    def signed(self, points: FloatArray, place: FloatArray) -> FloatArray:
+        """Signed distance, metres, of points (n, D), metres, to the form displaced by `place`,
+        (B,): shape (n,); beyond the lattice that of its border and the way to it.
+        """
+        start, step = self.lattice
+        index = (self.back(points, place) - start) / step
+        inside = np.clip(index, 0.0, len(self.distance) - 1.0)
+        found = ndimage.map_coordinates(self.distance, inside.T, order=1, mode="nearest")
+        return np.asarray(found + step * np.linalg.norm(index - inside, axis=1))
+
+    def level(self, points: FloatArray, place: FloatArray) -> FloatArray:
+        """Mean of φ at points (n, D), in radii: both axes."""
+        away = self.signed(points * self.radius, place) / self.radius
+        size = np.abs(away)
+        return np.asarray(np.sign(away) * np.maximum(_SLOPE * size, size - _STEP))
+
+    def placed(self, hits: FloatArray, noise: FloatArray, same: float) -> Place:
+        """The displacement, for hits (n, D), of a `noise`, (n,), metres, of which `same` neighbours
+        tell the same.
+        """
+        if not len(hits):
+            return Place(np.zeros(len(self.lengths)), np.diag(self.place_variance), 0.0)
+        starts = [np.zeros(len(self.lengths))]
+        for axis in np.flatnonzero(~self.lengths):
+            alone = self.place_std[1] * (np.arange(len(self.lengths)) == axis)
+            starts += [turn * alone for turn in _TURNS]
+        found = [self._from(start, hits, noise, same) for start in starts]
+        place, information, _ = min(found, key=lambda one: one[2])
+        left = -float(np.linalg.slogdet(information * self.place_variance)[1])
+        log = 0.5 * (left - float((place**2 / self.place_variance).sum()))
+        return Place(place, np.linalg.inv(information), log)
+
+    def _from(
+        self, place: FloatArray, hits: FloatArray, noise: FloatArray, same: float
+    ) -> tuple[FloatArray, FloatArray, float]:
+        information = np.diag(1.0 / self.place_variance)
+        limit = 4.0 * np.sqrt(self.place_variance)
+        for factor in _NARROWING:
+            variance = (factor * self.std) ** 2 + noise**2
+            off = self.signed(hits, place)
+            ratio = off**2 / variance
+            weight = (1.0 + ratio / _FAR) ** -2 / (variance * same)
+            step = _SMALL * np.where(self.lengths, self.radius, 1.0)
+            by = np.stack(
+                [
+                    (self.signed(hits, place + one) - self.signed(hits, place - one)) / 2.0 / size
+                    for one, size in zip(np.diag(step), step, strict=True)
+                ],
+                axis=1,
+            )
+            information = np.diag(1.0 / self.place_variance) + by.T @ (weight[:, None] * by)
+            right = -by.T @ (weight * off) - place / self.place_variance
+            moved = place + np.linalg.solve(information, right)
+            place = np.clip(moved, -limit, limit)
+        ratio = self.signed(hits, place) ** 2 / (self.std**2 + noise**2)
+        cost = float((ratio / (1.0 + ratio / _FAR)).sum() / same)
+        cost += float((place**2 / self.place_variance).sum())
+        return place, information, cost
+
+
+@dataclass(frozen=True, eq=False)
+class KnownSolid(KnownForm):
+    """Outlines in the plane."""
 
     loops: tuple[FloatArray, ...]  #: corners of each, shape (n, 2), metres.
-    radius: float  #: greatest radius of an object, metres.
-    std: float  #: standard deviation of the object's distance from them, metres.
-    place_std: tuple[float, float]  #: of their displacement, metres, and turn, radians.
 
     @cached_property
     def middle(self) -> FloatArray:
@@ -100,69 +208,76 @@ class KnownSolid:
         carries it.
         """
         moved = tuple(loop + np.array([x, y]) for loop in self.loops)
-        return known_solid(KnownSolid(moved, radius, self.std, self.place_std).plain, radius)
+        return known_solid(KnownSolid(radius, self.std, self.place_std, moved).plain, radius)
 
     @property
-    def place_variance(self) -> FloatArray:
-        """Variance of the displacement β before the first measurement, shape (3,)."""
-        along, turn = self.place_std
-        return np.array([along, along, turn]) ** 2
-
-    def signed(self, points: FloatArray, place: FloatArray) -> FloatArray:
-        """Signed distance, metres, of points (n, 2), metres, to the outlines displaced by `place`,
-        (3,): shape (n,).
-        """
-        cos, sin = math.cos(place[2]), math.sin(place[2])
-        local = (points - self.middle - place[:2]) @ np.array([[cos, -sin], [sin, cos]])
+    def lattice(self) -> tuple[FloatArray, float]:
+        """See :class:`KnownForm`."""
         reach = _REACH * self.radius
-        index = (local + self.middle + reach) * ((_COUNT - 1) / (2.0 * reach))
-        return np.asarray(ndimage.map_coordinates(self.distance, index.T, order=1, mode="nearest"))
+        return np.array([-reach, -reach]), 2.0 * reach / (_COUNT - 1)
 
-    def level(self, points: FloatArray, place: FloatArray) -> FloatArray:
-        """Mean of φ at points (n, 2), in radii: both axes."""
-        away = self.signed(points * self.radius, place) / self.radius
-        size = np.abs(away)
-        return np.asarray(np.sign(away) * np.maximum(_SLOPE * size, size - _STEP))
+    @property
+    def lengths(self) -> BoolArray:
+        """See :class:`KnownForm`."""
+        return np.array([True, True, False])
 
-    def placed(self, hits: FloatArray, noise: FloatArray, same: float) -> Place:
-        """The displacement, for hits (n, 2), of a `noise`, (n,), metres, of which `same` neighbours
-        tell the same.
+    def back(self, points: FloatArray, place: FloatArray) -> FloatArray:
+        """See :class:`KnownForm`."""
+        cos, sin = math.cos(place[2]), math.sin(place[2])
+        turn = np.array([[cos, -sin], [sin, cos]])
+        return np.asarray((points - self.middle - place[:2]) @ turn + self.middle)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownMesh(KnownForm):
+    """A solid in space, by distances in a cube about its middle."""
+
+    grid: FloatArray  #: signed distance, shape (N, N, N), metres.
+    start: tuple[float, float, float]  #: first point of the cube, metres.
+    step: float  #: of the cube, metres.
+    upright: bool  #: whether it is turned about the vertical axis alone.
+
+    @property
+    def distance(self) -> FloatArray:
+        """See :class:`KnownForm`."""
+        return self.grid
+
+    @property
+    def lattice(self) -> tuple[FloatArray, float]:
+        """See :class:`KnownForm`."""
+        return np.array(self.start), self.step
+
+    @property
+    def lengths(self) -> BoolArray:
+        """See :class:`KnownForm`."""
+        return np.arange(4 if self.upright else 6) < 3
+
+    def back(self, points: FloatArray, place: FloatArray) -> FloatArray:
+        """See :class:`KnownForm`."""
+        middle = np.array(self.start) + 0.5 * self.step * (len(self.grid) - 1)
+        vector = np.array([0.0, 0.0, place[3]]) if self.upright else place[3:]
+        turn = Rotation.from_rotvec(vector).as_matrix()
+        return np.asarray((points - middle - place[:3]) @ turn + middle)
+
+    @property
+    def plain(self) -> dict[str, Any]:
+        """Plain values for a message, see :func:`known_form`: the root of each distance, as a
+        difference from the one before along z.
         """
-        if not len(hits):
-            return Place(np.zeros(3), np.diag(self.place_variance), 0.0)
-        found = [self._from(turn * self.place_std[1], hits, noise, same) for turn in _TURNS]
-        place, information, _ = min(found, key=lambda one: one[2])
-        left = -float(np.linalg.slogdet(information * self.place_variance)[1])
-        log = 0.5 * (left - float((place**2 / self.place_variance).sum()))
-        return Place(place, np.linalg.inv(information), log)
-
-    def _from(
-        self, turn: float, hits: FloatArray, noise: FloatArray, same: float
-    ) -> tuple[FloatArray, FloatArray, float]:
-        place = np.array([0.0, 0.0, turn])
-        information = np.eye(3)
-        limit = 4.0 * np.sqrt(self.place_variance)
-        for factor in _NARROWING:
-            variance = (factor * self.std) ** 2 + noise**2
-            off = self.signed(hits, place)
-            ratio = off**2 / variance
-            weight = (1.0 + ratio / _FAR) ** -2 / (variance * same)
-            step = np.array([_SMALL * self.radius, _SMALL * self.radius, _SMALL])
-            by = np.stack(
-                [
-                    (self.signed(hits, place + one) - self.signed(hits, place - one)) / 2.0 / size
-                    for one, size in zip(np.diag(step), step, strict=True)
-                ],
-                axis=1,
-            )
-            information = np.diag(1.0 / self.place_variance) + by.T @ (weight[:, None] * by)
-            right = -by.T @ (weight * off) - place / self.place_variance
-            moved = place + np.linalg.solve(information, right)
-            place = np.clip(moved, -limit, limit)
-        ratio = self.signed(hits, place) ** 2 / (self.std**2 + noise**2)
-        cost = float((ratio / (1.0 + ratio / _FAR)).sum() / same)
-        cost += float((place**2 / self.place_variance).sum())
-        return place, information, cost
+        most = float(np.abs(self.grid).max())
+        root = np.sign(self.grid) * np.sqrt(np.abs(self.grid) / most)
+        steps = np.rint(_STEPS * root).astype(np.int8)
+        packed = zlib.compress(np.diff(steps, axis=2, prepend=np.int8(0)).tobytes(), 9)
+        return {
+            "std": float(self.std),
+            "place_std": list(map(float, self.place_std)),
+            "start": list(map(float, self.start)),
+            "step": float(self.step),
+            "upright": bool(self.upright),
+            "count": len(self.grid),
+            "most": most,
+            "grid": base64.b64encode(packed).decode("ascii"),
+        }
 
 
 def about_found(known: Beforehand, found: FoundScene, *, adrift: bool) -> Beforehand:
@@ -171,7 +286,11 @@ def about_found(known: Beforehand, found: FoundScene, *, adrift: bool) -> Before
     x, y = (found.x, found.y) if adrift else (0.0, 0.0)
     return (
         outline and outline.moved(x, y).about(found.x, found.y),
-        solid and solid.within(found.radius_max, x - found.x, y - found.y),
+        (
+            solid.within(found.radius_max, x - found.x, y - found.y)
+            if isinstance(solid, KnownSolid)
+            else None
+        ),
     )
 
 
@@ -199,4 +318,44 @@ def _read(
         raise ValueError(
             "prior_outline: must have outlines of three corners at least, x and y each"
         )
-    return KnownSolid(tuple(one.reshape(-1, 2) for one in corners), radius, std, (along, turn))
+    return KnownSolid(radius, std, (along, turn), tuple(one.reshape(-1, 2) for one in corners))
+
+
+def known_form(content: dict[str, Any], radius: float) -> KnownForm:
+    """Read what :attr:`KnownForm.plain` gave, of outlines or of a mesh.
+
+    Raises:
+        ValueError: a value is none.
+    """
+    if "loops" in content:
+        return known_solid(content, radius)
+    along, turn = map(float, content["place_std"])
+    x, y, z = map(float, content["start"])
+    numbers = tuple(float(content[name]) for name in ("std", "step", "most"))
+    count = int(content["count"])
+    return _mesh(
+        str(content["grid"]),
+        (radius, along, turn, x, y, z, *numbers),
+        count,
+        bool(content["upright"]),
+    )
+
+
+@lru_cache(maxsize=2)
+def _mesh(packed: str, numbers: tuple[float, ...], count: int, upright: bool) -> KnownMesh:
+    radius, along, turn, x, y, z, std, step, most = numbers
+    if not np.isfinite(numbers).all() or min(std, along, turn, step, most) <= 0.0:
+        raise ValueError("prior_outline: numbers must be finite and deviations > 0")
+    if not 2 <= count <= MOST_SIDE:
+        raise ValueError(f"prior_outline: count is {count}, must be from 2 to {MOST_SIDE}")
+    try:
+        inflated = zlib.decompressobj()
+        steps = inflated.decompress(base64.b64decode(packed, validate=True), count**3 + 1)
+    except (binascii.Error, zlib.error) as error:
+        raise ValueError(f"prior_outline: grid: {error}") from error
+    if len(steps) != count**3:
+        raise ValueError(f"prior_outline: grid: {len(steps)} bytes, must be {count**3}")
+    rows = np.frombuffer(steps, dtype=np.int8).reshape(count, count, count)
+    root = np.cumsum(rows, axis=2, dtype=np.int8) / _STEPS
+    grid = np.sign(root) * root**2 * most
+    return KnownMesh(radius, std, (along, turn), grid, (x, y, z), step, upright)

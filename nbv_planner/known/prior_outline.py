@@ -150,7 +150,7 @@ class PriorOutlineSettings(Settings):
             std, place_std = self._stds(float(radius.mean()), stated)
         except NbvPlannerError as error:
             raise SettingError(f"prior_outline: {error}; {_HINT}") from error
-        known = KnownSolid(tuple(loops), bounds[1], std, place_std)
+        known = KnownSolid(bounds[1], std, place_std, tuple(loops))
         return known.within(bounds[1], *(-middle if stated and self.adrift else (0.0, 0.0)))
 
     def _stds(self, mean: float, stated: float) -> tuple[float, tuple[float, float]]:

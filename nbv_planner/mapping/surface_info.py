@@ -26,7 +26,7 @@ from nbv_planner.world.scan import RangeNoise
 from nbv_planner.world.scene import SENSOR_NAMES, FoundScene, Scene, centre_of
 
 VERSION = 2
-_LONGEST = 2**16
+_LONGEST = 2**18
 _FOUND = [one.name for one in fields(FoundScene) if one.name != "views"]
 _COMMON = ("value", "std", "prior")
 _MOUNT = ("x", "y", "yaw")

@@ -183,7 +183,8 @@ class Posterior:
         """
         given = self.given
         radius = self.coarse.radius
-        drawn, constant = prior_draws(self.prior, self.coarse, count, seed)
+        alike = ImplicitPrior(self.prior.terms, self.prior.constant)  # whatever the mean
+        drawn, constant = prior_draws(alike, self.coarse, count, seed)
         noise = (
             np.random.default_rng([seed, 1]).standard_normal((count, len(given.points))) * given.std
         )

@@ -1,4 +1,4 @@
-"""Samples of an implicit surface about known outlines, as far as the evidence is for these."""
+"""Samples of an implicit surface about a known form, as far as the evidence is for it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray
-from nbv_planner.known.known_solid import KnownSolid, Place
+from nbv_planner.known.known_solid import KnownForm, Place
 from nbv_planner.volume.grid import Cells, Lattice
 from nbv_planner.volume.implicit import ImplicitPrior, MaternTerm, Observations, Posterior
 
@@ -18,7 +18,7 @@ _NOTHING, _LEFT = 0.15, 0.1
 # Length scales of the deviation, radii, and the finer one's and the constant's part of it.
 _LENGTHS, _FINER, _CONSTANT = (0.3, 0.1), 0.5, 0.5
 # Side of the cells in which hits are merged for the place, their deviation, radii, and how many of
-# them tell the same.
+# them tell the same along a line.
 _SIDE, _HIT_STD, _SAME = 0.06, 0.015, 3.0
 _EITHER = 0.5
 
@@ -27,11 +27,11 @@ _EITHER = 0.5
 class KnownPrior(ImplicitPrior):
     """φ about the level of displaced outlines."""
 
-    known: KnownSolid | None = None
+    known: KnownForm | None = None
     place: Place | None = None  #: where they lie.
 
     @classmethod
-    def of(cls, known: KnownSolid, place: Place) -> KnownPrior:
+    def of(cls, known: KnownForm, place: Place) -> KnownPrior:
         """That of outlines at a place: φ deviates as far as the surface does."""
         std = known.std / known.radius
         wide, fine = _LENGTHS
@@ -39,7 +39,7 @@ class KnownPrior(ImplicitPrior):
         return cls(terms, _CONSTANT * std, known=known, place=place)
 
     def mean(self, points: FloatArray) -> FloatArray:
-        """Of φ at points (n, 2), in radii."""
+        """Of φ at points (n, D), in radii."""
         assert self.known is not None
         assert self.place is not None
         return self.known.level(points, self.place.likeliest)
@@ -90,7 +90,7 @@ def posterior_of(
     prior: ImplicitPrior,
     coarse: Lattice,
     given: Observations,
-    known: KnownSolid | None,
+    known: KnownForm | None,
     cells: Cells,
 ) -> Posterior:
     r"""φ given observations, and `known` outlines if there are any.
@@ -104,7 +104,7 @@ def posterior_of(
         return plain
     hits = cells.hits.coarser(cells.lattice, _SIDE * known.radius)
     noise = np.hypot(hits.sigma, _HIT_STD * known.radius)
-    place = known.placed(hits.mean, noise, _SAME)
+    place = known.placed(hits.mean, noise, _SAME ** (coarse.dimension - 1))
     like = Posterior(KnownPrior.of(known, place), coarse, given)
     log = like.log_evidence + place.log_part - plain.log_evidence
     log += math.log((1.0 - _NOTHING) / _NOTHING)

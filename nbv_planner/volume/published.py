@@ -12,7 +12,7 @@ import numpy as np
 
 from nbv_planner.errors import InputRejectedError, MeasurementError
 from nbv_planner.geometry import BoolArray
-from nbv_planner.known.known_solid import KnownSolid, known_solid
+from nbv_planner.known.known_solid import KnownForm, KnownMesh, known_form
 from nbv_planner.volume.grid import FREE, HIT, UNKNOWN, Cells, Merged
 from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 
@@ -33,7 +33,7 @@ class FreeCells:
     radius: float  #: of the ball that holds the object, metres.
     count: int  #: measurements that the surface depends on.
     free: str  #: a bit a cell, in the order of the lattice, deflated, in base64.
-    #: outlines that were known, as plain values; None without any.
+    #: outlines or mesh that were known, as plain values; None without any.
     prior: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -42,13 +42,14 @@ class FreeCells:
                 f"cells: dimension {self.dimension}, radius {self.radius}, count {self.count}: must"
                 f" be 2 or 3, from {_LEAST:g} to {_MOST:g} m, and >= 0"
             )
-        if self.known is not None and self.dimension == 3:
-            raise ValueError("cells: prior must be null in space")
+        known = self.known
+        if known is not None and isinstance(known, KnownMesh) != (self.dimension == 3):
+            raise ValueError("cells: prior is of another dimension")
 
     @property
-    def known(self) -> KnownSolid | None:
-        """The outlines that were known."""
-        return None if self.prior is None else known_solid(self.prior, self.radius)
+    def known(self) -> KnownForm | None:
+        """The outlines or the mesh that were known."""
+        return None if self.prior is None else known_form(self.prior, self.radius)
 
     @classmethod
     def of(cls, surface: VolumeSurface) -> FreeCells:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, IntArray, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
-from nbv_planner.known.known_solid import KnownSolid
+from nbv_planner.known.known_solid import KnownForm
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget, PointSet
 from nbv_planner.surface.displacement import Displaced
@@ -67,7 +67,7 @@ class VolumeForm:
     prior: ImplicitPrior = field(default_factory=ImplicitPrior)
     reading: Reading | None = None  #: None for that of the dimension.
     most: int = 1500  #: elements of a hypothesis.
-    known: KnownSolid | None = None  #: outlines that were known beforehand, in the plane.
+    known: KnownForm | None = None  #: outlines or mesh that were known beforehand.
 
     @property
     def read(self) -> Reading:

@@ -19,8 +19,8 @@ from nbv_planner.world.scene import Scene
 SCENE = Scene()
 ANGLE = TWO_PI / 720 * np.arange(720)
 RING = 4.0 * np.stack([np.cos(ANGLE), np.sin(ANGLE)], axis=1)
-ROUND = KnownSolid((RING,), 8.0, 0.1, (0.5, 0.1))
-LETTER = KnownSolid(tuple(parse_outlines("letter:C", SCENE).loops), 8.0, 0.1, (0.5, 0.1))
+ROUND = KnownSolid(8.0, 0.1, (0.5, 0.1), (RING,))
+LETTER = KnownSolid(8.0, 0.1, (0.5, 0.1), tuple(parse_outlines("letter:C", SCENE).loops))
 STILL = np.zeros(3)
 
 
@@ -41,7 +41,7 @@ def test_corners_that_are_displaced_as_the_outline_lie_on_it(x, y, turn):
 
 
 def test_two_bodies_are_both_inside_and_the_gap_is_not():
-    two = KnownSolid((RING * 0.4 + [3.0, 0.0], RING * 0.4 - [3.0, 0.0]), 8.0, 0.1, (0.5, 0.1))
+    two = KnownSolid(8.0, 0.1, (0.5, 0.1), (RING * 0.4 + [3.0, 0.0], RING * 0.4 - [3.0, 0.0]))
     inside = two.signed(np.array([[3.0, 0.0], [-3.0, 0.0], [0.0, 0.0]]), STILL)
     assert inside == pytest.approx([-1.6, -1.6, 1.4], abs=0.1)
 

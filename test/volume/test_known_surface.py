@@ -30,7 +30,7 @@ CROSS = np.stack([np.cos(ANGLE), np.sin(ANGLE)], axis=1) * (
 
 def knowing(surface: VolumeSurface, *loops: np.ndarray) -> VolumeSurface:
     """The surface with outlines that are known."""
-    known = KnownSolid(loops, surface.form.radius, 0.1, (0.3, 0.1))
+    known = KnownSolid(surface.form.radius, 0.1, (0.3, 0.1), loops)
     return dataclasses.replace(surface, form=dataclasses.replace(surface.form, known=known))
 
 
@@ -90,7 +90,7 @@ def test_the_planner_has_it_from_the_message():
     again = surface_of(surface.cells.hits, cells)
     assert again.posterior.probability == surface.posterior.probability
     assert np.array_equal(again.solids(COUNT, 0), surface.solids(COUNT, 0))
-    with pytest.raises(ValueError, match="must be null in space"):
+    with pytest.raises(ValueError, match="prior is of another dimension"):
         dataclasses.replace(cells, dimension=3)
 
 

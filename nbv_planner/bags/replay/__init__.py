@@ -99,7 +99,7 @@ def replay(
     kept = _unchanged(parameters, log.parameters)
     stamps = sorted(log.surface_stamps)
     replayer = (
-        SolidReplayer(parameters, stamps)
+        SolidReplayer(parameters, stamps, log.known[1])
         if parameters.in_space
         else Replayer(parameters, stamps, log.map, log.known)
     )

@@ -38,7 +38,7 @@ from nbv_planner.episode.solid.solid_settings import (
 from nbv_planner.episode.solid.space_deciders import deciders_in_space
 from nbv_planner.episode.wiring import deciders_for, mapper_core, planner_core, view_space
 from nbv_planner.errors import InputRejectedError, SettingError
-from nbv_planner.known.known_solid import Beforehand
+from nbv_planner.known.known_solid import Beforehand, KnownForm
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.mapping.surface_info import SurfaceInfo
@@ -244,8 +244,13 @@ class Replayer:
 class SolidReplayer(Replayer):
     """The same in space."""
 
-    def __init__(self, parameters: RunParameters, surface_stamps: Sequence[int] = ()) -> None:
-        """Build mapper and planner.
+    def __init__(
+        self,
+        parameters: RunParameters,
+        surface_stamps: Sequence[int] = (),
+        known: KnownForm | None = None,
+    ) -> None:
+        """Build mapper and planner; what was `known` of the object is in the bag.
 
         Raises:
             NbvPlannerError: a value is not allowed.
@@ -263,7 +268,7 @@ class SolidReplayer(Replayer):
         scene, sensor = config.scene, config.sensor
         self.scene = scene.seen_by(sensor)
         self.mapper = solid_mapper_core(
-            scene, sensor, config.noise, own.table_height, matching, arrival
+            scene, sensor, config.noise, own.table_height, matching, arrival, known=known
         )
         settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
         space = SpaceViews.of(config.views, scene.view_distance, scene.radius_max)

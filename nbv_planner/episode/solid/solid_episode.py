@@ -196,11 +196,12 @@ class SolidEpisode:
         """
         self.judge = SolidJudge(config)  #: of its views.
         space, scene = self.judge.space, config.scene
+        known = config.outline.known(scene.radius_max)
         planner, monitor = deciders_in_space(
             config.planner, config.termination, scene, config.sensor, space
         )
         self.core = planner_core(planner, monitor)  #: the planner's side.
-        self.model = VolumeModel(form_in_space(scene.radius_max))  #: the mapper's.
+        self.model = VolumeModel(form_in_space(scene.radius_max, known))  #: the mapper's.
         self.core.inputs.pose = space.candidates[0]
         events.take_surface(self.core, self.model.surface, 0)
         lost = config.camera.dropout_probability

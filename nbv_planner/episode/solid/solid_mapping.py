@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nbv_planner.episode.solid.solid_settings import DepthNoise, SolidScene
 from nbv_planner.episode.solid.space_deciders import form_in_space
+from nbv_planner.known.known_solid import KnownForm
 from nbv_planner.mapping.arrival import ArrivalSettings, PoseSource
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
 from nbv_planner.mapping.object_search import SearchSettings
@@ -60,9 +61,13 @@ class SolidMapping(ScanMapping):
     any_outline = True
     scan_kind, scene_kind = DepthScan, DepthScene
 
-    def __init__(self, scene: DepthScene, noise: RangeNoise, table: float) -> None:
-        """Start without a scan; below the height `table` (metres) nothing is of the object."""
-        model = VolumeModel(form_in_space(scene.radius_max))
+    def __init__(
+        self, scene: DepthScene, noise: RangeNoise, table: float, known: KnownForm | None = None
+    ) -> None:
+        """Start without a scan, with what is `known` of the object; below the height `table`
+        (metres) nothing is of it.
+        """
+        model = VolumeModel(form_in_space(scene.radius_max, known))
         # the settings of the plane are those of :meth:`_measured` there
         super().__init__(model, scene, MeasurementSettings(), Unchecked())  # type: ignore[arg-type]
         self._noise, self._table = noise, table
@@ -96,6 +101,7 @@ def solid_mapper_core(
     matching: MatchingSettings,
     arrival: ArrivalSettings,
     transforms: PoseSource | None = None,
+    known: KnownForm | None = None,
 ) -> MapperCore:
     """As :func:`~nbv_planner.episode.wiring.mapper_core`, in space."""
     seen = scene.seen_by(sensor)
@@ -107,6 +113,6 @@ def solid_mapper_core(
         matching.queue_size,
         frozenset(SENSOR_NAMES),
         PriorSettings(),
-        partial(SolidMapping, seen, noise.ranges, table),
+        partial(SolidMapping, seen, noise.ranges, table, known),
     )
     return MapperCore(setup, ScanMatcher(matching, arrival, transforms))

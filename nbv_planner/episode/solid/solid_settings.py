@@ -17,6 +17,7 @@ from nbv_planner.episode.parameters import (
     StateFile,
     derived,
 )
+from nbv_planner.episode.solid.prior_solid import PriorSolidSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
@@ -268,6 +269,7 @@ SOLID_NODES: dict[str, tuple[type, ...]] = {
         OpticalPoses,
         MatchingSettings,
         ArrivalSettings,
+        PriorSolidSettings,
         SpaceMapperParameters,
         MapFile,
     ),
@@ -301,6 +303,7 @@ class SolidConfig:
     views: SpaceViewSettings = field(default_factory=SpaceViewSettings)
     planner: SpacePlannerSettings = field(default_factory=SpacePlannerSettings)
     termination: TerminationSettings = field(default_factory=TerminationSettings)
+    outline: PriorSolidSettings = field(default_factory=PriorSolidSettings)
 
     @classmethod
     def of(cls, parameters: Mapping[str, Mapping[str, Any]]) -> SolidConfig:
@@ -320,6 +323,7 @@ class SolidConfig:
             "views": SpaceViewSettings,
             "planner": SpacePlannerSettings,
             "termination": TerminationSettings,
+            "outline": PriorSolidSettings,
         }
         built: dict[str, Any] = {name: from_mapping(one, complete) for name, one in groups.items()}
         return cls(object=complete.get("object", "solid:mug"), **built)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nbv_planner.episode.solid.solid_settings import SolidScene, SpacePlannerSettings
+from nbv_planner.known.known_solid import KnownForm
 from nbv_planner.planning.objectives import ExpectedMarginalCoverage
 from nbv_planner.planning.planners import (
     GreedyPlanner,
@@ -26,9 +27,9 @@ _KINDS: dict[str, type[Planner]] = {
 }
 
 
-def form_in_space(radius: float) -> VolumeForm:
-    """The model of a solid in a ball of this `radius`, metres."""
-    return VolumeForm(dimension=3, radius=radius)
+def form_in_space(radius: float, known: KnownForm | None = None) -> VolumeForm:
+    """The model of a solid in a ball of this `radius`, metres, and what was `known` of it."""
+    return VolumeForm(dimension=3, radius=radius, known=known)
 
 
 def deciders_in_space(

@@ -9,6 +9,7 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 
 from nbv_planner.clouds.sensor_messages import space_pose_from_msg
 from nbv_planner.clouds.space_messages import CAMERA_INFO, IMAGE, POINTS, DepthReader
+from nbv_planner.episode.solid.prior_solid import PriorSolidSettings
 from nbv_planner.episode.solid.solid_mapping import solid_mapper_core
 from nbv_planner.episode.solid.solid_settings import (
     SOLID_NODES,
@@ -17,6 +18,8 @@ from nbv_planner.episode.solid.solid_settings import (
     SolidScene,
     SpaceMapperParameters,
 )
+from nbv_planner.errors import SettingError
+from nbv_planner.known.known_solid import KnownForm
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.ros.core import qos
@@ -68,5 +71,15 @@ class SolidMapper(SurfaceMapperNode):
         scene, sensor = read_settings(self, SolidScene), read_settings(self, DepthSensor)
         noise, table = read_settings(self, DepthNoise), self.parameters.table_height
         transforms = self.incoming.transforms
-        core = solid_mapper_core(scene, sensor, noise, table, matching, arrival, transforms)
+        core = solid_mapper_core(
+            scene, sensor, noise, table, matching, arrival, transforms, self._known(scene)
+        )
         return core, [scene, sensor, noise]
+
+    def _known(self, scene: SolidScene) -> KnownForm | None:
+        """The mesh that is known; without one that cannot be used the episode goes on."""
+        try:
+            return read_settings(self, PriorSolidSettings).known(scene.radius_max)
+        except SettingError as error:
+            self.get_logger().error(f"{error} (going on without it)")
+            return None

@@ -108,6 +108,25 @@ def test_the_mapper_maps_what_was_seen_at_the_goal_and_counts_the_rest(world, ca
     world.spin_until(lambda: expected <= set(world.drops(node)), "all to be counted")
 
 
+def test_the_mesh_that_is_known_goes_out_with_the_surface_and_one_that_is_none_does_not(
+    world, camera, capfd
+):
+    texts = world.listen(String, "surface_info", qos.latched(10))
+    given = {"prior_outline": "solid:box", "prior_upright": True}
+    node = world.start(SolidMapper, settle_time=0.0, **given, **SCENE)
+    world.spin_until(lambda: texts, "the prior")
+    known = info_from_text(texts[-1].data).cells.known
+    assert known.upright
+    assert np.array_equal(known.grid, node.known.surface.form.known.grid)
+    world.end(node)
+    texts.clear()
+    node = world.start(SolidMapper, settle_time=0.0, prior_outline="none.stl", **SCENE)
+    world.spin_until(lambda: texts, "the prior without")
+    assert node.known.surface.form.known is None
+    assert "none.stl" in capfd.readouterr().err
+    assert info_from_text(texts[-1].data).cells.prior is None
+
+
 def test_the_mapper_takes_clouds_and_millimetres(world):
     node = world.start(SolidMapper, depth_source="point_cloud", settle_time=0.0, **SCENE)
     empty = PointCloud2(header=header("eye", 1), height=1, width=0)
