@@ -117,12 +117,12 @@ def test_the_mesh_that_is_known_goes_out_with_the_surface_and_one_that_is_none_d
     world.spin_until(lambda: texts, "the prior")
     known = info_from_text(texts[-1].data).cells.known
     assert known.upright
-    assert np.array_equal(known.grid, node.known.surface.form.known.grid)
+    assert np.array_equal(known.grid, node.core.known.mapper.model.surface.form.known.grid)
     world.end(node)
     texts.clear()
     node = world.start(SolidMapper, settle_time=0.0, prior_outline="none.stl", **SCENE)
     world.spin_until(lambda: texts, "the prior without")
-    assert node.known.surface.form.known is None
+    assert node.core.known.mapper.model.surface.form.known is None
     assert "none.stl" in capfd.readouterr().err
     assert info_from_text(texts[-1].data).cells.prior is None
 
