@@ -109,7 +109,13 @@ SLOW_MODULES = {
 # another simulator, campaigns; tests that are marked so themselves beside shorter ones of the same
 # file. `make test-all` runs it, before a release.
 RELEASE = {"faults"}
-RELEASE_MODULES = {"test_release.py", "test_mujoco_example.py", "test_faults.py", "test_cluster.py"}
+RELEASE_MODULES = {
+    "test_release.py",
+    "test_mujoco_example.py",
+    "test_mujoco_table.py",
+    "test_faults.py",
+    "test_cluster.py",
+}
 # A part of these is run at every commit in another test, or with other arguments of the same one.
 RELEASE_TESTS = {
     "test_a_camera_that_sees_less_than_declared_ends_no_episode_early[circle 10-by band]",

@@ -216,23 +216,8 @@ class MujocoRobot(Node):
         self.scan_out.publish(msg)
 
     def publish_image(self, stamp: Time, depth: np.ndarray) -> None:
-        """Publish the depth along the optical axis in metres, and the camera that it was taken with
-        (REP 118).
-        """
-        height, width = depth.shape
-        image = Image(height=height, width=width, encoding="32FC1", step=4 * width)
-        image.header.stamp, image.header.frame_id = stamp, "depth_optical"
-        image.data = depth.astype("<f4").tobytes()
-        focal, x, y = self.machine.focal_length(), 0.5 * (width - 1), 0.5 * (height - 1)
-        info = CameraInfo(
-            header=image.header,
-            height=height,
-            width=width,
-            distortion_model="plumb_bob",
-            d=[0.0] * 5,
-        )
-        info.k = [focal, 0.0, x, 0.0, focal, y, 0.0, 0.0, 1.0]
-        info.p = [focal, 0.0, x, 0.0, 0.0, focal, y, 0.0, 0.0, 0.0, 1.0, 0.0]
+        """Publish the depth, and the camera that it was taken with."""
+        image, info = image_and_info(depth, self.machine.focal_length(), stamp)
         self.image_out.publish(image)
         self.info_out.publish(info)
 
@@ -252,17 +237,38 @@ class MujocoRobot(Node):
         self.report_out.publish(msg)
 
 
-def main() -> None:
-    """Run the node until a signal, handled between two steps: within one ROS would be shut down."""
+def image_and_info(depth: np.ndarray, focal: float, stamp: Time) -> tuple[Image, CameraInfo]:
+    """Messages of a depth image (rows, columns) along the optical axis in metres, taken with this
+    focal length (pixels), in the frame `depth_optical` (REP 118).
+    """
+    height, width = depth.shape
+    image = Image(height=height, width=width, encoding="32FC1", step=4 * width)
+    image.header.stamp, image.header.frame_id = stamp, "depth_optical"
+    image.data = depth.astype("<f4").tobytes()
+    x, y = 0.5 * (width - 1), 0.5 * (height - 1)
+    info = CameraInfo(
+        header=image.header,
+        height=height,
+        width=width,
+        distortion_model="plumb_bob",
+        d=[0.0] * 5,
+    )
+    info.k = [focal, 0.0, x, 0.0, focal, y, 0.0, 0.0, 1.0]
+    info.p = [focal, 0.0, x, 0.0, 0.0, focal, y, 0.0, 0.0, 0.0, 1.0, 0.0]
+    return image, info
+
+
+def spin_until_signal(kind_of_node: type[Node]) -> None:
+    """Run a node until a signal, handled between two steps: within one ROS would be shut down."""
     rclpy.init(signal_handler_options=SignalHandlerOptions.NO)
     signals: list[int] = []
     for kind in (signal.SIGINT, signal.SIGTERM):
         signal.signal(kind, lambda number, _: signals.append(number))
-    robot = MujocoRobot()
+    robot = kind_of_node()
     while not signals:
         rclpy.spin_once(robot, timeout_sec=0.1)
     rclpy.try_shutdown()
 
 
 if __name__ == "__main__":
-    main()
+    spin_until_signal(MujocoRobot)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 
@@ -120,13 +120,15 @@ class NodeProcesses:
         *,
         respawn: bool = False,
         remappings: Mapping[str, Mapping[str, str]] | None = None,
+        instead: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """Store what to start: all nodes have the same parameter file, and each has a file for its
         output in the log folder.
 
         With `respawn`, :meth:`check` restarts a node that has failed or was killed. The remappings
-        are, by node, new names for its topics.
+        are, by node, new names for its topics, and `instead` the command of another program.
         """
+        self._instead = instead or {}
         self._respawn = respawn
         self._remappings = remappings or {}
         self._parameter_file = parameter_file
@@ -142,9 +144,9 @@ class NodeProcesses:
 
     def start(self, name: str) -> None:
         """Start one node."""
+        own = [*python_command("nbv_planner.ros.executables"), name]
         command = [
-            *python_command("nbv_planner.ros.executables"),
-            name,
+            *self._instead.get(name, own),
             "--ros-args",
             "--params-file",
             str(self._parameter_file),

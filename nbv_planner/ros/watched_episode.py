@@ -311,9 +311,10 @@ def watch_solid(
     respawn: bool,
     ended: Callable[[], bool],
     bag: BagWriter | None,
+    robot: Sequence[str] = (),
 ) -> Termination | None:
     """Start the nodes on a ROS `domain`, monitor the episode, and end them; see
-    :func:`run_episode`.
+    :func:`run_episode`. The command of a `robot`, if given, is run in place of the camera.
 
     Returns:
         Why the planner ended; FAILED if a node ended before it or messages stopped; None if
@@ -321,10 +322,11 @@ def watch_solid(
     """
     environment = isolated_environment(domain)
     os.environ.update(environment)
-    with (
-        ros_of_its_own(domain) as executor,
-        NodeProcesses(parameter_file, log_folder, environment, respawn=respawn) as nodes,
-    ):
+    instead = {"depth_camera": robot} if robot else None
+    nodes = NodeProcesses(
+        parameter_file, log_folder, environment, respawn=respawn, instead=instead
+    )
+    with ros_of_its_own(domain) as executor, nodes:
         started(domain, nodes.pids)
         # Before the monitor: a planner that has found the monitor has found the recorder.
         if bag is not None:
