@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -323,9 +323,7 @@ def watch_solid(
     environment = isolated_environment(domain)
     os.environ.update(environment)
     instead = {"depth_camera": robot} if robot else None
-    nodes = NodeProcesses(
-        parameter_file, log_folder, environment, respawn=respawn, instead=instead
-    )
+    nodes = NodeProcesses(parameter_file, log_folder, environment, respawn=respawn, instead=instead)
     with ros_of_its_own(domain) as executor, nodes:
         started(domain, nodes.pids)
         # Before the monitor: a planner that has found the monitor has found the recorder.
