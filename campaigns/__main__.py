@@ -23,6 +23,7 @@ SUBCOMMANDS = {
         ("prior", "compare episodes that know an outline with those that do not"),
         ("series", "compare series of cuts with the same cuts one by one"),
         ("deviation", "find bumps and dents, and what is none, against nominal outlines"),
+        ("regions", "compare episodes of which a part of the outline matters with whole ones"),
         ("solids", "compare planners on solids in space"),
     )
 }

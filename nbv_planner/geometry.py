@@ -273,3 +273,16 @@ class PoseCovariance:
         move[:, 0, 2] = -beam[:, 1]
         move[:, 1, 2] = beam[:, 0]
         return move @ self.matrix @ move.transpose(0, 2, 1)
+
+
+def intersection_over_union(first: FloatArray, second: FloatArray) -> float:
+    r"""Intersection over union of two star-shaped areas given by their radii on one uniform grid of
+    angles.
+
+    .. math:: \frac{\frac12\int\min(r_1, r_2)^2\,dφ}{\frac12\int\max(r_1, r_2)^2\,dφ}
+
+    The rectangle rule on the closed circle takes the place of the integrals.
+    """
+    common = np.minimum(first, second)
+    either = np.maximum(first, second)
+    return float(np.sum(common**2) / np.sum(either**2))

@@ -84,7 +84,7 @@ OTHERS = {
     "bags/analysis_tables.py": {"number", "seconds"},
     "episode/simulation.py": {"completeness"},  # at which an episode ends
     # of views in space
-    "episode/solid/solid_results.py": {"completeness", "milliseconds", "travelled"},
+    "episode/solid/solid_results.py": {"completeness", "milliseconds", "travelled", "weighted"},
     "nbv_bench/cli/optimum.py": {"surface_points"},
     "nbv_bench/optimum/least.py": {"surface_points"},
     "nbv_bench/optimum/optimum_problem.py": {"surface_points"},
@@ -118,7 +118,9 @@ def test_a_spelt_name_would_be_found():
 
 def test_the_table_has_exactly_the_fields_of_a_record_and_the_metrics_of_an_episode():
     assert list(ViewColumn.__members__) == [field.name for field in dataclasses.fields(ViewRecord)]
-    assert {*episode_metrics([VIEW], 40), Metric.T0.name} == set(Metric.__members__)
+    by_weight = dataclasses.replace(VIEW, weighted=0.5)
+    assert {*episode_metrics([by_weight], 40), Metric.T0.name} == set(Metric.__members__)
+    assert Metric.W95.name not in episode_metrics([VIEW], 40)
     for errors in (SurfaceError, PointErrors):
         assert {field.name for field in dataclasses.fields(errors)} <= set(ViewColumn.__members__)
 

@@ -54,7 +54,6 @@ DELIBERATE = {
         "nbv_planner": {
             "max_duration": 1800.0,
             "run_info_nodes": "surface_mapper",
-            "target_fraction": 1.0,
             "planner": "tour",
             "learn_speeds": True,  # a robot that drives pays seconds
         },
@@ -651,8 +650,8 @@ def test_shipped_file_is_found_in_the_checkout_or_where_it_is_installed(tmp_path
 @pytest.mark.parametrize("text", ["1e-3", "1E-3", "1.e-3", "1.0e-3", "0.001"])
 def test_numbers_are_read_as_ros_reads_them(tmp_path, text):
     file = tmp_path / "numbers.yaml"
-    file.write_text(f"nbv_planner:\n  ros__parameters:\n    target_fraction: {text}\n")
-    assert load_parameters(file)["nbv_planner"]["target_fraction"] == 0.001
+    file.write_text(f"nbv_planner:\n  ros__parameters:\n    band_tolerance: {text}\n")
+    assert load_parameters(file)["nbv_planner"]["band_tolerance"] == 0.001
 
 
 EXPERIMENTS = sorted((CONFIG / "experiments").glob("*.yaml"))

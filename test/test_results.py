@@ -236,6 +236,7 @@ def test_record_is_written_as_json_and_table(tmp_path):
         "turn": 0.0,
         "simple_regret": None,
         "chamfer": None,
+        "weighted": None,
     }
     assert found["views"][1]["objective_value"] is None  # JSON knows no NaN
     assert found["views"][1]["rmse"] is None

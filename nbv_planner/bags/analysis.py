@@ -269,6 +269,7 @@ def _judge(
                 start,
                 tau,
                 pace,
+                config.regions,
             ),
             "",
         )
@@ -316,5 +317,6 @@ def _analysed(
         if interval is not None:
             estimate = interval.mean
         elif view.belief is not None and config is not None:
-            estimate = view.belief.measured(config.termination.band_tolerance)
+            narrow = config.termination.band_tolerance, config.target.regions
+            estimate = view.belief.measured(*narrow)
         yield AnalysedView(view, estimate, interval)

@@ -85,4 +85,5 @@ def _frames(analysis: Analysis) -> list[EpisodeContent]:
         analysis.config.scene,
         title,
         analysis.recording.log.ground(),
+        analysis.config.regions,
     )

@@ -207,6 +207,7 @@ def add_episode_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--params-file", metavar="F", help="ROS 2 parameter file (YAML) over the shipped one"
     )
+    parser.add_argument("--regions", dest="region_file", help="regions that matter, as region_file")
     add_set(parser)
     add_out(parser)
     add_figures(parser)
@@ -231,10 +232,8 @@ def parameters_from(
         if others := parameter_files.sections_of_others(file):
             print(f"note: {others}", file=sys.stderr)
     parameter_files.set_parameters(parameters, arguments.set, ros=ros)
-    explicit = {
-        "nbv_planner": PLANNER_CHOICE,
-        "depth_camera": ("object", "seed"),
-    }
+    of_planner = (*PLANNER_CHOICE, "region_file")
+    explicit = {"nbv_planner": of_planner, "depth_camera": ("object", "seed")}
     parameter_files.lay_over(
         parameters, {node: given_values(arguments, names) for node, names in explicit.items()}
     )

@@ -10,7 +10,7 @@ import math
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
@@ -70,8 +70,10 @@ def print_view(
     """
     view = judge.views[-1]
     name = config.target.name
+    true = getattr(view, name) if judge.regions is None else view.weighted
     if estimate is None:
-        said = f"{judge.steps[-1].belief.measured(config.termination.band_tolerance):.1%}"
+        narrow = config.termination.band_tolerance, config.target.regions
+        said = f"{judge.steps[-1].belief.measured(*narrow):.1%}"
     else:
         said = estimate.words
     free = (
@@ -81,7 +83,7 @@ def print_view(
     )
     say(
         f"{len(judge.views):4d}  {math.degrees(view.angle):6.1f}°   {view.new_points:10d}  "
-        f" {getattr(view, name):{5 + len(name)}.1%}   {said:>25}   {view.milliseconds:5.0f}"
+        f" {true:{5 + len(name)}.1%}   {said:>25}   {view.milliseconds:5.0f}"
         f" ms{free}"
     )
     before = {
@@ -141,7 +143,7 @@ def finish(
         f" {len(judge.truth)} surface points, 95 % after {Metric.T95.of(metrics) or 'N/A'} views,"
         f" completeness {Metric.completeness.of(metrics):.1%} at {judge.tau:g} m, 95 % after"
         f" {Metric.C95.of(metrics) or 'N/A'} views, mean individual regret"
-        f" {'N/A' if regret is None else format(regret, '.2f')}"
+        f" {'N/A' if regret is None else format(regret, '.2f')}{_by_weight(judge, metrics)}"
     )
     if judge.views:
         time95 = Metric.time95.of(metrics)
@@ -160,6 +162,15 @@ def finish(
     drawn(figures, lambda: _write_pictures(results.path, config, judge, record), None)
     drawn(figures and report is not None, lambda: _draw_report(results.path, report), None)
     print_files(results)
+
+
+def _by_weight(judge: EpisodeJudge, metrics: Mapping[str, Any]) -> str:
+    """What is to be said of regions, if there are any."""
+    if judge.regions is None or not judge.views:
+        return ""
+    reached = Metric.W95.of(metrics) or "N/A"
+    part = Metric.weighted.of(metrics)
+    return f"; completeness {judge.regions.words} {part:.1%}, 95 % after {reached} views"
 
 
 def compared(judge: EpisodeJudge) -> None:
@@ -223,7 +234,13 @@ def _write_pictures(
 
     title = f"{config.object} · {config.planner.label} · {record.termination.reason.value}"
     frames = episode_frames(
-        judge.steps, judge.views, judge.truth.shape, config.scene, title, judge.space.ground
+        judge.steps,
+        judge.views,
+        judge.truth.shape,
+        config.scene,
+        title,
+        judge.space.ground,
+        judge.regions,
     )
     write_whole(folder / "reconstruction.png", png_bytes(draw_figure(frames[-1])))
     file = io.BytesIO()

@@ -32,7 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="replace an older file there")
     parser.set_defaults(
-        object=None, seed=None, planner=None, objective=None, phase_one_objective=None
+        object=None,
+        seed=None,
+        planner=None,
+        objective=None,
+        phase_one_objective=None,
+        region_file=None,
     )
 
 

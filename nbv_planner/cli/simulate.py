@@ -231,7 +231,7 @@ def solid_parameters(
         parameter_files.lay_over(parameters, given)
     parameter_files.set_parameters(parameters, arguments.set, ros=ros, nodes=SOLID_NODES)
     parameters["depth_camera"].update(given_values(arguments, ("object", "seed")))
-    parameters["nbv_planner"].update(given_values(arguments, ("planner",)))
+    parameters["nbv_planner"].update(given_values(arguments, ("planner", "region_file")))
     return parameters
 
 
@@ -252,6 +252,7 @@ def print_solid_header(judge: SolidJudge) -> None:
         f"object {config.object}, planner {config.planner.label}, seed {config.camera.seed},"
         f" {len(judge.truth.views)} candidate views ({config.views.view_space}), target: the"
         f" surface within {judge.tau:g} m of a measurement"
+        f"{'' if judge.regions is None else f', {judge.regions.words}'}"
     )
     say("view  azimuth  elevation    true        estimated         way   decision")
 
@@ -261,7 +262,7 @@ def print_solid_view(view: SolidView) -> None:
     azimuth, elevation = view.angles
     estimate = "" if view.estimate is None else view.estimate.words
     say(
-        f"{view.number:4d}  {azimuth:6.1f}°   {elevation:6.1f}°   {view.completeness:6.1%}"
+        f"{view.number:4d}  {azimuth:6.1f}°   {elevation:6.1f}°   {view.reached:6.1%}"
         f"  {estimate:>25}  {view.travelled:6.2f} m  {view.milliseconds:5.0f} ms"
     )
 
@@ -280,9 +281,11 @@ def finish_solid(
     if judge.views:
         last = judge.views[-1]
         reached = views_until(judge.views, 0.95) or "N/A"
+        regions = judge.regions
+        by_weight = "" if regions is None else f", {last.weighted:.1%} {regions.words}"
         say(
             f"{last.number} views, {last.travelled:.2f} m, true completeness"
-            f" {last.completeness:.1%}, 95 % after {reached} views"
+            f" {last.completeness:.1%}{by_weight}, 95 % after {reached} views"
         )
     say(surface)
     print_files(results)

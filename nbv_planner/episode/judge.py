@@ -20,13 +20,14 @@ from nbv_planner.episode.records import (
     calibration,
     episode_metrics,
 )
-from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.geometry import BoolArray, FloatArray, intersection_over_union, polar_to_cartesian
 from nbv_planner.planning.endings import Termination
 from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief, once_around
 from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour
 from nbv_planner.surface.coverage import PointSet
+from nbv_planner.surface.regions import Regions
 from nbv_planner.surface.seam import Believed
 from nbv_planner.versions import versions
 from nbv_planner.volume.bodies.outline_truth import OutlineTruth
@@ -55,14 +56,21 @@ class PointErrors:
     accuracy: float
     #: half the sum of the mean distances from each to the other, metres; NaN likewise.
     chamfer: float
+    weighted: float = math.nan  #: completeness by the weights of regions.
 
     @classmethod
-    def of(cls, measured: PointSet, true: PointSet, tau: float) -> PointErrors:
+    def of(
+        cls, measured: PointSet, true: PointSet, tau: float, regions: Regions | None = None
+    ) -> PointErrors:
         """Compare a measured surface with the true one at a resolution of `tau`, metres."""
         missed = true.distance_from(measured)
         off = measured.distance_from(true)
         chamfer = 0.5 * (true.mean(missed) + measured.mean(off))
-        return cls(true.part(missed <= tau), measured.part(off <= tau), chamfer)
+        weighted = math.nan
+        if regions is not None:
+            counts = PointSet(true.points, true.length * regions.weights(true.points))
+            weighted = counts.part(missed <= tau)
+        return cls(true.part(missed <= tau), measured.part(off <= tau), chamfer, weighted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,19 +173,6 @@ def surface_error(belief: SurfaceBelief, shape: PolarObject) -> SurfaceError:
     )
 
 
-def intersection_over_union(first: FloatArray, second: FloatArray) -> float:
-    r"""Intersection over union of two star-shaped areas given by their radii on one uniform grid of
-    angles.
-
-    .. math:: \frac{\frac12\int\min(r_1, r_2)^2\,dφ}{\frac12\int\max(r_1, r_2)^2\,dφ}
-
-    The rectangle rule on the closed circle takes the place of the integrals.
-    """
-    common = np.minimum(first, second)
-    either = np.maximum(first, second)
-    return float(np.sum(common**2) / np.sum(either**2))
-
-
 class Truth(Protocol):
     """The true object in D = 2 or 3 dimensions: its outline as points, and the P elements that
     count when seen.
@@ -272,17 +267,21 @@ class Judge(Generic[AnyTruth]):
     #: resolution of completeness and accuracy, metres.
     tau: float = PlannerSettings.completeness_tau
     pace: TimeSettings = field(default_factory=TimeSettings)  #: cost model of the seconds.
+    regions: Regions | None = None  #: by whose weights the completeness is judged, too.
     steps: list[Step] = field(default_factory=list)
     views: list[ViewRecord] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._visible = self.truth.visible(self.space.candidates)
         #: which elements have been seen, shape (P,).
         self.seen: BoolArray = np.zeros(len(self.truth), dtype=bool)
         #: the surface measured so far.
         self.measured = PointSet(self.outline.points[:0], self.outline.length[:0])
         self._belief: Any = None
         self._last = self.start
+
+    @cached_property
+    def _visible(self) -> BoolArray:
+        return self.truth.visible(self.space.candidates)
 
     @cached_property
     def outline(self) -> PointSet:
@@ -338,7 +337,8 @@ class Judge(Generic[AnyTruth]):
         if belief is not None:
             errors = self.truth.errors(belief)
             self.measured = self.truth.measured(belief, self.tau)
-            errors |= asdict(PointErrors.of(self.measured, self.outline, self.tau))
+            found = PointErrors.of(self.measured, self.outline, self.tau, self.regions)
+            errors |= asdict(found)
         record = ViewRecord(
             number=len(self.views) + 1,
             new_points=int(new.sum()),

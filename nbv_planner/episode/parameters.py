@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbv_planner.errors import SettingError
+from nbv_planner.geometry import ORIGIN
 from nbv_planner.gp.kernels import KernelSettings
 from nbv_planner.known.known_outline import KnownOutline
 from nbv_planner.known.known_solid import KnownSolid
@@ -43,6 +44,8 @@ from nbv_planner.star2d.robust_fit import RobustSettings
 from nbv_planner.star2d.shapes.sampler import Prior, ShapeSettings
 from nbv_planner.surface.checks import CheckSettings
 from nbv_planner.surface.coverage import CoverageTarget
+from nbv_planner.surface.region_files import region_settings
+from nbv_planner.surface.regions import Regions
 from nbv_planner.thesis.regret import PROVED, near_optimal_by
 from nbv_planner.world.camera_mount import PoseSettings, TurntableSettings
 from nbv_planner.world.ground.zones import GroundSettings
@@ -206,6 +209,12 @@ class NbvPlannerParameters(Settings):
         "Whether Nav2 is asked for a path (compute_path_to_pose) before a goal is sent: where"
         " some views cannot be reached.",
         choices=("off", "compute_path_to_pose"),
+    )
+    region_file: str = setting(
+        "",
+        "File of regions that matter, with weights (YAML, GeoJSON, CSV): where not all of the"
+        " outline is asked for; empty: all counts alike.",
+        start_only=True,
     )
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper",
@@ -401,9 +410,15 @@ class EpisodeConfig:
         object.__setattr__(self, "scene", self.views.sight_in(self.scene))
         if self.search.surface_model == "volume" and self.protocol == "thesis":
             raise SettingError("surface_model: volume needs the protocol sensor")
-        if self.outline.prior_outline and self.protocol == "thesis":
-            raise SettingError("prior_outline: needs the protocol sensor")
+        for name, given in (
+            ("prior_outline", self.outline.prior_outline),
+            ("region_file", self.planner.regions),
+        ):
+            if given and self.protocol == "thesis":
+                raise SettingError(f"{name}: needs the protocol sensor")
         check_prior_mean(self.mapper, self.scene)
+        if (regions := self.target.regions) is not None and not self.search.unknown:
+            regions.check(self.scene.radius_max, ORIGIN)
         if self.search.unknown and not self.views.on_circle:
             raise SettingError("view_space: an unknown scene needs circle, and no view_poses")
 
@@ -414,6 +429,12 @@ class EpisodeConfig:
         return CoverageTarget.of(
             dataclasses.replace(self.planner, target="points") if thesis else self.planner
         )
+
+    @property
+    def regions(self) -> Regions | None:
+        """The regions that matter, for points as seen from the true centre; None without any."""
+        given = self.target.regions
+        return None if given is None else given.seen_from(*self.world.placed)
 
     @property
     def surface_model(self) -> str:
@@ -492,6 +513,7 @@ class EpisodeConfig:
             planner.travel_weight
             or planner.revisit_radius
             or planner.seen_std
+            or planner.regions
             or self.robust.robust
         )
         if planner.label not in PROVED or limited or other:
@@ -626,15 +648,18 @@ def config_from_parameters(
 
     The values are by node name, those of ROS alone (topics, timeouts) are ignored; `top` are
     `object` and `protocol`. Others follow from them, see :func:`derived`; the world is that of the
-    camera's `world_file`, where nothing else is given.
+    camera's `world_file`, and the regions those of the planner's `region_file`, where nothing else
+    is given.
 
     Raises:
         SettingError: a value is not allowed, or nodes differ in geometry.
-        ConfigFileError: the world file cannot be read, or holds something that is not allowed.
+        NbvPlannerError: such a file cannot be read, or holds something that is not allowed.
     """
     given = {node: parameters.get(node, {}) for node in NODE_SETTINGS}
     camera = given["depth_camera"]
     given["depth_camera"] = {**world_settings(str(camera.get("world_file", ""))), **camera}
+    planner = given["nbv_planner"]
+    given["nbv_planner"] = {**region_settings(str(planner.get("region_file", ""))), **planner}
     told = {name: v for name, v in given["surface_mapper"].items() if name in LEARNED}
     given["nbv_planner"] = {**told, **given["nbv_planner"]}
     complete = {

@@ -127,6 +127,7 @@ class ViewColumn(Quantity):
         ),
         "m",
     )
+    weighted = "true completeness by weight", "the same by weights of regions; NaN without any"
 
 
 class Metric(Quantity):
@@ -148,6 +149,8 @@ class Metric(Quantity):
         2,
     )
     surface_points = "surface points", "number of the surface points"
+    W95 = "W95", "views to 95 % by weight of regions, none if never; only with such", "views", 2
+    weighted = "completeness by weight at the end", "the same by weights of regions; only with such"
     time95 = (
         "time to 95 %",
         "seconds by the cost model to 95 % of the surface points, none if never",
@@ -181,7 +184,7 @@ def episode_metrics(
     views: Sequence[ViewRecord], surface_points: int
 ) -> dict[str, float | int | None]:
     r"""Values of :class:`Metric` by name, without `T0`; the mean regret and the accuracy need a
-    view.
+    view, those by weight regions.
 
     The mean individual regret is
     :math:`\bar r = \frac1T \sum_t (F(θ^*_t|θ_{1:t-1}) - F(θ_t|θ_{1:t-1}))`.
@@ -198,6 +201,9 @@ def episode_metrics(
         Metric.surface_points: surface_points,
         Metric.time95: time_to_95(ViewColumn.coverage.each(views), ViewColumn.seconds.each(views)),
     }
+    if views and math.isfinite(views[-1].weighted):
+        found[Metric.W95] = views_to(ViewColumn.weighted.each(views))
+        found[Metric.weighted] = views[-1].weighted
     return {metric.name: value for metric, value in found.items()}
 
 
@@ -294,6 +300,7 @@ class ViewRecord:
     turn: float = 0.0
     simple_regret: float = nan
     chamfer: float = nan
+    weighted: float = nan
 
     @property
     def pose(self) -> CameraPose:

@@ -175,7 +175,7 @@ def usable_config(
         return None, f"the parameters in run_info are not usable: {error}"
 
 
-_FILES = {"world_file", "prior_outline", "view_file"}
+_FILES = {"world_file", "prior_outline", "view_file", "region_file"}
 # Objects that are read from a file of the recording machine; a bag must not name files to read
 # here.
 _FILE_FORMS = ("file:", "spline:")

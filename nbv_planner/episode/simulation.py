@@ -87,13 +87,16 @@ class Simulation:
         tau = config.planner.completeness_tau
         self._start = None if thesis else config.motion.start(scene.view_distance)
         settings = thesis_planner_settings(config) if thesis else config.planner
-        self.judge = EpisodeJudge(truth, views, self._start, tau, settings)
+        regions = config.regions
+        self.judge = EpisodeJudge(truth, views, self._start, tau, settings, regions)
         self._by_points = settings.target == "points"
         if self._by_points:
             self._truth = TrueSurface(truth.points.angle, truth.points.radius)
         else:
             outline = cartesian_to_polar(*self.judge.outline.points.T)
-            self._truth = TrueSurface(*outline, tau)
+            points = self.judge.outline.points
+            weight = None if regions is None else regions.weights(points)
+            self._truth = TrueSurface(*outline, tau, weight)
         planner, monitor = deciders(
             dataclasses.replace(config, planner=settings), views, self._truth
         )
@@ -227,7 +230,8 @@ class Simulation:
         """
         coverage = self.config.stop_at_coverage
         completeness = self.config.stop_at_completeness
-        enough = record.coverage >= coverage and record.completeness >= completeness
+        reached = record.completeness if self.judge.regions is None else record.weighted
+        enough = record.coverage >= coverage and reached >= completeness
         if (
             not enough
             or coverage == completeness == 0.0
@@ -237,8 +241,8 @@ class Simulation:
         figures = {"coverage": record.coverage}
         more = ""
         if completeness:
-            figures["completeness"] = record.completeness
-            more = f", completeness {record.completeness:.1%}"
+            figures["completeness"] = reached
+            more = f", completeness {reached:.1%}"
         detail = f"{record.coverage:.1%} of the surface points have been seen{more}"
         return Termination(TerminationReason.COMPLETE, figures, detail)
 

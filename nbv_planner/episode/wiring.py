@@ -218,16 +218,15 @@ def termination_monitor(
         scene: geometry.
         prior: the mapper's.
     """
+    aim = CoverageTarget.of(planner)
     if not settings.certify:
-        return TerminationMonitor(settings)
+        return TerminationMonitor(settings, None, aim.regions)
     shapes = dataclasses.replace(planner, shapes=settings.certificate_shapes, edge_probability=0.0)
     shapes.check_size(1, "certificate_shapes")
     sampler = shape_sampler(shapes, prior, planner.planner_seed + 1)
     calibration = calibration_for(planner.target) if settings.calibrate else None
-    certificate = CoverageCertificate(
-        sampler, scene, planner.target_coverage, CoverageTarget.of(planner), calibration
-    )
-    return TerminationMonitor(settings, certificate)
+    certificate = CoverageCertificate(sampler, scene, planner.target_coverage, aim, calibration)
+    return TerminationMonitor(settings, certificate, aim.regions)
 
 
 def scan_mapping(
@@ -369,7 +368,8 @@ def deciders_for(
     cells = VolumeCertificate(scene, aim, views.candidates, settings.target_coverage)
     if surface_model == "volume":
         planner = planner_named(settings, scene, views, reader=read)
-        return planner, TerminationMonitor(limits, cells if limits.certify else None)
+        certificate = cells if limits.certify else None
+        return planner, TerminationMonitor(limits, certificate, aim.regions)
     reader = EitherReader(scene, prior, settings)
     planner = planner_named(settings, scene, views, reader=reader)
     monitor = termination_monitor(limits, settings, scene, prior)

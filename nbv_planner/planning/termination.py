@@ -16,6 +16,7 @@ from nbv_planner.planning.view_space import Exclusion, excluded_text
 from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.checks import failed_checks, forbidding, untested
 from nbv_planner.surface.coverage import CoverageEstimate
+from nbv_planner.surface.regions import Regions
 from nbv_planner.surface.seam import Banded, Believed, Certificate
 from nbv_planner.world.pose import CameraPose, Poses
 
@@ -73,13 +74,11 @@ class TerminationSettings(Settings):
         read_only=False,
         scale="span",
     )
-    target_fraction: float = setting(
+    target_fraction: float = python_setting(
         0.99,
-        "BAND_NARROW: fraction of the circle on which the band must be so narrow: 1 if the"
-        " last gap matters.",
+        "BAND_NARROW: fraction of the circle on which the band must be so narrow.",
         gt=0.0,
         le=1.0,
-        read_only=False,
     )
     doubt_views: int = python_setting(
         2,
@@ -163,9 +162,14 @@ class TerminationMonitor:
     """Watches an episode and decides when it ends."""
 
     def __init__(
-        self, settings: TerminationSettings, certificate: Certificate | None = None
+        self,
+        settings: TerminationSettings,
+        certificate: Certificate | None = None,
+        regions: Regions | None = None,
     ) -> None:
         self.settings = settings  #: its limits.
+        self.regions = regions  #: by whose weights the surface counts.
+        self._by_weight = "" if regions is None else f", {regions.words}"
         #: judges the coverage by posterior shapes; None if switched off.
         self.certificate = certificate
         self.history: list[float] = []  #: estimated coverage after each view so far.
@@ -186,7 +190,7 @@ class TerminationMonitor:
         known, tolerance, coverage = self._covered
         if known is not belief or tolerance != self.settings.band_tolerance:
             tolerance = self.settings.band_tolerance
-            coverage = belief.by_noise.measured(tolerance)  # views change nothing else
+            coverage = belief.by_noise.measured(tolerance, self.regions)  # views change no more
             self._covered = belief, tolerance, coverage
         return coverage
 
@@ -253,7 +257,7 @@ class TerminationMonitor:
         if not isinstance(belief, Banded):
             return None
         _, lower, upper = belief.band()
-        fraction = belief.narrow_part(s.band_tolerance)
+        fraction = belief.narrow_part(s.band_tolerance, self.regions)
         radius = float(np.median(0.5 * (lower + upper)))
         if fraction < s.target_fraction or s.band_tolerance > _OF_RADIUS * radius:
             return None
@@ -268,7 +272,7 @@ class TerminationMonitor:
             "band_tolerance": s.band_tolerance,
             "target_fraction": s.target_fraction,
         }
-        where = f"on {fraction:.1%} of the circle{withheld}"
+        where = f"on {fraction:.1%} of the circle{self._by_weight}{withheld}"
         detail = f"the band is narrower than {s.band_tolerance:g} m {where}"
         return Termination(TerminationReason.BAND_NARROW, figures, detail)
 
@@ -305,7 +309,7 @@ class TerminationMonitor:
                 "certificate_delta": s.certificate_delta,
                 **resolution,
             },
-            f"at least {target:.1%} of {covered}{held}",
+            f"at least {target:.1%} of {covered}{self._by_weight}{held}",
         )
 
     def before_view(

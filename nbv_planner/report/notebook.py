@@ -71,7 +71,13 @@ class Episode(Simulation):
         judge = self.judge
         ground = judge.space.ground
         frames = episode_frames(
-            judge.steps, judge.views, judge.truth.shape, judge.truth.scene, self._title, ground
+            judge.steps,
+            judge.views,
+            judge.truth.shape,
+            judge.truth.scene,
+            self._title,
+            ground,
+            judge.regions,
         )
         with own_style():
             return draw_figure(frames[-1])

@@ -264,6 +264,10 @@ ARGUMENTS = {
         "",
         "Name of the episode that saved state must belong to; empty: a new one at each launch.",
     ),
+    "regions": (
+        "",
+        f"File of regions that matter, with weights, in place of the whole outline{_FROM_FILE}.",
+    ),
     "prior_outline": (
         "",
         f"Outline that the object should have, for example that of the cut below{_FROM_FILE}.",
@@ -294,7 +298,7 @@ def _whole(path: str) -> str:
 
 
 # Arguments that are paths of files, by the parameter that takes them.
-_FILES = {"map": "ground_map", "world": "world_file"}
+_FILES = {"map": "ground_map", "world": "world_file", "regions": "region_file"}
 _SCENE = {"radius_max": float, "view_distance": float}
 _MAP = {"map": _whole}
 _OVERRIDES: dict[str, dict[str, Callable[[str], Any]]] = {
@@ -312,6 +316,7 @@ _OVERRIDES: dict[str, dict[str, Callable[[str], Any]]] = {
         "planner": str,
         "view_space": str,
         "max_views": int,
+        "regions": _whole,
         **_MAP,
         **_SCENE,
     },

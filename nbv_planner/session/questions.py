@@ -265,7 +265,8 @@ class Question:
         if not isinstance(self.belief, Banded):
             return {}
         _, lower, upper = self.belief.band()
-        narrow = self.belief.narrow_part(self.monitor.settings.band_tolerance)
+        monitor = self.monitor
+        narrow = self.belief.narrow_part(monitor.settings.band_tolerance, monitor.regions)
         return {"band_width_mean": float((upper - lower).mean()), "narrow_fraction": narrow}
 
     def rank(self, views: Poses) -> Ranking:

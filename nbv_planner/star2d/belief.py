@@ -22,6 +22,7 @@ from nbv_planner.geometry import (
 )
 from nbv_planner.known.known_outline import KnownOutline
 from nbv_planner.surface.checks import Check
+from nbv_planner.surface.regions import Regions
 from nbv_planner.world.ground.zones import Ground
 
 
@@ -270,13 +271,22 @@ class SurfaceBelief:
         """
         return (self.width < tolerance) & (way_to_measurement(self) <= tolerance)
 
-    def narrow_part(self, tolerance: float) -> float:
+    def narrow_part(self, tolerance: float, regions: Regions | None = None) -> float:
         """Part of the circle that is :meth:`narrow`, see
         :class:`~nbv_planner.surface.seam.Banded`.
         """
-        return float(np.mean(self.narrow(tolerance)))
+        narrow, weight = self.narrow(tolerance), self._weights(regions)
+        whole = float(weight.sum())
+        return float(weight[narrow].sum()) / whole if whole else 0.0
 
-    def measured(self, tolerance: float) -> float:
+    def _weights(self, regions: Regions | None) -> FloatArray:
+        """Of the mean contour at each grid angle, shape (M,)."""
+        if regions is None:
+            return np.ones(len(self.angle))
+        mean = np.stack(polar_to_cartesian(self.angle, np.maximum(self.mean, 0.0)), axis=1)
+        return regions.weights(mean + self.centre)
+
+    def measured(self, tolerance: float, regions: Regions | None = None) -> float:
         r"""Estimated coverage: the part of the mean contour, by L1 length, that is :meth:`narrow`.
 
         The surface crosses about :math:`(|Δx| + |Δy|)/h` pixel borders per piece, so the L1 length
@@ -285,6 +295,7 @@ class SurfaceBelief:
         """
         x, y = polar_to_cartesian(self.angle, np.maximum(self.mean, 0.0))
         length = np.abs(np.roll(x, -1) - x) + np.abs(np.roll(y, -1) - y)
+        length *= self._weights(regions)
         whole = float(length.sum())
         narrow = self.narrow(tolerance)
         return float(length[narrow & np.roll(narrow, -1)].sum()) / whole if whole else 0.0

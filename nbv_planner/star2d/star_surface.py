@@ -36,6 +36,7 @@ from nbv_planner.star2d.shapes.shape_coverage import (
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.coverage import POINTS, CoverageTarget
+from nbv_planner.surface.regions import Regions
 from nbv_planner.surface.seam import DOUBT, Hits, Hypotheses
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Poses
@@ -97,9 +98,9 @@ class StarSurface:
         """Whether the belief carries its evidence."""
         return self.belief.evidence is not None
 
-    def measured(self, tolerance: float) -> float:
+    def measured(self, tolerance: float, regions: Regions | None = None) -> float:
         """Estimated coverage of the belief."""
-        return self.belief.measured(tolerance)
+        return self.belief.measured(tolerance, regions)
 
     def keep_off(self, ground: Ground, most: float) -> Ground:
         """The ground with what the object may occupy."""
@@ -109,9 +110,9 @@ class StarSurface:
         """The band of the belief."""
         return self.belief.band()
 
-    def narrow_part(self, tolerance: float) -> float:
+    def narrow_part(self, tolerance: float, regions: Regions | None = None) -> float:
         """Narrow part of the band."""
-        return self.belief.narrow_part(tolerance)
+        return self.belief.narrow_part(tolerance, regions)
 
     def about_centre(self, poses: Poses) -> Poses:
         """Poses in a frame with the same axes whose origin is the centre of the radii."""
@@ -175,7 +176,8 @@ class StarSurface:
             seen = np.minimum(seen, 1.0 - unseen_fraction(belief, shapes.angle, scene.pixel_size))
         else:
             seen, hidden = measured_parts(shapes, belief, scene, (REACH_SEEN, REACH_HIDDEN))
-        return self._elements(shapes, size, seen, hidden)
+        drawn = self._elements(shapes, size, seen, hidden)
+        return dataclasses.replace(drawn, size=aim.weighed(size, drawn.points))
 
     def outline(self) -> tuple[StarHypotheses, FloatArray]:
         """The mean contour within the bounds, its surface points, what of it has been seen, and its

@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.spatial import cKDTree
 
+from nbv_planner.errors import ConfigFileError, SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.checks import Check, noise_factor
+from nbv_planner.surface.region_files import regions_in
+from nbv_planner.surface.regions import Regions
 from nbv_planner.world.scan import RangeNoise
 
 # Points are counted in parts of this size: sums of whole parts are exact in single precision, in
@@ -24,7 +27,11 @@ _NOISELESS = RangeNoise(0.0, 0.0)
 
 @dataclass(frozen=True)
 class TargetSettings(Settings):
-    """What is to be covered, and by how many hypotheses it is judged."""
+    """What is to be covered, and by how many hypotheses it is judged.
+
+    Raises:
+        SettingError: a value is out of range, or the regions are none.
+    """
 
     shapes: int = python_setting(32, "EMC, rollout: number of posterior shapes.", ge=1, le=10_000)
     target: str = setting(
@@ -67,6 +74,18 @@ class TargetSettings(Settings):
     target_coverage: float = setting(
         0.95, "Part of the target that is to be covered: lower it to end earlier.", gt=0.0, le=1.0
     )
+    regions: str = python_setting(
+        "", "Regions that matter, by whose weights all that is covered counts; from region_file."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        try:
+            given = regions_in(self.regions)
+        except ConfigFileError as error:
+            raise SettingError(str(error)) from error
+        if given is not None and self.target != "completeness":
+            raise SettingError(f"target: {self.target} counts no regions; must be completeness")
 
     @property
     def noise(self) -> RangeNoise:
@@ -86,6 +105,7 @@ class CoverageTarget:
     noise: RangeNoise = _NOISELESS  #: of the sensor, as declared.
     #: greatest standard deviation of a range that fixes the surface, metres; 0: any.
     seen_std: float = 0.0
+    regions: Regions | None = None  #: weights of the places on the surface; None: all alike.
 
     @classmethod
     def of(cls, settings: TargetSettings) -> CoverageTarget:
@@ -93,7 +113,8 @@ class CoverageTarget:
         if settings.target == "points":
             noise = settings.noise if settings.seen_std else _NOISELESS
             return cls(settings.point_density, 0.0, noise, settings.seen_std)
-        return cls("length", settings.completeness_tau, settings.noise, settings.seen_std)
+        tau, regions = settings.completeness_tau, regions_in(settings.regions)
+        return cls("length", tau, settings.noise, settings.seen_std, regions)
 
     def as_found(self, pixel_size: float, checks: Sequence[Check]) -> CoverageTarget:
         """This one with the noise that the mapper has found, where it is larger than declared.
@@ -108,6 +129,20 @@ class CoverageTarget:
         tau = self.tau + (factor - 1.0) * self.noise.noise_std if follows else self.tau
         return replace(self, tau=tau, noise=self.noise.scaled(factor))
 
+    def weighed(self, size: FloatArray, points: FloatArray) -> FloatArray:
+        """What elements of a `size` (...,) at points (..., D), metres, count for."""
+        return size if self.regions is None else size * self.regions.weights(points)
+
+    def parts(self, size: FloatArray, seen: FloatArray) -> FloatArray:
+        """Part of each hypothesis that is `seen`, from elements that count for `size`, shape (S, M)
+        each; those of which nothing counts say nothing of regions.
+        """
+        whole = size.sum(axis=1)
+        covered = (size * seen).sum(axis=1) / np.maximum(whole, math.ulp(1.0))
+        if self.regions is not None and not (whole > 0.0).all():
+            covered = covered[whole > 0.0] if whole.any() else np.zeros(1)
+        return np.asarray(covered)
+
     @property
     def name(self) -> str:
         """What its part is called."""
@@ -116,11 +151,10 @@ class CoverageTarget:
     @property
     def words(self) -> str:
         """What is to be covered, in words."""
-        return (
-            f"the outline within {self.tau:g} m of the measured surface"
-            if self.tau
-            else "the surface points"
-        )
+        if not self.tau:
+            return "the surface points"
+        weight = "" if self.regions is None else f", {self.regions.words}"
+        return f"the outline within {self.tau:g} m of the measured surface{weight}"
 
 
 POINTS = CoverageTarget()

@@ -20,6 +20,7 @@ from scipy.spatial import cKDTree
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.coverage import CoverageEstimate, CoverageTarget, ShapeCoverage
+from nbv_planner.surface.regions import Regions
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scan import FreeRays, RangeNoise, SensorModel
@@ -143,9 +144,9 @@ class Believed(Protocol):
         some.
         """
 
-    def measured(self, tolerance: float) -> float:
+    def measured(self, tolerance: float, regions: Regions | None = None) -> float:
         """Estimated part of the surface, in [0, 1], that was measured as narrowly as a `tolerance`,
-        metres.
+        metres; with a band by the weights of `regions`.
         """
 
     def keep_off(self, ground: Ground, most: float) -> Ground:
@@ -163,9 +164,9 @@ class Banded(Protocol):
     def band(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Polar angle, radians, lower and upper bound of the radius, metres, shape (M,) each."""
 
-    def narrow_part(self, tolerance: float) -> float:
-        """Part of the circle on which measurements made the band narrower than the `tolerance`,
-        metres.
+    def narrow_part(self, tolerance: float, regions: Regions | None = None) -> float:
+        """Part of the circle, by the weights of `regions`, on which measurements made the band
+        narrower than the `tolerance`, metres.
         """
 
 

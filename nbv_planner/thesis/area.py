@@ -18,17 +18,28 @@ from typing import Any, ClassVar
 import numpy as np
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import CircleInterpolation, FloatArray, IntArray, wrap_angle
+from nbv_planner.geometry import (
+    CircleInterpolation,
+    FloatArray,
+    IntArray,
+    polar_to_cartesian,
+    wrap_angle,
+)
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, ObjectiveInfo, Situation
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.star_surface import star2d, star_reader
 from nbv_planner.surface.checks import noise_factor
 from nbv_planner.surface.coverage import TargetSettings
+from nbv_planner.surface.region_files import regions_in
+from nbv_planner.surface.regions import Regions
 from nbv_planner.surface.seam import Reader
 from nbv_planner.thesis.intervals import BoundaryBlock, boundary_blocks, prefix_sums, simple_windows
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
+
+# Places between both bounds whose weights are asked for.
+_RADII = 8
 
 
 class BandObjective(ABC):
@@ -37,6 +48,8 @@ class BandObjective(ABC):
     info: ClassVar[ObjectiveInfo]
     anywhere: ClassVar[bool] = False
     """Whether it takes views anywhere, or only those on the view circle."""
+    weighs: ClassVar[bool] = True
+    """Whether it counts the area of the band, which regions may weigh."""
 
     def __init__(
         self, reader: Reader, views: ViewSpace, scene: Scene, settings: TargetSettings
@@ -49,6 +62,9 @@ class BandObjective(ABC):
         self._user = f"objective {self.info.id}"
         self._settings = settings
         star_reader(reader, self._user)
+        if settings.regions and not self.weighs:
+            raise SettingError(f"{self._user}: counts no regions; region_file must be empty")
+        self._regions = regions_in(settings.regions)
         if not self.anywhere:
             views.check_circle(self._user, scene.view_distance)
 
@@ -56,9 +72,10 @@ class BandObjective(ABC):
         """Value per view, shape (V,)."""
         surface = star2d(situation.surface, self._user)
         views = surface.about_centre(situation.views)
-        return self.values(
-            surface.belief, situation.scene, views if self.anywhere else views.view_angle
-        )
+        belief = surface.belief
+        if self._regions is not None:
+            belief = weighed_band(belief, self._regions)
+        return self.values(belief, situation.scene, views if self.anywhere else views.view_angle)
 
     @staticmethod
     @abstractmethod
@@ -66,6 +83,19 @@ class BandObjective(ABC):
         """Value per view, shape (V,), of polar angles on the view circle, radians, or of poses
         about the centre.
         """
+
+
+def weighed_band(belief: SurfaceBelief, regions: Regions) -> SurfaceBelief:
+    r"""The belief whose band has the upper bound :math:`u_w^2 = l^2 + w (u^2 - l^2)`: in each
+    direction what the weight w leaves of the area.
+
+    w is the mean over places at equal steps of :math:`r^2` between l and u.
+    """
+    inner, outer = np.maximum(belief.lower, 0.0) ** 2, np.maximum(belief.upper, 0.0) ** 2
+    steps = (np.arange(_RADII) + 0.5)[:, None] / _RADII
+    x, y = polar_to_cartesian(belief.angle, np.sqrt(inner + steps * (outer - inner)))
+    weight = regions.weights(np.stack([x, y], axis=-1) + belief.centre).mean(axis=0)
+    return replace(belief, upper=np.sqrt(inner + weight * (outer - inner)))
 
 
 class Confidence(BandObjective):

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import Objective
 from nbv_planner.planning.planners.decision_settings import DecisionSettings
@@ -88,6 +89,8 @@ class HybridPlanner(RolloutPlanner):
 
     def _set_up(self) -> None:
         self._shapes = star_reader(self._reader, "planner hybrid").settings
+        if self.settings.regions:
+            raise SettingError("planner hybrid: its bound counts no regions; leave region_file out")
         self.views.check_circle("planner hybrid", self.circle)
         self.ledger = self._ledger = RegretLedger()
 

@@ -25,6 +25,7 @@ class ObservedConfidenceLower(BandObjective):
 
     info = OBJECTIVE_INFO["OCL"]
     anywhere = True
+    weighs = False
 
     @staticmethod
     def values(belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
@@ -41,6 +42,7 @@ class ObservedConfidenceUpper(BandObjective):
 
     info = OBJECTIVE_INFO["OCU"]
     anywhere = True
+    weighs = False
 
     @staticmethod
     def values(belief: SurfaceBelief, scene: Scene, views: Poses | FloatArray) -> FloatArray:
@@ -62,7 +64,7 @@ def _observed_points(
 class TrueSurface:
     """The true surface points by angle, radians, with their radii, metres, shape (P,) each; or
     points at equal distances along the outline, of which a view covers those within `tau`, metres,
-    of one it sees.
+    of one it sees. Each counts for its `weight`, shape (P,), if they have one.
 
     Only a simulation has them, and keeps up to date which have been `seen` so far, shape (P,).
     """
@@ -70,6 +72,7 @@ class TrueSurface:
     angle: FloatArray
     radius: FloatArray
     tau: float = 0.0
+    weight: FloatArray | None = None
     seen: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:
@@ -96,7 +99,9 @@ class ObservedSurface:
 
     def evaluate(self, situation: Situation) -> FloatArray:
         """Count surface points per candidate view."""
-        return np.asarray(self._counted(situation).sum(axis=1), dtype=float)
+        counted, weight = self._counted(situation), self._truth.weight
+        counts = counted if weight is None else counted * weight
+        return np.asarray(counts.sum(axis=1), dtype=float)
 
     def _counted(self, situation: Situation) -> BoolArray:
         return self._truth.observed(situation.views, situation.scene)

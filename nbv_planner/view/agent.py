@@ -55,7 +55,8 @@ class KnownObject:
         truth = truth_of(shape, points, scene, space.candidates)
         if not len(truth):
             raise SettingError(f"object {config.object}: no candidate view sees any of it")
-        judge = EpisodeJudge(truth, space, start, planner.completeness_tau, planner)
+        tau = planner.completeness_tau
+        judge = EpisodeJudge(truth, space, start, tau, planner, config.regions)
         camera = SimulatedCamera(shape, scene, config.sensor, config.world)
         return KnownObject(camera, judge, truth.visible(space.candidates))
 

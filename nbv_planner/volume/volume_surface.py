@@ -19,6 +19,7 @@ from nbv_planner.known.known_solid import KnownForm
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarget, PointSet
 from nbv_planner.surface.displacement import Displaced
+from nbv_planner.surface.regions import Regions
 from nbv_planner.surface.seam import Hits, Hypotheses
 from nbv_planner.volume.agreement import agreement
 from nbv_planner.volume.contours import Likeliest
@@ -170,7 +171,8 @@ class VolumeSurface:
         drawn = elements(self.form.lattice, solids, self.form.most, seed)
         if self.form.dimension == 3:
             drawn = dataclasses.replace(drawn, size=drawn.size / self.form.lattice.cell**2)
-        return self._placed(self.met(drawn, aim.tau))
+        found = self._placed(self.met(drawn, aim.tau))
+        return dataclasses.replace(found, size=aim.weighed(found.size, found.points))
 
     def _placed(self, drawn: CellHypotheses) -> CellHypotheses:
         """The same about the centre."""
@@ -238,9 +240,10 @@ class VolumeSurface:
         """How hits of all views lie about the likeliest surface, see :func:`.agreement`."""
         return agreement(self.outline()[0], self.form.lattice.cell, pose, view, hits)
 
-    def measured(self, tolerance: float) -> float:
+    def measured(self, tolerance: float, regions: Regions | None = None) -> float:
         """Part of the directions from the origin whose ray passes within the `tolerance` (metres)
-        of a hit: more hits never lower it, and where one surface hides another it is too high.
+        of a hit, whatever the `regions`: more hits never lower it, and where one surface hides
+        another it is too high.
         """
         hits = self.cells.hits.mean
         ways = np.random.default_rng(0).standard_normal((_DIRECTIONS, self.form.dimension))
@@ -390,9 +393,7 @@ class VolumeCertificate:
         if self.aim.tau:
             met = drawn.reached(met, self.aim.tau)
         counts = drawn.size * (ever | (drawn.seen > 0.0))
-        covered = (counts * drawn.doubted(met)).sum(axis=1) / np.maximum(
-            counts.sum(axis=1), math.ulp(1.0)
-        )
+        covered = self.aim.parts(counts, drawn.doubted(met))
         found = CoverageEstimate.by_hypotheses(covered, self.target + margin, delta, self.aim.tau)
         lower = max(1.0 - _MOST_LEFT * (1.0 - found.lower), 0.0)
         upper = 1.0 - _LEAST_LEFT * (1.0 - found.upper)

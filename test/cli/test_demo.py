@@ -25,7 +25,7 @@ needs_ros = pytest.mark.skipif(
 SHIPPED = shared_file("config/simulation.yaml")
 LONG = """\
 /**/nbv_planner:
-  ros__parameters: {stall_views: 0, max_views: 0, target_fraction: 1.0}
+  ros__parameters: {stall_views: 0, max_views: 0}
 /**/depth_camera: {ros__parameters: {angular_speed: 3.0}}
 """
 

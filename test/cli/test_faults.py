@@ -13,8 +13,7 @@ parameters:
   all: {position_tolerance: 1.0e-6, heading_tolerance: 1.0e-7}
   depth_camera: {noise_std: 0.0, num_beams: 61, scan_rate: 20.0, angular_speed: 6.0}
   surface_mapper: {noise_std: 0.05, grid_size: 200, input_timeout: 2.0}
-  nbv_planner: {objective: U, num_views: 40, max_views: 6, stall_views: 0,
-                target_fraction: 1.0, input_timeout: 2.0}
+  nbv_planner: {objective: U, num_views: 40, max_views: 6, stall_views: 0, input_timeout: 2.0}
 cases:
   kills:
     expect_reference: true

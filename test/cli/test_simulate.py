@@ -55,6 +55,7 @@ VIEW = [
     "turn",
     "simple_regret",
     "chamfer",
+    "weighted",
 ]
 SLOW = """\
 /**/surface_mapper: {ros__parameters: {grid_size: 1000}}

@@ -152,6 +152,7 @@ def test_record_is_plain_json_with_the_keys_of_the_issue(judge):
             "turn",
             "simple_regret",
             "chamfer",
+            "weighted",
         }
     assert content["views"][1]["objective_value"] is None
     assert set(content["metrics"]) == {

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from beliefs import belief_of, wavy_belief
 
-from nbv_planner.episode.judge import intersection_over_union, surface_error
+from nbv_planner.episode.judge import surface_error
+from nbv_planner.geometry import intersection_over_union
 from nbv_planner.star2d.belief import once_around
 from nbv_planner.world.objects import Ellipse, Flower, Square
 

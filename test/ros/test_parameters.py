@@ -487,7 +487,7 @@ def test_a_change_at_run_time_is_applied(world):
         ),
         ("goal_timeout", -1.0, "goal_timeout"),
         ("goal_timeout", float("nan"), "goal_timeout"),
-        ("target_fraction", 1.5, "target_fraction"),
+        ("max_duration", -1.5, "max_duration"),
         ("max_views", 2.5, "Wrong parameter type"),
         ("learn_speeds", "yes", "Wrong parameter type"),
         ("no_such_parameter", 1, "undeclared parameter"),

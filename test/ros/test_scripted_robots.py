@@ -33,7 +33,6 @@ PLANNER = {
     "num_views": 20,
     "max_views": 8,
     "stall_views": 0,
-    "target_fraction": 1.0,
     "goal_timeout": 1.5,
     "run_info_nodes": "",
     "wait_for_start": False,

@@ -163,7 +163,7 @@ class Box:
                     found[shape, view] &= ~ground.hidden(*at, *around)[0]
         return found
 
-    def measured(self, tolerance: float) -> float:
+    def measured(self, tolerance: float, regions=None) -> float:
         mean, _ = self.outline()
         return float((mean.seen * mean.size).sum() / mean.size.sum())
 

@@ -22,7 +22,8 @@ from nbv_planner.planning.view_space.space_views import SpaceViews
 from nbv_planner.session import events
 from nbv_planner.session.loop import views
 from nbv_planner.session.state import Goal
-from nbv_planner.surface.coverage import CoverageEstimate
+from nbv_planner.surface.coverage import CoverageEstimate, CoverageTarget
+from nbv_planner.surface.regions import Regions
 from nbv_planner.volume.bodies.casting import cast
 from nbv_planner.volume.bodies.depth_sensor import (
     DepthSensor,
@@ -101,6 +102,12 @@ class SolidView:
     utility: float  #: area that the view was expected to add, in faces of cells.
     milliseconds: float  #: that the decision took.
     travelled: float  #: length of the way of the camera so far, metres.
+    weighted: float = math.nan  #: completeness by the weights of regions; NaN without any.
+
+    @property
+    def reached(self) -> float:
+        """The completeness that counts."""
+        return self.completeness if math.isnan(self.weighted) else self.weighted
 
     @property
     def angles(self) -> tuple[float, float]:
@@ -133,6 +140,11 @@ class SolidRecord:
         self.gains = (np.empty((0, 3)), np.empty(0))
 
     @property
+    def regions(self) -> Regions | None:
+        """Those that matter."""
+        return CoverageTarget.of(self.config.planner).regions
+
+    @property
     def tau(self) -> float:
         """Resolution, metres."""
         return self.config.planner.completeness_tau
@@ -151,16 +163,20 @@ class SolidRecord:
             before = self.views[-1]
             length = self.space.path_length(before.pose, Poses.of([pose]))
             travelled = before.travelled + float(length[0])
-        covered = self.completeness(surface)
+        covered, weighted = self.completeness(surface)
         number = len(self.views) + 1
-        view = SolidView(number, pose, covered, estimate, utility, milliseconds, travelled)
+        view = SolidView(
+            number, pose, covered, estimate, utility, milliseconds, travelled, weighted
+        )
         self.views.append(view)
         self.surfaces.append(surface)
         return view
 
-    def completeness(self, surface: VolumeSurface) -> float:
-        """True completeness of a surface; NaN where the object is not known."""
-        return math.nan
+    def completeness(self, surface: VolumeSurface) -> tuple[float, float]:
+        """True completeness of a surface, of all and by the weights of regions; NaN where it is not
+        known.
+        """
+        return math.nan, math.nan
 
 
 @dataclass(eq=False)
@@ -179,10 +195,27 @@ class SolidJudge(SolidRecord):
         config = self.config
         mesh, self.remarks = solid_object(config.object, config.scene.radius_max)
         self.truth = TrueSolid(mesh, config.sensor, self.space.candidates)
+        _ = self.weights  # refuses regions that hold nothing
 
-    def completeness(self, surface: VolumeSurface) -> float:
-        """True completeness of a surface."""
-        return float(self.truth.covered(surface, self.tau).mean())
+    @cached_property
+    def weights(self) -> FloatArray | None:
+        """Of the points of the true surface, shape (n,); None without regions.
+
+        Raises:
+            SettingError: all are 0.
+        """
+        if self.regions is None:
+            return None
+        found = self.regions.weights(self.truth.points)
+        if not found.any():
+            raise SettingError("region_file: the regions hold nothing of the object")
+        return found
+
+    def completeness(self, surface: VolumeSurface) -> tuple[float, float]:
+        """True completeness of a surface; by weight NaN without regions."""
+        near, weights = self.truth.covered(surface, self.tau), self.weights
+        by_weight = math.nan if weights is None else float(weights[near].sum() / weights.sum())
+        return float(near.mean()), by_weight
 
 
 class SolidEpisode:

@@ -27,11 +27,11 @@ from nbv_planner.world.pose import Poses
 
 COLUMNS = (
     *("view", "x", "y", "z", "qx", "qy", "qz", "qw", "completeness", "estimated", "probability"),
-    *("utility", "milliseconds", "travelled"),
+    *("utility", "milliseconds", "travelled", "weighted"),
 )
 """Of views.csv: position (m) and orientation of the optical frame, true and estimated completeness,
 probability of the target, area that the view was expected to add (faces of cells), time of the
-decision, and length of the way so far (m)."""
+decision, length of the way so far (m), and true completeness by weight (NaN without regions)."""
 # Colours of the mean surface: measured, and the guess of the model.
 _MEASURED, _GUESSED = (0, 114, 178), (187, 187, 187)
 
@@ -72,7 +72,7 @@ def row_of(view: SolidView) -> dict[str, Any]:
     pose, estimate = Poses.of([view.pose]), view.estimate
     numbers = [*pose.position[0].tolist(), *optical(pose.rotation)[0].tolist(), view.completeness]
     numbers += [estimate.mean, estimate.probability] if estimate else [math.nan, math.nan]
-    numbers += [view.utility, view.milliseconds, view.travelled]
+    numbers += [view.utility, view.milliseconds, view.travelled, view.weighted]
     return dict(zip(COLUMNS, [view.number, *numbers], strict=True))
 
 
@@ -103,5 +103,7 @@ def write_episode(folder: Path, judge: SolidRecord, ended: Termination) -> None:
 
 
 def views_until(taken: Sequence[SolidView], completeness: float) -> int | None:
-    """Number of views after which the true completeness was reached; None if it was not."""
-    return next((view.number for view in taken if view.completeness >= completeness), None)
+    """Number of views after which the true completeness that counts was reached; None if it was
+    not.
+    """
+    return next((view.number for view in taken if view.reached >= completeness), None)

@@ -19,6 +19,7 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.episode.solid.prior_solid import PriorSolidSettings
 from nbv_planner.errors import SettingError
+from nbv_planner.geometry import ORIGIN
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.planning.objectives import EXPECTED
@@ -31,6 +32,8 @@ from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space.space_views import SpaceViewSettings
 from nbv_planner.session.questions import SessionSettings
 from nbv_planner.settings import Settings, from_mapping, plain_settings, python_setting, setting
+from nbv_planner.surface.coverage import CoverageTarget
+from nbv_planner.surface.region_files import region_settings
 from nbv_planner.volume.bodies.depth_sensor import DepthScene, DepthSensor
 from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.pose import CameraPose
@@ -313,6 +316,7 @@ class SolidConfig:
             SettingError: a value is not allowed.
         """
         given = {name: value for values in parameters.values() for name, value in values.items()}
+        given = {**region_settings(given.get("region_file", "")), **given}
         classes = {cls for classes in SOLID_NODES.values() for cls in classes}
         complete = {**derived(given, classes), **given}
         groups = {
@@ -326,6 +330,8 @@ class SolidConfig:
             "outline": PriorSolidSettings,
         }
         built: dict[str, Any] = {name: from_mapping(one, complete) for name, one in groups.items()}
+        if (regions := CoverageTarget.of(built["planner"]).regions) is not None:
+            regions.check(built["scene"].radius_max, ORIGIN)
         return cls(object=complete.get("object", "solid:mug"), **built)
 
     def as_dict(self) -> dict[str, Any]:

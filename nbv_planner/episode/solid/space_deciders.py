@@ -45,7 +45,7 @@ def deciders_in_space(
     planner = _KINDS.get(settings.planner, PluggedPlanner)(expected, seen, views, settings, read)
     planner.expected = expected
     if not limits.certify:
-        return planner, TerminationMonitor(limits)
+        return planner, TerminationMonitor(limits, None, aim.regions)
     certificate = VolumeCertificate(
         seen,
         aim,
@@ -54,4 +54,4 @@ def deciders_in_space(
         settings.certificate_solids,
         settings.planner_seed + 1,
     )
-    return planner, TerminationMonitor(limits, certificate)
+    return planner, TerminationMonitor(limits, certificate, aim.regions)

@@ -176,6 +176,14 @@ class ExpectedMarginalCoverage:
         """
         return np.asarray(self.coverage(situation).gains().mean(axis=0, dtype=float))
 
+    def seen_again(self, situation: Situation) -> FloatArray:
+        """How much of what has been seen of the likeliest surface each view sees, shape (V,)."""
+        mean, _ = situation.surface.outline()
+        (visible,) = situation.surface.visible(
+            mean, situation.views, situation.scene, situation.ground
+        )
+        return np.asarray((visible * (mean.seen[0] * mean.size[0])).sum(axis=1))
+
     def unless_plain(self, situation: Situation, chosen: CameraPose) -> FloatArray | None:
         """:meth:`evaluate`, or None where the likeliest surface alone shows that the `chosen` view
         adds several points.
@@ -187,7 +195,8 @@ class ExpectedMarginalCoverage:
         poses = Poses.of([chosen]).joined(situation.visited)
         (visible,) = situation.surface.visible(mean, poses, situation.scene, situation.ground)
         new = (1.0 - mean.seen[0]) * (visible[0] & ~visible[1:].any(axis=0))
-        return None if float((new * mean.size[0]).sum()) >= _PLAIN else self.evaluate(situation)
+        size = self._target.weighed(mean.size[0], mean.points[0])
+        return None if float((new * size).sum()) >= _PLAIN else self.evaluate(situation)
 
 
 def _bytes(poses: Poses) -> bytes:

@@ -34,6 +34,8 @@ ValuedView = tuple[CameraPose, float, float]
 """A view, its utility, and its score."""
 # Views that are this part as far from those taken as the farthest tell about as much.
 _NEXT_TO_FARTHEST = 0.9
+# Views that see this part as much of what has been seen as any test it as well.
+_MUCH_AGAIN = 0.7
 # Stands for the length of a path that does not exist, metres: costs stay finite.
 _FARTHEST = 1e9
 
@@ -290,6 +292,9 @@ class Planner(ABC):
         ranks = self._rank(options)
         if between:
             far = aside(self.views.candidates, between) * options.feasible
+            if self.expected is not None and self.settings.regions:  # most is left unseen
+                again = self.expected.seen_again(options.situation) * options.feasible
+                far *= again >= _MUCH_AGAIN * again.max()
             return np.where(far >= _NEXT_TO_FARTHEST * far.max(), options.scores, -np.inf), OVERLAP
         promise = utilities[options.feasible].max()
         other = self.fallback if self.heeds_objective and promise < LEAST_PROMISE else None

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.episode.records import Step, ViewRecord
+from nbv_planner.episode.records import Step, ViewColumn, ViewRecord
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
 from nbv_planner.report import outlines
 from nbv_planner.surface.checks import Check, failed_checks
+from nbv_planner.surface.regions import Regions
 from nbv_planner.surface.seam import Hits
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.zones import Ground
@@ -42,6 +43,7 @@ class EpisodeContent:
     #: fraction of the true outline near the measured surface after each view drawn; empty if it is
     #: not known.
     completeness: Sequence[float] = ()
+    regions: Regions | None = None  #: what matters, in the frame of the picture; None: all.
 
     @property
     def free(self) -> bool:
@@ -66,6 +68,7 @@ def episode_frames(
     scene: Scene,
     title: str,
     ground: Ground | None = None,
+    regions: Regions | None = None,
 ) -> list[EpisodeContent]:
     """What to draw of an episode after each of its views, the whole of it last; without any view a
     single content.
@@ -75,7 +78,8 @@ def episode_frames(
     frames = []
     for number in range(1, len(steps) + 1) if steps else range(1):
         shown, judged = steps[:number], views[:number]
-        completeness = [view.completeness for view in judged]
+        column = ViewColumn.completeness if regions is None else ViewColumn.weighted
+        completeness = column.each(judged)
         frames.append(
             EpisodeContent(
                 title,
@@ -90,6 +94,7 @@ def episode_frames(
                 progress=f"view {number} of {len(steps)}" if steps else "no data yet",
                 true_coverage=[view.coverage for view in judged] if views or not steps else None,
                 completeness=completeness if np.isfinite(completeness).all() else (),
+                regions=regions,
             )
         )
     return frames

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -24,6 +24,7 @@ from nbv_planner.report.figures.episode_content import EpisodeContent, true_cont
 from nbv_planner.report.figures.panels_over_views import draw_coverage, draw_objective
 from nbv_planner.report.figures.style import label_views
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.regions import Regions
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.ground.zones import Ground
@@ -73,6 +74,8 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
         _draw_way(axes, content, views, barred)
     for line in () if content.shape is None else true_lines(content.shape):
         axes.plot(*line, **style.TRUTH_LINE, label="true contour")
+    if content.regions is not None:
+        _draw_regions(axes, content.belief, content.regions)
     if content.belief is not None:
         _draw_belief(axes, content.belief, _band(content))
     earlier, last = content.earlier_hits, content.last_hits
@@ -174,6 +177,21 @@ def _draw_belief(axes: Axes, belief: Any, band: style.Style) -> None:
     ring = Path.make_compound_path(Path(outer, closed=True), Path(inner, closed=True))
     axes.add_patch(PathPatch(ring, **band, zorder=2, label="confidence band"))
     axes.plot(*curve.places(curve.mean).T, **style.MEAN_LINE, label="mean")
+
+
+def _draw_regions(axes: Axes, belief: Any, regions: Regions) -> None:
+    """Underlay the mean where it matters, the stronger the more it weighs."""
+    lines = []
+    if isinstance(belief, SurfaceBelief):
+        curve = outlines.close_belief(belief)
+        lines.append(curve.places(curve.mean))
+    elif isinstance(belief, VolumeSurface):
+        lines += [np.concatenate([one.points, one.points[:1]]) for one in belief.likeliest.bodies]
+    for line in lines:
+        pieces = np.stack([line[:-1], line[1:]], axis=1)
+        weight = regions.weights(pieces.mean(axis=1))
+        shades = [to_rgba(style.TARGET, style.REGION_ALPHA * one) for one in weight]
+        axes.add_collection(LineCollection(list(pieces), colors=shades, **style.REGION_LINE))
 
 
 def _draw_cameras(axes: Axes, views: list[CameraPose], scene: Scene, cone_alpha: float) -> None:
@@ -333,6 +351,9 @@ def _draw_legend(figure: Figure, content: EpisodeContent) -> None:
     ]
     if content.shape is None:
         handles = handles[1:]
+    if content.regions is not None:
+        look = {**style.REGION_LINE, "alpha": style.REGION_ALPHA}
+        handles.append(Line2D([], [], color=style.TARGET, **look, label="what matters"))
     figure.legend(
         handles=handles,
         loc="lower center",

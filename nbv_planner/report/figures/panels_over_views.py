@@ -143,7 +143,8 @@ def draw_coverage(axes: Axes, content: EpisodeContent) -> None:
     if content.completeness:
         outline = [(0, 0.0), *enumerate(content.completeness, start=1)]
         _draw_steps(axes, outline, "completeness", color=style.TRUTH, linestyle=":")
-        names = "solid: surface points seen, dotted: outline measured (completeness)"
+        measured = "completeness" if content.regions is None else "completeness by weight"
+        names = f"solid: surface points seen, dotted: outline measured ({measured})"
         axes.set_title(names, loc="right", fontsize=style.TICK_SIZE, color=style.CAMERA, pad=4)
 
 

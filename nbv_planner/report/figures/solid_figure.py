@@ -16,6 +16,7 @@ from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.view_space.viewpoints import looking
 from nbv_planner.report.colors import rgb
 from nbv_planner.report.figures.style import FAINT, LAST, MEAN, TITLE_SIZE, TRUTH, style_axes
+from nbv_planner.surface.regions import Regions
 from nbv_planner.volume.bodies.casting import cast
 from nbv_planner.volume.bodies.mesh import Mesh, level_set
 from nbv_planner.volume.volume_surface import VolumeSurface
@@ -23,15 +24,22 @@ from nbv_planner.volume.volume_surface import VolumeSurface
 # Pixels along a side, half the opening angle, and from where the light comes.
 _SIDE, _HALF, _LIGHT = 220, 0.42, np.array([0.3, -0.5, 0.8]) / math.sqrt(0.98)
 _SEEN, _UNSEEN, _AMBIENT = rgb(MEAN), (0.75, 0.75, 0.75), 0.35
+# What is left of the colour of what has no weight.
+_PALE = 0.3
 # From where the pictures are taken: azimuth and elevation, radians.
 _FROM = ((-0.9, 0.5), (2.2, 0.5), (-0.9, -0.6))
 
 
 def rendered(
-    mesh: Mesh, surface: VolumeSurface, tau: float, azimuth: float, elevation: float
+    mesh: Mesh,
+    surface: VolumeSurface,
+    tau: float,
+    azimuth: float,
+    elevation: float,
+    regions: Regions | None = None,
 ) -> FloatArray:
     """A picture of a mesh, coloured where it lies within `tau` (metres) of a hit and grey
-    elsewhere: red, green and blue from 0 to 1, shape (H, W, 3).
+    elsewhere, pale where it does not matter: red, green and blue from 0 to 1, shape (H, W, 3).
     """
     away = 3.0 * surface.form.radius
     towards = np.array([math.cos(azimuth), math.sin(azimuth), 0.0]) * math.cos(elevation)
@@ -44,9 +52,12 @@ def rendered(
     distance, face = cast(mesh, pose.position[0], beams)
     met = np.flatnonzero(face >= 0)
     picture = np.ones((len(beams), 3))
-    near = surface.cells.near(pose.position[0] + distance[met, None] * beams[met], tau)
+    places = pose.position[0] + distance[met, None] * beams[met]
+    near = surface.cells.near(places, tau)
     light = np.abs(mesh.normals[face[met]] @ _LIGHT)
     color = np.where(near[:, None], _SEEN, _UNSEEN)
+    if regions is not None:
+        color = 1.0 - (1.0 - color) * (_PALE + (1.0 - _PALE) * regions.weights(places)[:, None])
     picture[met] = color * (_AMBIENT + (1.0 - _AMBIENT) * light)[:, None]
     return picture.reshape(_SIDE, _SIDE, 3)
 
@@ -70,9 +81,11 @@ def draw_solid(judge: SolidRecord) -> Figure:
     mean = mean_surface(surface)
     for axes, (azimuth, elevation) in zip(cells[0], _FROM, strict=True):
         title = f"mean from {math.degrees(azimuth):.0f}°, {math.degrees(elevation):.0f}° above"
-        _show(axes, rendered(mean, surface, judge.tau, azimuth, elevation), title)
+        _show(axes, rendered(mean, surface, judge.tau, azimuth, elevation, judge.regions), title)
     for number, (axes, mesh) in enumerate(zip(cells[1], sampled(surface, 0), strict=False), 1):
-        _show(axes, rendered(mesh, surface, judge.tau, *_FROM[0]), f"sample {number}")
+        _show(
+            axes, rendered(mesh, surface, judge.tau, *_FROM[0], judge.regions), f"sample {number}"
+        )
     _gains(cells[1, 2], judge)
     figure.suptitle(_title(judge, len(judge.views)), fontsize=TITLE_SIZE)
     return figure
@@ -86,11 +99,11 @@ def draw_progress(judge: SolidRecord, number: int) -> Figure:
     mean = mean_surface(surface)
     for axes, (azimuth, elevation) in zip(sides, _FROM, strict=False):
         title = f"mean from {math.degrees(azimuth):.0f}°, {math.degrees(elevation):.0f}° above"
-        _show(axes, rendered(mean, surface, judge.tau, azimuth, elevation), title)
+        _show(axes, rendered(mean, surface, judge.tau, azimuth, elevation, judge.regions), title)
     style_axes(chart, "views", "surface measured (%)")
     taken = judge.views[:number]
     counts = [view.number for view in taken]
-    true = [100.0 * view.completeness for view in taken]
+    true = [100.0 * view.reached for view in taken]
     if math.isfinite(true[-1]):
         chart.plot(counts, true, "o-", color=TRUTH, markersize=4, label="true")
     if taken[0].estimate is not None:
@@ -105,7 +118,7 @@ def draw_progress(judge: SolidRecord, number: int) -> Figure:
 
 
 def _title(judge: SolidRecord, number: int) -> str:
-    part = judge.views[number - 1].completeness
+    part = judge.views[number - 1].reached
     known = f"{part:.1%} of the surface" if math.isfinite(part) else "the surface"
     where = f"{known} within {judge.tau:.3g} m of a measurement (blue)"
     return f"{judge.config.object}: {number} views, {where}"

@@ -36,6 +36,8 @@ LABEL_SIZE = 9.0
 TICK_SIZE = 8.0
 Style = dict[str, Any]
 """Keyword arguments of a line."""
+REGION_ALPHA = 0.45
+REGION_LINE: Style = {"linewidth": 8.0, "zorder": 1.9}
 TRUTH_LINE: Style = {"color": TRUTH, "linewidth": 0.9, "linestyle": (0, (4, 2)), "zorder": 5}
 MEAN_LINE: Style = {"color": MEAN, "linewidth": 1.3, "zorder": 4}
 GUESSED_LINE: Style = {**MEAN_LINE, "linestyle": ":", "linewidth": 1.1}

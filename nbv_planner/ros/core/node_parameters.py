@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -127,6 +127,18 @@ def _declare(node: Node, name: str, default: Any, meta: Setting) -> None:
     value = check_value(name, plain_value(node.get_parameter(name).value), default, meta)
     node.undeclare_parameter(name)
     node.declare_parameter(name, plain_value(value), descriptor, ignore_override=True)
+
+
+def tell(node: Node, file: str, read: Callable[[str], Mapping[str, Any]]) -> None:
+    """Show what is `read` from the file of a parameter as parameters that nobody can give: run_info
+    and bags hold them.
+
+    Raises:
+        NbvPlannerError: as of `read`.
+    """
+    told = ParameterDescriptor(description=f"From {file}.", read_only=True)
+    for name, value in read(node.get_parameter(file).value).items():
+        node.declare_parameter(name, value, told)
 
 
 def plain_value(value: Any) -> Any:

@@ -12,6 +12,7 @@ from rclpy.parameter import Parameter
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import deciders_for, view_space
 from nbv_planner.errors import SettingError, StateFileError
+from nbv_planner.geometry import ORIGIN
 from nbv_planner.planning.objectives import EXPECTED
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
@@ -25,6 +26,7 @@ from nbv_planner.session.journal import from_records, to_record
 from nbv_planner.session.state import EpisodeState, Target
 from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.regions import Regions
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.scale import adopted, at_found, rescaled
@@ -73,6 +75,14 @@ class Deciders:
             return deciders_for(settings, limits, scene, views, self.prior.prior(), model)
         except SettingError as error:
             raise SettingError(f"{node.get_name()}: {error}") from error
+
+    def check_regions(self, regions: Regions | None) -> None:
+        """Warn of a region that holds nothing of the object, where the scene is known."""
+        try:
+            if regions is not None:
+                regions.check(self.scene.radius_max, ORIGIN)
+        except SettingError as error:
+            self._node.get_logger().warning(f"{error}; with scene: unknown it may")
 
     def set_ground(self, views: ViewSpace) -> None:
         """Let a view space keep off what the newest map of the ground bars."""

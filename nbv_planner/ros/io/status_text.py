@@ -251,7 +251,10 @@ def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]
     if isinstance(belief, Banded):
         _, lower, upper = belief.band()
         values["band_width_mean"] = float((upper - lower).mean())
-        values["narrow_fraction"] = belief.narrow_part(core.monitor.settings.band_tolerance)
+        monitor = core.monitor
+        values["narrow_fraction"] = belief.narrow_part(
+            monitor.settings.band_tolerance, monitor.regions
+        )
     if goal is not None:
         values |= {"view_angle": goal.decision.view_angle, "utility": goal.decision.utility}
         values |= goal.decision.view.off_circle(view_distance)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
-from rcl_interfaces.msg import ParameterDescriptor, SetParametersResult
+from rcl_interfaces.msg import SetParametersResult
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_srvs.srv import Trigger
@@ -21,7 +21,7 @@ from nbv_planner.geometry import wrap_angle
 from nbv_planner.mapping.matching import is_whole
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
-from nbv_planner.ros.core.node_parameters import read_settings
+from nbv_planner.ros.core.node_parameters import read_settings, tell
 from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.world.ground.zones import GroundSettings
@@ -54,10 +54,7 @@ class DepthCamera(BaseNode):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__("depth_camera", NODE_SETTINGS["depth_camera"], **kwargs)
-        # Shown as parameters that nobody can give: run_info and bags hold them.
-        told = ParameterDescriptor(description="From world_file.", read_only=True)
-        for name, value in world_settings(self.get_parameter("world_file").value).items():
-            self.declare_parameter(name, value, told)
+        tell(self, "world_file", world_settings)
         self.serve(Trigger, "~/reset", self.on_reset)
         self.autostart()
 

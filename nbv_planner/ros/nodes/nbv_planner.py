@@ -22,7 +22,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, error_words
-from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
+from nbv_planner.ros.core.node_parameters import changed_settings, read_settings, tell
 from nbv_planner.ros.core.planner_parts import Deciders, EpisodeJournal
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.planner_inputs import Decisions, PlannerInputs
@@ -42,6 +42,7 @@ from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import GoalReminder, SessionSettings
 from nbv_planner.session.state import Target
+from nbv_planner.surface.region_files import region_settings
 from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.scene import Scene
@@ -76,6 +77,7 @@ class NbvPlannerNode(BaseNode):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__("nbv_planner", self.declared, **kwargs)
+        tell(self, "region_file", region_settings)
         self._robot: GoalAction | None = None
         self._paths: PathAction | None = None
         self.operator = Operator(self)
@@ -104,6 +106,7 @@ class NbvPlannerNode(BaseNode):
         )
         if warning := self.core.planner.views.indistinct(arrival):
             self.get_logger().warning(warning)
+        self.deciders.check_regions(self.core.monitor.regions)
         self._reminder = GoalReminder()
         self._clock_read = 0
         fixed = (self.deciders.scene, self.core.planner.settings, self.deciders.views)

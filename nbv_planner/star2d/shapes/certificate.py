@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import FloatArray, IntArray
+from nbv_planner.geometry import FloatArray, IntArray, polar_to_cartesian
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.completeness import near_parts
 from nbv_planner.star2d.shapes.sampler import Shapes, ShapeSampler
@@ -263,7 +263,7 @@ class CoverageCertificate:
         """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken` (T,), and
         how good that is.
 
-        The latter is the :func:`evidence`.
+        The latter is the :func:`evidence`; empty where regions hold nothing of any shape.
 
         Raises:
             SettingError: the belief carries no evidence.
@@ -271,6 +271,14 @@ class CoverageCertificate:
         off, belief = belief.common_std, belief.by_noise
         shapes = self.sampler.draw(belief, self.scene)
         points = surface_density(shapes, self.scene.pixel_size, self.aim.density)
+        if self.aim.regions is not None:
+            places = np.stack(polar_to_cartesian(shapes.angle, shapes.radius), axis=-1)
+            points = self.aim.weighed(points, places + belief.centre)
+            counts = points.any(axis=1)
+            if not counts.any():
+                return np.zeros(1), {}
+            shapes = dataclasses.replace(shapes, radius=shapes.radius[counts])
+            points = points[counts]
         grades = grades_of_sight(shapes, taken.relative_to(*belief.centre), self.scene, _GRAZING)
         closed = 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size)
         if self.aim.tau:
@@ -286,7 +294,7 @@ class CoverageCertificate:
         found = evidence(
             shapes, points, self.scene.pixel_size, grades, np.minimum(near, closed), covered
         )
-        return np.asarray((points * covered).sum(axis=1) / points.sum(axis=1)), found
+        return self.aim.parts(points, covered), found
 
     def estimate(
         self, belief: SurfaceBelief, taken: Poses, delta: float, margin: float = 0.0
@@ -303,6 +311,8 @@ class CoverageCertificate:
         """
         covered, found = self.judged(belief, taken)
         tau = self.aim.as_found(self.scene.pixel_size, belief.checks).tau
+        if not found:
+            return CoverageEstimate(0.0, 0.0, 1.0, 0.0, 1.0 - delta, tau)
         if self.calibration is not None:
             figures = self.calibration.estimate(found, self.target)
             return CoverageEstimate(*figures, self.calibration.level, tau)
