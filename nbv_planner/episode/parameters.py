@@ -648,8 +648,8 @@ def config_from_parameters(
 
     The values are by node name, those of ROS alone (topics, timeouts) are ignored; `top` are
     `object` and `protocol`. Others follow from them, see :func:`derived`; the world is that of the
-    camera's `world_file`, and the regions those of the planner's `region_file`, where nothing else
-    is given.
+    camera's `world_file`, where nothing else is given; the regions are those of the planner's
+    `region_file`.
 
     Raises:
         SettingError: a value is not allowed, or nodes differ in geometry.
@@ -659,7 +659,7 @@ def config_from_parameters(
     camera = given["depth_camera"]
     given["depth_camera"] = {**world_settings(str(camera.get("world_file", ""))), **camera}
     planner = given["nbv_planner"]
-    given["nbv_planner"] = {**region_settings(str(planner.get("region_file", ""))), **planner}
+    given["nbv_planner"] = {**planner, **region_settings(str(planner.get("region_file", "")))}
     told = {name: v for name, v in given["surface_mapper"].items() if name in LEARNED}
     given["nbv_planner"] = {**told, **given["nbv_planner"]}
     complete = {

@@ -13,6 +13,7 @@ from std_msgs.msg import String
 
 from nbv_planner.episode.parameters import NODE_SETTINGS, parameters_of
 from nbv_planner.episode.run_info import parameters_from_msg
+from nbv_planner.errors import ConfigFileError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
@@ -102,6 +103,25 @@ def test_it_holds_what_the_world_file_of_the_camera_says(world, tmp_path):
     there.unlink()
     config = parameters_from_msg(heard[-1]).config()
     assert (config.world.placed, config.sensor.pose_bias_yaw) == ((1.5, -1.0), 0.1)
+
+
+def test_it_holds_what_the_region_file_says(world, tmp_path):
+    there = tmp_path / "part.csv"
+    there.write_text("from,to,weight\n0,90,1\n", encoding="utf-8")
+    planner = world.start(NbvPlannerNode, region_file=str(there), run_info_nodes="")
+    assert "by weight (1 region" in planner.core.planner.expected.target.words
+    heard = world.listen(String, "run_info", qos.latched())
+    world.spin_until(lambda: heard, "run_info")
+    there.unlink()
+    config = parameters_from_msg(heard[-1]).config()
+    assert config.target.regions.words == "by weight (1 region, 0 elsewhere)"
+
+
+def test_a_region_file_that_is_not_allowed_stops_the_node_with_a_line(world, tmp_path):
+    there = tmp_path / "part.csv"
+    there.write_text("from,to,weight\n0,90,-1\n", encoding="utf-8")
+    with pytest.raises(ConfigFileError, match=r"part.csv, line 2: weight: -1 must be >= 0"):
+        world.start(NbvPlannerNode, region_file=str(there))
 
 
 def test_with_no_other_nodes_it_is_complete_at_once(world):

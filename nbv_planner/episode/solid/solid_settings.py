@@ -316,7 +316,7 @@ class SolidConfig:
             SettingError: a value is not allowed.
         """
         given = {name: value for values in parameters.values() for name, value in values.items()}
-        given = {**region_settings(given.get("region_file", "")), **given}
+        given |= region_settings(str(given.get("region_file", "")))
         classes = {cls for classes in SOLID_NODES.values() for cls in classes}
         complete = {**derived(given, classes), **given}
         groups = {

@@ -145,7 +145,8 @@ class ExpectedMarginalCoverage:
 
     def __init__(self, target: CoverageTarget = POINTS, count: int = 32, seed: int = 0) -> None:
         """Count what is to be covered (by default surface points) over `count` hypotheses."""
-        self._target, self._count, self._seed = target, count, seed
+        self.target = target  #: what is to be covered.
+        self._count, self._seed = count, seed
         self._newest: list[tuple[Surface, Scene, Ground | None, bytes, ShapeCoverage]] = []
 
     def coverage(self, situation: Situation) -> ShapeCoverage:
@@ -162,7 +163,7 @@ class ExpectedMarginalCoverage:
         for known, of_scene, on_ground, question, coverage in self._newest:
             if known is surface and on_ground is ground and (of_scene, question) == (scene, asked):
                 return coverage
-        aim = self._target.as_found(scene.pixel_size, surface.checks)
+        aim = self.target.as_found(scene.pixel_size, surface.checks)
         drawn = surface.hypotheses(aim, self._count, self._seed)
         coverage = coverage_of(surface, drawn, aim, visited, views, scene, ground)
         self._newest[:] = [(surface, scene, ground, asked, coverage)]
@@ -195,7 +196,7 @@ class ExpectedMarginalCoverage:
         poses = Poses.of([chosen]).joined(situation.visited)
         (visible,) = situation.surface.visible(mean, poses, situation.scene, situation.ground)
         new = (1.0 - mean.seen[0]) * (visible[0] & ~visible[1:].any(axis=0))
-        size = self._target.weighed(mean.size[0], mean.points[0])
+        size = self.target.weighed(mean.size[0], mean.points[0])
         return None if float((new * size).sum()) >= _PLAIN else self.evaluate(situation)
 
 

@@ -41,6 +41,7 @@ from nbv_planner.planning.planners import rollout as rollout_module
 from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.star2d.shapes.sampler import PriorSettings
+from nbv_planner.surface.regions import Arc, Regions
 from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 from nbv_planner.world.scan import RangeNoise
 
@@ -177,6 +178,25 @@ def test_outlines_of_any_form_are_known_from_the_bag_though_their_file_is_gone(t
             of(replayer.mapper.known.mapper.belief()).plain
             == of(either.belief() if model == "radius" else cells).plain
         )
+
+
+def test_regions_are_in_the_bag_and_count_in_replay_and_analysis_as_they_did(tmp_path):
+    regions = Regions((Arc("a quarter", 1.0, 0.0, 90.0),))
+    config = dataclasses.replace(
+        CONFIG,
+        planner=PlannerSettings(planner="rollout", shapes=8, shape_grid=90, regions=regions.text),
+    )
+    path = write(tmp_path / "bag", messages(config))
+    decisions = replayed(path)
+    assert not any(one.choice.differs for one in decisions)
+    assert max(one.utility_gap for one in decisions) < 1e-4
+    analysis = analyse(Bag(path))
+    expected = [view.weighted for view in finished(config)[0].views]
+    assert [view.weighted for view in analysis.judge.views] == pytest.approx(expected)
+    assert 0.0 < expected[0] != analysis.judge.views[0].completeness
+    assert analysis.record.metrics["weighted"] == pytest.approx(expected[-1])
+    (target,) = [row for row in next(iter(analysis_tables(analysis))).rows if row[0] == "target"]
+    assert target[1].endswith("by weight (1 region, 0 elsewhere)")
 
 
 def test_a_bag_without_the_parameters_of_the_mapper_asks_for_them(tmp_path):
