@@ -28,7 +28,7 @@ from campaigns.running import (
 )
 from campaigns.scenarios import shipped_config, with_settings
 from nbv_bench.cli.experiment import check_back_end
-from nbv_planner.cli.options import one_of
+from nbv_planner.cli.options import one_of, whole_number
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH, Metric
 from nbv_planner.episode.simulation import Simulation
@@ -124,6 +124,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_half(parser, SETS)
     add_objects(parser)
     parser.add_argument(
+        "--every",
+        type=whole_number(1),
+        default=1,
+        metavar="N",
+        help="take each N-th object only (default: 1)",
+    )
+    parser.add_argument(
         "--model",
         type=one_of("model", ("radius", "volume")),
         default="radius",
@@ -140,7 +147,7 @@ def run(arguments: argparse.Namespace) -> int:
     cases = [
         Case(text, draw, rest, arguments.model)
         for draw in range(arguments.draws)
-        for text in objects_of(arguments.objects or SETS[arguments.half])
+        for text in objects_of(arguments.objects or SETS[arguments.half])[:: arguments.every]
         for rest in ELSEWHERE
     ]
     table = ROWS_FILE, RegionsRow, ("object", "draw", "rest", "model")
