@@ -153,7 +153,8 @@ def run(arguments: argparse.Namespace) -> int:
     table = ROWS_FILE, RegionsRow, ("object", "draw", "rest", "model")
     rows = run_kept(compare, cases, arguments, "cases", table)
     for rest in ELSEWHERE:
-        mine = [row for row in rows if (row.rest, row.model) == (rest, arguments.model)]
+        asked = {(case.object, case.draw, rest, case.model) for case in cases}
+        mine = [row for row in rows if (row.object, row.draw, row.rest, row.model) in asked]
         for line in summary(mine):
             print(f"{rest}: {line}")
     return 1 if any(row.wrong for row in rows if row.way == "weighted") else 0
