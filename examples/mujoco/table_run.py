@@ -85,6 +85,7 @@ def run(arguments: argparse.Namespace, came: list[int]) -> int:
             results.folder / "logs",
             print_solid_view,
             started,
+            say,
             domain=free_domain_id() if arguments.domain is None else arguments.domain,
             respawn=False,
             ended=lambda: bool(came),

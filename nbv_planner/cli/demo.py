@@ -144,6 +144,7 @@ def _run_solid(arguments: argparse.Namespace) -> int:
                 results.folder / "logs",
                 print_solid_view,
                 started,
+                say,
                 domain=domain,
                 respawn=arguments.respawn,
                 ended=lambda: bool(came),

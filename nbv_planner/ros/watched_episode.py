@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -56,7 +57,7 @@ class ProgressListener(Protocol):
         """Nothing has been received for a while; the `message` says what came last."""
 
 
-class EpisodeMonitor(EpisodeListener):
+class _Monitor(EpisodeListener):
     """Subscribes to the nodes of one episode, and starts it once all of them are connected.
 
     Discovery may take seconds. With the planner's `wait_for_start` set and :meth:`start_when_ready`
@@ -65,30 +66,18 @@ class EpisodeMonitor(EpisodeListener):
     """
 
     def __init__(
-        self,
-        scene: Scene,
-        measurement: MeasurementSettings,
-        placed: tuple[float, float] = (0.0, 0.0),
+        self, log: EpisodeLog, needed: Collection[str], without: Collection[str] = ()
     ) -> None:
-        super().__init__(
-            "episode_monitor", EpisodeLog(), qos.reliable, without=(GOAL_POSE, GROUND_TRUTH)
-        )
-        self._scene = scene
-        self._measurement = measurement
-        self._placed = placed
-        self._round = 0
-        self.steps: list[Step] = []  #: the steps that are complete so far, in order.
-        self._done: set[int] = set()
-        #: the planner's coverage estimate by number of views; None if it does not use shapes.
-        self.estimates: dict[int, CoverageEstimate | None] = {}
+        """Take the topics that have been heard once the nodes are connected."""
+        super().__init__("episode_monitor", log, qos.reliable, without=(GOAL_POSE, *without))
+        self._needed = set(needed)
         # Last of all: a planner that has found this client has found the subscriptions above.
         self._start = self.create_client(Trigger, "nbv_planner/start")
         self._asked_to_start = False
-        self._passed_on = 0
 
     def start_when_ready(self) -> None:
         """Start the episode once, as soon as every node is connected."""
-        connected = {SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, STATUS} <= self.log.heard
+        connected = self._needed <= self.log.heard
         if connected and not self._asked_to_start and self._start.service_is_ready():
             self._asked_to_start = True
             self._start.call_async(Trigger.Request())
@@ -108,6 +97,28 @@ class EpisodeMonitor(EpisodeListener):
     def termination(self) -> Termination | None:
         """Why the episode ended, once it has."""
         return self.log.termination
+
+
+class EpisodeMonitor(_Monitor):
+    """Makes the steps of an episode in the plane from what its nodes say."""
+
+    def __init__(
+        self,
+        scene: Scene,
+        measurement: MeasurementSettings,
+        placed: tuple[float, float] = (0.0, 0.0),
+    ) -> None:
+        needed = (SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, STATUS)
+        super().__init__(EpisodeLog(), needed, without=(GROUND_TRUTH,))
+        self._scene = scene
+        self._measurement = measurement
+        self._placed = placed
+        self._round = 0
+        self.steps: list[Step] = []  #: the steps that are complete so far, in order.
+        self._done: set[int] = set()
+        #: the planner's coverage estimate by number of views; None if it does not use shapes.
+        self.estimates: dict[int, CoverageEstimate | None] = {}
+        self._passed_on = 0
 
     @property
     def complete(self) -> bool:
@@ -147,12 +158,7 @@ class EpisodeMonitor(EpisodeListener):
 
 # Seconds without a change of the planner's status after which it is shown, and after which the run
 # is aborted.
-_REPORT_AFTER = 3.0
-
-
-_GIVE_UP_AFTER, _GIVE_UP_IN_SPACE = 120.0, 180.0
-
-
+_REPORT_AFTER, _GIVE_UP_AFTER = 3.0, 180.0
 # The same once the planner is done: its messages stay available, but discovery may take seconds.
 _DONE_AFTER = 10.0
 
@@ -195,7 +201,11 @@ def run_episode(
             executor.add_node(BagRecorder(bag, RECORDED_TOPICS))
         monitor = EpisodeMonitor(config.scene, config.measurement, config.world.placed)
         executor.add_node(monitor)
-        termination = _follow(monitor, executor, nodes, listener, ended)
+        pass_on = partial(monitor.pass_on, listener)
+        try:
+            termination = _follow(monitor, executor, nodes, pass_on, listener.waits, ended)
+        finally:
+            pass_on(len(monitor.steps))  # including those that the planner has not reported
         if bag is not None:
             _spin(executor, _LAST_WORDS)
         return termination
@@ -208,95 +218,87 @@ def _spin(executor: SingleThreadedExecutor, seconds: float) -> None:
 
 
 def _follow(
-    monitor: EpisodeMonitor,
+    monitor: EpisodeMonitor | SolidMonitor,
     executor: SingleThreadedExecutor,
     nodes: NodeProcesses,
-    listener: ProgressListener,
+    pass_on: Callable[[int], None],
+    waits: Callable[[str], None],
     ended: Callable[[], bool],
 ) -> Termination | None:
-    """Pass on the views until the planner is done, a node ends, or messages stop."""
+    """Pass on the views until the planner is done and all of them are complete, a node ends, or
+    messages stop; `waits` is told what came last when nothing has come for a while.
+    """
     status = ("", "")
     changed_at = time.monotonic()
     reported = False
-    try:
-        while not monitor.complete:
-            if ended():
-                return None
-            executor.spin_once(timeout_sec=0.2)
-            monitor.start_when_ready()
-            monitor.pass_on(listener, monitor.views)
-            if monitor.state != status:
-                status = monitor.state
-                changed_at = time.monotonic()
-                reported = False
-            silence = time.monotonic() - changed_at
-            if silence > _REPORT_AFTER and not reported:
-                reported = True
-                listener.waits(f"planner: {status[1] or 'no status yet'}")
-            if silence > (_GIVE_UP_AFTER if monitor.termination is None else _DONE_AFTER):
-                for missing in incomplete(monitor.log.views):
-                    listener.waits(f"the record ends early: {missing}")
-                detail = f"no sign of progress for {silence:.0f} s; last status: {status[1]}"
-                return monitor.termination or Termination(TerminationReason.FAILED, {}, detail)
-            try:
-                nodes.check()
-            except NbvPlannerError as error:
-                return Termination(TerminationReason.FAILED, {}, str(error))
-        return monitor.termination
-    finally:
-        # including those that the planner has not reported
-        monitor.pass_on(listener, len(monitor.steps))
+    while not monitor.complete:
+        if ended():
+            return None
+        executor.spin_once(timeout_sec=0.2)
+        monitor.start_when_ready()
+        pass_on(monitor.views)
+        if monitor.state != status:
+            status = monitor.state
+            changed_at = time.monotonic()
+            reported = False
+        silence = time.monotonic() - changed_at
+        if silence > _REPORT_AFTER and not reported:
+            reported = True
+            waits(f"planner: {status[1] or 'no status yet'}")
+        if silence > (_GIVE_UP_AFTER if monitor.termination is None else _DONE_AFTER):
+            for missing in incomplete(monitor.log.views):
+                waits(f"the record ends early: {missing}")
+            detail = f"no sign of progress for {silence:.0f} s; last status: {status[1]}"
+            return monitor.termination or Termination(TerminationReason.FAILED, {}, detail)
+        try:
+            nodes.check()
+        except NbvPlannerError as error:
+            return Termination(TerminationReason.FAILED, {}, str(error))
+    return monitor.termination
 
 
-class SolidMonitor(EpisodeListener):
-    """Hears the nodes of one episode, and starts it once all of them are connected."""
+class SolidMonitor(_Monitor):
+    """Judges the views of an episode in space from what its nodes say."""
 
     def __init__(self, judge: SolidJudge, took: Callable[[SolidView], None]) -> None:
         """Take the judge of the views, and who is told of each."""
         log = EpisodeLog()
         log.readers = READERS_IN_SPACE
-        super().__init__("episode_monitor", log, qos.reliable, without=(GOAL_POSE,))
+        super().__init__(log, (SURFACE, CAMERA_POSE, STATUS))
         self._judge, self._took = judge, took
-        self._start = self.create_client(Trigger, "nbv_planner/start")
-        self._asked = False
-
-    def start_when_ready(self) -> None:
-        """Start the episode once, as soon as every node is connected."""
-        needed = {SURFACE, CAMERA_POSE, STATUS}
-        if needed <= self.log.heard and not self._asked and self._start.service_is_ready():
-            self._asked = True
-            self._start.call_async(Trigger.Request())
 
     @property
     def complete(self) -> bool:
         """Whether the episode has ended and all its views are judged."""
-        status = self.log.status
-        ended = status is not None and status.termination is not None
-        return ended and len(self._judge.views) >= status.views
+        return self.termination is not None and len(self._judge.views) >= self.views
 
     def _on_message(self, topic: str, msg: Any) -> None:
         super()._on_message(topic, msg)
-        self._judge_views()
+        self.pass_on(self.views)
 
-    def _judge_views(self) -> None:
-        """Judge the views that the planner has counted, once their surfaces are here."""
-        status = self.log.status
-        while status is not None and len(self._judge.views) < status.views:
-            number = len(self._judge.views)
-            known = [one for one in self.log.views if one.decision.round == number + 1]
-            newest = status.views == number + 1
+    def pass_on(self, views: int) -> None:
+        """Judge the views that the planner has counted, once their surfaces are here.
+
+        A surface that the next one has replaced before it was received never comes: that one is
+        used instead. Candidates likewise, without which a view is judged, too.
+        """
+        while (number := len(self._judge.views)) < views:
+            status, known = self.log.status, self.log.views
+            newest = views == number + 1
             if newest and status.state == State.PLANNING.value:
                 return  # what is estimated after it is not known yet
-            if not known or known[-1].belief is None or known[-1].candidates is None:
+            mine = [n for n, one in enumerate(known) if one.decision.round == number + 1]
+            later = known[mine[-1] :] if mine else []
+            belief = next((one.belief for one in later if one.belief is not None), None)
+            if belief is None or all(one.candidates is None for one in later):
                 return
-            view, decision = known[-1], known[-1].decision
-            self._judge.gains = view.candidates.places, view.candidates.utility
+            decision, candidates = later[0].decision, later[0].candidates
+            if candidates is not None:
+                self._judge.gains = candidates.places, candidates.utility
             pose = decision.view(self.log.scene.view_distance)
             estimate = status.estimate if newest else None
             self._took(
-                self._judge.add(
-                    pose, view.belief, estimate, decision.utility, decision.milliseconds
-                )
+                self._judge.add(pose, belief, estimate, decision.utility, decision.milliseconds)
             )
 
 
@@ -306,6 +308,7 @@ def watch_solid(
     log_folder: Path,
     took: Callable[[SolidView], None],
     started: Callable[[int, dict[str, int]], None],
+    waits: Callable[[str], None],
     *,
     domain: int,
     respawn: bool,
@@ -331,21 +334,7 @@ def watch_solid(
             executor.add_node(BagRecorder(bag, RECORDED_IN_SPACE))
         monitor = SolidMonitor(judge, took)
         executor.add_node(monitor)
-        status, changed_at = None, time.monotonic()
-        while not monitor.complete:
-            if ended():
-                return None
-            executor.spin_once(timeout_sec=0.2)
-            monitor.start_when_ready()
-            if monitor.log.status != status:
-                status, changed_at = monitor.log.status, time.monotonic()
-            if time.monotonic() - changed_at > _GIVE_UP_IN_SPACE:
-                words = f"no sign of progress for {_GIVE_UP_IN_SPACE:.0f} s"
-                return Termination(TerminationReason.FAILED, {}, words)
-            try:
-                nodes.check()
-            except NbvPlannerError as error:
-                return Termination(TerminationReason.FAILED, {}, str(error))
+        termination = _follow(monitor, executor, nodes, monitor.pass_on, waits, ended)
         if bag is not None:
             _spin(executor, _LAST_WORDS)
-        return monitor.log.termination
+        return termination

@@ -20,20 +20,28 @@ from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
+from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.clouds.sensor_messages import (
     depth_from_msg,
     space_pose_from_msg,
     to_nanoseconds,
 )
 from nbv_planner.clouds.surface_messages import surface_from_msg
+from nbv_planner.episode.log import READERS_IN_SPACE
+from nbv_planner.episode.parameter_files import load_parameters
+from nbv_planner.episode.solid.solid_episode import SolidJudge
+from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
 from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.planning.view_space.viewpoints import looking, on_sphere
 from nbv_planner.ros import executables
 from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.io import conversions
+from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.ros.nodes.solid_camera import SolidCamera
 from nbv_planner.ros.nodes.solid_mapper import SolidMapper
 from nbv_planner.ros.nodes.solid_planner import SolidPlanner
+from nbv_planner.ros.watched_episode import SolidMonitor
 
 SCENE = {"radius_max": 0.25, "columns": 32, "rows": 24, "range_max": 2.0}
 SMALL = ["num_views=24", "max_views=3", "columns=32", "rows=24"]
@@ -252,6 +260,26 @@ def test_three_processes_take_the_views_that_one_process_takes(tmp_path, capsys)
         assert float(one["estimated"]) == pytest.approx(float(other["estimated"]), abs=0.02)
     bag = tmp_path / "demo" / "bag"
     replayed_and_analysed(bag, tmp_path, rows["demo"], capsys)
+    watched_without_a_surface(bag, tmp_path / "demo" / "parameters.yaml", rows["demo"])
+
+
+def watched_without_a_surface(bag, parameters, views):
+    """A surface that the next one has replaced before it was received keeps nobody waiting."""
+    config = SolidConfig.of(load_parameters(parameters, nodes=SOLID_NODES))
+    taken = []
+    with ros_of_its_own(free_domain_id()):
+        monitor = SolidMonitor(SolidJudge(config), taken.append)
+        surfaces = 0
+        for message in Bag(bag).messages(lambda topic: topic.name[1:] in READERS_IN_SPACE):
+            name = message.topic.name[1:]
+            surfaces += name == "surface"
+            if name != "surface" or surfaces != 3:  # the prior, and that of the first view
+                monitor._on_message(name, decode(message))
+        assert monitor.complete
+        monitor.destroy_node()
+    assert [one.pose.x for one in taken] == pytest.approx([float(row["x"]) for row in views])
+    seen = [one.completeness for one in taken]
+    assert seen[1] == seen[2] > seen[0]
 
 
 def replayed_and_analysed(bag, folder, views, capsys):
