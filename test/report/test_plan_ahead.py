@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import itertools
 
@@ -9,13 +10,18 @@ import numpy as np
 import pytest
 
 from nbv_planner.cli.main import main
+from nbv_planner.episode.parameter_files import load_parameters, shared_file
 from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.solid.solid_episode import SolidEpisode
+from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.planning.motion import leg_time
 from nbv_planner.planning.view_space import poses_from_file
+from nbv_planner.planning.view_space.space_views import space_poses_from
 from nbv_planner.report.ahead.plan_ahead import plan_csv, planned_views
+from nbv_planner.volume.bodies.mesh_files import solid_object, stl_bytes
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.true_outlines import parse_outlines
 from nbv_planner.world.pose import Poses
@@ -76,6 +82,27 @@ def test_outlines_of_any_form_and_of_several_bodies_are_planned_for(text, tmp_pa
     views = list(itertools.islice(episode.run(), len(plan)))
     assert len(views) == len(plan)
     assert views[-1].completeness > plan[-1].least
+
+
+def test_views_for_a_mesh_are_planned_and_what_is_expected_is_seen(tmp_path, capsys):
+    mesh, file = tmp_path / "box.stl", tmp_path / "plan.csv"
+    mesh.write_bytes(stl_bytes(solid_object("solid:box", 0.25)[0]))
+    assert main(["plan", "--prior", str(mesh), "--out", str(file)]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].split()[:4] == ["view", "x", "y", "z"]
+    poses = space_poses_from(str(file))
+    plan = [float(row["expected"]) for row in csv.DictReader(file.open())]
+    assert len(poses) == len(plan) == len(said) - 2
+    assert plan[-1] >= 0.95
+    assert np.all(np.diff(plan) > 0.0)
+    parameters = load_parameters(shared_file("config/space/solid.yaml"), nodes=SOLID_NODES)
+    parameters["depth_camera"]["object"] = "solid:box"
+    parameters["nbv_planner"].update(view_space="list", view_file=str(file))
+    views = list(itertools.islice(SolidEpisode(SolidConfig.of(parameters)).run(), len(plan)))
+    assert len(views) == len(plan)
+    assert views[-1].completeness > 0.9
+    assert main(["plan", "--prior", "none.stl"]) == 2
+    assert "none.stl" in capsys.readouterr().err
 
 
 def test_a_place_that_is_known_worse_takes_more_views(part):

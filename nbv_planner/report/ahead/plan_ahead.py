@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.episode.parameters import EpisodeConfig
+from nbv_planner.episode.solid.solid_settings import SolidConfig
 from nbv_planner.episode.wiring import scan_mapping, view_space
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import BoolArray, FloatArray
-from nbv_planner.known.known_solid import KnownSolid
+from nbv_planner.geometry import BoolArray, FloatArray, optical
+from nbv_planner.known.known_solid import KnownForm, KnownSolid
 from nbv_planner.planning.motion import leg_time, time_matrix
+from nbv_planner.planning.planners.decision_settings import DecisionSettings
 from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.planning.view_space import ViewSpace
+from nbv_planner.planning.view_space.space_views import SpaceViews
 from nbv_planner.star2d.shapes.learned_shapes import KnownShapes
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import CoverageTarget, ShapeCoverage
@@ -24,9 +27,13 @@ from nbv_planner.surface.seam import Hypotheses, coverage_of
 from nbv_planner.volume.known_surface import KnownPrior
 from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.scene import Scene
 
 # Shapes over which the completeness is expected; they are others than those that are planned for.
 _SHAPES, _STREAM = 100, 2
+# The same in space, where each takes longer.
+_SOLIDS = 32
+_NONE = "prior_outline: is empty, must be a file for a plan"
 # Part of the shapes that are complete to less than what is said of most.
 _FEW = 0.05
 # Means that differ by rounding alone are equal.
@@ -44,9 +51,33 @@ class PlannedView:
     least: float  #: part that has been seen of 95 % of them.
 
 
-def planned_views(config: EpisodeConfig) -> list[PlannedView]:
+@dataclass(frozen=True, eq=False)
+class _Task:
+    """What is planned for."""
+
+    surface: Any  #: of a mapper that knows the form and has seen nothing.
+    drawing: Callable[[int, int], Hypotheses]  #: draws so many shapes like the form, by a seed.
+    judged: int  #: number of shapes by which it is judged what is expected.
+    space: ViewSpace
+    scene: Scene
+    start: CameraPose
+    planner: DecisionSettings
+    most: int  #: views.
+
+    def to_see(self, count: int, seed: int) -> ShapeCoverage:
+        """What the candidates see of shapes; of cells what none of them sees does not count."""
+        aim, none, space = CoverageTarget.of(self.planner), Poses.of([]), self.space
+        drawn, scene = self.drawing(count, seed), self.scene
+        found = coverage_of(self.surface, drawn, aim, none, space.candidates, scene, space.ground)
+        if not isinstance(self.surface, VolumeSurface):
+            return found
+        unseen = found.unseen * found.visible.any(axis=1)
+        return dataclasses.replace(found, unseen=unseen, points=unseen.sum(axis=1, dtype=float))
+
+
+def planned_views(config: EpisodeConfig | SolidConfig) -> list[PlannedView]:
     """A set of views after which the target is expected to be reached of an object like the prior
-    outline, in the order of the shortest time from the start of the camera.
+    outline or mesh, in the order of the shortest time from the start of the camera.
 
     Views are chosen as the rollout does, over shapes that deviate and are displaced as the prior
     says, until as much of other such shapes has been seen on average. That a part of the object is
@@ -57,25 +88,61 @@ def planned_views(config: EpisodeConfig) -> list[PlannedView]:
     Raises:
         SettingError: there is no prior outline, the scene is unknown, or no view may be taken.
     """
-    if config.search.unknown:
-        raise SettingError("scene: is unknown, must be known for a plan")
-    surface, drawing = _known_surface(config)
-    start = config.motion.start(config.scene.view_distance)
-    space = view_space(config.views, config.scene, config.ground)
-    space.update(surface, start, config.scene.radius_max)
+    task = _in_space(config) if isinstance(config, SolidConfig) else _in_plane(config)
+    space = task.space
+    space.update(task.surface, task.start, task.scene.radius_max)
     allowed = space.excluded(0.0) == 0
     if not allowed.any():
         raise SettingError("views: none of the candidates may be taken; must be one at least")
-    seed = config.planner.planner_seed
+    seed = task.planner.planner_seed
     planned, judged = (
-        _to_see(config, surface, drawing(count, seed + more), space)
-        for count, more in ((config.planner.shapes, 0), (_SHAPES, _STREAM))
+        task.to_see(count, seed + more)
+        for count, more in ((task.planner.shapes, 0), (task.judged, _STREAM))
     )
-    chosen = _chosen(config, planned, judged, allowed)
-    if not chosen:
-        return []
-    route = _in_order(start, chosen, space, config)
-    return _timed(start, route, space, judged, config)
+    chosen = _chosen(task, planned, judged, allowed)
+    return _timed(task, _in_order(task, chosen), judged) if chosen else []
+
+
+def _in_plane(config: EpisodeConfig) -> _Task:
+    if config.search.unknown:
+        raise SettingError("scene: is unknown, must be known for a plan")
+    surface, drawing = _known_surface(config)
+    return _Task(
+        surface,
+        drawing,
+        _SHAPES,
+        view_space(config.views, config.scene, config.ground),
+        config.scene,
+        config.motion.start(config.scene.view_distance),
+        config.planner,
+        config.termination.max_views,
+    )
+
+
+def _in_space(config: SolidConfig) -> _Task:
+    radius, aim = config.scene.radius_max, CoverageTarget.of(config.planner)
+    known = config.outline.known(radius)
+    if known is None:
+        raise SettingError(_NONE)
+    surface = _like(known, radius, 3)
+    space = SpaceViews.of(config.views, config.scene.view_distance, radius)
+    return _Task(
+        surface,
+        lambda count, seed: surface.hypotheses(aim, count, seed),
+        _SOLIDS,
+        space,
+        config.scene.seen_by(config.sensor),
+        space.candidates[0],
+        config.planner,
+        config.termination.max_views,
+    )
+
+
+def _like(known: KnownForm, radius: float, dimension: int) -> VolumeSurface:
+    """A surface of cells that has seen nothing, of an object that is surely like a form."""
+    nowhere = known.placed(np.empty((0, dimension)), np.empty(0), 1.0)
+    prior = KnownPrior.of(known, nowhere)
+    return VolumeSurface.blank(VolumeForm(dimension, radius, prior=prior))
 
 
 def _known_surface(config: EpisodeConfig) -> tuple[Any, Callable[[int, int], Hypotheses]]:
@@ -87,15 +154,13 @@ def _known_surface(config: EpisodeConfig) -> tuple[Any, Callable[[int, int], Hyp
     """
     known = config.known
     if known is None:
-        raise SettingError("prior_outline: is empty, must be a file for a plan")
+        raise SettingError(_NONE)
     aim = CoverageTarget.of(config.planner)
     model = config.search.surface_model
     if isinstance(known, KnownSolid) or model == "volume":
         solid = config.known_solid
         assert solid is not None
-        nowhere = solid.placed(np.empty((0, 2)), np.empty(0), 1.0)
-        form = VolumeForm(radius=config.scene.radius_max, prior=KnownPrior.of(solid, nowhere))
-        surface = VolumeSurface.blank(form)
+        surface = _like(solid, config.scene.radius_max, 2)
         return surface, lambda count, seed: surface.hypotheses(aim, count, seed)
     of_radius = dataclasses.replace(config.search, surface_model="radius")
     belief = scan_mapping(dataclasses.replace(config, search=of_radius)).belief()
@@ -110,18 +175,6 @@ def _known_surface(config: EpisodeConfig) -> tuple[Any, Callable[[int, int], Hyp
     return star, drawn
 
 
-def _to_see(
-    config: EpisodeConfig, surface: Any, drawn: Hypotheses, space: ViewSpace
-) -> ShapeCoverage:
-    """What the candidates see of shapes; of cells what none of them sees does not count."""
-    aim, none = CoverageTarget.of(config.planner), Poses.of([])
-    found = coverage_of(surface, drawn, aim, none, space.candidates, config.scene, space.ground)
-    if not isinstance(surface, VolumeSurface):
-        return found
-    unseen = found.unseen * found.visible.any(axis=1)
-    return dataclasses.replace(found, unseen=unseen, points=unseen.sum(axis=1, dtype=float))
-
-
 def _seen(coverage: ShapeCoverage, views: Sequence[int]) -> FloatArray:
     """Part of each shape that some views have seen, shape (S,)."""
     visible = coverage.visible[:, list(views)].max(axis=1, initial=0.0)
@@ -130,15 +183,15 @@ def _seen(coverage: ShapeCoverage, views: Sequence[int]) -> FloatArray:
 
 
 def _chosen(
-    config: EpisodeConfig, planned: ShapeCoverage, judged: ShapeCoverage, allowed: BoolArray
+    task: _Task, planned: ShapeCoverage, judged: ShapeCoverage, allowed: BoolArray
 ) -> list[int]:
     """Indices of the views, the most useful first."""
-    target = config.planner.target_coverage
+    target = task.planner.target_coverage
     found = list[int]()
     left = planned
-    while len(found) < config.termination.max_views:
+    while len(found) < task.most:
         gains = np.where(allowed, left.gains().mean(axis=0), -np.inf)
-        first = np.argsort(-gains, kind="stable")[: config.planner.first_views]
+        first = np.argsort(-gains, kind="stable")[: task.planner.first_views]
         first = first[gains[first] > 0.0]
         if not len(first) or _seen(judged, found).mean() >= target:
             break
@@ -149,21 +202,20 @@ def _chosen(
     return found
 
 
-def _in_order(
-    start: CameraPose, chosen: Sequence[int], space: ViewSpace, config: EpisodeConfig
-) -> list[int]:
+def _in_order(task: _Task, chosen: Sequence[int]) -> list[int]:
     """The views in the order of the shortest time from the start: the best of those around the
     object from any of them in either direction, with stretches turned around while that helps.
     """
+    space, settings = task.space, task.planner
     views = space.candidates.chosen(np.array(chosen, dtype=np.intp))
-    settings = config.planner
-    first = leg_time(space, start, views, settings)
+    first = leg_time(space, task.start, views, settings)
     times = time_matrix(space, views, settings)
 
     def seconds(order: Sequence[int]) -> float:
         return float(first[order[0]] + times[order[:-1], order[1:]].sum())
 
-    around = list(np.argsort(views.polar[:, 0], kind="stable"))
+    azimuth = np.arctan2(views.position[:, 1], views.position[:, 0])
+    around = list(np.argsort(azimuth, kind="stable"))
     size = len(around)
     orders = [around[at:] + around[:at] for at in range(size)]
     best = min([*orders, *(order[::-1] for order in orders)], key=seconds)
@@ -176,19 +228,13 @@ def _in_order(
         best = better
 
 
-def _timed(
-    start: CameraPose,
-    route: Sequence[int],
-    space: ViewSpace,
-    judged: ShapeCoverage,
-    config: EpisodeConfig,
-) -> list[PlannedView]:
+def _timed(task: _Task, route: Sequence[int], judged: ShapeCoverage) -> list[PlannedView]:
     plan = list[PlannedView]()
-    stands, way, seconds = start, 0.0, 0.0
+    space, stands, way, seconds = task.space, task.start, 0.0, 0.0
     for number, index in enumerate(route, start=1):
         there = space.candidates.chosen(np.array([index]))
         way += float(space.timed_path_length(stands, there)[0])
-        seconds += float(leg_time(space, stands, there, config.planner)[0])
+        seconds += float(leg_time(space, stands, there, task.planner)[0])
         stands = there[0]
         parts = _seen(judged, route[:number])
         few = float(np.quantile(parts, _FEW))
@@ -196,13 +242,19 @@ def _timed(
     return plan
 
 
-def plan_csv(plan: Sequence[PlannedView]) -> str:
-    """The plan as a file of poses, which `view_file` reads."""
+def plan_csv(plan: Sequence[PlannedView], *, in_space: bool = False) -> str:
+    """The plan as a file of poses, which `view_file` reads; in space of the optical frame."""
+    poses = Poses.of([one.view for one in plan])
+    where = ["x", "y", "yaw"]
+    table = np.array([(one.view.x, one.view.y, one.view.yaw) for one in plan]).reshape(-1, 3)
+    if in_space:
+        where = ["x", "y", "z", "qx", "qy", "qz", "qw"]
+        table = np.hstack([poses.position, optical(poses.rotation)])
     rows = (
-        ",".join(
-            f"{round(value, _DECIMALS) + 0.0:.6g}"
-            for value in (one.view.x, one.view.y, one.view.yaw, one.travelled, one.expected)
+        ",".join(f"{round(value, _DECIMALS) + 0.0:.6g}" for value in values)
+        for values in (
+            [*pose, one.travelled, one.expected]
+            for pose, one in zip(table.tolist(), plan, strict=True)
         )
-        for one in plan
     )
-    return "\n".join(["x,y,yaw,travelled,expected", *rows, ""])
+    return "\n".join([",".join([*where, "travelled", "expected"]), *rows, ""])
