@@ -245,10 +245,10 @@ def _timed(task: _Task, route: Sequence[int], judged: ShapeCoverage) -> list[Pla
 def plan_csv(plan: Sequence[PlannedView], *, in_space: bool = False) -> str:
     """The plan as a file of poses, which `view_file` reads; in space of the optical frame."""
     poses = Poses.of([one.view for one in plan])
-    where = ["x", "y", "yaw"]
+    where = "x,y,yaw"
     table = np.array([(one.view.x, one.view.y, one.view.yaw) for one in plan]).reshape(-1, 3)
     if in_space:
-        where = ["x", "y", "z", "qx", "qy", "qz", "qw"]
+        where = "x,y,z,qx,qy,qz,qw"
         table = np.hstack([poses.position, optical(poses.rotation)])
     rows = (
         ",".join(f"{round(value, _DECIMALS) + 0.0:.6g}" for value in values)
@@ -257,4 +257,4 @@ def plan_csv(plan: Sequence[PlannedView], *, in_space: bool = False) -> str:
             for pose, one in zip(table.tolist(), plan, strict=True)
         )
     )
-    return "\n".join([",".join([*where, "travelled", "expected"]), *rows, ""])
+    return "\n".join([f"{where},travelled,expected", *rows, ""])
