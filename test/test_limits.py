@@ -26,7 +26,6 @@ OVER = {
     "episode/simulation.py:__post_init__ lines",
     "report/figures/episode_figure.py:draw_world lines",
     "report/preflight.py lines",
-    "report/preflight.py:checks_of lines",
     "ros/launch.py lines",
     "ros/launch.py:node lines",
     "ros/nodes/nbv_planner.py:NbvPlannerNode attributes",

@@ -36,6 +36,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = parameters_from_file(arguments.params_file) if arguments.params_file else None
     require_ros("nbv-planner check listens to running nodes", arguments.domain)
     from nbv_planner.ros.io.listener import observed
+    from nbv_planner.ros.solid_check import space_checks_of
 
     system = observed(arguments.seconds, arguments.namespace, arguments.domain, given)
     known = system.parameters or given
@@ -44,7 +45,10 @@ def run(arguments: argparse.Namespace) -> int:
             "note: no run_info has come and no --params-file is given: judged by the default"
             " parameters"
         )
-    checks = checks_of(system, known or RunParameters({}))
+    if known is not None and known.in_space:
+        checks = space_checks_of(system, known)
+    else:
+        checks = checks_of(system, known or RunParameters({}))
     _print_table(checks)
     outcomes = [check.outcome for check in checks]
     print(

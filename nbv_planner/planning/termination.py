@@ -15,7 +15,7 @@ from nbv_planner.planning.planners.planner import LEAST_PROMISE
 from nbv_planner.planning.view_space import Exclusion, excluded_text
 from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.checks import failed_checks, forbidding, untested
-from nbv_planner.surface.coverage import CoverageEstimate
+from nbv_planner.surface.coverage import CoverageEstimate, named
 from nbv_planner.surface.regions import Regions
 from nbv_planner.surface.seam import Banded, Believed, Certificate
 from nbv_planner.world.pose import CameraPose, Poses
@@ -290,10 +290,10 @@ class TerminationMonitor:
         if reached < found.asked:
             return None
         resolution = {"completeness_tau": found.tau} if found.tau else {}
-        covered = "the surface has been seen"
-        if found.tau:
-            covered = f"the outline is within {found.tau:g} m of the measured surface"
-        held = f" by {found.probability:.1%} of the posterior shapes"
+        what, hypotheses = named(taken)
+        place = f"the {what} is within {found.tau:g} m of the measured surface"
+        covered = place if found.tau else "the surface has been seen"
+        held = f" by {found.probability:.1%} of the {hypotheses}"
         if found.asked > 1:
             held += f", and by as many as are asked for after {found.asked} views in a row"
         if self.certificate.calibrated:

@@ -7,11 +7,12 @@ from __future__ import annotations
 import enum
 import math
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from scipy.spatial.transform import Rotation
 
 from nbv_planner.episode.messages import CAMERA_POSE, GOAL_POSE, SCAN
 from nbv_planner.episode.parameters import (
@@ -22,6 +23,7 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import InputRejectedError
+from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings
@@ -72,11 +74,24 @@ def _outcome(fails: bool, warns: bool = False) -> Outcome:
     return Outcome.FAIL if fails else Outcome.WARN if warns else Outcome.PASS
 
 
+def _place(pose: CameraPose) -> list[float]:
+    """Where it is, in the plane or in space, metres."""
+    return [pose.x, pose.y, *([] if pose.attitude is None else [pose.height])]
+
+
+def _turns(poses: Sequence[CameraPose]) -> FloatArray:
+    """How they are turned, in space against the first one, radians, shape (n, 1) or (n, 3)."""
+    if poses[0].attitude is None:
+        return np.unwrap([pose.yaw for pose in poses])[:, None]
+    turned = Rotation.from_quat([pose.attitude for pose in poses])
+    return np.asarray((turned[0].inv() * turned).as_rotvec())
+
+
 def distance_check(poses: Sequence[CameraPose], scene: Scene, views: ViewSpace) -> PreflightCheck:
     """Distance of the camera from the centre: inside of the object is impossible, away from all
     views a question.
     """
-    found = float(np.median([math.hypot(pose.x, pose.y) for pose in poses]))
+    found = float(np.median([np.linalg.norm(_place(pose)) for pose in poses]))
     least = float(views.candidates.distance.min())
     most = float(views.candidates.distance.max())
     asked = (
@@ -110,20 +125,20 @@ def spread_check(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> Prefl
     advice = "the robot's accuracy: larger tolerances, or better localisation"
     if len(poses) < _FEWEST_POSES:
         return PreflightCheck(name, f"{len(poses)} poses", asked, Outcome.WARN, "too few to judge")
-    table = np.column_stack(
-        [[(pose.x, pose.y) for pose in poses], np.unwrap([pose.yaw for pose in poses])]
-    )
+    places = np.array([_place(pose) for pose in poses])
+    table, among = np.column_stack([places, _turns(poses)]), places.shape[1]
     halves = np.array_split(table, 2)
     middles = np.array([half.mean(axis=0) for half in halves])
     squares = np.concatenate(
         [(half - middle) ** 2 for half, middle in zip(halves, middles, strict=True)]
     )
-    place = math.sqrt(squares[:, :2].sum(axis=1).mean())
-    turn = math.sqrt(squares[:, 2].mean())
+    place, turn = (
+        math.sqrt(part.sum(axis=1).mean()) for part in np.split(squares, [among], axis=1)
+    )
     change = middles[1] - middles[0]
     for verb, unit, way, spread, tolerance in (
-        ("moves", "m", math.hypot(*change[:2]), place, arrival.position_tolerance),
-        ("turns", "rad", abs(float(change[2])), turn, arrival.heading_tolerance),
+        ("moves", "m", math.hypot(*change[:among]), place, arrival.position_tolerance),
+        ("turns", "rad", math.hypot(*change[among:]), turn, arrival.heading_tolerance),
     ):
         if way > 2.0 * spread and way > 0.5 * tolerance:
             found = f"{verb} by {way:.3g} {unit} meanwhile"
@@ -199,10 +214,10 @@ def refused_check(topic: str, used: int, reasons: Sequence[str]) -> PreflightChe
 
 
 def paired(
-    scans: Sequence[tuple[int, Scan]],
+    scans: Sequence[tuple[int, Any]],
     poses: Sequence[tuple[int, CameraPose]],
     matching: MatchingSettings,
-) -> tuple[list[tuple[Scan, CameraPose]], PreflightCheck]:
+) -> tuple[list[tuple[Any, CameraPose]], PreflightCheck]:
     """Scans with the pose that the mapper would give them, and how many found one; stamps in
     nanoseconds.
     """
@@ -264,8 +279,8 @@ class System:
     """What was received of a running system in a while."""
 
     #: stamp (nanoseconds), age at arrival (seconds), frame and content of each usable message of
-    #: `scan`, `camera_pose`.
-    scans: list[tuple[int, float, str, Scan]] = field(default_factory=list)
+    #: `scan` (of a depth camera its own), `camera_pose`.
+    scans: list[tuple[int, float, str, Any]] = field(default_factory=list)
     poses: list[tuple[int, float, str, CameraPose]] = field(default_factory=list)
     #: why messages of a topic could not be used.
     refused: dict[str, list[str]] = field(default_factory=dict)
@@ -299,41 +314,12 @@ def checks_of(system: System, parameters: RunParameters) -> list[PreflightCheck]
     posing = (
         "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
     )
-    checks = list[PreflightCheck]()
-    for name in given:
-        good, said = system.nodes.get(name, (False, "not heard"))
-        advice = "topics, services: it says what is missing"
-        checks.append(
-            PreflightCheck(name, said, "without a warning", _outcome(False, not good), advice)
-        )
-    checks += [
-        *(
-            count_check(
-                f"publishers of {topic}",
-                system.publishers.get(topic, 0),
-                1,
-                needed=True,
-                advice=advice,
-            )
-            for topic, advice in ((SCAN, "the sensor"), (CAMERA_POSE, posing))
-        ),
-        count_check(
-            f"subscribers of {GOAL_POSE}",
-            system.subscribers.get(GOAL_POSE, 0),
-            session.goal_subscribers,
-            needed=False,
-            advice="mapper and robot; goal_subscribers says how many the planner waits for",
-        ),
-    ]
+    checks = node_checks(system, {SCAN: "the sensor", CAMERA_POSE: posing}, session)
     if by_tf:
-        found = f"{len(system.poses)} poses" if system.poses else "none"
         frames = f"{settings(NbvPlannerParameters).camera_frame} to {mapper.object_frame}"
-        advice = "tf2_echo with these frames"
-        checks.append(
-            PreflightCheck("transforms", found, frames, _outcome(not system.poses), advice)
-        )
-    checks += _message_checks(SCAN, system.scans, system, mapper.camera_frame, session)
-    checks += _message_checks(CAMERA_POSE, system.poses, system, mapper.object_frame, session)
+        checks.append(transforms_check(system, frames))
+    checks += message_checks(SCAN, system.scans, system, mapper.camera_frame, session)
+    checks += message_checks(CAMERA_POSE, system.poses, system, mapper.object_frame, session)
     poses = [(stamp, pose) for stamp, _, _, pose in system.poses]
     checks += pose_checks(
         [pose for _, pose in poses], scene, settings(ViewSpaceSettings), arrival, known=known
@@ -346,7 +332,43 @@ def checks_of(system: System, parameters: RunParameters) -> list[PreflightCheck]
     return checks
 
 
-def _message_checks(
+def transforms_check(system: System, frames: str) -> PreflightCheck:
+    """Whether poses come from the transforms between these frames."""
+    found = f"{len(system.poses)} poses" if system.poses else "none"
+    advice = "tf2_echo with these frames"
+    return PreflightCheck("transforms", found, frames, _outcome(not system.poses), advice)
+
+
+def node_checks(
+    system: System, publishers: Mapping[str, str], session: SessionSettings
+) -> list[PreflightCheck]:
+    """What the nodes say of themselves, who publishes on these topics, each with its advice, and
+    who waits for goals.
+    """
+    checks = list[PreflightCheck]()
+    for name in ("surface_mapper", "nbv_planner"):
+        good, said = system.nodes.get(name, (False, "not heard"))
+        advice = "topics, services: it says what is missing"
+        checks.append(
+            PreflightCheck(name, said, "without a warning", _outcome(False, not good), advice)
+        )
+    for topic, advice in publishers.items():
+        number = system.publishers.get(topic, 0)
+        name = f"publishers of {topic}"
+        checks.append(count_check(name, number, 1, needed=True, advice=advice))
+    return [
+        *checks,
+        count_check(
+            f"subscribers of {GOAL_POSE}",
+            system.subscribers.get(GOAL_POSE, 0),
+            session.goal_subscribers,
+            needed=False,
+            advice="mapper and robot; goal_subscribers says how many the planner waits for",
+        ),
+    ]
+
+
+def message_checks(
     topic: str,
     heard: Sequence[tuple[int, float, str, object]],
     system: System,

@@ -501,6 +501,7 @@ def rviz(given: dict[str, str]) -> Node:
     """RViz in the nodes' namespace: its topic names are relative. Closing it leaves the nodes
     running.
     """
+    layout = "solid" if "space" in Path(given["shipped"]).parts else "nbv_planner"
     return Node(
         package="rviz2",
         executable="rviz2",
@@ -508,7 +509,7 @@ def rviz(given: dict[str, str]) -> Node:
         namespace=given["namespace"],
         output="log",
         parameters=[{"use_sim_time": is_true("use_sim_time", given)}],
-        arguments=["--display-config", str(shared_file("rviz/nbv_planner.rviz"))],
+        arguments=["--display-config", str(shared_file(f"rviz/{layout}.rviz"))],
     )
 
 

@@ -17,6 +17,7 @@ from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.checks import Check, noise_factor
 from nbv_planner.surface.region_files import regions_in
 from nbv_planner.surface.regions import Regions
+from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import RangeNoise
 
 # Points are counted in parts of this size: sums of whole parts are exact in single precision, in
@@ -151,10 +152,23 @@ class CoverageTarget:
     @property
     def words(self) -> str:
         """What is to be covered, in words."""
+        return self.words_of("outline")
+
+    def words_of(self, what: str) -> str:
+        """The same of an `outline` or, in space, a `surface`."""
         if not self.tau:
             return "the surface points"
         weight = "" if self.regions is None else f", {self.regions.words}"
-        return f"the outline within {self.tau:g} m of the measured surface{weight}"
+        return f"the {what} within {self.tau:g} m of the measured surface{weight}"
+
+
+def named(poses: Sequence[CameraPose]) -> tuple[str, str]:
+    """What views from these poses are to cover, and by what that is judged, in the plane or in
+    space.
+    """
+    if poses and poses[0].attitude is not None:
+        return "surface", "solids that there may be"
+    return "outline", "posterior shapes"
 
 
 POINTS = CoverageTarget()

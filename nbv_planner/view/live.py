@@ -27,6 +27,7 @@ from nbv_planner.settings import from_mapping
 from nbv_planner.star2d.shapes.completeness import SAMPLES
 from nbv_planner.surface.coverage import POINTS, CoverageTarget
 from nbv_planner.surface.seam import Hits
+from nbv_planner.volume.bodies.depth_sensor import DepthScene
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.objects import SurfacePoints
@@ -37,6 +38,8 @@ from nbv_planner.world.scene import Scene
 # Most measured points shown; beyond it every second one is left out. Most scans kept separate;
 # beyond it the older half is merged.
 _MOST_POINTS, _MOST_SCANS = 8000, 64
+# Least seconds between two pictures of a solid.
+_PICTURE_PERIOD = 2.0
 SECTIONS = (
     "status",
     "scene",
@@ -48,6 +51,7 @@ SECTIONS = (
     "coverage",
     "checks",
     "ground",
+    "picture",
 )
 """Parts of a view that change independently."""
 _CHANGES: dict[str, tuple[str, ...]] = {
@@ -90,6 +94,12 @@ class LiveView:
     goal: CameraPose | None  #: where it was sent.
     waits_for: tuple[str, ...]  #: topics on which nothing has been received, in words.
     ground: Ground | None  #: where the robot may drive, without the object.
+
+    @property
+    def depth(self) -> DepthScene | None:
+        """The scene in space; None in the plane."""
+        return self.scene if isinstance(self.scene, DepthScene) else None
+
     versions: Mapping[str, int]  #: a number for each section that changes with it.
 
 
@@ -106,6 +116,7 @@ class LiveEpisode(EpisodeLog):
         self._changed = threading.Condition()
         self._versions = dict.fromkeys(SECTIONS, 0)
         self._received_at = time.monotonic()
+        self._pictured_at = -math.inf
         self._hits: dict[int, Hits] = {}
         self._ground: tuple[OccupancyMap | None, RunParameters | None, Ground | None] | None = None
 
@@ -121,9 +132,22 @@ class LiveEpisode(EpisodeLog):
             changed = {*_CHANGES.get(topic, ()), *(["status"] if first else [])}
             changed |= {"hits"} if self._hits != hits else set()
             changed |= {"camera"} if self._pose_now != pose else set()
+            changed |= {"picture"} if self._picture_due(topic) else set()
             for section in SECTIONS if self.scene != scene else changed:
                 self._versions[section] += 1
             self._changed.notify_all()
+
+    def _picture_due(self, topic: str) -> bool:
+        """Whether a picture of a solid is to be made: with a surface, now and then, and at the
+        end.
+        """
+        now = time.monotonic()
+        ended = topic == messages.STATUS and self.termination is not None
+        due = topic == messages.SURFACE_INFO and now - self._pictured_at > _PICTURE_PERIOD
+        if isinstance(self.scene, DepthScene) and (ended or due):
+            self._pictured_at = now
+            return True
+        return False
 
     def _believe(self, belief: Surface, stamp: int) -> None:
         """Process a surface; one with fewer measurements than before comes from a mapper that has
@@ -221,7 +245,9 @@ class LiveEpisode(EpisodeLog):
                 pose=self._pose_now,
                 goal=self.camera(list(self.goals.values())[-1]) if self.goals else None,
                 waits_for=tuple(
-                    words for topic, words in _AWAITED.items() if topic not in self.heard
+                    words
+                    for topic, words in _AWAITED.items()
+                    if topic not in self.heard and topic in self.readers
                 ),
                 ground=self._ground_now(),
                 versions=dict(self._versions),

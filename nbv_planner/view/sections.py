@@ -15,16 +15,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.episode.messages import Candidates, PlannerStatus
 from nbv_planner.episode.records import FULL_ENOUGH
-from nbv_planner.geometry import cartesian_to_polar, wrap_angle
+from nbv_planner.episode.solid.solid_picture import rendered
+from nbv_planner.episode.solid.solid_results import mean_surface
+from nbv_planner.geometry import FloatArray, cartesian_to_polar, wrap_angle
 from nbv_planner.report import outlines
+from nbv_planner.report.colors import utility_colors
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.seam import Hits
 from nbv_planner.view.live import (
     LiveView,
     estimated_coverage,
+    target_of,
     target_words,
     true_coverage,
 )
+from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.grid_ground import GridGround
 from nbv_planner.world.objects import SurfacePoints
 from nbv_planner.world.pose import CameraPose, Poses
@@ -34,6 +39,9 @@ _CURVE_POINTS = 361
 
 
 _DOTS = 3000
+# Pixels along a side of the picture of a solid, and where nothing is said of it, the part of the
+# radius within which of a hit it is measured.
+_SIDE, _RESOLUTION = 200, 0.05
 
 
 Data = dict[str, Any]
@@ -71,7 +79,7 @@ def _belief(view: LiveView) -> Data:
     if isinstance(view.belief, SurfaceBelief):
         curve = outlines.close_belief(view.belief, most=_CURVE_POINTS).about_origin()
         found |= {name: _list(getattr(curve, name), 4) for name in found if name != "lines"}
-    elif view.belief is not None:
+    elif view.belief is not None and view.depth is None:
         found["lines"] = [
             {"measured": seen, "points": [_list(place, 3) for place in body.points[run]]}
             for body in view.belief.likeliest.bodies
@@ -82,7 +90,11 @@ def _belief(view: LiveView) -> Data:
 
 def _camera(view: LiveView) -> Data:
     def outline(pose: CameraPose | None, shape: Callable[..., Any]) -> list[list[float | None]]:
-        return [] if pose is None else [_list(corner, 3) for corner in shape(pose, view.scene)]
+        return (
+            []
+            if pose is None or view.depth is not None
+            else [_list(corner, 3) for corner in shape(pose, view.scene)]
+        )
 
     return {
         "cone": outline(view.pose, outlines.cone_outline),
@@ -119,7 +131,9 @@ def _decision(view: LiveView) -> Data:
         }
         data["choice"] = view.views[-1].choice
         values = view.views[-1].candidates
-        if values is not None:
+        if view.depth is not None:
+            data["sphere"] = _sphere(view)
+        elif values is not None:
             known = values.views(view.scene.view_distance, decisions[-1].centre)
             angle, utility, feasible = outlines.by_angle(known, values.utility, values.feasible)
             data.update(
@@ -134,8 +148,55 @@ def _chosen(view: LiveView) -> list[CameraPose]:
     return [logged.decision.view(view.scene.view_distance) for logged in view.views]
 
 
+def _sphere(view: LiveView) -> Data:
+    """Candidates in space with their colours, views taken, and all values, the best first."""
+    values = view.views[-1].candidates
+    places = np.array([(pose.x, pose.y, pose.height) for pose in _chosen(view)])
+    number = (logged.decision.round for logged in view.views)
+    data: Data = {
+        "views": [[n, *row] for n, row in zip(number, _degrees(places), strict=True)],
+        "candidates": [],
+        "ranked": [],
+    }
+    if values is not None:
+        shades = np.rint(255.0 * utility_colors(values.utility, values.feasible)).astype(int)
+        colors = [f"#{r:02x}{g:02x}{b:02x}" for r, g, b in shades.tolist()]
+        rows = zip(_degrees(values.places), colors, strict=True)
+        data["candidates"] = [[*row, color] for row, color in rows]
+        data["ranked"] = _list(np.sort(values.utility[values.feasible])[::-1], 3)
+    return data
+
+
+def _degrees(places: FloatArray) -> list[list[float | None]]:
+    """Azimuth and elevation of places, shape (n, 3)."""
+    x, y, z = places.T
+    angles = np.degrees([np.arctan2(y, x), np.arctan2(z, np.hypot(x, y))])
+    return [_list(row, 1) for row in angles.T]
+
+
+def _picture(view: LiveView) -> Data:
+    """The mean surface of a solid from the camera's side, as a picture."""
+    surface, pose = view.belief, view.pose
+    if view.depth is None:
+        return {}
+    data: Data = {"depth": True}
+    if not isinstance(surface, VolumeSurface) or not surface.drawable:
+        return data
+    place = (1.0, -1.0, 1.0) if pose is None else (pose.x, pose.y, pose.height)
+    ((azimuth, elevation),) = _degrees(np.array([place]))
+    tau = target_of(view).tau or _RESOLUTION * surface.form.radius
+    angles = math.radians(azimuth or 0.0), math.radians(elevation or 0.0)
+    shades = rendered(mean_surface(surface), surface, tau, *angles, side=_SIDE)
+    pixels = np.full((_SIDE, _SIDE, 4), 255, dtype=np.uint8)
+    pixels[:, :, :3] = np.rint(255.0 * shades)
+    png = base64.b64encode(_png(pixels)).decode("ascii")
+    return data | {"png": png, "azimuth": azimuth, "elevation": elevation, "tau": tau}
+
+
 def _ways(view: LiveView, barred: GridGround | None) -> list[list[list[float | None]]]:
     """Corners of the ways between the views; on the circle only where the ground is known."""
+    if view.depth is not None:
+        return []
     taken = _chosen(view)
     if barred is None and not outlines.are_free(Poses.of(taken)):
         return []
@@ -242,7 +303,11 @@ def _list(values: ArrayLike, digits: int | None) -> list[float | None]:
 
 _SECTIONS: dict[str, Callable[[LiveView], Data | list[Data]]] = {
     "status": _status,
-    "scene": lambda view: {name: _number(value) for name, value in asdict(view.scene).items()},
+    "scene": lambda view: {
+        name: _number(value)
+        for name, value in asdict(view.scene).items()
+        if isinstance(value, (int, float))
+    },
     "belief": _belief,
     "truth": lambda view: _dots(view.truth, 2 * _CURVE_POINTS),
     "hits": lambda view: {"earlier": _hits(view.earlier_hits), "last": _hits(view.last_hits)},
@@ -251,4 +316,5 @@ _SECTIONS: dict[str, Callable[[LiveView], Data | list[Data]]] = {
     "coverage": _coverage,
     "checks": _checks,
     "ground": _ground,
+    "picture": _picture,
 }

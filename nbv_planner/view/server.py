@@ -70,10 +70,11 @@ _PERIOD, _ALIVE, _STUCK = 0.2, 2.0, 20.0
 # Simultaneous browsers; each needs a thread.
 _CLIENTS = 32
 _FOLDER = Path(__file__).parent / "page"
+_SCRIPTS = ("live", "panels", "plot", "space")
 _FILES = {
     "/": ("page.html", "text/html"),
     "/page.css": ("page.css", "text/css"),
-    **{f"/{name}.js": (f"{name}.js", "text/javascript") for name in ("live", "panels", "plot")},
+    **{f"/{name}.js": (f"{name}.js", "text/javascript") for name in _SCRIPTS},
 }
 _HEADERS = {
     "Cache-Control": "no-store",

@@ -160,7 +160,11 @@ class CameraPose:
         return {} if on_circle else {"view_distance": self.distance, "view_turn": self.turn}
 
     def words(self, view_distance: float, digits: int = 4) -> str:
-        """Where it is: its angle, and off the view circle of this radius distance and turn too."""
+        """Where it is: its angle, and off the view circle of this radius distance and turn too; in
+        space its position.
+        """
+        if self.attitude is not None:
+            return f"({self.x:.{digits}g}, {self.y:.{digits}g}, {self.height:.{digits}g}) m"
         free = f", {self.distance:.{digits}g} m, turned by {self.turn:.{digits}f} rad"
         return f"{self.view_angle:.{digits}f} rad{free if self.off_circle(view_distance) else ''}"
 

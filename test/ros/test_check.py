@@ -4,6 +4,7 @@ processes.
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import subprocess
 
@@ -25,7 +26,11 @@ from nbv_planner.ros.io.listener import SystemListener
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
+from nbv_planner.ros.nodes.solid_camera import SolidCamera
+from nbv_planner.ros.nodes.solid_mapper import SolidMapper
+from nbv_planner.ros.nodes.solid_planner import SolidPlanner
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.ros.solid_check import space_checks_of
 from nbv_planner.system import python_command
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.scene import Scene
@@ -137,3 +142,38 @@ def test_the_command_checks_real_processes_and_nothing(tmp_path):
     ):
         assert re.search(rf"^pass +{name} ", found.stdout, re.MULTILINE), found.stdout
     assert "0 failed" in found.stdout
+
+
+def test_running_nodes_in_space_pass_and_a_wrong_unit_is_found(world):
+    given = {"radius_max": 0.25, "columns": 32, "rows": 24, "range_max": 2.0}
+    camera = world.start(SolidCamera, object="solid:box", scan_rate=10.0, **given)
+    world.start(SolidMapper, settle_time=0.0, scans_per_view=1, **given)
+    world.start(SolidPlanner, wait_for_start=True, num_views=20, certify=False, **given)
+    check = listener(world)
+
+    def all_parameters():
+        known = check.system.parameters
+        return known and {"surface_mapper", "nbv_planner"} <= set(known.nodes)
+
+    world.spin_until(all_parameters, "run_info")
+    check.open_topics()
+    system = check.system
+    world.spin_until(lambda: len(system.scans) > 10 and len(system.poses) > 10, "images and poses")
+    world.spin_until(lambda: len(system.nodes) >= 3, "diagnostics")
+    check.count()
+    rows = {row.name: row for row in space_checks_of(system, system.parameters)}
+    assert failed(rows.values()) == set()
+    for name in ("beams on the object", "beams that are known", "scans with a pose"):
+        assert rows[name].outcome is Outcome.PASS, rows[name]
+    assert rows["publishers of camera_info"].outcome is Outcome.PASS
+    assert rows["distance of the camera"].outcome is Outcome.PASS
+    assert rows["spread of the poses"].outcome is Outcome.PASS
+    # a driver that sends metres as if they were millimetres
+    system.scans = [
+        (stamp, age, frame, dataclasses.replace(scan, ranges=scan.ranges * 1e-3))
+        for stamp, age, frame, scan in system.scans
+    ]
+    wrong = {row.name: row for row in space_checks_of(system, system.parameters)}
+    assert failed(wrong.values()) == {"beams on the object"}
+    assert "16UC1" in wrong["beams on the object"].advice
+    assert camera.view_number == 0

@@ -61,6 +61,7 @@ class Client:
         ("/live.js", "text/javascript"),
         ("/panels.js", "text/javascript"),
         ("/plot.js", "text/javascript"),
+        ("/space.js", "text/javascript"),
         ("/?x=1", "text/html"),
     ],
 )
@@ -229,7 +230,9 @@ def test_colours_of_the_page_are_those_of_the_package():
     }
 
 
-@pytest.mark.parametrize("name", ["page.html", "page.css", "live.js", "panels.js", "plot.js"])
+@pytest.mark.parametrize(
+    "name", ["page.html", "page.css", "live.js", "panels.js", "plot.js", "space.js"]
+)
 def test_page_loads_nothing_from_elsewhere_and_writes_no_markup(name):
     text = (FOLDER / name).read_text(encoding="utf-8").replace("http://www.w3.org/2000/svg", "")
     assert "://" not in text

@@ -11,55 +11,15 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from nbv_planner.episode.solid.solid_episode import SolidRecord
+from nbv_planner.episode.solid.solid_picture import rendered
 from nbv_planner.episode.solid.solid_results import mean_surface
 from nbv_planner.geometry import FloatArray
-from nbv_planner.planning.view_space.viewpoints import looking
-from nbv_planner.report.colors import rgb
 from nbv_planner.report.figures.style import FAINT, LAST, MEAN, TITLE_SIZE, TRUTH, style_axes
-from nbv_planner.surface.regions import Regions
-from nbv_planner.volume.bodies.casting import cast
 from nbv_planner.volume.bodies.mesh import Mesh, level_set
 from nbv_planner.volume.volume_surface import VolumeSurface
 
-# Pixels along a side, half the opening angle, and from where the light comes.
-_SIDE, _HALF, _LIGHT = 220, 0.42, np.array([0.3, -0.5, 0.8]) / math.sqrt(0.98)
-_SEEN, _UNSEEN, _AMBIENT = rgb(MEAN), (0.75, 0.75, 0.75), 0.35
-# What is left of the colour of what has no weight.
-_PALE = 0.3
 # From where the pictures are taken: azimuth and elevation, radians.
 _FROM = ((-0.9, 0.5), (2.2, 0.5), (-0.9, -0.6))
-
-
-def rendered(
-    mesh: Mesh,
-    surface: VolumeSurface,
-    tau: float,
-    azimuth: float,
-    elevation: float,
-    regions: Regions | None = None,
-) -> FloatArray:
-    """A picture of a mesh, coloured where it lies within `tau` (metres) of a hit and grey
-    elsewhere, pale where it does not matter: red, green and blue from 0 to 1, shape (H, W, 3).
-    """
-    away = 3.0 * surface.form.radius
-    towards = np.array([math.cos(azimuth), math.sin(azimuth), 0.0]) * math.cos(elevation)
-    towards[2] = math.sin(elevation)
-    pose = looking(away * towards[None], np.zeros(3))
-    axis = np.linspace(-math.tan(_HALF), math.tan(_HALF), _SIDE)
-    up, left = np.meshgrid(-axis, -axis, indexing="ij")
-    beams = np.stack([np.ones_like(up), left, up], axis=-1).reshape(-1, 3)
-    beams = beams / np.linalg.norm(beams, axis=1)[:, None] @ pose.rotation[0].T
-    distance, face = cast(mesh, pose.position[0], beams)
-    met = np.flatnonzero(face >= 0)
-    picture = np.ones((len(beams), 3))
-    places = pose.position[0] + distance[met, None] * beams[met]
-    near = surface.cells.near(places, tau)
-    light = np.abs(mesh.normals[face[met]] @ _LIGHT)
-    color = np.where(near[:, None], _SEEN, _UNSEEN)
-    if regions is not None:
-        color = 1.0 - (1.0 - color) * (_PALE + (1.0 - _PALE) * regions.weights(places)[:, None])
-    picture[met] = color * (_AMBIENT + (1.0 - _AMBIENT) * light)[:, None]
-    return picture.reshape(_SIDE, _SIDE, 3)
 
 
 def sampled(surface: VolumeSurface, seed: int) -> list[Mesh]:

@@ -20,15 +20,18 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool, Trigger
 
 from nbv_planner.clouds import sensor_messages
+from nbv_planner.clouds.space_messages import DepthReader
 from nbv_planner.episode import messages
-from nbv_planner.episode.log import READERS, EpisodeLog
+from nbv_planner.episode.log import READERS, READERS_IN_SPACE, EpisodeLog
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
+from nbv_planner.episode.solid.solid_settings import OpticalPoses, SpaceMapperParameters
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.report.preflight import System
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.graph import importable, type_named
 from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.io.conversions import POSE_TYPES
+from nbv_planner.ros.solid_check import depth_topics, space_settings
 from nbv_planner.settings import from_mapping
 from nbv_planner.view.live import LiveEpisode
 from nbv_planner.world.camera_mount import PoseSettings
@@ -128,32 +131,41 @@ class SystemListener(Node):
     def open_topics(self) -> None:
         """Subscribe to scans and poses, by the names and types that the parameters give."""
         known = self.system.parameters or self._given or RunParameters({})
+        planner = known.nodes.get("nbv_planner") or known.nodes.get("surface_mapper") or {}
+        self._poses = from_mapping(OpticalPoses if known.in_space else PoseSettings, planner)
+        types = {messages.SCAN: type_named(messages.LASER_SCAN)}
+        self._readers: dict[str, Callable[[Any], Any]] = dict(READERS)
+        if known.in_space:
+            mapper = space_settings(known, SpaceMapperParameters, "surface_mapper")
+            reader = DepthReader(known.config_in_space().sensor)
+            kinds = {one.name: one.type for one in messages.RECORDED_IN_SPACE}
+            types = {name: type_named(kinds[name]) for name in reversed(depth_topics(mapper))}
+            self._readers = READERS_IN_SPACE | {name: partial(reader.take, name) for name in types}
+        types[messages.CAMERA_POSE] = POSE_TYPES[self._poses.pose_type]
         self._names = {
             name: known.topics.get(name, self.resolve_topic_name(name))
-            for name in (messages.SCAN, messages.CAMERA_POSE, messages.GOAL_POSE)
+            for name in (*types, messages.GOAL_POSE)
         }
-        planner = known.nodes.get("nbv_planner") or known.nodes.get("surface_mapper") or {}
-        self._poses = from_mapping(PoseSettings, planner)
-        scan = type_named(messages.LASER_SCAN)
-        pose = POSE_TYPES[self._poses.pose_type]
-        for topic, kind in ((messages.SCAN, scan), (messages.CAMERA_POSE, pose)):
+        for topic, kind in types.items():
             self.create_subscription(
                 kind, self._names[topic], partial(self._on_message, topic), qos.sensor_data(100)
             )
 
     def _on_message(self, topic: str, msg: Any) -> None:
         try:
-            value = READERS[topic](msg)
+            value = self._readers[topic](msg)
         except InputRejectedError as error:
             self.system.refused.setdefault(topic, []).append(f"{error.reason}: {error}")
+            return
+        if value is None:  # a calibration
             return
         stamp = sensor_messages.to_nanoseconds(msg.header.stamp)
         age = (self.get_clock().now().nanoseconds - stamp) * 1e-9
         frame = msg.header.frame_id
-        if topic == messages.SCAN:
-            self.system.scans.append((stamp, age, frame, value))
-        else:
+        if topic == messages.CAMERA_POSE:
             self.system.poses.append((stamp, age, frame, self._poses.camera(value)))
+        else:
+            self.system.scans.append((stamp, age, frame, value))
 
     def count(self) -> None:
         """Count publishers and subscribers."""

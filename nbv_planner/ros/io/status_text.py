@@ -22,6 +22,7 @@ from nbv_planner.session.state import Goal, behind_text, reach_text
 from nbv_planner.session.targets import pace
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Level, failed_checks, told
+from nbv_planner.surface.coverage import named
 from nbv_planner.surface.seam import Banded
 
 # Topics of mapper and robot: a problem there stops the episode.
@@ -178,9 +179,11 @@ def planner_status(core: PlannerCore, now: int) -> dict[str, object]:
 def summary(core: PlannerCore, keeper: JournalKeeper, now: int) -> str:
     """Summary of the episode so far, and where it is saved, in one line."""
     found = core.episode.estimate
-    coverage = f"{_coverage(core, core.inputs.belief):.1%} by the width of the band"
+    what, hypotheses = named(core.episode.visited)
+    rough = "width of the band" if what == "outline" else "directions that are measured"
+    coverage = f"{_coverage(core, core.inputs.belief):.1%} by the {rough}"
     if found is not None:
-        coverage = f"{found.words} of {found.target.words} by the posterior shapes"
+        coverage = f"{found.words} of {found.target.words_of(what)} by the {hypotheses}"
     lacking = "not saved: ~/save needs the parameter state_file, that of the mapper map_file"
     saved = f"saved to {keeper.path}" if keeper.path else lacking
     recorder = core.settings.recorder and f"; recorded by {core.settings.recorder}"

@@ -1,12 +1,19 @@
 // Listens to the events of the server, keeps the newest sections, and draws what they change.
 
 import { drawCoverage, drawObjective, drawPolar, drawWorld } from "./panels.js";
+import { drawPicture, drawRanked, drawSphere } from "./space.js";
 
 const PANELS = [
   ["world", drawWorld, ["scene", "belief", "truth", "hits", "camera", "decision", "ground"]],
   ["polar", drawPolar, ["scene", "belief", "truth", "hits", "decision"]],
   ["objective", drawObjective, ["decision"]],
   ["coverage", drawCoverage, ["coverage"]],
+];
+const IN_SPACE = [
+  ["world", drawPicture, ["picture"], "Mean surface from the camera's side (grey: the model's guess)"],
+  ["polar", drawSphere, ["decision"], "Candidate views by their value, and views taken"],
+  ["objective", drawRanked, ["decision"], "Values of the candidate views, the best first"],
+  ["coverage", drawCoverage, ["coverage"], "Completeness by number of views, as estimated"],
 ];
 const QUIET_AFTER = 3; // seconds
 const sections = {};
@@ -40,7 +47,10 @@ function list(id, entries) {
 }
 
 function draw(changed) {
-  for (const [id, panel, needs] of PANELS) {
+  const space = "depth" in sections.picture;
+  document.body.classList.toggle("space", space);
+  for (const [id, panel, needs, caption] of space ? IN_SPACE : PANELS) {
+    if (caption) byId(id).previousElementSibling.firstChild.textContent = caption + " ";
     if (needs.some((name) => name in changed)) panel(byId(id), sections);
   }
   const { chosen, choice } = sections.decision;

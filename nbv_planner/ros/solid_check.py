@@ -1,0 +1,130 @@
+"""The checks of a running system in space, before its first goal."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+
+from nbv_planner.clouds.space_messages import CAMERA_INFO, IMAGE, POINTS
+from nbv_planner.episode.messages import CAMERA_POSE
+from nbv_planner.episode.parameters import derived
+from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.episode.solid.solid_settings import (
+    SOLID_NODES,
+    OpticalPoses,
+    SpaceMapperParameters,
+    SpacePlannerParameters,
+)
+from nbv_planner.mapping.arrival import ArrivalSettings
+from nbv_planner.mapping.matching import MatchingSettings
+from nbv_planner.planning.view_space.space_views import SpaceViews
+from nbv_planner.report.preflight import (
+    Outcome,
+    PreflightCheck,
+    System,
+    distance_check,
+    message_checks,
+    node_checks,
+    paired,
+    spacing_check,
+    spread_check,
+    transforms_check,
+)
+from nbv_planner.session.questions import SessionSettings
+from nbv_planner.settings import from_mapping
+from nbv_planner.volume.bodies.depth_sensor import DepthScan, DepthScene
+from nbv_planner.volume.bodies.thinned import of_object
+from nbv_planner.world.pose import CameraPose, Poses
+from nbv_planner.world.scan import RangeNoise
+
+T = TypeVar("T")
+# Part of the beams that may be unknown without a word.
+_UNKNOWN = 0.8
+
+
+def depth_topics(mapper: SpaceMapperParameters) -> tuple[str, ...]:
+    """Topics of the depth camera, the one of the scans first."""
+    return (POINTS,) if mapper.depth_source == "point_cloud" else (IMAGE, CAMERA_INFO)
+
+
+def space_settings(parameters: RunParameters, kind: type[T], node: str) -> T:
+    """Settings of a node in space by its parameters, or those of the other node.
+
+    Raises:
+        SettingError: a value is not allowed.
+    """
+    known = parameters.nodes
+    values = known.get(node) or next((other for other in known.values() if other), {})
+    return from_mapping(kind, {**derived(values, SOLID_NODES[node]), **values})
+
+
+def space_checks_of(system: System, parameters: RunParameters) -> list[PreflightCheck]:
+    """All checks of a system in space that runs with these `parameters`.
+
+    Raises:
+        SettingError: a parameter is not allowed.
+    """
+    config = parameters.config_in_space()
+    mapper = space_settings(parameters, SpaceMapperParameters, "surface_mapper")
+    session = space_settings(parameters, SessionSettings, "nbv_planner")
+    arrival = space_settings(parameters, ArrivalSettings, "nbv_planner")
+    by_tf = space_settings(parameters, OpticalPoses, "nbv_planner").pose_source == "tf"
+    source, *others = depth_topics(mapper)
+    posing = "surface_mapper publishes them from transforms" if by_tf else "the robot"
+    publishers = {source: "the camera", **dict.fromkeys(others, "the camera")}
+    checks = node_checks(system, {**publishers, CAMERA_POSE: posing}, session)
+    if by_tf:
+        planner = space_settings(parameters, SpacePlannerParameters, "nbv_planner")
+        frames = f"{planner.camera_frame} to {mapper.object_frame}"
+        checks.append(transforms_check(system, frames))
+    checks += message_checks(source, system.scans, system, mapper.camera_frame, session)
+    checks += message_checks(CAMERA_POSE, system.poses, system, mapper.object_frame, session)
+    poses = [(stamp, pose) for stamp, _, _, pose in system.poses]
+    scene = config.scene.seen_by(config.sensor)
+    space = SpaceViews.of(config.views, scene.view_distance, scene.radius_max)
+    if poses:
+        taken = [pose for _, pose in poses]
+        checks += [distance_check(taken, scene, space), spread_check(taken, arrival)]
+    checks.append(spacing_check(space, arrival))
+    if system.scans and poses:
+        scans = [(stamp, scan) for stamp, _, _, scan in system.scans]
+        matching = space_settings(parameters, MatchingSettings, "surface_mapper")
+        pairs, check = paired(scans, poses, matching)
+        checks.append(check)
+        if pairs:
+            checks += beam_checks(pairs, scene, config.noise.ranges, mapper.table_height)
+    return checks
+
+
+def beam_checks(
+    pairs: list[tuple[DepthScan, CameraPose]], scene: DepthScene, noise: RangeNoise, table: float
+) -> list[PreflightCheck]:
+    """How many beams are known, and how many end where the object may be; without any of these an
+    episode is impossible if the camera looks there.
+    """
+    beams = hits = unknown = 0
+    for scan, pose in pairs:
+        found, _ = of_object(scan, Poses.of([pose]), noise, 0, (scene.radius_max, table))
+        beams, hits = beams + len(scan.ranges), hits + len(found)
+        unknown += int(np.isnan(scan.ranges).sum())
+    last = Poses.of([pairs[-1][1]])
+    looks = bool(scene.depth.sees(-last.position @ last.rotation[0])[0])
+    none = Outcome.FAIL if looks else Outcome.WARN
+    advice = "unit of the depths (16UC1 is in mm), radius_max, table_height, object_frame, hand-eye"
+    return [
+        PreflightCheck(
+            "beams that are known",
+            f"{beams - unknown} of {beams}",
+            f"{1.0 - _UNKNOWN:.0%} or more",
+            Outcome.WARN if unknown > _UNKNOWN * beams else Outcome.PASS,
+            "0 and NaN are unknown: distance, light and material",
+        ),
+        PreflightCheck(
+            "beams on the object",
+            f"{hits} of {beams}",
+            f"some within {scene.radius_max:g} m of the centre, above {table:g} m",
+            Outcome.PASS if hits else none,
+            advice if looks else "the camera does not look at the object yet",
+        ),
+    ]
