@@ -38,10 +38,13 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import free_domain_id
-from nbv_planner.ros.nodes.solid_camera import SolidCamera
+from nbv_planner.ros.nodes.solid_camera import SolidCamera, info_to_msg
 from nbv_planner.ros.nodes.solid_mapper import SolidMapper
 from nbv_planner.ros.nodes.solid_planner import SolidPlanner
 from nbv_planner.ros.watched_episode import SolidMonitor
+from nbv_planner.volume.bodies.depth_sensor import DepthSensor, SimulatedDepthCamera
+from nbv_planner.volume.bodies.families import solid_named
+from nbv_planner.world.scan import RangeNoise
 
 SCENE = {"radius_max": 0.25, "columns": 32, "rows": 24, "range_max": 2.0}
 SMALL = ["num_views=24", "max_views=3", "columns=32", "rows=24"]
@@ -385,3 +388,48 @@ def test_a_planner_that_was_killed_goes_on_with_the_poses_of_its_list(world, cam
     np.testing.assert_allclose(
         other.core.planner.views.candidates.position, on_sphere(11, 0.45).position, atol=1e-9
     )
+
+
+def depth_msg(depth, millimetres):
+    """A depth image, metres, as it is or in millimetres."""
+    values = np.nan_to_num(1e3 * depth, posinf=0.0).round().astype("<u2")
+    return Image(
+        header=header("eye", 20),
+        height=depth.shape[0],
+        width=depth.shape[1],
+        encoding="16UC1" if millimetres else "32FC1",
+        step=(2 if millimetres else 4) * depth.shape[1],
+        data=array.array("B", (values if millimetres else depth.astype("<f4")).tobytes()),
+    )
+
+
+@pytest.mark.parametrize("millimetres", [False, True])
+def test_a_large_image_is_thinned_0_and_nan_are_unknown_and_the_table_is_no_object(
+    world, millimetres
+):
+    sensor = DepthSensor(columns=320, rows=240, range_max=2.0)
+    camera = SimulatedDepthCamera(solid_named("box", 0.25), sensor, RangeNoise(0.0, 1e-6))
+    pose = looking(np.array([[0.1, -0.4, 0.1]]), np.zeros(3))
+    scan = camera.scan(pose.position[0], pose.rotation[0], np.random.default_rng(0))
+    depth = (scan.ranges * scan.directions[:, 0]).reshape(240, 320)
+    depth[:, :160] = 0.0 if millimetres else np.nan
+    node = world.start(SolidMapper, settle_time=0.0, scans_per_view=1, table_height=-0.02, **SCENE)
+    inputs = node.incoming
+    inputs.on_goal(pose_msg(pose[0], 10))
+    for stamp in (10, 30):
+        inputs.on_pose(pose_msg(pose[0], stamp))
+    node.incoming._reader.take("camera_info", info_to_msg(sensor, header("eye", 20)))
+    inputs.on_scan(depth_msg(depth, millimetres))
+    world.spin_until(lambda: node.core.known.progress.views == 1, "the view")
+    drops = world.drops(node)
+    # 32 x 24 beams, of which the left half, and with millimetres those without a return, are 0
+    assert drops["beam.nan"] >= 16 * 24
+    assert (drops["beam.nan"] == 16 * 24) is not millimetres
+    assert drops["beam.outside_bounds"] > 0  # what lies below the table
+    hits = node.core.known.mapper.model.surface.cells.hits.mean
+    assert len(hits) > 30
+    assert hits[:, 2].min() > -0.02
+    # in the object frame, whose y axis the camera looks along: no hit is left of the line of sight
+    local = (hits - pose.position[0]) @ pose.rotation[0]
+    assert local[:, 1].max() < 0.002
+    assert np.median(hits[:, 1]) == pytest.approx(-0.1, abs=0.003)
