@@ -277,12 +277,14 @@ def table_of(rows: Sequence[SolidRow]) -> Iterator[str]:
         for planner in dict.fromkeys(row.planner for row in here):
             yield summary(here, planner)
         thin, thick = ([row for row in here if is_thin(row) == want] for want in (True, False))
+        told = [row for row in here if row.planner == "rollout"]
+        if not told:
+            continue
         if thin and thick:
             yield from (
                 f"{word}: {summary(part, 'rollout')}"
                 for word, part in (("thin", thin), ("others", thick))
             )
-        told = [row for row in here if row.planner == "rollout"]
         claimed = [row for row in told if row.reason == TerminationReason.COVERED.value]
         true = sum(row.complete >= FULL_ENOUGH for row in claimed)
         late = np.mean([row.last - row.views for row in claimed]) if claimed else 0.0

@@ -28,6 +28,8 @@ _SURE = 0.5
 _OF_HITS = ("hit_cells", "hit_points", "hit_beams", "hit_weight", "hit_number")
 # Cells that a march along a beam goes at a time.
 STRIDE = 0.5
+# Rays of a scan in space that are followed at most: some ten for each cell.
+_ENOUGH = 20_000
 # And one from a surface to a camera, of which there are many more.
 _MARCH = 0.7
 
@@ -299,7 +301,12 @@ def _until_hits(hits: Hits, free: Sequence[FreeRays], margin: float) -> Iterator
 
 
 def crossed(lattice: Lattice, rays: FreeRays) -> IntArray:
-    """Numbers of the cells that rays go through, each once."""
+    """Numbers of the cells that rays go through, each once; of more than 20 000 in space so many
+    are drawn, as neighbours go through the same cells.
+    """
+    if lattice.dimension == 3 and len(rays.length) > _ENOUGH:
+        drawn = np.random.default_rng(0).choice(len(rays.length), _ENOUGH, replace=False)
+        rays = replace(rays, direction=rays.direction[drawn], length=rays.length[drawn])
     start, end = lattice.through(rays.origin, rays.direction)
     end = np.minimum(end, rays.length)
     live = np.flatnonzero(end > start)

@@ -10,6 +10,7 @@ from scipy import ndimage
 
 from nbv_planner.planning.view_space.viewpoints import on_sphere
 from nbv_planner.surface.coverage import CoverageTarget
+from nbv_planner.volume import grid
 from nbv_planner.volume.bodies.depth_sensor import (
     DepthScene,
     DepthSensor,
@@ -17,7 +18,7 @@ from nbv_planner.volume.bodies.depth_sensor import (
     seen_in,
 )
 from nbv_planner.volume.bodies.families import solid_named
-from nbv_planner.volume.grid import Lattice, free_way
+from nbv_planner.volume.grid import Lattice, crossed, free_way
 from nbv_planner.volume.implicit import (
     ImplicitPrior,
     Observations,
@@ -112,3 +113,18 @@ def test_sizes_in_space_do_not_depend_on_the_unit_of_length(looked):
     outline, _ = surface.outline()
     assert drawn.size.sum(axis=1).mean() * face == pytest.approx(outline.size.sum(), rel=0.3)
     assert drawn.size[drawn.size > 0.0].min() >= 1.0
+
+
+def test_of_many_rays_some_go_through_the_cells_of_all_and_through_no_other(monkeypatch):
+    lattice = Lattice.around(3, 48, 1.0)
+    sensor = DepthSensor(columns=320, rows=240, range_max=4.0)
+    camera = SimulatedDepthCamera(solid_named("mug", 1.0), sensor, NOISE)
+    views = on_sphere(3, 1.7)
+    place = views.position[1], views.rotation[1]
+    hits, free = seen_in(camera.scan(*place, np.random.default_rng(0)), *place, NOISE, 0)
+    (rays,) = grid._until_hits(hits, [free], lattice.cell)
+    some = crossed(lattice, rays)
+    monkeypatch.setattr(grid, "_ENOUGH", 10**9)
+    every = crossed(lattice, rays)
+    assert set(some) <= set(every)
+    assert len(some) > 0.98 * len(every) > 10_000, "all but some at the border"
