@@ -318,9 +318,9 @@ def summary(rows: Sequence[SolidRow], planner: str) -> str:
         if not pairs:
             continue
         ratio, interval = ratio_of_means(pairs)
-        words.append(
-            f"over {other} {ratio:.2f} [{ratio + interval.low:.2f}, {ratio + interval.high:.2f}]"
-        )
+        known = np.isfinite(interval.low)
+        ends = f" [{ratio + interval.low:.2f}, {ratio + interval.high:.2f}]" if known else ""
+        words.append(f"over {other} {ratio:.2f}{ends}")
     views = np.mean([row.views for row in own])
     open_ended = sum(row.views > _MOST for row in own)
     return (
