@@ -61,5 +61,5 @@ def test_a_scenario_that_is_not_allowed_is_refused_with_file_and_line(tmp_path):
     process = start(["faults", "bad.yaml", "--out", "out"], tmp_path, module="campaigns.__main__")
     said, _ = process.communicate(timeout=180)
     assert process.returncode == 2
-    assert "bad.yaml, line 13" in said
+    assert "bad.yaml, line 12" in said
     assert not (tmp_path / "out").exists()
