@@ -60,6 +60,15 @@ def camera(world):
     return node, world.listen(Image, "image"), world.listen(CameraInfo, "camera_info")
 
 
+def test_regions_with_heights_are_what_the_planner_counts_by(world, tmp_path):
+    there = tmp_path / "part.yaml"
+    there.write_text("regions:\n  - {arc: [0, 360], weight: 1, height: [0, 9]}\n")
+    planner = world.start(SolidPlanner, region_file=str(there), **IDLE)
+    regions = planner.core.planner.expected.target.regions
+    assert regions.weights(np.array([[0.0, 0.1, 0.1], [0.0, 0.1, -0.1]])).tolist() == [1.0, 0.0]
+    assert planner.core.monitor.regions is regions
+
+
 def test_a_pose_in_space_is_that_of_the_optical_frame_in_messages():
     for pose in on_sphere(9, 2.0):
         msg = pose_msg(pose, 5)
