@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.cli.options import add_namespace, add_storage, matching, require_ros
+from nbv_planner.episode.messages import RECORDED_IN_SPACE, RECORDED_TOPICS
 from nbv_planner.system import held_signals
 
 _NAME = r"~?/?[A-Za-z_][\w/]*"
@@ -29,6 +30,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOPIC",
         default=[],
         help="further topics, by full name, in addition to those of an episode",
+    )
+    parser.add_argument(
+        "--space",
+        action="store_true",
+        help="the topics of nodes in space: images with their calibration, clouds",
     )
     parser.add_argument(
         "--remap",
@@ -58,6 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
             arguments.namespace,
             functools.partial(print, flush=True),
             arguments.remap,
+            RECORDED_IN_SPACE if arguments.space else RECORDED_TOPICS,
         )
         came.clear()  # the normal end of a recording
     for name, number in sorted(counts.items()):

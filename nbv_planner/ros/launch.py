@@ -31,7 +31,7 @@ from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
 
 from launch import LaunchContext, LaunchDescription
-from nbv_planner.episode.messages import RECORDED_TOPICS, full_name
+from nbv_planner.episode.messages import RECORDED_IN_SPACE, RECORDED_TOPICS, full_name
 from nbv_planner.episode.parameter_files import (
     Parameters,
     lay_over,
@@ -81,6 +81,7 @@ def record_process(
     subscribers: int,
     *,
     use_sim_time: bool,
+    space: bool = False,
 ) -> ExecuteProcess:
     """Record the topics of the nodes in `namespace`: by `ros2 bag`, or where that is missing by
     this package.
@@ -99,10 +100,12 @@ def record_process(
             "record",
             "--namespace",
             namespace,
+            *(["--space"] if space else []),
             *rules,
         ]
         return process("recorder", [*command, "--out", str(path)], on_exit=on_exit)
-    names = "|".join(re.escape(topic.full_name(namespace, renamed)) for topic in RECORDED_TOPICS)
+    topics = RECORDED_IN_SPACE if space else RECORDED_TOPICS
+    names = "|".join(re.escape(topic.full_name(namespace, renamed)) for topic in topics)
     # By a pattern: the option for lists of names has another form in each distribution.
     command = [
         "ros2",
@@ -402,12 +405,17 @@ def _nodes(context: LaunchContext, shipped: str, names: Sequence[str]) -> list[E
         more.append(node("scan_maker", given))
     if not is_true("record", given):
         return [*(node(name, given) for name in names), *more]
-    others = int(
-        planner_parameters(given).get("goal_subscribers", SessionSettings().goal_subscribers)
-    )
+    parameters = planner_parameters(given)
+    others = int(parameters.get("goal_subscribers", SessionSettings().goal_subscribers))
     names_of_topics = names_here(context, given["namespace"])
     sim_time = is_true("use_sim_time", given)
-    recorder = record_process(*names_of_topics, given["bag_path"], others, use_sim_time=sim_time)
+    recorder = record_process(
+        *names_of_topics,
+        given["bag_path"],
+        others,
+        use_sim_time=sim_time,
+        space=is_space(given),
+    )
     # No message is lost, however long the recorder takes to start.
     waits = {
         "goal_subscribers": others + 1,
@@ -497,11 +505,17 @@ def _outline_folder(given: Mapping[str, str]) -> str:
     return _whole(asked) if asked and not left else ""
 
 
+def is_space(given: Mapping[str, str]) -> bool:
+    """Whether the nodes are those in space, by the shipped or the given parameter file."""
+    shipped = Path(given["shipped"]).parent.name == "space"
+    return shipped or _given_values(given, "nbv_planner").get("dimension") == 3
+
+
 def rviz(given: dict[str, str]) -> Node:
     """RViz in the nodes' namespace: its topic names are relative. Closing it leaves the nodes
     running.
     """
-    layout = "solid" if "space" in Path(given["shipped"]).parts else "nbv_planner"
+    layout = "solid" if is_space(given) else "nbv_planner"
     return Node(
         package="rviz2",
         executable="rviz2",

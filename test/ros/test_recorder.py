@@ -23,7 +23,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
 from recorded import CONFIG, messages
 from ros_world import PATIENCE, World
-from sensor_msgs.msg import LaserScan, PointCloud2
+from sensor_msgs.msg import CameraInfo, Image, LaserScan, PointCloud2
 from std_msgs.msg import String
 
 from nbv_planner.bags.reader import Bag, decode
@@ -31,7 +31,7 @@ from nbv_planner.bags.writer import BagWriter
 from nbv_planner.cli.main import main
 from nbv_planner.clouds.sensor_messages import scan_from_msg
 from nbv_planner.clouds.surface_messages import belief_from_msg
-from nbv_planner.episode.messages import RECORDED_TOPICS
+from nbv_planner.episode.messages import RECORDED_IN_SPACE, RECORDED_TOPICS
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io.recorder import BagRecorder
 from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
@@ -86,6 +86,23 @@ def test_a_late_recorder_keeps_every_iteration(world, recorder):
         publisher.publish(DiagnosticStatus(name=str(number)))
     node = recorder(topics=RECORDED_TOPICS)
     world.spin_until(lambda: node.counts["/nbv_planner/iteration"] == 40, "messages")
+
+
+def test_in_space_images_and_their_calibration_are_recorded_and_no_scans(world, recorder):
+    node = recorder(topics=RECORDED_IN_SPACE)
+    kinds = {"image": Image, "camera_info": CameraInfo, "points": PointCloud2, "scan": LaserScan}
+    publishers = {
+        name: world.peer.create_publisher(kind, name, qos.sensor_data())
+        for name, kind in kinds.items()
+    }
+
+    def seen() -> bool:
+        for name, publisher in publishers.items():
+            publisher.publish(kinds[name]())
+        return all(node.counts[f"/{name}"] > 2 for name in ("image", "camera_info", "points"))
+
+    world.spin_until(seen, "messages")
+    assert "/scan" not in node.counts
 
 
 def test_a_best_effort_publisher_is_recorded_too(world, recorder):

@@ -217,9 +217,7 @@ class PlannerInputs:
         inputs.unrecorded = (
             ()
             if self._node.core.episode.visited or not recorder
-            else self._node.inputs.not_received_by(
-                recorder, "scan", "camera_pose", "surface", "goal_pose"
-            )
+            else self._node.inputs.not_received_by(recorder, *self._node.recorded)
         )
         if self._transforms is not None:
             self._look_up_pose(self._transforms)

@@ -167,8 +167,9 @@ def record_until(
     namespace: str,
     tell: Callable[[str], None],
     remappings: Sequence[str] = (),
+    topics: Sequence[RecordedTopic] = RECORDED_TOPICS,
 ) -> tuple[dict[str, int], list[str]]:
-    """Record the topics of the nodes, and those with further full `names`, on the domain of the
+    """Record the `topics` of the nodes, and those with further full `names`, on the domain of the
     environment.
 
     It ends when `ended` says so, which is called between two messages, at least five times a
@@ -181,7 +182,7 @@ def record_until(
         renamed = ["--ros-args", *(word for rule in remappings for word in ("--remap", rule))]
         recorder = BagRecorder(
             writer,
-            RECORDED_TOPICS,
+            topics,
             full_names,
             namespace=namespace,
             goals_last=True,

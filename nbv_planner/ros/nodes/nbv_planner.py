@@ -73,6 +73,7 @@ class NbvPlannerNode(BaseNode):
         PoseSettings,
     )
     decider_kind, goal_kind = Deciders, GoalOutput
+    recorded = ("scan", "camera_pose", "surface", "goal_pose")  # what a recorder must receive
     read_pose, read_listed = staticmethod(pose_from_msg), staticmethod(plane_pose_outside)
 
     def __init__(self, **kwargs: Any) -> None:

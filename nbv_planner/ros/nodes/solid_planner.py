@@ -124,6 +124,7 @@ class SolidPlanner(NbvPlannerNode):
         OpticalPoses,
     )
     decider_kind, goal_kind = SolidDeciders, SolidGoals
+    recorded = ("camera_pose", "surface", "goal_pose")
     read_pose, read_listed = (
         staticmethod(space_pose_from_msg),
         staticmethod(space_pose_outside),
