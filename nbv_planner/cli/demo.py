@@ -228,14 +228,14 @@ def _run_nodes(
             respawn=arguments.respawn,
             ended=lambda: bool(came),
         )
-        termination = termination or stopped(judge, came)
-        finish(
-            results,
-            config,
-            judge,
-            termination,
-            figures=arguments.figures,
-            timed=is_timed(parameters),
-            nominal=nominal,
-        )
+    termination = termination or stopped(judge, came)
+    finish(
+        results,
+        config,
+        judge,
+        termination,
+        figures=arguments.figures,
+        timed=is_timed(parameters),
+        nominal=nominal,
+    )
     return termination
