@@ -30,11 +30,16 @@ from campaigns.running import (
 from campaigns.scenarios import shipped_config, with_settings
 from nbv_bench.cli.experiment import check_back_end
 from nbv_planner.cli.options import one_of, whole_number
+from nbv_planner.episode.parameter_files import load_parameters, shared_file
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH
 from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.solid.solid_episode import SolidEpisode
+from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.planning.endings import TerminationReason
+from nbv_planner.volume.bodies.mesh import Mesh
+from nbv_planner.volume.bodies.mesh_files import solid_object, stl_bytes
 from nbv_planner.world.objects import parse_object
 from nbv_planner.world.objects.text import is_no_radius
 from nbv_planner.world.objects.true_outlines import parse_outlines
@@ -51,6 +56,7 @@ place of a prior the object itself, to the greedy planner.
 ROWS_FILE = "prior.csv"
 _ALONG, _TURN = 0.1, np.deg2rad(5.0)
 _POINTS = 1440
+_SMALLER = 0.97
 
 
 @dataclass(frozen=True)
@@ -66,7 +72,7 @@ class Case:
     @property
     def priors(self) -> tuple[str, ...]:
         """Those that it is run with: the planner that knows the object needs a radius."""
-        cells = self.model == "volume" or is_no_radius(self.object)
+        cells = self.model in ("volume", "space") or is_no_radius(self.object)
         return PRIORS[:4] if cells else PRIORS
 
     def outline(self, prior: str, config: EpisodeConfig) -> FloatArray:
@@ -112,8 +118,38 @@ class PriorRow:
         return self.reason == TerminationReason.COVERED.value and self.reached < FULL_ENOUGH
 
 
+def _in_space(case: Case) -> list[PriorRow]:
+    """The same for a solid; half as far displaced, and turned about the vertical axis."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [_solid_row(case, prior, Path(folder)) for prior in case.priors]
+
+
+def _solid_row(case: Case, prior: str, folder: Path) -> PriorRow:
+    parameters = load_parameters(shared_file("config/space/solid.yaml"), nodes=SOLID_NODES)
+    parameters["depth_camera"].update(object=case.object, seed=case.draw)
+    parameters["nbv_planner"].update(planner_seed=case.draw, deadline=600.0)
+    if prior != "none":
+        radius = SolidConfig.of(parameters).scene.radius_max
+        mesh, _ = solid_object(case.other if prior == "other" else case.object, radius)
+        if prior == "moved":
+            cos, sin = np.cos(_TURN), np.sin(_TURN)
+            turn = np.array([[cos, sin, 0.0], [-sin, cos, 0.0], [0.0, 0.0, 1.0]])
+            way = np.array([0.5 * _ALONG * radius, 0.0, 0.0])
+            # smaller by so much that all of it is within the bounds
+            mesh = Mesh(_SMALLER * (mesh.vertices @ turn + way), mesh.faces)
+        file = folder / f"{prior}.stl"
+        file.write_bytes(stl_bytes(mesh))
+        parameters["surface_mapper"]["prior_outline"] = str(file)
+    episode = SolidEpisode(SolidConfig.of(parameters))
+    reached = [view.completeness for view in episode.run()]
+    assert episode.termination is not None
+    return _found(case, prior, reached, episode.termination.reason.value)
+
+
 def compare(case: Case) -> list[PriorRow]:
     """Run the episodes of a case, with each prior."""
+    if case.model == "space":
+        return _in_space(case)
     base = with_settings(
         shipped_config(case.object),
         {
@@ -148,6 +184,11 @@ def _row(case: Case, prior: str, config: EpisodeConfig) -> PriorRow:
     ended = simulation.finish().termination
     name = "coverage" if case.target == "points" else "completeness"
     reached = [float(getattr(view, name)) for view in simulation.views]
+    return _found(case, prior, reached, ended.reason.value)
+
+
+def _found(case: Case, prior: str, reached: list[float], reason: str) -> PriorRow:
+    """The row of an episode that has `reached` so much after each view."""
     enough = [number for number, part in enumerate(reached, 1) if part >= FULL_ENOUGH]
     known = dataclasses.asdict(case)
     return PriorRow(
@@ -156,7 +197,7 @@ def _row(case: Case, prior: str, config: EpisodeConfig) -> PriorRow:
         views=enough[0] if enough else 0,
         taken=len(reached),
         reached=reached[-1] if reached else 0.0,
-        reason=ended.reason.value,
+        reason=reason,
     )
 
 
@@ -180,10 +221,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--model",
-        type=one_of("model", ("auto", "radius", "volume")),
+        type=one_of("model", ("auto", "radius", "volume", "space")),
         default="auto",
         metavar="NAME",
-        help="surface_model: auto, radius or volume (default: auto)",
+        help="surface_model: auto, radius or volume; space: --objects are solids (default: auto)",
     )
     add_draws(parser, 10)
     add_results(parser)

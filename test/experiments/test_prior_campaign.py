@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from campaigns.__main__ import main
-from campaigns.prior_command import PRIORS, ROWS_FILE, Case, PriorRow, summary
+from campaigns.prior_command import PRIORS, ROWS_FILE, Case, PriorRow, compare, summary
 from nbv_planner.episode.parameters import configure
 from nbv_planner.world.objects import parse_object
 
@@ -54,3 +55,12 @@ def test_a_campaign_runs_and_goes_on_where_it_was(tmp_path, capsys):
     assert main(command) == 0
     assert capsys.readouterr().out == said
     assert (tmp_path / ROWS_FILE).read_text().splitlines() == rows
+
+
+@pytest.mark.release
+def test_a_solid_is_compared_with_its_own_mesh_and_with_that_of_another(tmp_path):
+    case = Case("solid:box", "solid:ball", 0, "completeness", "space")
+    rows = compare(case)
+    assert [row.prior for row in rows] == list(PRIORS[:4])
+    assert all(row.views <= row.taken for row in rows)
+    assert not any(row.wrong for row in rows)
