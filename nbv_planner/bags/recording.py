@@ -37,7 +37,7 @@ class TopicMap:
     @property
     def missing(self) -> list[str]:
         """Relative names of the topics that are not there."""
-        return [name for name in TYPES if name not in self.topics]
+        return [name for name in _FOUND_ELSEWHERE if name not in self.topics]
 
     @property
     def names(self) -> dict[Topic, str]:
