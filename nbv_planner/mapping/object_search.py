@@ -91,6 +91,9 @@ _LEAST_HITS = 3
 _CELL, _FREE_CELL = 0.1, 0.05
 # Part of the returns of a patch beyond free space that makes it another object.
 _APART = 0.5
+# Returns within the stated radius but apart from the object, over those of it, that tell of any
+# outline.
+_BESIDE = 0.2
 # The centre is at most this part of the greatest radius off the given point; else it is pulled to
 # it, in 5 % steps.
 _MOST_OFF, _PULLS = 0.4, 100
@@ -155,7 +158,7 @@ class Search:
         self, found: FoundScene, scans: Sequence[MatchedScan], known: FoundScene | None = None
     ) -> tuple[FoundScene, list[BoolArray], bool]:
         """The scene after all `scans` so far, with what was `found` before the last, their
-        background beams, and whether more returns lie apart from the object than on it.
+        background beams, and whether many returns lie apart from the object.
 
         Where the scene is `known` from an earlier search of the same scans, it is not searched
         again.
@@ -190,7 +193,7 @@ class Search:
         self, returns: Returns, scans: Sequence[MatchedScan], found: FoundScene
     ) -> tuple[BoolArray, bool]:
         """Which returns are of the object, shape (n,): the patch nearest to the given point, and
-        those that go with it, and whether more returns lie apart from it than on it.
+        those that go with it, and whether many returns lie apart from it.
 
         Patches that different views have seen go together unless free space has been seen between
         the centre and most of a patch: an object that is star-shaped about it has none there. Of
@@ -221,7 +224,7 @@ class Search:
             with_it |= near_it
         mine |= (part > 0) & with_it[part]
         apart = whole & near_it[part] & ~mine
-        return mine, bool(apart.sum() > mine.sum())
+        return mine, bool(apart.sum() > _BESIDE * mine.sum())
 
     def _around(
         self,

@@ -27,7 +27,7 @@ _Call = tuple[Scene, list[MatchedScan], int]
 Build = Callable[[FoundScene, bool], ScanMapping | EitherMapping]
 """Gives an empty mapping for a scene, of any outline or of a radius."""
 # Judgements in a row by which the radius is given up: a centre that moves makes beams pass through
-# what should be inside by itself, once in 50 episodes.
+# what should be inside by itself, twice in a row in 1 of 100 episodes.
 _ENOUGH = 2
 _DOUBTS = "search_doubts"
 

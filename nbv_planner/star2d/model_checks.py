@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError
-from nbv_planner.geometry import TWO_PI, angle_difference, cartesian_to_polar
+from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.known.outline_fit import outline_fit
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, once_around
@@ -355,7 +355,7 @@ class ModelChecks:
 
     def _results(self, belief: Any) -> list[Check]:
         limits, counts = self.settings, self._counts
-        of_surface = list[Check]()
+        of_surface, walls = list[Check](), list[Check]()
         if isinstance(belief, SurfaceBelief):
             of_surface = self._of_radius(belief)
         elif isinstance(belief, Comparable) and belief.drawable:
@@ -364,6 +364,7 @@ class ModelChecks:
             radius = 0.5 * (self.scene.radius_min + self.scene.radius_max)
             scores = found.scores(radius, self.noise_shown)
             of_surface = _fit(limits, off, *scores, robust=self._robust)
+            walls = [_walls_check(belief.thin_walls())]
         height = max(
             abs(counts["highest"]), abs(counts["lowest"]), counts["highest"] - counts["lowest"]
         )
@@ -379,6 +380,7 @@ class ModelChecks:
             *of_surface[4:5],
             _check("plane", height / self.scene.view_distance, limits.height_limit),
             *of_surface[5:],
+            *walls,
         ]
 
     def _of_radius(self, belief: SurfaceBelief) -> list[Check]:
@@ -458,6 +460,14 @@ def _check(name: str, score: float, limit: float, level: Level = Level.FAILED) -
     if math.isnan(score):
         return Check(name, score, limit, Level.UNTESTED)
     return Check(name, score, limit, level if score > limit else Level.GOOD)
+
+
+def _walls_check(walls: Sequence[FloatArray]) -> Check:
+    """Whether walls have two sides; else where they are."""
+    places = " and ".join(f"({x:.3f}, {y:.3f})" for x, y in (one[len(one) // 2] for one in walls))
+    words = f"a wall thinner than a cell or than the noise, at {places} m,"
+    found = _check("thin_walls", float(len(walls)), 0.5, Level.NOTED)
+    return dataclasses.replace(found, detail=words)
 
 
 def _outline_check(belief: SurfaceBelief) -> list[Check]:

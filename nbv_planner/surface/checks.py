@@ -126,6 +126,12 @@ KINDS = (
         "nothing needs to be done; surface_model: volume of surface_mapper maps so from the start",
     ),
     Kind(
+        "thin_walls",
+        "both sides of each wall can be told apart",
+        "both sides of {detail} cannot be told apart",
+        "what was met of either is counted for both within completeness_tau; less noise would tell",
+    ),
+    Kind(
         "prior_outline",
         "the object is like its prior outline",
         "{score:.0%} of what was measured is unlike the prior outline (limit {limit:.0%})",

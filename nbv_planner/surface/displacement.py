@@ -72,6 +72,9 @@ class Comparable(Protocol):
         the view of each hit, (n,), and its x, y and standard deviation, metres, (3, n).
         """
 
+    def thin_walls(self) -> list[FloatArray]:
+        """Walls whose sides cannot be told apart: places in each, shape (n, 2), metres."""
+
 
 @dataclass(frozen=True, eq=False)
 class Displaced:

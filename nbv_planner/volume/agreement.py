@@ -1,21 +1,32 @@
-"""How the hits of all views lie about surface elements."""
+"""How the hits of all views lie about surface elements, and about walls too thin to have two
+sides.
+"""
 
 from __future__ import annotations
 
 import math
 
 import numpy as np
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import connected_components
 from scipy.spatial import cKDTree
 
 from nbv_planner.geometry import FloatArray, IntArray
 from nbv_planner.surface.displacement import GATE, IN_A_ROW, UNLIKE, Displaced, in_rows
 from nbv_planner.surface.seam import Hypotheses
+from nbv_planner.volume.grid import Merged
 
 # Cosine between a beam and the normal up to which it grazes the surface.
 _GRAZING = 0.4
 # Hits from which on outliers are counted, and hits of a stretch on average.
 _ENOUGH_HITS, _HITS_PER_STRETCH = 30, 4
 _WIDER = 1.25
+# Hits are of one wall within this many cells and standard deviations, and it is so much longer at
+# least.
+_WIDE, _SPREAD, _LONG = 3.0, 3.0, 1.0
+# Each side of it has so many hits and this part of the other side's; beams that graze it are of
+# neither. The variances along it and across are so uneven: (a - b) / (a + b).
+_EACH, _ALIKE, _FACING, _STRAIGHT = 4.0, 0.25, 0.3, 0.4
 # Deviation of an element from the surface, of the distance of two: it is the middle of a cell.
 _PLACED = 0.5
 
@@ -72,3 +83,48 @@ def _stretches(places: FloatArray, normal: FloatArray, side: float) -> tuple[Int
         if cells * _HITS_PER_STRETCH <= len(places) or cells <= 4:
             return np.asarray(cell.reshape(-1)), cells
         side *= _WIDER
+
+
+def thin_walls(hits: Merged, cell: float) -> list[FloatArray]:
+    """Walls in the plane that were met from both sides and are thinner than a `cell` (metres) or
+    than the noise of a range: places in the middle of each, shape (n, 2), metres.
+
+    About each hit the direction in which those around it spread most is that of a wall, and the
+    distance of the means of both sides across is its thickness.
+    """
+    if not len(hits.key):
+        return []
+    reach = max(_WIDE * cell, _SPREAD * hits.noise)
+    own = np.arange(len(hits.key))
+    pairs = cKDTree(hits.mean).query_pairs(reach, output_type="ndarray")
+    at, near = np.concatenate([pairs, pairs[:, ::-1], np.stack([own, own], axis=1)]).T
+
+    def summed(values: FloatArray) -> FloatArray:
+        return np.asarray(np.bincount(at, hits.number[near] * values, len(own)), dtype=float)
+
+    off = hits.mean[near] - hits.mean[at]
+    middle = np.stack([summed(axis) for axis in off.T], axis=1) / summed(np.ones(len(at)))[:, None]
+    x, y = (off - middle[at]).T
+    mixed, uneven = 2.0 * summed(x * y), summed(x * x - y * y)
+    straight = np.hypot(mixed, uneven) > _STRAIGHT * summed(x * x + y * y)
+    turn = 0.5 * np.arctan2(mixed, uneven)
+    normal = np.stack([-np.sin(turn), np.cos(turn)], axis=1)
+    across = (off * normal[at]).sum(axis=1)
+    side = (hits.direction[near] * normal[at]).sum(axis=1)
+    above, below = (1.0 * (sign * side > _FACING) for sign in (-1.0, 1.0))
+    number = np.stack([summed(above), summed(below)])
+    height = np.stack([summed(above * across), summed(below * across)]) / np.maximum(number, 1.0)
+    enough = number.min(axis=0) >= np.maximum(_EACH, _ALIKE * number.max(axis=0))
+    thin = straight & enough & (height[0] - height[1] <= max(cell, hits.noise))
+    places = (hits.mean + height.mean(axis=0)[:, None] * normal)[thin]
+    return [wall for wall in _joined(places, reach) if np.ptp(wall, axis=0).max() >= _LONG * reach]
+
+
+def _joined(places: FloatArray, reach: float) -> list[FloatArray]:
+    """Places, shape (n, 2), in groups of which each is within `reach` (metres) of the next."""
+    if not len(places):
+        return []
+    one, other = cKDTree(places).query_pairs(reach, output_type="ndarray").T
+    joined = csr_matrix((np.ones(len(one)), (one, other)), shape=(len(places),) * 2)
+    number, group = connected_components(joined, directed=False)
+    return [places[group == which] for which in range(number)]

@@ -6,6 +6,7 @@ import numpy as np
 from scipy import ndimage
 
 from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.volume.agreement import thin_walls
 from nbv_planner.volume.grid import FREE, HIT, UNKNOWN, Cells, Lattice
 from nbv_planner.volume.implicit import interpolation
 
@@ -17,13 +18,16 @@ _OTHER, _CLEAR, _OTHERS = (0.08, 0.16), 2.0, 0.3
 def solids_of(cells: Cells, coarse: Lattice, fields: FloatArray) -> BoolArray:
     """Solids of samples of φ at the coarse cells, shape (S, n): shape (S, N).
 
-    A cell belongs to one where φ < 0, and where it was hit for :attr:`~.Cells.sure`; never where it
-    is free. Once there is a hit, parts without any are left out, and voids without a free cell are
-    filled: nobody could look into them.
+    A cell belongs to one where φ < 0, and where it was hit for :attr:`~.Cells.sure` or holds a wall
+    that is thinner than it; else never where it is free. Once there is a hit, parts without any are
+    left out, and voids without a free cell are filled: nobody could look into them.
     """
     lattice = cells.lattice
     hit = cells.state == HIT
     sure = cells.sure
+    if lattice.dimension == 2:
+        walls = [lattice.index(places) for places in thin_walls(cells.hits, lattice.cell)]
+        sure = np.concatenate([sure, *walls])
     free = cells.state == FREE
     asked = np.flatnonzero(cells.state != FREE)
     found = np.zeros((len(fields), len(hit)), dtype=bool)

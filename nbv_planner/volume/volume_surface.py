@@ -21,7 +21,7 @@ from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarge
 from nbv_planner.surface.displacement import Displaced
 from nbv_planner.surface.regions import Regions
 from nbv_planner.surface.seam import Hits, Hypotheses
-from nbv_planner.volume.agreement import agreement
+from nbv_planner.volume.agreement import agreement, thin_walls
 from nbv_planner.volume.contours import Likeliest
 from nbv_planner.volume.grid import HIT, UNKNOWN, Cells, Lattice, Merged
 from nbv_planner.volume.implicit import ImplicitPrior, Posterior, Reading, observations
@@ -176,8 +176,8 @@ class VolumeSurface:
 
     def _placed(self, drawn: CellHypotheses) -> CellHypotheses:
         """The same about the centre."""
-        moved = dataclasses.replace(drawn, points=drawn.points + self._aside)
-        return moved if any(self.centre) else drawn
+        aside = self._aside
+        return dataclasses.replace(drawn, points=drawn.points + aside) if aside.any() else drawn
 
     def met(self, drawn: CellHypotheses, tau: float) -> CellHypotheses:
         """The same with what of them lies within `tau` (metres) of a hit; 0 or less than a cell:
@@ -240,10 +240,13 @@ class VolumeSurface:
         """How hits of all views lie about the likeliest surface, see :func:`.agreement`."""
         return agreement(self.outline()[0], self.form.lattice.cell, pose, view, hits)
 
+    def thin_walls(self) -> list[FloatArray]:
+        """Walls whose sides cannot be told apart, see :func:`.thin_walls`, in the object frame."""
+        return [one + self._aside for one in thin_walls(self.cells.hits, self.form.lattice.cell)]
+
     def measured(self, tolerance: float, regions: Regions | None = None) -> float:
         """Part of the directions from the origin whose ray passes within the `tolerance` (metres)
-        of a hit, whatever the `regions`: more hits never lower it, and where one surface hides
-        another it is too high.
+        of a hit, whatever the `regions`: more hits never lower it; too high behind another surface.
         """
         hits = self.cells.hits.mean
         ways = np.random.default_rng(0).standard_normal((_DIRECTIONS, self.form.dimension))
@@ -271,9 +274,7 @@ class VolumeSurface:
 
 
 def read(surface: VolumeSurface) -> VolumeSurface:
-    """Reads the surface from what the mapper has published, see
-    :data:`nbv_planner.surface.seam.Reader`: itself.
-    """
+    """What the mapper has published: itself, see :data:`nbv_planner.surface.seam.Reader`."""
     return surface
 
 
@@ -347,8 +348,7 @@ class VolumeModel:
         if (cells[hits.key >> lattice.dimension] != HIT).any():
             raise MeasurementError("cells: one with a hit does not say so")
         count = int(saved_array(state, "count", dtype=np.integer, least=0))
-        known = Cells(lattice, cells, hits)
-        self.surface = dataclasses.replace(blank, cells=known, count=count)
+        self.surface = dataclasses.replace(blank, cells=Cells(lattice, cells, hits), count=count)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera, sampled_contour
 
 SCENE, DECLARED = Scene(), MeasurementSettings()
-ONLY_THEN = ("any_outline", "prior_outline")  # once there is something to say
+ONLY_THEN = ("any_outline", "thin_walls", "prior_outline")  # once there is something to say
 STDS = [one.name for one in dataclasses.fields(AccuracySettings) if one.name.endswith("_std")]
 ROUND = [2.0 * math.pi * k / 12 for k in range(12)] + [
     2.0 * math.pi * (k + 0.5) / 12 for k in range(0, 12, 2)

@@ -302,7 +302,7 @@ def test_a_radius_that_holds_again_is_not_given_up():
     assert (mapping.doubts, mapping.any_outline) == (0, False)
 
 
-def test_the_radius_is_given_up_where_most_returns_lie_apart_from_the_object():
+def test_the_radius_is_given_up_where_many_returns_lie_apart_from_the_object():
     """An arm of an E is all that the radius takes for the object, and no beam passes through that;
     what is apart beyond the stated radius is kept.
     """

@@ -13,8 +13,11 @@ from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import scan_mapping
 from nbv_planner.mapping.matching import MatchedScan
+from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.surface.checks import Level
-from nbv_planner.volume.agreement import agreement
+from nbv_planner.surface.seam import Hits
+from nbv_planner.volume.agreement import agreement, thin_walls
+from nbv_planner.volume.grid import Merged
 from nbv_planner.volume.solids import elements
 from nbv_planner.volume.volume_surface import VolumeForm
 from nbv_planner.world.pose import CameraPose
@@ -84,3 +87,64 @@ def test_hits_that_make_no_body_are_compared_with_nothing():
     none = elements(lattice, np.zeros((1, len(lattice.centres)), dtype=bool), 10, 0)
     found, off = agreement(none, lattice.cell, np.zeros((9, 3)), np.arange(9), np.ones((3, 9)))
     assert np.isnan([*found.scores(5.0), off]).all()
+
+
+def faces_met(thickness: float, noise: float = 0.2, sides=(1.0, -1.0)) -> Merged:
+    """Merged hits on the long faces of a wall along x, 6 m long, from cameras beyond each."""
+    rng = np.random.default_rng(5)
+    merged = Merged.none(2)
+    for side in sides:
+        for camera in (-4.0, 0.0, 4.0):
+            x = rng.uniform(-3.0, 3.0, 60)
+            origin = np.tile([camera, 9.0 * side], (60, 1))
+            true = np.stack([x, np.full(60, 0.5 * side * thickness)], axis=1)
+            beam = (true - origin) / np.linalg.norm(true - origin, axis=1)[:, None]
+            points = true + rng.normal(0.0, noise, 60)[:, None] * beam
+            merged = merged.adding(
+                Hits(points, np.full(60, noise), origin, np.zeros(60, int)), LATTICE
+            )
+    return merged
+
+
+LATTICE = VolumeForm(radius=8.0).lattice
+
+
+@pytest.mark.parametrize("thickness", [0.02, 0.1])
+def test_a_wall_thinner_than_the_noise_is_found_where_it_is(thickness):
+    (wall,) = thin_walls(faces_met(thickness), LATTICE.cell)
+    assert np.median(np.abs(wall[:, 1])) < 0.08
+    assert np.abs(wall[:, 1]).max() < 0.4  # two deviations of a range, at the ends
+    assert np.sort(wall[:, 0])[[0, -1]] == pytest.approx([-3.0, 3.0], abs=0.4)
+
+
+@pytest.mark.parametrize(
+    "hits",
+    [
+        faces_met(0.6),
+        faces_met(0.4, noise=0.02),
+        faces_met(0.1, sides=(1.0,)),
+        Merged.none(2),
+    ],
+    ids=["thick", "exact", "one_side", "nothing"],
+)
+def test_where_two_sides_can_be_told_apart_or_one_was_met_no_wall_is_found(hits):
+    assert thin_walls(hits, LATTICE.cell) == []
+
+
+def test_a_sheet_is_covered_and_the_checks_say_where_it_cannot_be_told_apart(tmp_path):
+    """It vanished from the surface, which a claim of what is left of it did not see."""
+    place = tmp_path / "sheet.csv"
+    place.write_text("x,y\n-4,-0.05\n4,-0.05\n4,0.05\n-4,0.05\n")
+    episode = Simulation(configure(object=f"file:{place}", surface_model="volume"))
+    record = episode.finish()
+    assert record.termination.reason is TerminationReason.COVERED
+    assert record.views[-1].completeness >= 0.95
+    (found,) = (one for one in episode.steps[-1].belief.checks if one.name == "thin_walls")
+    assert (found.level, found.score) == (Level.NOTED, 1.0)
+    assert "both sides of a wall thinner than a cell or than the noise, at (" in found.words
+
+
+@pytest.mark.parametrize("object", ["letter:E", "two_boxes:gap=1"])
+def test_of_thick_bodies_nothing_is_said_of_walls(object):
+    scans = scans_of(object, 0)
+    assert checks_of(scans)["thin_walls"].level is Level.GOOD
