@@ -360,11 +360,11 @@ class ModelChecks:
             of_surface = self._of_radius(belief)
         elif isinstance(belief, Comparable) and belief.drawable:
             pose = np.stack([view.pose for view in self._views])
-            found, off = belief.agreement(pose, *thinned(self._views, HITS))
+            found, off, thin = belief.agreement(pose, *thinned(self._views, HITS))
             radius = 0.5 * (self.scene.radius_min + self.scene.radius_max)
             scores = found.scores(radius, self.noise_shown)
             of_surface = _fit(limits, off, *scores, robust=self._robust)
-            walls = [_walls_check(belief.thin_walls())]
+            walls = [_walls_check(thin)]
         height = max(
             abs(counts["highest"]), abs(counts["lowest"]), counts["highest"] - counts["lowest"]
         )

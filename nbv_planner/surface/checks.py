@@ -129,7 +129,7 @@ KINDS = (
         "thin_walls",
         "both sides of each wall can be told apart",
         "both sides of {detail} cannot be told apart",
-        "what was met of either is counted for both within completeness_tau; less noise would tell",
+        "less noise would tell",
     ),
     Kind(
         "prior_outline",

@@ -64,16 +64,13 @@ class Comparable(Protocol):
 
     def agreement(
         self, pose: FloatArray, view: IntArray, hits: FloatArray
-    ) -> tuple[Displaced, float]:
-        """Residuals of hits, and the part of them that lies off the surface, alone; NaN with too
-        few.
+    ) -> tuple[Displaced, float, list[FloatArray]]:
+        """Residuals of hits, the part of them that lies off the surface, alone, NaN with too few,
+        and places in each wall whose sides cannot be told apart, shape (m, 2), metres.
 
         Of the poses x, y (metres) and yaw (radians) of the views, shape (views, 3), the number of
         the view of each hit, (n,), and its x, y and standard deviation, metres, (3, n).
         """
-
-    def thin_walls(self) -> list[FloatArray]:
-        """Walls whose sides cannot be told apart: places in each, shape (n, 2), metres."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -236,13 +236,11 @@ class VolumeSurface:
 
     def agreement(
         self, pose: FloatArray, view: IntArray, hits: FloatArray
-    ) -> tuple[Displaced, float]:
-        """How hits of all views lie about the likeliest surface, see :func:`.agreement`."""
-        return agreement(self.outline()[0], self.form.lattice.cell, pose, view, hits)
-
-    def thin_walls(self) -> list[FloatArray]:
-        """Walls whose sides cannot be told apart, see :func:`.thin_walls`, in the object frame."""
-        return [one + self._aside for one in thin_walls(self.cells.hits, self.form.lattice.cell)]
+    ) -> tuple[Displaced, float, list[FloatArray]]:
+        """See :func:`.agreement`, of the likeliest surface, and :func:`.thin_walls`."""
+        cell = self.form.lattice.cell
+        walls: list[FloatArray] = [one + self._aside for one in thin_walls(self.cells.hits, cell)]
+        return (*agreement(self.outline()[0], cell, pose, view, hits), walls)
 
     def measured(self, tolerance: float, regions: Regions | None = None) -> float:
         """Part of the directions from the origin whose ray passes within the `tolerance` (metres)
