@@ -38,6 +38,7 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.solid.solid_episode import SolidEpisode, SolidJudge, SolidView
 from nbv_planner.episode.solid.solid_results import views_until, write_episode, write_surface
 from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
+from nbv_planner.episode.solid.space_deciders import early_claim
 from nbv_planner.errors import SettingError, UnknownNameError
 from nbv_planner.files.results_folder import ResultsFolder, fresh_folder, write_whole
 from nbv_planner.known.deviation import PLACES
@@ -244,7 +245,8 @@ def solid_stopped(judge: SolidJudge, came: Sequence[int]) -> Termination:
 def print_solid_header(judge: SolidJudge) -> None:
     """Print what is to be done, and what there is to be said of the object."""
     config = judge.config
-    for words in judge.remarks:
+    claim = early_claim(judge.tau, config.noise.ranges, config.scene, config.sensor)
+    for words in filter(None, (*judge.remarks, claim)):
         say(words)
     if judge.truth.hidden >= 0.001:
         say(f"{judge.truth.hidden:.1%} of the surface is seen from no candidate view")

@@ -11,6 +11,7 @@ from programs import main
 
 from nbv_planner.episode.solid.solid_episode import SolidEpisode
 from nbv_planner.episode.solid.solid_settings import SolidConfig
+from nbv_planner.episode.solid.space_deciders import early_claim
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.volume.bodies.families import solid_named
 from nbv_planner.volume.bodies.mesh_files import read_mesh, stl_bytes
@@ -49,6 +50,18 @@ def test_an_object_of_another_size_is_looked_at_the_same():
         assert np.allclose(
             [200.0 * one.pose.x, 200.0 * one.pose.height], [other.pose.x, other.pose.height]
         )
+
+
+@pytest.mark.parametrize(
+    ("given", "least"),
+    [({}, 0.0), ({"columns": 32}, 0.0132), ({"noise_std": 0.005}, 0.0268)],
+    ids=["as shipped", "beams", "noise"],
+)
+def test_a_resolution_finer_than_beams_or_noise_is_said(given, least):
+    config = SolidConfig.of({"nodes": {**SMALL, **given}})
+    words = early_claim(0.0125, config.noise.ranges, config.scene, config.sensor)
+    assert bool(words) == bool(least)
+    assert f"less than {least} m" in words or not least
 
 
 @pytest.mark.slow

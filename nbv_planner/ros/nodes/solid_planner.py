@@ -17,7 +17,7 @@ from nbv_planner.episode.solid.solid_settings import (
     SpacePlannerParameters,
     SpacePlannerSettings,
 )
-from nbv_planner.episode.solid.space_deciders import deciders_in_space
+from nbv_planner.episode.solid.space_deciders import deciders_in_space, early_claim
 from nbv_planner.errors import InputRejectedError, SettingError
 from nbv_planner.geometry import optical
 from nbv_planner.planning.planners import Planner
@@ -56,7 +56,11 @@ class SolidDeciders(Deciders):
         try:
             scene = self.scene
             space = SpaceViews.of(self.views, scene.view_distance, scene.radius_max)
-            return deciders_in_space(*self.in_proportion(None), scene, self.sensor, space)
+            settings, limits = self.in_proportion(None)
+            tau = settings.completeness_tau
+            if claim := early_claim(tau, settings.noise, scene, self.sensor):
+                self._node.get_logger().warning(claim)
+            return deciders_in_space(settings, limits, scene, self.sensor, space)
         except SettingError as error:
             raise SettingError(f"{self._node.get_name()}: {error}") from error
 
