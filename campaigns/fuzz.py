@@ -309,6 +309,7 @@ _TOPICS = {
     "surface_mapper": ("scan", "camera_pose", "goal_pose"),
     "nbv_planner": ("surface", "camera_pose"),
 }
+_OF_THE_ONE_BEFORE = "surface.no_info"  # counted when the next one comes
 _INFO = "surface_info"  # comes with each surface, and is not attacked
 _FRAMES = {"scan": "camera"}
 
@@ -375,7 +376,7 @@ class Pair:
         reasons = {
             key: n
             for key, n in (self.attacked.drops - before).items()
-            if key.startswith(f"{topic}.")
+            if key.startswith(f"{topic}.") and key != _OF_THE_ONE_BEFORE
         }
         if reasons:
             tally.dropped.update(

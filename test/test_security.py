@@ -140,6 +140,7 @@ def test_paths_of_files_can_be_given_at_start_only():
         ("nbv_planner", "state_file"),
         ("depth_camera", "state_file"),
         ("nbv_planner", "view_file"),
+        ("nbv_planner", "region_file"),
         ("surface_mapper", "prior_outline"),
         ("depth_camera", "room_file"),
         ("depth_camera", "world_file"),

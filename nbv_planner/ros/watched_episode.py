@@ -167,6 +167,19 @@ _DONE_AFTER = 10.0
 _LAST_WORDS = 1.2
 
 
+def _last_words(
+    executor: SingleThreadedExecutor, monitor: _Monitor, nodes: Collection[str]
+) -> None:
+    """Record /diagnostics once more, and run_info until it has the parameters of all nodes."""
+    _spin(executor, _LAST_WORDS)
+    end = time.monotonic() + _DONE_AFTER
+    while time.monotonic() < end:
+        known = monitor.log.parameters
+        if known is not None and set(nodes) <= set(known.nodes):
+            return
+        executor.spin_once(timeout_sec=0.05)
+
+
 def run_episode(
     config: EpisodeConfig,
     parameter_file: Path,
@@ -207,7 +220,7 @@ def run_episode(
         finally:
             pass_on(len(monitor.steps))  # including those that the planner has not reported
         if bag is not None:
-            _spin(executor, _LAST_WORDS)
+            _last_words(executor, monitor, nodes.pids)
         return termination
 
 
@@ -336,5 +349,5 @@ def watch_solid(
         executor.add_node(monitor)
         termination = _follow(monitor, executor, nodes, monitor.pass_on, waits, ended)
         if bag is not None:
-            _spin(executor, _LAST_WORDS)
+            _last_words(executor, monitor, set(nodes.pids) - set(instead or ()))
         return termination

@@ -119,7 +119,7 @@ def test_record_has_the_promised_keys(episodes, protocol):
     assert found["config"]["mapper"]["grid_size"] == 120
     assert found["config"]["protocol"] == protocol
     # the thesis protocol has no scans to check
-    kinds = [kind.name for kind in KINDS[:-2]] if protocol == "sensor" else []
+    kinds = [kind.name for kind in KINDS[:-3]] if protocol == "sensor" else []
     assert [check["name"] for check in found["checks"]] == kinds
     assert {tuple(check) for check in found["checks"]} <= {("name", "score", "limit", "level")}
     assert "NaN" not in (episodes / protocol / "episode.json").read_text()

@@ -20,6 +20,7 @@ class View:
     completeness: float = 0.0
     accuracy: float = 1.0
     seconds: float = 7.0
+    weighted: float = math.nan
 
 
 def test_metrics_of_a_hand_computed_episode():

@@ -306,7 +306,7 @@ def replayed_and_analysed(bag, folder, views, capsys):
     again = list(csv.DictReader((out / "views.csv").open()))
     for one, other in zip(views, again, strict=True):
         for name in ("x", "z", "qx", "completeness", "estimated", "utility", "travelled"):
-            assert float(one[name]) == pytest.approx(float(other[name]), abs=1e-9)
+            assert float(one[name]) == pytest.approx(float(other[name]), abs=1e-9), name
     page = (out / "analysis.html").read_text(encoding="utf-8")
     assert page.count("<img") == 2
     assert "true object" not in page
