@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from campaigns.prior_command import SETS
-from campaigns.running import add_draws, add_half, add_results, objects_of, run_kept
+from campaigns.running import add_draws, add_every, add_half, add_results, objects_of, run_kept
 from campaigns.scenarios import shipped_config, with_settings
 from nbv_bench.cli.experiment import check_back_end
-from nbv_planner.cli.options import whole_number
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.known.deviation import Deviation
@@ -176,9 +175,7 @@ def _deviating(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_half(parser, SETS)
-    parser.add_argument(
-        "--every", type=whole_number(1), default=1, metavar="N", help="each N-th object only"
-    )
+    add_every(parser)
     add_draws(parser, 1)
     add_results(parser)
 

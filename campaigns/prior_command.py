@@ -20,6 +20,7 @@ import numpy as np
 
 from campaigns.running import (
     add_draws,
+    add_every,
     add_half,
     add_objects,
     add_results,
@@ -29,7 +30,7 @@ from campaigns.running import (
 )
 from campaigns.scenarios import shipped_config, with_settings
 from nbv_bench.cli.experiment import check_back_end
-from nbv_planner.cli.options import one_of, whole_number
+from nbv_planner.cli.options import one_of
 from nbv_planner.episode.parameter_files import load_parameters, shared_file
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import FULL_ENOUGH
@@ -205,13 +206,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_half(parser, SETS)
     add_objects(parser)
-    parser.add_argument(
-        "--every",
-        type=whole_number(1),
-        default=1,
-        metavar="N",
-        help="take each N-th object only (default: 1)",
-    )
+    add_every(parser)
     parser.add_argument(
         "--target",
         type=one_of("target", ("completeness", "points")),

@@ -150,6 +150,17 @@ def add_objects(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_every(parser: argparse.ArgumentParser) -> None:
+    """Add the option that takes some of the objects."""
+    parser.add_argument(
+        "--every",
+        type=whole_number(1),
+        default=1,
+        metavar="N",
+        help="take each N-th object only (default: 1)",
+    )
+
+
 def add_results(parser: argparse.ArgumentParser) -> None:
     """Add the options of a results folder, and of where cases run."""
     parser.add_argument(
