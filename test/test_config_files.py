@@ -187,8 +187,10 @@ def test_a_change_that_would_have_no_effect_is_refused(name):
 
 
 GONE = {
-    "near_miss: say": "near_miss is not a parameter any more: Python API only,"
-    " SessionSettings.near_miss",
+    "near_miss: say": "near_miss is not a parameter any more: an episode ends after three goals in"
+    " a row missed by about the same",
+    "home_angle: 1": "home_angle is not a parameter any more: Python API only,"
+    " SessionSettings.home_angle",
     "kappa: 2": "kappa is not a parameter any more: Python API only, KernelSettings.kappa",
     "blocked_arcs: [0, 1]": "blocked_arcs is not a parameter any more: give allowed_arcs, the arcs"
     " between them",

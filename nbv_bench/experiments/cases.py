@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import multiprocessing
 import os
 import signal
@@ -11,6 +10,7 @@ import time
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 from nbv_bench.experiments.sweep import EPISODE, Case
@@ -44,10 +44,8 @@ def run_episode_case(config: EpisodeConfig) -> dict[str, Any]:
 
 
 THEORY_MEASURES: dict[str, Measure] = {
-    "theory": Measure(functools.partial(run_theory_case, measurement="line_of_sight"), "theory"),
-    "theory_seen": Measure(
-        functools.partial(run_theory_case, measurement="surface_points"), "theory_seen"
-    ),
+    "theory": Measure(partial(run_theory_case, measurement="line_of_sight"), "theory"),
+    "theory_seen": Measure(partial(run_theory_case, measurement="surface_points"), "theory_seen"),
 }
 """Regret against its bound: measuring only at the line of sight, as in the proof, or all that is
 seen.
@@ -79,7 +77,7 @@ def run_case(case: Case) -> Outcome:
     return Outcome(case, {**content, "case": case.as_dict()}, failed=False)
 
 
-@functools.cache
+@cache
 def prepare_worker() -> None:
     """In a worker process, ignore signals, since the runner ends its workers, and end if the runner
     is killed.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 import pandas as pd
@@ -145,7 +145,7 @@ def pairs(
     wide = cases.pivot(index=["object", "seed"], columns="planner", values=name)
     # in their order
     wide = wide.reindex(pd.MultiIndex.from_frame(cases[["object", "seed"]].drop_duplicates()))
-    for first, second in itertools.combinations(cases["planner"].unique(), 2):
+    for first, second in combinations(cases["planner"].unique(), 2):
         both = wide[first] - wide[second]
         alone = wide[first].isna() != wide[second].isna()
         yield first, second, PairedDifference(interval(both.dropna()), int(alone.sum()))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
 import platform
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
@@ -59,7 +59,7 @@ def read_manifest(folder: Path, kind: type[RunFolder]) -> dict[str, Any]:
 LOCK_FILE = ".lock"
 
 
-@contextlib.contextmanager
+@contextmanager
 def folder_lock(folder: Path, shard: Shard | None = None, *, wait: bool = False) -> Iterator[None]:
     """Lock an existing folder for this process, or for it what a `shard` writes there; `wait` until
     it is free.
@@ -79,13 +79,13 @@ def folder_lock(folder: Path, shard: Shard | None = None, *, wait: bool = False)
             fcntl.lockf(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except (BlockingIOError, PermissionError) as error:
             holder = "another process"
-            with file, contextlib.suppress(ValueError, KeyError, TypeError):
+            with file, suppress(ValueError, KeyError, TypeError):
                 file.seek(0)
                 content = json.loads(file.read(1000))
                 holder = f"process {content['process']} on {content['machine']}"
             which = f", shard {shard}," if shard else ""
             raise ResultsError(f"{folder}{which} is being written by {holder}") from error
-        with contextlib.suppress(FileNotFoundError):
+        with suppress(FileNotFoundError):
             in_place = os.path.samestat(os.fstat(file.fileno()), path.stat())
         if not in_place:
             file.close()
@@ -164,7 +164,7 @@ class RunFolder:
         self._files = files
         self._text = text
         self._resume = resume or shard is not None
-        self._stack = contextlib.ExitStack()
+        self._stack = ExitStack()
         self._check()
 
     @property
@@ -208,7 +208,7 @@ class RunFolder:
         Raises:
             ResultsError: another process writes into the folder, or it cannot be written.
         """
-        with contextlib.ExitStack() as stack, contextlib.ExitStack() as beginning:
+        with ExitStack() as stack, ExitStack() as beginning:
             try:
                 self.path.mkdir(parents=True, exist_ok=True)
                 if self._shard:

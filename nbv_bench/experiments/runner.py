@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import signal
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from typing import Any, TypeVar
@@ -72,7 +72,7 @@ def run_sweep(
     todo = folder.unfinished()
     progress = SweepProgress(cases=folder.number_of_cases, kept=folder.number_of_cases - len(todo))
     report(progress)
-    with contextlib.closing(
+    with closing(
         in_workers(run_case, todo, workers, backend, scheduler, folder.versions)
     ) as outcomes:
         for outcome in outcomes:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
@@ -209,13 +208,13 @@ class Sweep:
             for group in (*VARIED_GROUPS, *self.own_settings.get(planner, {}))
         }
         groups["sensor"]["seed"] = seed
-        config = dataclasses.replace(
+        config = replace(
             self.base,
             object=shape,
             protocol=protocol,
-            planner=dataclasses.replace(self.planners[planner], planner_seed=seed),
+            planner=replace(self.planners[planner], planner_seed=seed),
             **{
-                group: dataclasses.replace(getattr(self.base, group), **values)
+                group: replace(getattr(self.base, group), **values)
                 for group, values in groups.items()
             },
         )

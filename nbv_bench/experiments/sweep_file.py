@@ -4,9 +4,9 @@ line.
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise, product
 from typing import Any, TypeVar
 
 from nbv_bench.experiments.cases import MEASURES
@@ -95,7 +95,7 @@ def _read_objects(entry: Located, scene: Scene) -> dict[str, Located]:
             f"{shown(entry.text())} must be a set ({', '.join(OBJECT_SETS)}) or a list of objects"
         )
     places = entry.sequence() if entry.is_sequence else [entry]
-    for before, place in itertools.pairwise(places):
+    for before, place in pairwise(places):
         if ":" in before.text() and re.fullmatch(r"\w+=[^:]*", place.text()):
             raise place.error(
                 f'an object that holds a comma must be quoted: "{before.text()},{place.text()}"'
@@ -281,7 +281,7 @@ def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> S
 def _build(sweep: Sweep, planners: Mapping[str, Located], places: Mapping[str, Located]) -> None:
     """Build an episode of each planner in each protocol and variant, to find what does not fit."""
     built = {(sweep.base.scene, "auto")}  # when the objects were read
-    for protocol, variant in itertools.product(sweep.protocols, sweep.variants):
+    for protocol, variant in product(sweep.protocols, sweep.variants):
         for label, entry in planners.items():
             with places.get(variant, entry).blamed():
                 case = sweep.case(

@@ -9,9 +9,9 @@ the proof.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -116,7 +116,7 @@ def _played(
     shape = parse_object(config.object, scene)
     points = surface_points(shape, scene.pixel_size)
     judge = EpisodeJudge(StarTruth(points, scene, shape), views)
-    settings = dataclasses.replace(
+    settings = replace(
         config.planner, travel_weight=0.0, revisit_radius=0.0, refine=False, first_candidate=-1
     )
     planner = planner_named(settings, scene, views, prior=Prior(kernel, config.mapper.prior_mean))
@@ -184,7 +184,7 @@ def _from_theory(
     bound = regret_bound(scene, kernel.variance, noise_std, polar=polar)
     if mapper.confidence == "fixed":
         beta = mapper.confidence_scale**2
-        bound = dataclasses.replace(bound, c_2=0.0)  # it comes from the 1/t² of the schedule
+        bound = replace(bound, c_2=0.0)  # it comes from the 1/t² of the schedule
     greatest = capacity_constants(kernel, noise_std).bound(rounds)
     spectral = spectral_capacity_bound(kernel, rounds, noise_std)
     printed = printed_capacity_constants(kernel, noise_std).bound(rounds)

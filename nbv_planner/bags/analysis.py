@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 
@@ -140,7 +139,7 @@ class Analysis(RecordedEpisode):
         parameters = self.recording.log.parameters
         metrics = record.metrics | t0_metric(self.near_optimal_by)
         versions = (parameters and parameters.versions) or record.versions
-        return dataclasses.replace(record, versions=versions, metrics=metrics)
+        return replace(record, versions=versions, metrics=metrics)
 
     @property
     def near_optimal_by(self) -> int | None:

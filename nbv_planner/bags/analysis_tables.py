@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 
 from nbv_planner.bags.analysis import Analysis, RecordedEpisode
 from nbv_planner.episode.log import EpisodeLog
@@ -256,7 +256,7 @@ def _is_timed(config: EpisodeConfig) -> bool:
     """Whether the planner counted seconds, or had another speed than follows from the scene:
     somebody gave it.
     """
-    usual = scaled(dataclasses.asdict(config.scene), [type(config.planner)])["linear_speed"]
+    usual = scaled(asdict(config.scene), [type(config.planner)])["linear_speed"]
     return config.planner.planner == "tour" or not math.isclose(
         config.planner.linear_speed, usual, rel_tol=1e-6
     )
@@ -291,7 +291,7 @@ def _views(analysis: Analysis) -> Table:
         if analysis.judge is not None:
             judged = analysis.judge.views[index]
             regret = judged.greedy_gain - judged.new_points
-            values |= {**dataclasses.asdict(judged), "regret": regret}
+            values |= {**asdict(judged), "regret": regret}
             values |= {"modelled_seconds": judged.seconds} if timed else {}
         if view.interval is not None:
             values |= {"coverage_lower": view.interval.lower, "coverage_upper": view.interval.upper}

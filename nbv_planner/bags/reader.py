@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +64,7 @@ def _listed_files(path: Path, remarks: Remarks) -> list[str]:
         )
         if not any(getattr(event, "value", "") == _LIST for event in events):
             raise ValueError(f"it has no {_LIST}")
-        for event in itertools.islice(events, _MOST_FILES):
+        for event in islice(events, _MOST_FILES):
             if isinstance(event, yaml.ScalarEvent):
                 found.append(event.value)
             elif not isinstance(event, yaml.SequenceStartEvent):

@@ -6,8 +6,8 @@ was found and of the checks. The numbers of the prior are in `run_info`, too.
 
 from __future__ import annotations
 
-import dataclasses
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,7 @@ def recorded_belief(msg: Any) -> SurfaceBelief | Merged:
     belief = surface_from_msg(msg)
     if isinstance(belief, Merged):
         return belief
-    return dataclasses.replace(belief, checks=_checks(msg), centre=centre_of(_found(msg)))
+    return replace(belief, checks=_checks(msg), centre=centre_of(_found(msg)))
 
 
 def _checks(msg: Any) -> tuple[Check, ...]:

@@ -298,6 +298,9 @@ _GONE = {
     "restore": "a start resumes from the node's file; give another file or episode",
     "allow_several_publishers": "let one node publish the topic, for example by topic_tools",
     "map_timeout": "what publishes the map has to watch its own inputs",
+    "near_miss": "an episode ends after three goals in a row missed by about the same",
+    "max_speed": "raise settle_time for a camera that moves on",
+    "max_turn_rate": "raise settle_time for a camera that turns on",
     "blocked_arcs": "give allowed_arcs, the arcs between them",
     "room_file": "give that file as world_file",
     **{

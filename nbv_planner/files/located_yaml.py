@@ -4,12 +4,11 @@ line.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +142,7 @@ class Located:
 
     def named(self, path: str) -> Located:
         """Return the same value under other keys, for messages that name the field themselves."""
-        return dataclasses.replace(self, path=path)
+        return replace(self, path=path)
 
     @property
     def is_mapping(self) -> bool:
@@ -165,10 +164,10 @@ class Located:
         for key, value in self.node.value:
             line = self._line_of(key)
             if merged and key.tag == _MERGE:
-                found[:0] = dataclasses.replace(self, line=line, node=value).entries(merged=True)
+                found[:0] = replace(self, line=line, node=value).entries(merged=True)
                 continue
             if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
-                raise dataclasses.replace(self, line=line).error("a key must be a plain word")
+                raise replace(self, line=line).error("a key must be a plain word")
             name = str(key.value)
             found.append(
                 (
@@ -201,10 +200,7 @@ class Located:
         """Items of a list."""
         if not self.is_sequence or self.node.tag != f"{_TAG}seq":
             raise self.error("must be a list")
-        return [
-            dataclasses.replace(self, line=self._line_of(item), node=item)
-            for item in self.node.value
-        ]
+        return [replace(self, line=self._line_of(item), node=item) for item in self.node.value]
 
     def sequence(self) -> list[Located]:
         """Items of a list that is not empty."""

@@ -4,12 +4,12 @@ place at the end.
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 import shutil
 import tempfile
 from contextlib import AbstractContextManager
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -131,5 +131,5 @@ def read_json(path: Path) -> dict[str, Any]:
 
 def fresh_folder(parent: str | Path, name: str) -> Path:
     """First of `parent/name`, `parent/name-2`, `parent/name-3`, ... that does not exist."""
-    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    names = chain([name], (f"{name}-{number}" for number in count(2)))
     return next(path for each in names if not os.path.lexists(path := Path(parent) / each))

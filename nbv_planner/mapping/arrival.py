@@ -11,7 +11,7 @@ from typing import Protocol
 
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import angle_difference
-from nbv_planner.settings import Settings, python_setting, setting
+from nbv_planner.settings import Settings, setting
 from nbv_planner.world.pose import CameraPose
 
 # A pose older than the newest by more than this (nanoseconds) does not arrive late: the clock has
@@ -158,39 +158,6 @@ class ArrivalSettings(Settings):
         ge=0.0,
         le=10.0,
     )
-
-    max_speed: float = python_setting(
-        0.0,
-        "Speed above which the camera moves and has not arrived, on average over 0.25 s; 0: any.",
-        unit="m/s",
-        ge=0.0,
-    )
-    max_turn_rate: float = python_setting(
-        0.0,
-        "Turn rate above which the camera has not arrived, on average over 0.25 s; 0: any.",
-        unit="rad/s",
-        ge=0.0,
-    )
-
-    @property
-    def must_stand(self) -> bool:
-        """Whether the camera must stand still, besides being at its goal."""
-        return self.max_speed > 0.0 or self.max_turn_rate > 0.0
-
-    def stands(self, poses: Sequence[tuple[int, CameraPose]]) -> bool:
-        """Whether the camera moves and turns no faster than allowed, from the first of `poses` to
-        the last.
-
-        Each has its stamp, nanoseconds. They are those of the last :data:`SPEED_TIME`; from fewer
-        than two nothing is known.
-        """
-        if len(poses) < 2:
-            return not self.must_stand
-        distance, turn = poses[0][1].offset(poses[-1][1])
-        seconds = (poses[-1][0] - poses[0][0]) * 1e-9
-        return not (
-            0.0 < self.max_speed * seconds < distance or 0.0 < self.max_turn_rate * seconds < turn
-        )
 
     def reached(self, pose: CameraPose, goal: CameraPose) -> bool:
         """Whether `pose` counts as `goal`."""

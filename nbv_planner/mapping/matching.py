@@ -254,11 +254,7 @@ class ScanMatcher:
         if settle:
             before = self._poses.during(match.stamp - settle, match.stamp, match.frame)
             poses = before and [*before, here]
-        if not poses or not all(arrival.reached(pose, goal) for _, pose in poses):
-            return False
-        return not arrival.must_stand or arrival.stands(
-            [*self._poses.during(match.stamp - SPEED_TIME, match.stamp, match.frame), here]
-        )
+        return bool(poses) and all(arrival.reached(pose, goal) for _, pose in poses)
 
     def _left(self, goal: CameraPose) -> bool:
         """Whether the camera has left the goal since its scans were taken; scans after that count

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from nbv_planner.episode.parameters import EpisodeConfig, configure
@@ -50,9 +50,7 @@ class Episode(Simulation):
         """
         with analysis_needed("frame() gives a DataFrame of pandas"):
             import pandas as pd
-        frame = pd.DataFrame(
-            map(dataclasses.asdict, self.views), columns=list(ViewColumn.__members__)
-        )
+        frame = pd.DataFrame(map(asdict, self.views), columns=list(ViewColumn.__members__))
         return frame.set_index(ViewColumn.number.name)
 
     def plot(self) -> Any:

@@ -4,10 +4,9 @@ cameras.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -164,7 +163,7 @@ def barred_ground(ground: Ground | None, belief: Any, scene: Scene) -> GridGroun
         kept_off: GridGround = belief.keep_off(ground, scene.radius_max)
         return kept_off
     footprint = Footprint(belief.angle, belief.upper, scene.radius_max)
-    return dataclasses.replace(ground, footprint=footprint)
+    return replace(ground, footprint=footprint)
 
 
 # Colour and opacity of cells: what comes too near to the object, a polygon, or cells that are not

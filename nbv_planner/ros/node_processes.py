@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
 import random
@@ -13,6 +12,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -72,7 +72,7 @@ def _reserve(domain: int) -> bool:
 
 
 def _is_free(port: int) -> bool:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock, contextlib.suppress(OSError):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock, suppress(OSError):
         sock.bind(("", port))
         return True
     return False
@@ -213,7 +213,7 @@ class NodeProcesses:
                 process.send_signal(kind)
             deadline = time.monotonic() + _PATIENCE
             for process in running:
-                with contextlib.suppress(subprocess.TimeoutExpired):
+                with suppress(subprocess.TimeoutExpired):
                     process.wait(max(deadline - time.monotonic(), 0.0))
 
     def _log_path(self, name: str) -> Path:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -144,9 +144,7 @@ class EpisodeMonitor(_Monitor):
             if view.decision.goal_stamp in self._done:
                 continue
             belief = next((each.belief for each in views[number:] if each.belief is not None), None)
-            step = dataclasses.replace(view, belief=belief).step(
-                self._scene, self._measurement, self._placed
-            )
+            step = replace(view, belief=belief).step(self._scene, self._measurement, self._placed)
             if step is None:
                 return
             self._done.add(view.decision.goal_stamp)

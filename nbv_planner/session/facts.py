@@ -103,15 +103,11 @@ class Asked:
 class Decided:
     """The next view was chosen, in a round of the regret ledger, if any, after a `leg`, if one was
     driven.
-
-    With a `reach` its goal is moved to where a camera stands that never quite arrives, up to so far
-    away.
     """
 
     goal: Goal
     round: Round | None
     leg: Leg | None
-    reach: tuple[float, float] | None = None
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Send the camera there."""
@@ -122,9 +118,6 @@ class Decided:
                 f"round: taken {played.taken} must be between 0 and best {played.best}"
             )
         legs = state.legs if self.leg is None else (*state.legs, self.leg)[-MOST_LEGS:]
-        near, reach, moves = (
-            ((), self.reach, state.moves + 1) if self.reach else (state.near, state.reach, 0)
-        )
         return replace(
             state,
             goal=self.goal,
@@ -135,9 +128,6 @@ class Decided:
             again=False,
             arrived=False,
             away=now - 1,
-            near=near,
-            reach=reach,
-            moves=moves,
         )
 
 

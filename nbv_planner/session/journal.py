@@ -10,13 +10,13 @@ leaves a torn last line, without its end, which is left out when the file is rea
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import math
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -35,6 +35,8 @@ _DIGEST = 8  # bytes
 _LINE = b'{"sum": "%s", "fact": %s}\n'
 _BEFORE, _BETWEEN = len(b'{"sum": "'), len(b'", "fact": ')
 _VERSION_1 = b"PK"  # an NPZ archive
+# What a line holds besides the fields of its fact; the last one is of 2.0.0.
+_BESIDE = ("at", "fact", "reach")
 _OLD_WORDS = (
     f"it has version 1, this package reads version {VERSION}: end the episode with the release that"
     " began it, or move the file away to begin anew"
@@ -108,7 +110,7 @@ class Journal:
             self._check_size(len(lines))
             beside = self.path.with_name(f".{self.path.name}.tmp")
             try:
-                with contextlib.suppress(FileNotFoundError):
+                with suppress(FileNotFoundError):
                     check_regular(self.path.stat().st_mode)  # a FIFO or a device would be replaced
                 with beside.open("wb") as file:
                     _flushed(file, lines)
@@ -295,7 +297,7 @@ def from_records(records: Iterable[Any]) -> tuple[EpisodeState, int]:
         if not isinstance(record, dict) or str(record.get("fact")) not in FACTS:
             raise StateFileError("content", f"fact {number}: {shown(record)} is none")
         at = from_plain(int, record.get("at"), f"fact {number}: at")
-        values = {name: value for name, value in record.items() if name not in ("at", "fact")}
+        values = {name: value for name, value in record.items() if name not in _BESIDE}
         try:
             fact = from_plain(FACTS[record["fact"]], values, f"fact {number}: {record['fact']}")
             state = fact.change(state)

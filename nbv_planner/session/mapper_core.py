@@ -4,12 +4,11 @@ out.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from nbv_planner.errors import SettingError
@@ -139,13 +138,13 @@ class MapJob:
         started = time.perf_counter()
         before, progress = self.before, self.progress
         if not self.scans and before.belief is not None:
-            known = dataclasses.replace(before, progress=progress)
+            known = replace(before, progress=progress)
             return MapUpdate(self, known, before.belief, MappedScans.none(), 0.0)
         mapper = before.mapper.copy()
         mapper.use(self.scene)
         mapped = mapper.add(self.scans, progress.newest_view)
         belief = mapper.belief()
-        progress = dataclasses.replace(
+        progress = replace(
             progress,
             views=progress.views + mapped.views,
             scans=progress.scans + len(self.scans),
@@ -219,7 +218,7 @@ class MapperCore:
         self.matcher.restore(known.progress.matching)
         self._begin(known)
         widest = self.headers.widest.with_other(known.progress.sensor)
-        self.headers = dataclasses.replace(self.headers, widest=widest)
+        self.headers = replace(self.headers, widest=widest)
         self._use_headers()
 
     def ask(self) -> None:
@@ -273,7 +272,7 @@ class MapperCore:
         else:
             return None
         self._due = False
-        progress = dataclasses.replace(
+        progress = replace(
             known.progress, stamp=stamp, matching=self.matcher.state(), sensor=self.headers.widest
         )
         return MapJob(known, progress, self.scene, scans, self._episode)

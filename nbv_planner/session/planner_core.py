@@ -4,11 +4,10 @@ camera moves.
 
 from __future__ import annotations
 
-import dataclasses
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from nbv_planner.mapping.arrival import REMEMBERED, SPEED_TIME, ArrivalSettings, PoseTrack
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.motion import Leg, TimeSettings, leg_time, turns_to
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor
@@ -21,10 +20,6 @@ from nbv_planner.surface.seam import Believed
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import FoundScene
-
-# Seconds beyond settle_time for which a robot that never quite arrives must have been near its
-# goal.
-_REST = 2.0
 
 
 @dataclass(frozen=True)
@@ -50,9 +45,7 @@ class Arrival:
         #: since when the pose has not changed; None if it has since the last goal.
         self.rest: Rest | None = None
         self._away = 0
-        self._seen, self._apart = 0, math.nan
-        self._near_since: int | None = None
-        self._track = PoseTrack(REMEMBERED, 0, 0)
+        self._seen, self._apart = 0, math.nan  # the newest pose, and seconds since the one before
         # Times, both excluded, between which the camera stood at its goal before it was away again.
         self._stood: list[tuple[int, int]] = []
         self._pose_before = 0
@@ -63,7 +56,6 @@ class Arrival:
         self._stood = []
         self._away = episode.away
         self._pose_before = pose_stamp
-        self._near_since = None
 
     def set_out(self, episode: EpisodeState, pose: CameraPose | None) -> None:
         """Take note of where the camera stands when it is sent to a goal, unless it has not moved
@@ -85,9 +77,9 @@ class Arrival:
         stamp = inputs.pose_stamp
         if pose is None:
             return None
-        self._watch_near(episode, pose, stamp)
-        if self.settings.must_stand:
-            self._track.add(stamp, pose)
+        if stamp > self._seen > 0:
+            self._apart = (stamp - self._seen) * 1e-9
+        self._seen = stamp
         if self.rest is not None and not self.settings.reached(pose, self.rest.pose):
             self.moved()
         if target is None or stamp < target.stamp:
@@ -103,17 +95,7 @@ class Arrival:
             return None
         self.since = stamp if self.since is None else self.since
         settled = (stamp - self.since) * 1e-9 >= self.settings.settle_time
-        if not settled or episode.arrived or not self._stands(stamp):
-            return None
-        return Stood(True, self._away)
-
-    def _stands(self, stamp: int) -> bool:
-        """Whether the camera stands still, as far as that counts; it need not from then on, while
-        it is at its goal.
-        """
-        return not self.settings.must_stand or self.settings.stands(
-            self._track.during(stamp - SPEED_TIME, stamp)
-        )
+        return Stood(True, self._away) if settled and not episode.arrived else None
 
     def scanned(self, episode: EpisodeState, stamp: int) -> bool:
         """Whether a scan of the time `stamp` was taken while the camera stood at its goal.
@@ -158,7 +140,7 @@ class Arrival:
         cos = math.cos(goal.yaw)
         sin = math.sin(goal.yaw)
         ahead, left = cos * x + sin * y, cos * y - sin * x
-        return dataclasses.replace(
+        return replace(
             miss,
             distance=distance,
             turn=turn,
@@ -167,31 +149,6 @@ class Arrival:
             heading=goal.yaw,
             apart=self._apart,
         )
-
-    def rests(self, episode: EpisodeState, pose_stamp: int) -> bool:
-        """Whether the camera has been as near to its goal as this robot gets for as long as it must
-        stand there.
-        """
-        if episode.reach is None or self._near_since is None:
-            return False
-        return (pose_stamp - self._near_since) * 1e-9 >= self.settings.settle_time + _REST
-
-    def _watch_near(self, episode: EpisodeState, pose: CameraPose, stamp: int) -> None:
-        """Note since when the camera has been as near to its goal as this robot gets, and how often
-        its poses come.
-        """
-        if stamp > self._seen > 0:
-            self._apart = (stamp - self._seen) * 1e-9
-        self._seen = stamp
-        if episode.goal is None or episode.reach is None:
-            self._near_since = None
-            return
-        distance, turn = pose.offset(episode.goal.pose)
-        near = distance <= episode.reach[0] and turn <= episode.reach[1]
-        if near and stamp >= episode.goal.stamp:
-            self._near_since = self._near_since or stamp
-        else:
-            self._near_since = None
 
     def standstill(self, episode: EpisodeState) -> str:
         """Since which goal the pose has not changed, in words; empty unless a goal was missed
@@ -227,7 +184,7 @@ class LegWatch:
         if self.leg is None or since is None or tries:
             return
         if self.leg.length + self.leg.turn:
-            self.leg = dataclasses.replace(self.leg, travel=(since - goal_stamp) * 1e-9)
+            self.leg = replace(self.leg, travel=(since - goal_stamp) * 1e-9)
             self._came = since
 
     def driven(self, views: ViewSpace, last: Poses, now: int) -> Leg | None:
@@ -237,7 +194,7 @@ class LegWatch:
         if self.leg is None or self._came is None:
             return None
         seconds = float(views.view_costs(last)[1][0])
-        return dataclasses.replace(self.leg, dwell=max(0.0, (now - self._came) * 1e-9 - seconds))
+        return replace(self.leg, dwell=max(0.0, (now - self._came) * 1e-9 - seconds))
 
     def set_out(
         self, views: ViewSpace, start: CameraPose | None, view: CameraPose, pace: TimeSettings

@@ -136,14 +136,6 @@ class SessionSettings(Settings):
         ge=0,
         read_only=False,
     )
-    near_miss: str = python_setting(
-        "end",
-        "What follows after three goals in a row missed by about the same small amount, up to four"
-        " times the tolerances, besides a message with the remedy: say (nothing), take (goals are"
-        " moved to where the robot stops), end (NO_REACHABLE_VIEW).",
-        choices=("say", "take", "end"),
-        read_only=False,
-    )
     unreachable_duration: float = python_setting(
         300.0,
         "Time for which a view that was not reached, and its neighbours, are left out.",

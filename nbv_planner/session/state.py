@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nbv_planner.mapping.arrival import SPEED_TIME, ArrivalSettings
+from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.endings import Termination
 from nbv_planner.planning.motion import Leg
 from nbv_planner.planning.planners import Decision
@@ -24,6 +24,8 @@ ROW = 3
 accident.
 """
 _KEPT = 10
+# Seconds from pose to pose that are not too many.
+_OFTEN = 0.25
 # Difference of two headings, radians, from which on an offset in the frame of the camera may come
 # from its mount.
 _TURNED = 0.5
@@ -192,28 +194,14 @@ def remedy(misses: tuple[Miss, ...]) -> str:
     )
 
 
-def reach_text(reach: tuple[float, float] | None) -> str:
-    """That goals are moved to a robot that never quite arrives; empty if they are not."""
-    if reach is None:
-        return ""
-    return (
-        f"goals are moved to where the robot stops, up to {reach[0]:g} m /"
-        f" {_short(math.degrees(reach[1]))}° off"
-    )
-
-
 def _unsettled(miss: Miss) -> str:
-    settings = miss.arrival
-    if miss.apart > max(SPEED_TIME * 1e-9, settings.settle_time):
+    settle = miss.arrival.settle_time
+    if miss.apart > max(_OFTEN, settle):
         return (
             f"its poses come {_short(miss.apart)} s apart, too rarely to see it stand: have them"
-            f" sent more often, or raise settle_time ({settings.settle_time:g} s) to that, or set"
-            " max_speed and max_turn_rate to 0"
+            f" sent more often, or raise settle_time ({settle:g} s) to that"
         )
-    return (
-        f"not for settle_time ({settings.settle_time:g} s), or not at rest (max_speed,"
-        " max_turn_rate)"
-    )
+    return f"not for settle_time ({settle:g} s)"
 
 
 def _mounted(misses: tuple[Miss, ...]) -> str:
@@ -315,14 +303,11 @@ class EpisodeState:
     left_out: tuple[LeftOut, ...] = ()  #: candidates that are left out for a while.
     #: scans that counted, for a planner with a map of its own.
     scan_history: tuple[tuple[Scan, CameraPose], ...] = ()
-    moves: int = 0  #: number of times that the goal has been moved there.
     termination: Termination | None = None  #: why it ended.
     ending: Termination | None = None  #: why it is about to end, once the camera is home.
     last_miss: Miss | None = None  #: by how much the last missed target was missed.
     #: near misses in a row by about the same amount since the last view counted.
     near: tuple[Miss, ...] = ()
-    #: offset, metres and radians, up to which a goal is moved to the camera.
-    reach: tuple[float, float] | None = None
     lost_views: int = 0  #: number of views that had counted and that the mapper has lost.
     skipped_views: int = 0  #: number of goals that were skipped on request.
     unreached_views: int = 0  #: number of goals that were given up because they were not reached.

@@ -10,9 +10,8 @@ takes a fit: then the map before the newest batch takes the place of all batches
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from numpy.typing import NDArray
@@ -144,7 +143,7 @@ def map_from_records(
         elif "batch" in record:
             batch = _typed(from_plain(Batch, record["batch"], f"line {number}"), blank, number)
             scene = from_plain(blank.scene_kind, batch.scene, f"line {number}: scene")
-            batches.append(dataclasses.replace(batch, scene=scene))
+            batches.append(replace(batch, scene=scene))
             progress = batch.progress
         elif "progress" in record:
             progress = from_plain(Progress, record["progress"], f"line {number}")
@@ -172,10 +171,9 @@ def _typed(read: T, blank: ViewMapping, number: int) -> T:
     """What was read in the line of this number, its scans of the kind that the mapping takes."""
     place = f"line {number}: scan"
     scans = tuple(
-        dataclasses.replace(match, scan=from_plain(blank.scan_kind, match.scan, place))
-        for match in read.scans
+        replace(match, scan=from_plain(blank.scan_kind, match.scan, place)) for match in read.scans
     )
-    return dataclasses.replace(read, scans=scans)
+    return replace(read, scans=scans)
 
 
 def _restore(blank: ViewMapping, whole: _Whole) -> None:

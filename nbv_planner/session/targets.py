@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
-import dataclasses
 import math
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -28,15 +28,12 @@ from nbv_planner.session.state import (
     Target,
     in_a_row,
     reach_of,
-    reach_text,
     remedy,
 )
 from nbv_planner.surface.seam import Believed
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import centre_of
 
-# Times that a goal is moved to a robot that never quite arrives, before it must stay there.
-_MOST_MOVES = 2
 # Terminations after which the camera stays where it is.
 _AT_ONCE = {TerminationReason.STOPPED, TerminationReason.FAILED}
 
@@ -104,15 +101,14 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
         figures["predicted_seconds"] = core.drive.leg.predicted
     if core.settings.learn_speeds:
         figures |= {
-            field.name: getattr(planner.settings, field.name)
-            for field in dataclasses.fields(TimeSettings)
+            field.name: getattr(planner.settings, field.name) for field in fields(TimeSettings)
         }
     if core.episode.found is not None:
         figures["centre_x"], figures["centre_y"] = centre_of(core.episode.found)
     number = len(visited) + 1
     stamp = question.belief_stamp
     # What was asked for the answer alone is not published.
-    published = dataclasses.replace(decision, promised=None)
+    published = replace(decision, promised=None)
     goal = Goal(view, now, published, number, answer.milliseconds, stamp, figures)
     played = None if planner.ledger is None else planner.ledger.rounds([*visited, view])[-1]
     core.note(facts.Decided(goal, played, leg))
@@ -202,9 +198,6 @@ def move(core: PlannerCore, now: int) -> Target | None:
     if episode.again:
         core.note(facts.SentAgain(now, episode.tries))
         return episode.target
-    if core.arrival.rests(episode, core.inputs.pose_stamp):
-        assert episode.reach is not None
-        return _move_goal(core, now, episode.reach)
     late = (now - episode.sent) * 1e-9 > core.settings.goal_timeout
     return try_again(core, now) if late else None
 
@@ -219,8 +212,12 @@ def try_again(core: PlannerCore, now: int, *, reported: bool = False) -> Target 
     again = episode.tries < retries
     if again:
         core.note(facts.SentAgain(now, episode.tries + 1, miss))
-    near = in_a_row((*episode.near, miss))
-    if episode.goal is not None and _never_arrives(core, miss, near, now):
+    advice = remedy(near := in_a_row((*episode.near, miss)))
+    if episode.goal is not None and advice:
+        distance, turn = reach_of(near)
+        figures = {**miss.figures(), "position_reach": distance, "heading_reach": turn}
+        detail = f"{advice}; the last one {miss}"
+        end(core, Termination(TerminationReason.NO_REACHABLE_VIEW, figures, detail))
         return core.episode.goal
     if again:
         return episode.target
@@ -229,46 +226,6 @@ def try_again(core: PlannerCore, now: int, *, reported: bool = False) -> Target 
         end_home(core, "the home view was not reached")
         return None
     return _give_up(core, episode.goal, miss, now, reported=reported)
-
-
-def _never_arrives(core: PlannerCore, miss: Miss, near: tuple[Miss, ...], now: int) -> bool:
-    """End the episode, or move its goal, after so many misses by about the same; whether that was
-    done.
-    """
-    advice = remedy(near)
-    what = core.settings.near_miss
-    if not advice or what == "say" or (what == "take" and miss.within):
-        return False
-    if what == "take":
-        _move_goal(core, now, reach_of(near))
-        return True
-    distance, turn = reach_of(near)
-    figures = {**miss.figures(), "position_reach": distance, "heading_reach": turn}
-    detail = f"{advice}; the last one {miss}"
-    end(core, Termination(TerminationReason.NO_REACHABLE_VIEW, figures, detail))
-    return True
-
-
-def _move_goal(core: PlannerCore, now: int, reach: tuple[float, float]) -> Goal | None:
-    """Move the goal to where the camera stands: it arrives, and its scans count; end if it leaves
-    that again, too.
-    """
-    goal = core.episode.goal
-    pose = core.inputs.pose
-    episode = core.episode
-    assert goal is not None
-    assert pose is not None
-    if episode.moves >= _MOST_MOVES:
-        detail = (
-            f"{reach_text(reach)}, and the robot leaves them again: raise position_tolerance,"
-            " heading_tolerance"
-        )
-        end(core, Termination(TerminationReason.NO_REACHABLE_VIEW, {}, detail))
-        return None
-    core.drive.disturb()
-    moved = dataclasses.replace(goal, pose=pose, stamp=now)
-    core.note(facts.Decided(moved, episode.rounds[len(episode.visited)], None, reach))
-    return core.episode.goal
 
 
 def _give_up(core: PlannerCore, goal: Goal, miss: Miss, now: int, *, reported: bool) -> Goal | None:
@@ -321,7 +278,7 @@ def end_home(core: PlannerCore, detail: str) -> None:
     """End the episode for the reason for which the camera returned home."""
     ending = core.episode.ending
     assert ending is not None
-    core.note(facts.Ended(dataclasses.replace(ending, detail=f"{ending.detail}; {detail}")))
+    core.note(facts.Ended(replace(ending, detail=f"{ending.detail}; {detail}")))
 
 
 def end(core: PlannerCore, termination: Termination) -> None:

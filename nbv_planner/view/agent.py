@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -77,11 +76,9 @@ class EpisodeSetup:
         """Build it by the configuration."""
         views = view_space(config.views, config.scene, config.ground)
         objective = EXPECTED if config.surface_model == "volume" else "U"
-        plain = dataclasses.replace(config.planner, planner="greedy", objective=objective)
-        ends = dataclasses.replace(config.termination, certify=False)
-        planner, monitor = deciders(
-            dataclasses.replace(config, planner=plain, termination=ends), views
-        )
+        plain = replace(config.planner, planner="greedy", objective=objective)
+        ends = replace(config.termination, certify=False)
+        planner, monitor = deciders(replace(config, planner=plain, termination=ends), views)
         candidates = views.candidates
         around = config.planner.revisit_radius
         apart = np.array(

@@ -7,9 +7,9 @@ simulation.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -159,7 +159,7 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
         noise = int(self.np_random.integers(2**31))
         object = given.get("object", self.objects[drawn])
         noise = int(given.get("noise_seed", noise))
-        target = KnownObject.of(dataclasses.replace(self.config, object=object))
+        target = KnownObject.of(replace(self.config, object=object))
         self._episode = episode = AgentEpisode(self._setup, target, object, noise)
         self._reached = self._part(episode)
         shape: Any = target.judge.truth.shape
@@ -345,9 +345,7 @@ def _of_objects(config: EpisodeConfig, objects: Sequence[str]) -> EpisodeConfig:
     if model == "auto":
         some = any(isinstance(shape, Outlines) for shape in shapes)
         model = "volume" if some else "radius"
-    return dataclasses.replace(
-        config, search=dataclasses.replace(config.search, surface_model=model)
-    )
+    return replace(config, search=replace(config.search, surface_model=model))
 
 
 if "nbv_planner/Circle-v0" not in gymnasium.registry:

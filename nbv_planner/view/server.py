@@ -7,13 +7,13 @@ changes.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -142,7 +142,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._patience.cancel()
 
     def _give_up(self) -> None:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             self.connection.shutdown(socket.SHUT_RDWR)
 
     def parse_request(self) -> bool:
@@ -207,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_events(self) -> None:
         feed, ending = self.server.feed, self.server.ending
         known: Mapping[str, int] = {}
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             while not ending.wait(_PERIOD if known else 0.0):
                 if not known or feed.live.wait(known, _ALIVE):
                     content, known = feed.event(known)
@@ -218,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Do not log requests."""
 
 
-@contextlib.contextmanager
+@contextmanager
 def serving(live: LiveEpisode, host: str, port: int) -> Iterator[LiveServer]:
     """Serve in separate threads, as :class:`LiveServer`."""
     with LiveServer(live, host, port) as server:

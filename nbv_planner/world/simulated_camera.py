@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -202,7 +201,7 @@ class SimulatedCamera:
     def with_seed(self, seed: int) -> SimulatedCamera:
         """The same camera with other noise; both share what they know of the object."""
         twin = copy(self)
-        twin._settings = dataclasses.replace(self._settings, seed=seed)
+        twin._settings = replace(self._settings, seed=seed)
         return twin
 
     def __getstate__(self) -> dict[str, Any]:

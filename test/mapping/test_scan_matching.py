@@ -392,57 +392,16 @@ SCANS = (610, 890, 1130, 1290, 1610)
     ("poses", "gate", "counted"),
     [
         (creeping(0.05), {}, 610),
-        (creeping(0.05), {"max_speed": 0.06}, 610),
-        (creeping(0.05), {"max_speed": 0.02}, 1290),
-        (creeping(0.05), {"max_speed": 0.03}, 1130),  # on average over 0.25 s
-        (creeping(0.0, 0.019), {"max_speed": 0.02}, 610),
-        (creeping(0.0, 0.019), {"max_turn_rate": 0.005}, 1290),
-        (creeping(0.04, 0.019), {"max_speed": 0.05, "max_turn_rate": 0.005}, 1290),
-        (creeping(0.04), {"max_speed": 0.01, "settle_time": 0.6}, 1290),
+        (creeping(0.0, 0.019), {}, 610),
+        (creeping(0.08), {}, 890),
+        (creeping(0.08), {"settle_time": 0.6}, 1130),
     ],
 )
-def test_scans_count_once_the_camera_stands_still(poses, gate, counted):
+def test_scans_count_once_the_camera_has_settled(poses, gate, counted):
     settings = ArrivalSettings(position_tolerance=0.05, heading_tolerance=0.02, **gate)
     match = ScanMatcher(MatchingSettings(scans_per_view=1), settings)
     match.set_goal(0, GOAL)
     assert drive(match, poses, SCANS) == [counted]
-
-
-def test_a_camera_of_which_one_pose_is_known_is_not_known_to_stand_still():
-    match = ScanMatcher(
-        MatchingSettings(scans_per_view=1), ArrivalSettings(max_speed=0.1, settle_time=0.0)
-    )
-    match.set_goal(0, GOAL)
-    match.add_pose(10 * MS, GOAL)
-    match.add_scan(10 * MS, scan_number(1))
-    assert match.take() == []
-
-
-def test_noise_of_the_poses_is_no_motion():
-    """A millimetre from pose to pose at 100 Hz would be 0.1 m/s."""
-    match = ScanMatcher(
-        MatchingSettings(scans_per_view=1), ArrivalSettings(max_speed=0.02, settle_time=0.0)
-    )
-    random = np.random.default_rng(0)
-    match.set_goal(0, GOAL)
-    for stamp in range(0, 1000, 10):
-        off = random.uniform(-0.001, 0.001, 2)
-        match.add_pose(stamp * MS, CameraPose(GOAL.x + off[0], GOAL.y + off[1], GOAL.yaw))
-        if stamp == 500:
-            match.add_scan(505 * MS, scan_number(505))
-    assert numbers(match.take()) == [505]
-
-
-@given(st.floats(0.0, 1.0), st.floats(0.01, 0.5), st.floats(0.0, 0.2), st.floats(0.0, 0.2))
-def test_the_gate_compares_average_speeds(seconds, limit, distance, turn):
-    start, end = CameraPose(0.0, 0.0, 0.0), CameraPose(0.6 * distance, 0.8 * distance, -turn)
-    poses = [(0, start), (1 + round(seconds * 1e9), end)]
-    time = poses[1][0] * 1e-9
-    slow, calm = math.hypot(end.x, end.y) <= limit * time, turn <= limit * time
-    assert ArrivalSettings(max_speed=limit).stands(poses) is slow
-    assert ArrivalSettings(max_turn_rate=limit).stands(poses) is calm
-    assert ArrivalSettings(max_speed=limit, max_turn_rate=limit).stands(poses) is (slow and calm)
-    assert ArrivalSettings().stands(poses)
 
 
 def streamed(

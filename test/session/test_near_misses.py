@@ -4,7 +4,6 @@ clock of its own.
 
 from __future__ import annotations
 
-import itertools
 import math
 import sys
 from pathlib import Path
@@ -15,7 +14,6 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "planning"))
 
-from journaled import restarted
 from test_session import SECOND, band, feed, ready
 
 from nbv_planner.mapping.arrival import ArrivalSettings
@@ -74,52 +72,6 @@ def test_an_episode_of_a_robot_that_never_quite_arrives_ends_within_five_minutes
     assert "goals were missed 3 times in a row by about the same" in ended.detail
     assert f": {remedy}" in ended.detail
     assert ended.figures["position_reach"] >= ended.figures["miss_distance"]
-
-
-def test_if_it_is_only_to_be_said_it_is_said_and_the_episode_goes_on():
-    run = ready(near_miss="say")
-    drive(run, 400, SHORT["position"][0])
-    assert run.episode.termination is None
-    assert run.episode.unreached_views >= 3
-    assert "position_tolerance: 0.08" in run.episode.remedy
-
-
-def test_goals_are_moved_to_where_the_robot_stops_and_later_ones_without_waiting_for_the_timeout():
-    run = ready(near_miss="take", arrival={"settle_time": 0.5})
-    now, views, stood = 0.0, [], [run.inputs.pose]
-
-    def stops(goal: CameraPose) -> CameraPose:
-        """Sets out only for what is further away than it stops short."""
-        if math.hypot(goal.x - stood[0].x, goal.y - stood[0].y) > 0.061:
-            stood[0] = pose_off(goal, -0.06)
-        return stood[0]
-
-    while len(run.episode.visited) < 3:
-        now = drive(run, 1, stops, start=now)
-        if run.episode.arrived:
-            feed(run, belief=band(math.pi), belief_stamp=round(now * SECOND))
-            events.update(run, round((now + 0.5) * SECOND))
-        if len(run.episode.visited) > len(views):
-            views.append(now)
-        assert now < 600.0
-    assert run.episode.unreached_views == 1
-    assert run.episode.reach == (0.08, 0.02)
-    assert all(after - before < 8.0 for before, after in itertools.pairwise(views))
-    assert run.episode.remedy == ""
-    again = restarted(run, ready(near_miss="take", arrival={"settle_time": 0.5}))
-    assert again.episode.reach == run.episode.reach
-    assert [(pose.x, pose.y) for pose in again.episode.visited] == [
-        (pose.x, pose.y) for pose in run.episode.visited
-    ]
-
-
-def test_a_robot_that_leaves_its_moved_goals_again_ends_the_episode():
-    run = ready(near_miss="take")
-    assert drive(run, 3600, SHORT["position"][0]) < 300.0
-    assert run.episode.termination.reason is TerminationReason.NO_REACHABLE_VIEW
-    assert (
-        "up to 0.08 m / 1.1° off, and the robot leaves them again" in run.episode.termination.detail
-    )
 
 
 def test_an_offset_that_is_the_same_in_the_frame_of_the_camera_tells_of_its_mount():

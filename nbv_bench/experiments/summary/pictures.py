@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import combinations
 from typing import Any
 
 import pandas as pd
@@ -133,7 +133,7 @@ def _pairs(cases: pd.DataFrame, reference: str | None) -> list[tuple[_Own, _Own]
     """
     planners = by_planner(cases[cases["planner"] != reference])
     if len(planners) <= _MOST_FOR_ALL_PAIRS:
-        return list(itertools.combinations(planners, 2))
+        return list(combinations(planners, 2))
     # Less is better: how often 95 % is not reached, then how late it is.
     best = min(planners, key=lambda one: (not_reached(one[1]), average(one[1], T95.name)))
     return [(one, best) for one in planners if one is not best]
@@ -304,8 +304,7 @@ def tradeoff_pictures(report: SweepReport, protocol: str) -> list[Picture]:
         lines = {  # points labelled by the value that is varied
             centre: {
                 name: [
-                    dataclasses.replace(points[label], label=f"{value:g}")
-                    for value, label in labels.items()
+                    replace(points[label], label=f"{value:g}") for value, label in labels.items()
                 ]
                 for name, labels in of
             }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -179,7 +179,7 @@ def paired_runs_table(runs: Sequence[ComparedRun]) -> Table:
         " seeds; N/A where the runs have no episode of the same object and seed with that value."
     )
     pairs = (
-        list(itertools.combinations(runs, 2))
+        list(combinations(runs, 2))
         if len(runs) <= _MOST_RUNS
         else [(runs[0], run) for run in runs[1:]]
     )

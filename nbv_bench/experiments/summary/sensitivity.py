@@ -4,11 +4,11 @@ text.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import combinations, product
 
 import pandas as pd
 from scipy.stats import spearmanr
@@ -93,7 +93,7 @@ class Sensitivity:
         if self.cases["seed"].nunique() < FEWEST["seed"]:
             return f"fewer than {FEWEST['seed']} seeds give no intervals"
         found = []
-        for first, second in itertools.combinations(self.planners, 2):
+        for first, second in combinations(self.planners, 2):
             signs: dict[float, list[str]] = {}
             for value in self.values:
                 pair = difference(
@@ -112,9 +112,7 @@ class Sensitivity:
 def sensitivities(report: SweepReport) -> Iterator[Sensitivity]:
     """Each variation of a sweep in each protocol, as far as it has episodes."""
     planners = [label for label in report.sweep["planners"] if label != report.reference]
-    for variation, protocol in itertools.product(
-        report.sweep.get("vary", ()), report.sweep["protocols"]
-    ):
+    for variation, protocol in product(report.sweep.get("vary", ()), report.sweep["protocols"]):
         cases = []
         for numbers in zip(*variation.values(), strict=True):
             label = variant_label(

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -138,9 +138,7 @@ def paired_table(cases: pd.DataFrame) -> Table:
         " of the two has a value."
     )
     rows = list[tuple[Cell, ...]]()
-    for merit, (protocol, within) in itertools.product(
-        MERITS, cases.groupby("protocol", sort=False)
-    ):
+    for merit, (protocol, within) in product(MERITS, cases.groupby("protocol", sort=False)):
         for *planners, pair in pairs(within, merit.name):
             rows.append(
                 (

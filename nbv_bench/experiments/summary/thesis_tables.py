@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import resources
+from itertools import product
 
 import pandas as pd
 
@@ -177,7 +177,7 @@ def _rows(cases: pd.DataFrame) -> Iterator[tuple[Cell, ...]]:
     groups |= {names[::-1]: group for names, group in by_class(cases)}
     for column, cell in TABLE_7_1:
         known = printed[column.name].dropna() if column.name in printed else {}
-        for place in itertools.product(("all", *THESIS_OBJECTS), cases["planner"].unique()):
+        for place in product(("all", *THESIS_OBJECTS), cases["planner"].unique()):
             if place in known:
                 ours = cell(groups[place])
                 difference = ours - known[place] if isinstance(ours, (int, float)) else None

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -188,7 +187,7 @@ class RecordedWorld:
         self._now = 0
         self._views = {view.decision.goal_stamp: view for view in log.views}
         self._given_up = log.given_up
-        self._judge = analysis.judge and dataclasses.replace(analysis.judge, steps=[], views=[])
+        self._judge = analysis.judge and replace(analysis.judge, steps=[], views=[])
         self._beliefs = {
             view.belief_stamp: view.belief for view in log.views if view.belief_stamp is not None
         }
@@ -241,7 +240,7 @@ class RecordedWorld:
         view = recorded.view(self._replayer.scene.view_distance)
         own = self._decide(question, recorded)
         self._compare(recorded, view, own)
-        went = _alone(view) if own is None else dataclasses.replace(own, view=view)
+        went = _alone(view) if own is None else replace(own, view=view)
         return Answer(went, recorded.milliseconds)
 
     def _decide(self, question: Question, recorded: RecordedDecision) -> Decision | None:
@@ -258,7 +257,7 @@ class RecordedWorld:
                 planner.views.mark_unreachable(goal.view(circle), until)
         if replayer.session.learn_speeds and recorded.pace is not None:
             pace: dict[str, Any] = dict(zip(PACE, recorded.pace, strict=True))
-            planner.settings = dataclasses.replace(planner.settings, **pace)
+            planner.settings = replace(planner.settings, **pace)
         planner.scan_history = replayer.heard
         planner.update(question.belief, replayer.pose)
         return planner.decide(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import heapq
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -133,7 +132,7 @@ class Replayer:
         self.mapper = mapper_core(
             config, matching, arrival, prior, SENSOR_NAMES, map=map, known=known
         )
-        settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
+        settings = replace(config.planner, deadline=_PATIENCE)
         space = view_space(config.views, self.scene, config.ground, map=map)
         self._ground = config.ground
         self._deciders_for = partial(
@@ -159,7 +158,7 @@ class Replayer:
     def begin(self, surface_stamps: Sequence[int], matching: MatchingSettings) -> None:
         """Start from the prior."""
         # What was mapped is recorded: nothing that waits for its surface is dropped here.
-        self.mapper.setup = dataclasses.replace(self.mapper.setup, queue_size=_MANY)
+        self.mapper.setup = replace(self.mapper.setup, queue_size=_MANY)
         self._ends = deque(
             stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always"
         )
@@ -208,8 +207,8 @@ class Replayer:
             {name: known[name] for name in of if name in known} for of in (SENSOR_NAMES, MOUNT)
         )
         with suppress(SettingError):  # none that a mapper can have had
-            self._poses = dataclasses.replace(self._poses, **mount)  # type: ignore[arg-type]
-            self.scene = dataclasses.replace(self.scene, **sensor)
+            self._poses = replace(self._poses, **mount)  # type: ignore[arg-type]
+            self.scene = replace(self.scene, **sensor)
         self.mapper.scene = self.scene
         self.core.use(self._deciders_for(self.scene)[0], self.core.monitor)
 
@@ -270,7 +269,7 @@ class SolidReplayer(Replayer):
         self.mapper = solid_mapper_core(
             scene, sensor, config.noise, own.table_height, matching, arrival, known=known
         )
-        settings = dataclasses.replace(config.planner, deadline=_PATIENCE)
+        settings = replace(config.planner, deadline=_PATIENCE)
         space = SpaceViews.of(config.views, scene.view_distance, scene.radius_max)
         uncertain = TerminationSettings(certify=False)
         self.core = planner_core(*deciders_in_space(settings, uncertain, scene, sensor, space))

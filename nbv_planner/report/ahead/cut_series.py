@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import dataclasses
 import io
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -191,7 +190,7 @@ class CutSeries:
 
     def _outline(self, number: int) -> KnownOutline:
         file = self.folder_of(self.cuts[number]) / _OUTLINE
-        settings = dataclasses.replace(self.config.outline, prior_outline=str(file))
+        settings = replace(self.config.outline, prior_outline=str(file))
         known = settings.known(self.config.scene)
         assert known is not None
         return known
@@ -220,13 +219,13 @@ class CutSeries:
         apart = self.cuts[self._at].height - self.cuts[self._at - 1].height
         std = learned_deviation(pairs, float(taken.radius.mean()), apart)
         place = learned_place(pairs, taken.place_std)
-        return how, dataclasses.replace(taken, std=std, place_std=place)
+        return how, replace(taken, std=std, place_std=place)
 
     def next_config(self) -> tuple[EpisodeConfig, str]:
         """The configuration of the next cut, and what is known of it in words."""
         cut, self._prior = self.cuts[self._at], "none"
-        sensor = dataclasses.replace(self.config.sensor, seed=self.config.sensor.seed + self._at)
-        config = dataclasses.replace(self.config, object=cut.object, sensor=sensor)
+        sensor = replace(self.config.sensor, seed=self.config.sensor.seed + self._at)
+        config = replace(self.config, object=cut.object, sensor=sensor)
         try:
             prior = self.next_prior()
         except NbvPlannerError as error:
@@ -240,7 +239,7 @@ class CutSeries:
         outline = PriorOutlineSettings(str(file), known.std, known.place_std)
         words = f"the cut below{', its trend gone on' if self._prior == 'trend' else ''}"
         said = f"known: {words}, to {known.std:.3g} m, its place to {known.place_std[0]:.3g} m"
-        return dataclasses.replace(config, outline=outline), said
+        return replace(config, outline=outline), said
 
     def keep(self, folder: Path, simulation: Simulation) -> None:
         """Take the result of the next cut, and write what it says into its `folder`."""
@@ -265,8 +264,8 @@ class CutSeries:
             simulation.result.termination.reason.value,
         )
         content = {
-            "row": dataclasses.asdict(row),
-            "pairs": {how: dataclasses.asdict(pair) for how, pair in pairs.items()},
+            "row": asdict(row),
+            "pairs": {how: asdict(pair) for how, pair in pairs.items()},
         }
         write_whole(folder / CUT_FILE, json.dumps(content, indent=2) + "\n")
         self._done.append(_Done(row, pairs))
@@ -284,9 +283,9 @@ class CutSeries:
         missing, in words.
         """
         text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, [one.name for one in dataclasses.fields(CutRow)])
+        writer = csv.DictWriter(text, [one.name for one in fields(CutRow)])
         writer.writeheader()
-        writer.writerows(map(dataclasses.asdict, self.rows))
+        writer.writerows(map(asdict, self.rows))
         write_whole(self.out / "series.csv", text.getvalue())
         try:
             outlines = self.outlines()
@@ -309,7 +308,7 @@ def trended(before: KnownOutline, last: KnownOutline, more: float) -> KnownOutli
     waves = np.fft.rfft(np.log(last.radius / before.radius))
     waves[_WAVES:] = 0.0
     change = np.fft.irfft(waves, DIRECTIONS)
-    return dataclasses.replace(last, radius=last.radius * np.exp(more * change))
+    return replace(last, radius=last.radius * np.exp(more * change))
 
 
 def stacked(radius: FloatArray, heights: FloatArray) -> tuple[FloatArray, IntArray]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -72,7 +71,7 @@ class _Task:
         if not isinstance(self.surface, VolumeSurface):
             return found
         unseen = found.unseen * found.visible.any(axis=1)
-        return dataclasses.replace(found, unseen=unseen, points=unseen.sum(axis=1, dtype=float))
+        return replace(found, unseen=unseen, points=unseen.sum(axis=1, dtype=float))
 
 
 def planned_views(config: EpisodeConfig | SolidConfig) -> list[PlannedView]:
@@ -162,8 +161,8 @@ def _known_surface(config: EpisodeConfig) -> tuple[Any, Callable[[int, int], Hyp
         assert solid is not None
         surface = _like(solid, config.scene.radius_max, 2)
         return surface, lambda count, seed: surface.hypotheses(aim, count, seed)
-    of_radius = dataclasses.replace(config.search, surface_model="radius")
-    belief = scan_mapping(dataclasses.replace(config, search=of_radius)).belief()
+    of_radius = replace(config.search, surface_model="radius")
+    belief = scan_mapping(replace(config, search=of_radius)).belief()
     reader = StarReader(config.scene, config.prior, config.planner)
     star = reader(belief)
 
@@ -198,7 +197,7 @@ def _chosen(
         to_go = views_to_go(left, first, allowed, target).mean(axis=0)
         best = int(first[np.argmin(np.round(to_go, _DECIMALS))])
         found.append(best)
-        left = dataclasses.replace(left, unseen=left.unseen * (1.0 - left.visible[:, best]))
+        left = replace(left, unseen=left.unseen * (1.0 - left.visible[:, best]))
     return found
 
 

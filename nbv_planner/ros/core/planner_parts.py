@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, ClassVar, TypeVar
 
@@ -101,7 +101,7 @@ class Deciders:
         )
         planner, limits = (rescaled(one, self.scene, scene) for one in given)
         if self._cells and not planner.any_outline:
-            planner = dataclasses.replace(planner, planner="greedy", objective=EXPECTED)
+            planner = replace(planner, planner="greedy", objective=EXPECTED)
         return planner, limits
 
     def use_cells(self, cells: bool) -> None:
@@ -122,9 +122,7 @@ class Deciders:
 
     def with_lists(self, lists: dict[str, tuple[float, ...]]) -> ViewSpaceSettings:
         """Settings with these lists, and no others."""
-        return dataclasses.replace(
-            self.views, **{name: tuple(lists.get(name, ())) for name in self.listable}
-        )
+        return replace(self.views, **{name: tuple(lists.get(name, ())) for name in self.listable})
 
     def recentre(self, found: FoundScene | None) -> None:
         """Continue about the centre of what was found."""
@@ -159,7 +157,7 @@ class Deciders:
         noise.
         """
         before = self._noise
-        self._noise = dataclasses.asdict(noise)
+        self._noise = asdict(noise)
         words = ""
         try:
             self.scene, words = adopted(self.scene, self._node.not_given(sensor), _SOURCE)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -114,7 +114,7 @@ class JournalKeeper:
                 apply(records)
         except StateFileError as error:
             if error.reason != "missing":
-                with contextlib.suppress(OSError):
+                with suppress(OSError):
                     if self.path.is_file():
                         self.path.replace(self.path.with_name(self.path.name + _REFUSED))
                 self._node.drop(f"state.{error.reason}", f"starts without the saved state: {error}")
@@ -149,7 +149,7 @@ class JournalKeeper:
     def _read(self, *, any_episode: bool = False) -> list[Any]:
         return self._named_writer().journal.read(any_episode=any_episode)
 
-    @contextlib.contextmanager
+    @contextmanager
     def _as_file_errors(self) -> Iterator[None]:
         """Raise any error that the records cause as one of the file: it must not end the node,
         which would meet it again at every restart.

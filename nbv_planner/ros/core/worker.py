@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent import futures
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -133,7 +133,7 @@ class Worker:
 
     def _wake(self, _: object = None) -> None:
         if not self._stopped:
-            with contextlib.suppress(InvalidHandle):  # the node has been destroyed meanwhile
+            with suppress(InvalidHandle):  # the node has been destroyed meanwhile
                 self._guard.trigger()
 
     def _deliver(self) -> None:

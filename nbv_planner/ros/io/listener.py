@@ -4,11 +4,11 @@ nothing.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -76,7 +76,7 @@ class EpisodeListener(Node):
                 self.get_logger().warning(f"{topic}: left out ({error.reason}): {error}")
 
 
-@contextlib.contextmanager
+@contextmanager
 def listening(live: LiveEpisode, namespace: str, domain: int | None) -> Iterator[None]:
     """Pass on the messages of the nodes in `namespace` in a separate thread; Ctrl-C is left to the
     caller.
@@ -116,7 +116,7 @@ class SystemListener(Node):
 
     def _on_run_info(self, msg: String) -> None:
         # The check says that it judges by the parameters of run_info from here on.
-        with contextlib.suppress(InputRejectedError):
+        with suppress(InputRejectedError):
             self.system.parameters = parameters_from_msg(msg)
         if "use_sim_time: true" in msg.data:
             self.set_parameters([Parameter("use_sim_time", value=True)])

@@ -6,9 +6,8 @@ display that joins late, or one that has shown an earlier episode, shows the sam
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -325,7 +324,7 @@ class MarkerPublisher:
         """Replace parts of the scene: `belief`, `pose`, `scene`, ... (fields of
         :class:`SceneContent`).
         """
-        self._content = dataclasses.replace(self._content, **parts)
+        self._content = replace(self._content, **parts)
         self._new = True
 
     def add_hits(self, hits: FloatArray) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -131,9 +131,7 @@ class PlannerInputs:
                 )
             if core.episode.origin is not None:  # the prior is in proportion to what was found
                 core.note(
-                    facts.Sourced(
-                        dataclasses.replace(core.episode.origin, prior=plain_settings(info.prior))
-                    )
+                    facts.Sourced(replace(core.episode.origin, prior=plain_settings(info.prior)))
                 )
             self._node.deciders.prior = info.prior
             self._node.deciders.recentre(found)

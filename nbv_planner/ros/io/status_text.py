@@ -18,7 +18,7 @@ from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.ros.io.conversions import status_message
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Ranking, State
-from nbv_planner.session.state import Goal, behind_text, reach_text
+from nbv_planner.session.state import Goal, behind_text
 from nbv_planner.session.targets import pace
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Level, failed_checks, told
@@ -130,7 +130,6 @@ def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
             views.indistinct(arrival.settings),
             arrival.standstill(core.episode),
             core.episode.remedy,
-            reach_text(core.episode.reach),
         ],
     )
     if core.inputs.refused is not None:

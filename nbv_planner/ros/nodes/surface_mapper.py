@@ -4,8 +4,7 @@ core.
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -106,7 +105,7 @@ class SurfaceMapperNode(BaseNode):
             return config
         except SettingError as error:
             self.get_logger().error(f"{error} (going on without it)")
-            return dataclasses.replace(config, outline=PriorOutlineSettings())
+            return replace(config, outline=PriorOutlineSettings())
 
     def activate(self) -> None:
         """Resume with the current map, and publish an unpublished belief."""

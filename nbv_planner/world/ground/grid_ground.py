@@ -4,10 +4,9 @@ its cells.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -104,9 +103,7 @@ class GridGround(Ground):
         y), metres.
         """
         polygons = {number: corners - (x, y) for number, corners in self.polygons.items()}
-        return dataclasses.replace(
-            self, map=self.map.seen_from(x, y), polygons=polygons, footprint=None
-        )
+        return replace(self, map=self.map.seen_from(x, y), polygons=polygons, footprint=None)
 
     @cached_property
     def cells(self) -> ZoneArray:
@@ -311,12 +308,12 @@ class GridGround(Ground):
     def without(self) -> Iterable[tuple[str, Ground]]:
         """The ground without the object, without each polygon, and without its map."""
         if self.footprint is not None:
-            yield "the object", dataclasses.replace(self, footprint=None)
+            yield "the object", replace(self, footprint=None)
         for number in self.polygons:
             others = {other: corners for other, corners in self.polygons.items() if other != number}
             yield f"polygon {number}", _on_map(self.settings, self.map, others, self.footprint)
         if self.map.cells.any():
-            empty = dataclasses.replace(self.map, cells=np.zeros_like(self.map.cells))
+            empty = replace(self.map, cells=np.zeros_like(self.map.cells))
             yield "the map", _on_map(self.settings, empty, self.polygons, self.footprint)
 
     def polygon_text(self, x: FloatArray, y: FloatArray) -> str:

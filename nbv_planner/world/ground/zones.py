@@ -4,12 +4,11 @@ without a map.
 
 from __future__ import annotations
 
-import dataclasses
 import enum
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -131,7 +130,7 @@ class Ground(ABC):
 
     settings: GroundSettings
     #: what the object may occupy; None if nothing is known of it.
-    footprint: Footprint | None = dataclasses.field(default=None, kw_only=True)
+    footprint: Footprint | None = field(default=None, kw_only=True)
 
     @property
     def margin(self) -> float:
@@ -148,7 +147,7 @@ class Ground(ABC):
         """The same ground with an object that reaches up to `upper` (M,) of a `centre`, never
         beyond `most`, metres.
         """
-        return dataclasses.replace(self, footprint=Footprint(angle, upper, most, centre))
+        return replace(self, footprint=Footprint(angle, upper, most, centre))
 
     @abstractmethod
     def seen_from(self, x: float, y: float) -> Ground:

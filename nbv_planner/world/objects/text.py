@@ -4,10 +4,10 @@ thesis's 22.
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, is_dataclass, replace
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +162,7 @@ def _build(text: str, scene: Scene) -> PolarObject:
                 f"object {shown(text)}: seed {shown(seed)} is not a whole number >= 0"
             )
         values = {
-            **scaled(dataclasses.asdict(scene), [PeriodicMatern]),
+            **scaled(asdict(scene), [PeriodicMatern]),
             **_parameters(PeriodicMatern, kernel, text),
         }
         return prior_surface(int(seed), scene, PeriodicMatern(**values))
@@ -183,7 +183,7 @@ def _build(text: str, scene: Scene) -> PolarObject:
     _refuse_missing([name for name in needed if name not in values], family, text)
     shape = _FAMILIES[family](**values)
     if isinstance(shape, Flower) and "mean" not in values:
-        shape = dataclasses.replace(shape, mean=0.5 * (scene.radius_min + scene.radius_max))
+        shape = replace(shape, mean=0.5 * (scene.radius_min + scene.radius_max))
     return shape  # type: ignore[no-any-return]
 
 
@@ -231,7 +231,7 @@ def _refuse_missing(missing: Sequence[str], family: str, whole: str) -> None:
 
 def _parameters(cls: type, text: str, whole: str) -> dict[str, Any]:
     """Parse `name=value,name=value` for a settings class."""
-    given = settings_of(cls) if dataclasses.is_dataclass(cls) else ()
+    given = settings_of(cls) if is_dataclass(cls) else ()
     return parameters_in({name: type(default) for name, default, _ in given}, text, whole)
 
 
@@ -260,11 +260,11 @@ def parameters_in(kinds: Mapping[str, type], text: str, whole: str) -> dict[str,
 
 
 def _random_objects(seeds: Iterable[int]) -> tuple[str, ...]:
-    return tuple(f"random:{family}:{seed}" for family, seed in itertools.product(FAMILIES, seeds))
+    return tuple(f"random:{family}:{seed}" for family, seed in product(FAMILIES, seeds))
 
 
 OBJECT_SETS: dict[str, tuple[str, ...]] = {
-    "thesis": tuple(itertools.chain.from_iterable(THESIS_OBJECTS.values())),
+    "thesis": tuple(chain.from_iterable(THESIS_OBJECTS.values())),
     "random_tuning": _random_objects(range(10)),
     "random_test": _random_objects(range(10, 20)),
     **{
