@@ -213,32 +213,43 @@ LONG_FILES = (
 )
 
 
+HERE = Path(__file__).parent
 OF_TABLES = re.compile(r"nbv_bench\.(statistics|experiments\.summary)|hand_made")
 
 
-def pytest_ignore_collect(collection_path):
+def _slow(path):
+    return bool(SLOW.intersection(path.relative_to(HERE).parts)) or path.name in SLOW_MODULES
+
+
+def _before_a_release(path):
+    return bool(RELEASE.intersection(path.relative_to(HERE).parts)) or path.name in RELEASE_MODULES
+
+
+def pytest_ignore_collect(collection_path, config):
     """Leave out what needs pandas where it is missing, as where ROS alone is installed: it is in
-    the extra `bench`.
+    the extra `bench`. Files of which -m takes no test are not even loaded.
     """
-    if collection_path.suffix != ".py" or find_spec("pandas") is not None:
+    if collection_path.suffix != ".py":
+        return None
+    wanted = config.option.markexpr.split(" and ")
+    if "not slow" in wanted and _slow(collection_path):
+        return True
+    if "not release" in wanted and _before_a_release(collection_path):
+        return True
+    if find_spec("pandas") is not None:
         return None
     return OF_TABLES.search(collection_path.read_text(encoding="utf-8")) is not None or None
 
 
 def pytest_collection_modifyitems(items):
     """Mark the slow tests and those before a release, and put those of the longest files first."""
-    here = Path(__file__).parent
     places = {name: place for place, name in enumerate(LONG_FILES)}
     items.sort(key=lambda item: places.get(item.path.name, len(places)))
     for item in items:
-        if SLOW.intersection(item.path.relative_to(here).parts) or item.path.name in SLOW_MODULES:
+        if _slow(item.path):
             item.add_marker("slow")
-        name, parts = item.path.name, item.path.relative_to(here).parts
-        if (
-            RELEASE.intersection(parts)
-            or name in RELEASE_MODULES
-            or RELEASE_TESTS.intersection([item.name, getattr(item, "originalname", "")])
-        ):
+        names = item.name, getattr(item, "originalname", "")
+        if _before_a_release(item.path) or RELEASE_TESTS.intersection(names):
             item.add_marker("release")
 
 

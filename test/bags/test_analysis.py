@@ -146,9 +146,6 @@ def stamped_apart(seconds: float, **mapper: float):
 def test_poses_stamped_beside_the_scans_are_paired_as_the_mapper_does(
     tmp_path, bag_path, seconds, mapper
 ):
-    pytest.importorskip("matplotlib", reason="pictures need the extra [analysis]")
-    from nbv_planner.bags.bag_pictures import draw_pictures
-
     analysis = analysed(tmp_path, stamped_apart(seconds, **mapper))
     same_stamps = analyse(Bag(bag_path))
     assert (analysis.gaps, analysis.remarks, len(analysis.steps)) == ((), (), 4)
@@ -157,7 +154,6 @@ def test_poses_stamped_beside_the_scans_are_paired_as_the_mapper_does(
         assert polar(step.hits).angle == pytest.approx(polar(expected.hits).angle)
         assert polar(step.hits).radius == pytest.approx(polar(expected.hits).radius)
     assert as_json(analysis.record)["views"] == as_json(same_stamps.record)["views"]
-    assert "reconstruction" in {picture.name for picture in draw_pictures(analysis)}
 
 
 def test_a_scan_without_a_pose_near_enough_for_the_mapper_has_none(tmp_path):

@@ -97,9 +97,15 @@ def depth_inside(simulation: Simulation) -> float:
 
 
 @pytest.mark.parametrize(
-    "text", ["ellipse:a=6,b=4", "square:width=6", "flower:frequency=3,amplitude=1"]
+    ("text", "factor"),
+    [
+        ("ellipse:a=6,b=4", 0.5),
+        ("ellipse:a=6,b=4", 1.0),
+        ("square:width=6", 0.5),
+        ("square:width=6", 2.0),
+        ("flower:frequency=3,amplitude=1", 2.0),
+    ],
 )
-@pytest.mark.parametrize("factor", [0.5, 1.0, 2.0])
 def test_a_wrong_centre_and_a_wrong_size_are_found_out(text, factor):
     world = WorldSettings(object_x=1.2, object_y=-1.0)
     simulation = Simulation(unknown(text, factor * 6.0, world))
@@ -267,14 +273,21 @@ def in_room(room, has_map: bool, degrees: float, **changes) -> Simulation:
     return Simulation(configure(**{**given, **ground, **changes}))
 
 
+BESIDE = {"initial_view_angle": 0.6, "view_distance": 3.5}
 CORNER = {"initial_view_angle": math.pi / 4.0, "view_distance": 6.0}
 
 
 @pytest.mark.parametrize(
-    "start", [{"initial_view_angle": 0.6, "view_distance": 3.5}, CORNER], ids=["beside", "corner"]
+    ("has_map", "degrees", "start"),
+    [
+        (True, 12, CORNER),
+        (True, 15, BESIDE),
+        (False, 15, CORNER),
+        (False, 12, BESIDE),
+        (False, 35, CORNER),
+        (True, 35, BESIDE),
+    ],
 )
-@pytest.mark.parametrize("degrees", [12, 15, 35])
-@pytest.mark.parametrize("has_map", [True, False])
 def test_in_a_room_the_first_scan_is_taken_where_the_robot_stands_and_no_view_is_behind_a_wall(
     room, degrees, has_map, start
 ):

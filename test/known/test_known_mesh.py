@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 import numpy as np
 import pytest
@@ -23,9 +24,13 @@ from nbv_planner.volume.published import FreeCells, surface_of
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.scan import RangeNoise
 
-BALL = PriorSolidSettings(prior_outline="solid:ball").known(8.0)
-MUG = PriorSolidSettings(prior_outline="solid:mug").known(8.0)
 STILL = np.zeros(6)
+
+
+@functools.cache
+def known(text):
+    """Made once, when a test asks for it: seconds that no collection should take."""
+    return PriorSolidSettings(prior_outline=text).known(8.0)
 
 
 def surface_points(text, count):
@@ -36,17 +41,17 @@ def surface_points(text, count):
 @settings(max_examples=50, deadline=None)
 def test_the_distance_to_a_ball_is_that_to_its_centre_less_its_radius(place):
     radius = float(np.linalg.norm(surface_points("solid:ball", 2000)[0], axis=1).mean())
-    found = float(BALL.signed(np.array([place]), STILL)[0])
+    found = float(known("solid:ball").signed(np.array([place]), STILL)[0])
     assert found == pytest.approx(float(np.linalg.norm(place)) - radius, abs=0.35)
 
 
 @pytest.mark.parametrize("text", ["solid:mug", "solid:chair", "solid:torus"])
 def test_a_little_outside_of_the_surface_is_outside_and_a_little_inside_is_inside(text):
-    known = PriorSolidSettings(prior_outline=text).known(8.0)
+    mesh = known(text)
     points, normals = surface_points(text, 3000)
-    assert np.abs(known.signed(points, STILL)).mean() < 0.02
+    assert np.abs(mesh.signed(points, STILL)).mean() < 0.02
     for away in (0.2, -0.1):  # walls are thin
-        found = known.signed(points + away * normals, STILL)
+        found = mesh.signed(points + away * normals, STILL)
         assert np.median(found) == pytest.approx(away, abs=0.03)
         assert (np.sign(found) == np.sign(away)).mean() > 0.98
 
@@ -64,19 +69,19 @@ def test_faces_that_look_inwards_do_no_harm_far_from_them():
 @pytest.mark.parametrize("upright", [False, True])
 def test_the_place_is_found_from_one_side(upright):
     true = np.array([0.3, -0.25, 0.2, *([0.12] if upright else [0.05, -0.08, 0.1])])
-    known = dataclasses.replace(MUG, upright=upright)
+    mug = dataclasses.replace(known("solid:mug"), upright=upright)
     vector = [0.0, 0.0, true[3]] if upright else true[3:]
-    middle = np.array(known.start) + 0.5 * known.step * (len(known.grid) - 1)
+    middle = np.array(mug.start) + 0.5 * mug.step * (len(mug.grid) - 1)
     points, normals = surface_points("solid:mug", 3000)
     side = points[normals[:, 0] > 0.2][:400]
     turn = Rotation.from_rotvec(vector).as_matrix()
     hits = (side - middle) @ turn.T + middle + true[:3]
     hits = hits + 0.03 * np.random.default_rng(0).standard_normal(hits.shape)
-    place = known.placed(hits, np.full(len(hits), 0.03), 9.0)
+    place = mug.placed(hits, np.full(len(hits), 0.03), 9.0)
     deviation = np.sqrt(np.diag(place.covariance))
     assert len(place.likeliest) == len(true)
     assert (np.abs(place.likeliest - true) < np.maximum(5.0 * deviation, 0.05)).all()
-    assert np.abs(known.signed(hits, place.likeliest)).mean() < 0.05
+    assert np.abs(mug.signed(hits, place.likeliest)).mean() < 0.05
 
 
 def one_sided(text):
@@ -89,14 +94,14 @@ def one_sided(text):
         np.broadcast_to([14.0, 0.0, 0.0], side.shape),
         np.zeros(len(side), dtype=np.intp),
     )
-    return VolumeSurface.blank(form_in_space(8.0, MUG)).adding(hits)
+    return VolumeSurface.blank(form_in_space(8.0, known("solid:mug"))).adding(hits)
 
 
 def test_samples_are_like_the_mesh_if_the_hits_are_and_as_without_it_if_not():
     mug = one_sided("solid:mug")
     assert mug.posterior.probability > 0.8
     centres = mug.form.lattice.centres
-    inside = MUG.signed(centres, STILL) < 0.0
+    inside = known("solid:mug").signed(centres, STILL) < 0.0
     plain = dataclasses.replace(mug, form=form_in_space(8.0))
     off = [(one.solids(10, 0) ^ inside).sum(axis=1).mean() for one in (mug, plain)]
     assert off[0] < 0.5 * off[1]
@@ -114,7 +119,7 @@ def test_it_travels_with_the_surface():
     cells = info_from_text(info.text).cells
     assert cells == FreeCells.of(surface)
     again = surface_of(surface.cells.hits, cells)
-    assert np.array_equal(again.form.known.grid, MUG.grid)
+    assert np.array_equal(again.form.known.grid, known("solid:mug").grid)
     assert again.posterior.probability == surface.posterior.probability
     with pytest.raises(ValueError, match="prior is of another dimension"):
         dataclasses.replace(cells, dimension=2)
@@ -133,7 +138,7 @@ def test_it_travels_with_the_surface():
 )
 def test_an_impossible_mesh_in_a_message_is_refused(name, value, said):
     with pytest.raises(ValueError, match=f"prior_outline: .*{said}"):
-        known_form({**MUG.plain, name: value}, 8.0)
+        known_form({**known("solid:mug").plain, name: value}, 8.0)
 
 
 def test_what_is_no_prior_in_space_is_said_in_one_line(tmp_path):
@@ -141,7 +146,7 @@ def test_what_is_no_prior_in_space_is_said_in_one_line(tmp_path):
     file = tmp_path / "mug.stl"
     file.write_bytes(stl_bytes(mesh.moved(np.zeros(3), 1e3)))
     near = PriorSolidSettings(prior_outline=f"{file},unit=mm").known(8.0)
-    np.testing.assert_allclose(near.grid, MUG.grid, atol=0.3)
+    np.testing.assert_allclose(near.grid, known("solid:mug").grid, atol=0.3)
     for values, said in (
         ({"prior_outline": str(file)}, "prior_outline: .*give unit=mm.*to go on without it"),
         ({"prior_outline": str(tmp_path / "none.stl")}, "prior_outline: .*none.stl"),

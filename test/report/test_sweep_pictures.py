@@ -152,9 +152,14 @@ def test_texts_are_large_enough_inside_the_picture_and_apart(figures, name):
     assert not [(a, b) for (a, x), (b, y) in itertools.combinations(boxes, 2) if x.overlaps(y)]
 
 
+@pytest.fixture(scope="module")
+def twice():
+    return draw_all(), draw_all()
+
+
 @pytest.mark.parametrize("name", NAMES)
-def test_files_are_the_same_every_time_and_png_has_150_dpi(name):
-    first, second = draw_all()[name], draw_all()[name]
+def test_files_are_the_same_every_time_and_png_has_150_dpi(name, twice):
+    first, second = (once[name] for once in twice)
     content = png_bytes(first)
     assert content == png_bytes(second)
     assert svg_bytes(first) == svg_bytes(second)
