@@ -11,6 +11,7 @@ import shlex
 import sys
 import textwrap
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,16 +21,18 @@ from nbv_planner.cli.options import one_of
 from nbv_planner.cli.output import say
 from nbv_planner.episode.parameter_files import Parameters, load_parameters, shared_file
 from nbv_planner.episode.parameters import (
-    NODE_SETTINGS,
     NODES,
     config_from_parameters,
     derived,
     parameters_of,
 )
+from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
+from nbv_planner.episode.solid.space_deciders import deciders_in_space, early_claim
 from nbv_planner.errors import ResultsError, SettingError, reason
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space import view_space_for
+from nbv_planner.planning.view_space.space_views import SpaceViews
 from nbv_planner.settings import Setting, check_value, from_mapping
 from nbv_planner.world.scale import derived_words
 from nbv_planner.world.scene import SENSOR_NAMES, check_proportions
@@ -40,16 +43,36 @@ SETUPS = {
     "nav2": "a mobile robot with Nav2",
     "turntable": "a table that turns the object before a fixed sensor",
     "simulator": "another simulator",
+    "solid": "the simulated depth camera of this package, around a solid",
+    "arm": "a depth camera on an arm, around a solid",
 }
 """What a file can be for, in one line; it is laid over the shipped parameter file of that name."""
+_IN_SPACE = ("solid", "arm")
+_IN_PLANE = tuple(kind for kind in SETUPS if kind not in _IN_SPACE)
+# Without a robot, the file has a section of the simulated camera, too.
+_SIMULATED = ("simulation", "solid")
+
+
+def shipped_file(kind: str) -> Path:
+    """The shipped parameter file that a file of this kind is laid over."""
+    return shared_file(f"config/{'space/' if kind in _IN_SPACE else ''}{kind}.yaml")
+
+
+def nodes_for(kind: str) -> Mapping[str, tuple[type, ...]]:
+    """Settings classes by node."""
+    return SOLID_NODES if kind in _IN_SPACE else NODES
 
 
 def command(kind: str, path: Path) -> str:
     """The command that takes the file."""
+    if kind == "arm":
+        nodes = ("surface_mapper", "nbv_planner")
+        starts = (f"ros2 run nbv_planner {one} --ros-args --params-file {path}" for one in nodes)
+        return "\n#      and: ".join(starts)
     name = {"robot": "planner"}.get(kind, kind)
     launch = f"ros2 launch nbv_planner {name}.launch.py params_file:={path}"
     alone = f"\n#      or without ROS: nbv-planner simulate --params-file {path}"
-    return launch + alone if kind == "simulation" else launch
+    return launch + alone if kind in _SIMULATED else launch
 
 
 class Prompt(NamedTuple):
@@ -69,7 +92,7 @@ class Prompt(NamedTuple):
         return f"--{self.parameter.replace('_', '-')}"
 
 
-_MOVING = ("robot", "nav2", "turntable", "simulator")
+_MOVING = ("robot", "nav2", "turntable", "simulator", "arm")
 PROMPTS = (
     Prompt(
         "radius_max",
@@ -77,18 +100,32 @@ PROMPTS = (
         usual=(0.005, 50.0),
         needed=True,
     ),
-    Prompt("radius_min", "least distance of the surface from the centre, m"),
+    Prompt("radius_min", "least distance of the surface from the centre, m", kinds=_IN_PLANE),
     Prompt("view_distance", "distance of the camera from the centre, m", usual=(0.01, 100.0)),
     Prompt(
         "field_of_view",
         "opening angle of the sensor, degrees, if scans do not say it",
+        kinds=_IN_PLANE,
         unit="deg",
         usual=(3.2, 360.0),
     ),
     Prompt(
+        "horizontal_field",
+        "horizontal opening angle of the depth camera, degrees",
+        kinds=_IN_SPACE,
+        unit="deg",
+        usual=(3.2, 175.0),
+    ),
+    Prompt("range_min", "least range of the depth camera, m", kinds=_IN_SPACE),
+    Prompt(
         "range_max", "greatest range of the sensor, m, if scans do not say it", usual=(0.02, 500.0)
     ),
     Prompt("noise_std", "standard deviation of a range, m"),
+    Prompt(
+        "completeness_tau",
+        "resolution: how near a measurement must be to the surface, m",
+        kinds=_IN_SPACE,
+    ),
     Prompt(
         "position_tolerance",
         "how near the camera comes to a goal, m",
@@ -102,20 +139,24 @@ PROMPTS = (
         unit="deg",
         usual=(0.35, 60.0),
     ),
-    Prompt("num_views", "number of candidate views on the circle"),
+    Prompt("view_space", "where the camera may stand: sphere, hemisphere or turntable", _IN_SPACE),
+    Prompt("num_views", "number of candidate views"),
     Prompt(
         "object",
-        "true object, for example ellipse:a=6,b=4 or file:contour.csv,unit=mm",
-        ("simulation",),
+        "true object, for example ellipse:a=6,b=4 or file:contour.csv,unit=mm; of solid a"
+        " solid:mug or file:part.stl,unit=mm",
+        _SIMULATED,
         needed=True,
     ),
     Prompt(
         "pose_source",
         "where poses come from, topic (camera_pose) or tf",
-        kinds=("robot", "simulator"),
+        kinds=("robot", "simulator", "arm"),
     ),
     Prompt(
-        "camera_frame", "frame of the camera in TF, for pose_source tf", kinds=("robot", "nav2")
+        "camera_frame",
+        "frame of the camera in TF, for pose_source tf",
+        kinds=("robot", "nav2", "arm"),
     ),
     Prompt(
         "base_frame",
@@ -125,7 +166,15 @@ PROMPTS = (
     Prompt(
         "scan_source",
         "what the sensor sends: laser_scan, multi_echo, depth_image or point_cloud",
-        kinds=_MOVING,
+        kinds=("robot", "nav2", "turntable", "simulator"),
+    ),
+    Prompt("depth_source", "what the camera sends: depth_image or point_cloud", ("arm",)),
+    Prompt(
+        "table_height",
+        "height of the table in the frame of the object, m, for example -0.095",
+        ("arm",),
+        usual=(-10.0, 10.0),
+        needed=True,
     ),
     Prompt(
         "linear_speed", "how fast the robot drives, m/s", kinds=("robot", "nav2"), usual=(0.01, 5.0)
@@ -134,9 +183,13 @@ PROMPTS = (
 """All questions, in order."""
 # Units that an answer may have, by that of the parameter.
 _UNITS = {"m": {"m": 1.0, "cm": 0.01, "mm": 0.001}, "rad": {"rad": 1.0, "deg": math.pi / 180.0}}
-_SETTINGS: dict[str, tuple[Any, Setting]] = {
-    name: entry for classes in NODES.values() for name, entry in parameters_of(classes).items()
-}
+
+
+@cache
+def _settings(kind: str) -> dict[str, tuple[Any, Setting]]:
+    """Default and description of each parameter of the nodes, by name."""
+    classes = nodes_for(kind).values()
+    return {name: entry for one in classes for name, entry in parameters_of(one).items()}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -194,7 +247,7 @@ def run(arguments: argparse.Namespace) -> int:
         say(f"\n{words}")
         raise
     for words in filter(
-        None, (doubt(one, text) for one, text in texts.items()) if not asks else ()
+        None, (doubt(kind, one, text) for one, text in texts.items()) if not asks else ()
     ):
         print(f"note: {words}", file=sys.stderr)
     say(follows)
@@ -219,7 +272,7 @@ def _checked(kind: str, texts: Mapping[Prompt, str]) -> tuple[dict[Prompt, Any],
             if text is not None:
                 raise SettingError(f"{one.option} is only for {', '.join(one.kinds)}, not {kind}")
         elif text:
-            answers[one] = checked(one, text)
+            answers[one] = checked(kind, one, text)
         elif one.needed:
             raise SettingError(f"{one.option} is needed: {one.text}")
     given = {one.parameter: value for one, value in answers.items()}
@@ -231,16 +284,16 @@ def _checked(kind: str, texts: Mapping[Prompt, str]) -> tuple[dict[Prompt, Any],
     return answers, _what_follows(kind, answers)
 
 
-def checked(prompt: Prompt, text: str) -> Any:
+def checked(kind: str, prompt: Prompt, text: str) -> Any:
     """Value of an answer, in the unit of its parameter.
 
     Raises:
         SettingError: it is not allowed; names the option and what is.
     """
-    default, meta = _SETTINGS[prompt.parameter]
+    default, meta = _settings(kind)[prompt.parameter]
     if isinstance(default, str):
         return check_value(prompt.parameter, text, default, meta)
-    number, factor = _number(prompt, text)
+    number, factor = _number(meta, prompt, text)
     try:
         value = int(number) if isinstance(default, int) else round(float(number) * factor, 9)
     except ValueError as error:
@@ -254,28 +307,27 @@ def checked(prompt: Prompt, text: str) -> Any:
         raise SettingError(f"{error}{unit}") from error
 
 
-def _number(prompt: Prompt, text: str) -> tuple[str, float]:
+def _number(meta: Setting, prompt: Prompt, text: str) -> tuple[str, float]:
     """The number of an answer, as text, and the factor of its unit, or of that which is asked
     for.
     """
-    unit = _SETTINGS[prompt.parameter][1].unit
-    units = _UNITS.get(unit, {})
+    units = _UNITS.get(meta.unit, {})
     for name in sorted(units, key=len, reverse=True):
         if text.endswith(name):
             return text.removesuffix(name).strip(), units[name]
-    return text, units.get(prompt.unit or unit, 1.0)
+    return text, units.get(prompt.unit or meta.unit, 1.0)
 
 
-def doubt(prompt: Prompt, text: str) -> str:
+def doubt(kind: str, prompt: Prompt, text: str) -> str:
     """Words for an answer without a unit that is hardly meant in the one that is asked for; empty
     if it may be.
     """
-    value = checked(prompt, text) if text else ""
-    number, factor = _number(prompt, text)
+    value = checked(kind, prompt, text) if text else ""
+    meta = _settings(kind)[prompt.parameter][1]
+    number, factor = _number(meta, prompt, text)
     low, high = prompt.usual
     if isinstance(value, str) or number != text or low * factor <= value <= high * factor:
         return ""
-    meta = _SETTINGS[prompt.parameter][1]
     units = " or ".join(f"{text} {name}" for name in _UNITS[meta.unit])
     return (
         f"{prompt.parameter}: {text} is taken for {value:g} {meta.unit}; with its unit it is"
@@ -322,32 +374,39 @@ def document(path: Path, kind: str, answers: dict[Prompt, Any]) -> str:
         "  ros__parameters:",
     ]
     for prompt, value in answers.items():
-        meta = _SETTINGS[prompt.parameter][1]
+        meta = _settings(kind)[prompt.parameter][1]
         unit = f"{meta.unit}: " if meta.unit else ""
         words = textwrap.indent(textwrap.fill(f"{unit}{meta.description}", 110), "    # ")
         lines += [words, f"    {prompt.parameter}: {_plain(value)}"]
-    shipped = {name: value for values in _shipped(kind).values() for name, value in values.items()}
+    shipped = {
+        name: value
+        for node, values in _shipped(kind).items()
+        for name, value in values.items()
+        if node != "depth_camera" or kind in _SIMULATED
+    }
     for one in answers:
         shipped.pop(one.parameter, None)
+    known = _settings(kind)
     own = {
         name: value
         for name, value in shipped.items()
-        if _SETTINGS[name][1].scale or value != _SETTINGS[name][0]
+        if known[name][1].scale or value != known[name][0] or name == "dimension"
     }
     if own:
-        lines += [
-            f"    # As in the shipped config/{kind}.yaml, in place of the defaults of the nodes:"
-        ]
+        file = "/".join(shipped_file(kind).parts[-2:])
+        lines += [f"    # As in the shipped {file}, in place of the defaults of the nodes:"]
     return (
         "\n".join([*lines, *(f"    {name}: {_plain(value)}" for name, value in own.items())]) + "\n"
     )
 
 
 def _shipped(kind: str) -> Parameters:
-    """What the shipped file says for the nodes that it is for."""
-    found = load_parameters(shared_file(f"config/{kind}.yaml"))
-    if kind != "simulation":
-        del found["depth_camera"]
+    """What the shipped file says; lengths that follow from the object's are those of yours."""
+    found = load_parameters(shipped_file(kind), nodes=nodes_for(kind))
+    if kind == "arm":
+        for values in found.values():
+            for name in ("view_distance", "completeness_tau"):
+                values.pop(name, None)
     return found
 
 
@@ -367,18 +426,38 @@ def _what_follows(kind: str, answers: dict[Prompt, Any]) -> str:
         SettingError: they do not fit together.
     """
     parameters = _with(kind, answers)
+    found = {}
+    for node, values in parameters.items():
+        found.update(derived(values, nodes_for(kind)[node]))
+    check = _check_space if kind in _IN_SPACE else _check_plane
+    follows = derived_words(found, [cls for one in nodes_for(kind).values() for cls in one])
+    return "\n".join(filter(None, (follows, check(parameters, found))))
+
+
+def _check_plane(parameters: Parameters, found: Mapping[str, Any]) -> str:
     config = config_from_parameters(parameters)
     check_proportions(
         config.scene, config.kernel, config.measurement, config.planner, config.termination
     )
-    node = "nbv_planner"
-    found = {}
-    for each, values in parameters.items():
-        found.update(derived(values, NODE_SETTINGS[each]))
-    arrival = from_mapping(ArrivalSettings, {**found, **parameters[node]})
+    arrival = from_mapping(ArrivalSettings, {**found, **parameters["nbv_planner"]})
     if wrong := view_space_for(config.views, config.scene).indistinct(arrival):
         raise SettingError(wrong)
-    return derived_words(found, [cls for classes in NODE_SETTINGS.values() for cls in classes])
+    return ""
+
+
+def _check_space(parameters: Parameters, found: Mapping[str, Any]) -> str:
+    """Where the resolution is too fine for claims, that in words."""
+    config = SolidConfig.of(parameters)
+    scene, planner = config.scene, config.planner
+    least = config.sensor.range_min + scene.radius_max
+    if scene.view_distance < least:
+        raise SettingError(
+            f"view_distance: {scene.view_distance:g} m must be >= {least:g}, range_min and"
+            " radius_max together, or the camera is too near to measure"
+        )
+    space = SpaceViews.of(config.views, scene.view_distance, scene.radius_max)
+    deciders_in_space(planner, config.termination, scene, config.sensor, space)
+    return early_claim(planner.completeness_tau, config.noise.ranges, scene, config.sensor)
 
 
 def _ask_kind() -> str:
@@ -392,9 +471,9 @@ def _ask_kind() -> str:
 
 def _with(kind: str, answers: Mapping[Prompt, Any]) -> Parameters:
     """The shipped parameters with the answers."""
-    parameters = load_parameters(shared_file(f"config/{kind}.yaml"))
+    parameters = _shipped(kind)
     for node, values in parameters.items():
-        known = parameters_of(NODES[node])
+        known = parameters_of(nodes_for(kind)[node])
         values.update(
             {one.parameter: value for one, value in answers.items() if one.parameter in known}
         )
@@ -404,16 +483,18 @@ def _with(kind: str, answers: Mapping[Prompt, Any]) -> Parameters:
 def _default(prompt: Prompt, kind: str, texts: Mapping[Prompt, str]) -> str:
     """What holds for a question that is not answered, in the unit that is asked for."""
     name = prompt.parameter
-    value, meta = _SETTINGS[prompt.parameter]
-    if kind != "simulation" and name in SENSOR_NAMES:
+    value, meta = _settings(kind)[prompt.parameter]
+    if kind in _IN_PLANE and kind not in _SIMULATED and name in SENSOR_NAMES:
         return "as the scans say"
-    answers = {one: checked(one, text) for one, text in texts.items() if text and one != prompt}
+    answers = {
+        one: checked(kind, one, text) for one, text in texts.items() if text and one != prompt
+    }
     for node, values in _with(kind, answers).items():
-        value = values.get(name, derived(values, NODE_SETTINGS[node]).get(name, value))
+        value = values.get(name, derived(values, nodes_for(kind)[node]).get(name, value))
     if isinstance(value, str):
         return value or "none"
     unit = f" {prompt.unit or meta.unit}" if meta.unit else ""
-    return f"{value / _number(prompt, '')[1]:.4g}{unit}"
+    return f"{value / _number(meta, prompt, '')[1]:.4g}{unit}"
 
 
 def _asked(prompt: Prompt, kind: str, texts: Mapping[Prompt, str]) -> str:
@@ -427,7 +508,7 @@ def _asked(prompt: Prompt, kind: str, texts: Mapping[Prompt, str]) -> str:
         answer = "" if answer == "-" and not prompt.needed else answer
         try:
             if (answer or not prompt.needed) and (
-                answer == kept or not (words := doubt(prompt, answer))
+                answer == kept or not (words := doubt(kind, prompt, answer))
             ):
                 return answer
         except SettingError as error:

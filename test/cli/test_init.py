@@ -13,10 +13,11 @@ import pytest
 import yaml
 from command import environment
 
-from nbv_planner.cli.init import PROMPTS, SETUPS
+from nbv_planner.cli.init import PROMPTS, SETUPS, nodes_for, shipped_file
 from nbv_planner.cli.main import main
-from nbv_planner.episode.parameter_files import lay_over, load_parameters, shared_file
-from nbv_planner.episode.parameters import NODE_SETTINGS, config_from_parameters, derived
+from nbv_planner.episode.parameter_files import lay_over, load_parameters
+from nbv_planner.episode.parameters import config_from_parameters, derived
+from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
 from nbv_planner.settings import settings_of
 from nbv_planner.system import python_command
 
@@ -51,7 +52,21 @@ OPTIONS = {
         "0.002",
     ],
     "simulator": ["--radius-max", "12", "--num-views", "60"],
+    "solid": ["--radius-max", "0.2", "--object", "solid:bracket"],
+    "arm": [
+        "--radius-max",
+        "0.08",
+        "--view-distance",
+        "0.3",
+        "--camera-frame",
+        "camera_optical",
+        "--table-height",
+        "-0.075",
+    ],
 }
+
+
+ARM = ["--for", "arm", *OPTIONS["arm"]]
 
 
 @pytest.fixture(autouse=True)
@@ -68,15 +83,19 @@ def test_the_file_is_an_overlay_that_nodes_and_simulation_take(kind, folder, cap
     ((section, content),) = yaml.safe_load(text).items()
     given = [option[2:].replace("-", "_") for option in OPTIONS[kind][::2]]
     assert (section, list(content["ros__parameters"])[: len(given)]) == ("/**", given)
-    parameters = load_parameters(shared_file(f"config/{kind}.yaml"))
-    lay_over(parameters, load_parameters("mine.yaml"))
-    config = config_from_parameters(parameters)
-    assert config.scene.radius_max == float(OPTIONS[kind][1])
+    nodes = nodes_for(kind)
+    parameters = load_parameters(shipped_file(kind), nodes=nodes)
+    lay_over(parameters, load_parameters("mine.yaml", nodes=nodes))
+    configured = SolidConfig.of if nodes is SOLID_NODES else config_from_parameters
+    assert configured(parameters).scene.radius_max == float(OPTIONS[kind][1])
     said = capsys.readouterr().out
-    assert "derived: radius_min" in said
+    assert "not given, so derived: " in said
     launch = "planner" if kind == "robot" else kind
-    assert f"ros2 launch nbv_planner {launch}.launch.py params_file:=mine.yaml" in said
-    assert ("nbv-planner simulate --params-file mine.yaml" in said) == (kind == "simulation")
+    launched = f"ros2 launch nbv_planner {launch}.launch.py params_file:=mine.yaml"
+    by_hand = "ros2 run nbv_planner surface_mapper --ros-args --params-file mine.yaml"
+    assert (by_hand if kind == "arm" else launched) in said
+    simulated = kind in ("simulation", "solid")
+    assert ("nbv-planner simulate --params-file mine.yaml" in said) == simulated
     assert all(len(line) <= 120 for line in text.splitlines())
 
 
@@ -93,7 +112,7 @@ def test_any_text_and_any_number_is_read_back_as_it_was_given(folder):
     ]
 
 
-@pytest.mark.parametrize("kind", SETUPS)
+@pytest.mark.parametrize("kind", [kind for kind in SETUPS if kind != "arm"])
 def test_nodes_that_are_started_by_hand_have_the_same_values_as_those_of_the_launch_file(
     kind, folder
 ):
@@ -101,22 +120,19 @@ def test_nodes_that_are_started_by_hand_have_the_same_values_as_those_of_the_lau
     alone.
     """
     assert main(["init", "mine.yaml", "--for", kind, *OPTIONS[kind]]) == 0
+    nodes = nodes_for(kind)
     launched, alone = (
-        load_parameters(shared_file(f"config/{kind}.yaml")),
-        load_parameters("mine.yaml"),
+        load_parameters(file, nodes=nodes) for file in (shipped_file(kind), "mine.yaml")
     )
     lay_over(launched, alone)
     for node in ("surface_mapper", "nbv_planner"):
-        default = {
-            name: value for cls in NODE_SETTINGS[node] for name, value, _ in settings_of(cls)
-        }
+        default = {name: value for cls in nodes[node] for name, value, _ in settings_of(cls)}
         values = (
-            {**default, **derived(one, NODE_SETTINGS[node]), **one}
-            for one in (launched[node], alone[node])
+            {**default, **derived(one, nodes[node]), **one} for one in (launched[node], alone[node])
         )
         assert next(values) == next(values)
     assert {**alone["nbv_planner"]}.get("wait_for_start", True) is (
-        kind not in ("simulation", "simulator")
+        kind not in ("simulation", "simulator", "solid")
     )
 
 
@@ -161,6 +177,22 @@ def test_a_number_in_another_unit_is_taken_with_it_and_doubted_without(
     )
 
 
+def test_a_resolution_too_fine_for_claims_is_said(folder, capsys):
+    assert main(["init", "mine.yaml", *ARM, "--completeness-tau", "1 mm"]) == 0
+    assert "completeness_tau: 0.001 m is less than " in capsys.readouterr().out
+    assert main(["init", "mine.yaml", *ARM, "--completeness-tau", "8 mm", "--force"]) == 0
+    assert "is less than" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["solid", "arm"])
+def test_the_file_for_a_solid_is_simulated(kind, folder, capsys):
+    assert main(["init", "mine.yaml", "--for", kind, *OPTIONS[kind]]) == 0
+    words = ["--no-figures", "--set", "max_views=1", "--object", "solid:bracket", "--out", "out"]
+    assert main(["simulate", "--params-file", "mine.yaml", *words]) == 0
+    record = json.loads((folder / "out" / "episode.json").read_text(encoding="utf-8"))
+    assert record["config"]["scene"]["radius_max"] == float(OPTIONS[kind][1])
+
+
 def test_the_file_for_a_simulation_is_simulated(folder, capsys):
     assert main(["init", "mine.yaml", "--for", "simulation", *OPTIONS["simulation"]]) == 0
     assert main(["simulate", "--params-file", "mine.yaml", "--no-figures", "--out", "out"]) == 0
@@ -198,7 +230,10 @@ def test_two_options_are_enough_for_an_object_of_any_size(text, radius, folder):
             ["position_tolerance: 0.5 m", "num_views <"],
         ),
         (["--radius-max", "1", "--noise-std", "0.9"], ["noise_std: 0.9 m is out of proportion"]),
-        (["--radius-max", "1", "--object", "star"], ["--object is only for simulation, not robot"]),
+        (
+            ["--radius-max", "1", "--object", "star"],
+            ["--object is only for simulation, solid, not robot"],
+        ),
         (["--radius-max", "1", "--for", "drone"], ["unknown kind 'drone'", "nav2"]),
         (["--radius-max", "1", "--for", "simulation"], ["--object is needed", "file:contour.csv"]),
         (
@@ -211,6 +246,11 @@ def test_two_options_are_enough_for_an_object_of_any_size(text, radius, folder):
             ["--radius-max", "1", "--pose-source", "gps"],
             ["pose_source: 'gps' is not known; must be one of topic, tf"],
         ),
+        (ARM[:4], ["--table-height is needed", "in the frame of the object"]),
+        ([*ARM, "--radius-max", "0.2"], ["view_distance: 0.3 m must be >= 0.4, range_min and"]),
+        ([*ARM, "--view-space", "list"], ["view_file: goes with view_space list"]),
+        ([*ARM, "--horizontal-field", "200"], ["horizontal_field", "200 degrees were given"]),
+        ([*ARM, "--scan-source", "echoes"], ["--scan-source is only for robot"]),
     ],
 )
 def test_what_does_not_fit_is_refused_and_nothing_is_written(options, words, folder, capsys):
@@ -297,7 +337,7 @@ def test_the_questions_show_what_holds_without_an_answer(folder):
         "do not say it [as the scans say]",
         "deviation of a range, m [0.05 m]",
         "turned there, degrees [1.146 deg]",
-        "on the circle [100]",
+        "of candidate views [100]",
         "or tf [topic]",
         "[none]",
     ):
