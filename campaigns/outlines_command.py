@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -118,11 +118,11 @@ def _known(config: EpisodeConfig) -> int:
     true = PointSet(points, np.ones(len(points)))
     near = neighbours(points, judge.tau)
     gain = (near @ visible.T.astype(np.float32)).T > 0.0
-    left = np.ones(len(points))
+    doubt = np.ones(len(points))
     for _ in range(_MOST):
-        left[true.distance_from(judge.measured) <= judge.tau] = 0.0
+        left = doubt * (true.distance_from(judge.measured) > judge.tau)
         best = int((gain @ left).argmax())
-        left[gain[best]] *= DOUBT  # noise may hide it from there again
+        doubt[gain[best]] *= DOUBT  # noise may hide it from there again
         goal = judge.space.candidates[best]
         judge.add_view(goal, math.nan, math.nan, run.map([run.look(goal, len(judge.views))]))
         if judge.views[-1].completeness >= FULL_ENOUGH:
@@ -158,7 +158,8 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     table = ROWS_FILE, OutlineRow, ("object", "draw", "settings")
     rows = run_kept(compare, cases, arguments, "objects", table)
-    for line in summary([row for row in rows if row.settings == settings]):
+    own = [row for row in rows if row.settings == settings]
+    for line in (*summary(own), *compared(rows, settings)):
         print(line)
     return 0
 
@@ -177,20 +178,44 @@ def summary(rows: Sequence[OutlineRow]) -> Iterator[str]:
         f"interval holds: {sum(row.held for row in rows) / views:.1%} of {views} views, by object"
         f" {held.mean:.1%} [{held.low:.1%}, {held.high:.1%}]"
     )
+    yield from _views_over({_key(row): row.knows for row in rows}, "the planner that knows", rows)
+    for row in wrong:
+        yield f"wrong: {Path(row.object).stem}: {row.reached:.1%} after {row.taken} views"
+
+
+def compared(rows: Sequence[OutlineRow], settings: str) -> Iterator[str]:
+    """Views of the rows of these `settings` over those of each other one in the folder, and over
+    those of the planner that knows there.
+    """
+    own = [row for row in rows if row.settings == settings]
+    for other in sorted({row.settings for row in rows} - {settings}):
+        there = [row for row in rows if row.settings == other]
+        name = other or "the default"
+        yield from _views_over({_key(row): row.views for row in there}, name, own)
+        knows = {_key(row): row.knows for row in there}
+        yield from _views_over(knows, f"the planner that knows of {name}", own)
+
+
+def _key(row: OutlineRow) -> tuple[str, int]:
+    return row.object, row.draw
+
+
+def _views_over(
+    others: Mapping[tuple[str, int], int], name: str, rows: Sequence[OutlineRow]
+) -> Iterator[str]:
+    """Views over those of `others`, of what both have brought to 95 %; nothing where none is."""
     both = {
-        (row.object, row.draw): (float(row.views), float(row.knows))
+        _key(row): (float(row.views), float(others[_key(row)]))
         for row in rows
-        if row.views and row.knows
+        if row.views and others.get(_key(row))
     }
     if both:
         ratio, interval = ratio_of_means(both)
         yield (
-            f"views to 95 % over the planner that knows: {ratio:.1%}"
+            f"views to 95 % over {name}: {ratio:.1%}"
             f" [{ratio + interval.low:.1%}, {ratio + interval.high:.1%}] of {len(both)} objects,"
             f" {sum(not row.views for row in rows)} failed"
         )
-    for row in wrong:
-        yield f"wrong: {Path(row.object).stem}: {row.reached:.1%} after {row.taken} views"
 
 
 def _part(what: str, number: int, whole: int) -> str:

@@ -38,17 +38,15 @@ _CELLS, _COARSE = {2: 128, 3: 48}, {2: 64, 3: 32}
 _READING = {2: Reading(), 3: Reading(side=0.1, most=400)}
 # Sectors of the outline that a robot keeps off, and directions in which a cell counts.
 _SECTORS, _ASIDE = 180, 17
-# Samples differ less than objects do, and fill what nobody has seen too smoothly: of the part that
-# they leave to be seen so much is left at most, and at least, so the interval ends there. And a
-# claim is made when the target is reached after so many views in a row: a view that looks at what
-# samples get wrong, as tips and notches, undoes it. Chosen on glyphs and judged on others
-# (docs/explanation/any_outline.md).
+# Samples differ less than objects do: of the part that they leave to be seen so much is left at
+# most and least. A claim asks for the target after so many views in a row: one that looks at what
+# samples get wrong undoes it. Chosen on glyphs, judged on others (docs/explanation/any_outline.md).
 _MOST_LEFT, _LEAST_LEFT = 2.0, 0.3
 _IN_A_ROW = 3
 # Directions by which it is told how much is measured.
 _DIRECTIONS = 500
-# A beam without a return is free up to so many standard deviations before the greatest range.
-_GREY = 3.0
+# So many standard deviations before the greatest range beams surely return, and mostly do.
+_GREY, _MOSTLY = 3.0, 1.0
 # In how many turns it is asked what poses in space see.
 _TURNS = 10
 # What is drawn to tell what the object may occupy.
@@ -84,6 +82,11 @@ class VolumeForm:
     def coarse(self) -> Lattice:
         """Of the samples of φ."""
         return Lattice.around(self.dimension, _COARSE[self.dimension], self.radius)
+
+    def posterior(self, cells: Cells, *, close: bool = False) -> Posterior:
+        """φ given all of the cells, as `close` to the hits as the likeliest object is."""
+        prior, read = (self.prior.closest, self.read.closest) if close else (self.prior, self.read)
+        return posterior_of(prior, self.coarse, observations(cells, read), self.known, cells)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,8 +155,7 @@ class VolumeSurface:
     @cached_property
     def posterior(self) -> Posterior:
         """φ given all measurements."""
-        given = observations(self.cells, self.form.read)
-        return posterior_of(self.form.prior, self.form.coarse, given, self.form.known, self.cells)
+        return self.form.posterior(self.cells)
 
     def solids(self, count: int, seed: int) -> BoolArray:
         """Which cells belong to each of `count` objects that there may be, shape (S, N)."""
@@ -191,7 +193,9 @@ class VolumeSurface:
     @cached_property
     def likeliest(self) -> Likeliest:
         """The object of the mean of φ."""
-        return Likeliest(self.cells, self.posterior, self._aside)
+        flat = self.form.dimension == 2
+        posterior = self.form.posterior(self.cells, close=True) if flat else self.posterior
+        return Likeliest(self.cells, posterior, self._aside)
 
     def outline(self) -> tuple[CellHypotheses, FloatArray]:
         """The surface of the mean of φ, and the deviation of φ at each element, at hits that of a
@@ -212,12 +216,12 @@ class VolumeSurface:
         surely: bool = False,
     ) -> BoolArray:
         """Which elements of its hypotheses each pose sees, past the obstacles of a `ground`, shape
-        (S, V, M); with `surely` those alone of which no beam comes back without a return.
+        (S, V, M), most of whose beams return; with `surely` those alone of which each does.
         """
         assert isinstance(hypotheses, CellHypotheses)
         about = poses.relative_to(*self.centre) if any(self.centre) else poses
-        beyond = _GREY * self.cells.hits.noise
-        reach = scene.sensor.range_max - beyond if surely else math.inf
+        far = scene.sensor.range_max - (_GREY if surely else _MOSTLY) * self.cells.hits.noise
+        reach = far if surely or self.form.dimension == 2 else math.inf
         found = self.sight.visible(hypotheses, about, scene, reach)
         if ground is not None and ground.hides and len(poses):
             x, y = poses.position[:, 0], poses.position[:, 1]
@@ -258,8 +262,7 @@ class VolumeSurface:
         """
         angle = np.arange(_SECTORS) * (TWO_PI / _SECTORS)
         if not self.drawable:
-            whole = np.full(_SECTORS, self.form.radius)
-            return ground.with_object(angle, whole, most, self.centre)
+            return ground.with_object(angle, np.full(_SECTORS, self.form.radius), most, self.centre)
         some = self.solids(_OCCUPYING, _SEED).any(axis=0) | (self.cells.state == HIT)
         around, radius = cartesian_to_polar(*self.form.lattice.centres[some, :2].T)
         cell = self.form.lattice.cell
@@ -328,8 +331,7 @@ class VolumeModel:
     def state(self) -> dict[str, NDArray[Any]]:
         """Everything that is held, as arrays by name."""
         cells = self.surface.cells
-        count = np.array(self.surface.count)
-        return {"cells": cells.state, "count": count, **cells.hits.state}
+        return {"cells": cells.state, "count": np.array(self.surface.count), **cells.hits.state}
 
     def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Restore the :meth:`state` of another model of the same form.
@@ -338,7 +340,7 @@ class VolumeModel:
             MeasurementError: it is no such state; nothing is changed.
         """
         blank = VolumeSurface.blank(self.surface.form)
-        lattice = self.surface.form.lattice
+        lattice = blank.form.lattice
         cells = saved_array(state, "cells", len(lattice.centres), dtype=np.uint8)
         hits = Merged.of_state(state, lattice)
         if (cells > HIT).any() or (cells[lattice.outside] == UNKNOWN).any():

@@ -9,7 +9,14 @@ import pytest
 
 from campaigns.__main__ import main
 from campaigns.glyphs import GLYPHS, loops_of, written
-from campaigns.outlines_command import ROWS_FILE, OutlineCase, OutlineRow, compare, summary
+from campaigns.outlines_command import (
+    ROWS_FILE,
+    OutlineCase,
+    OutlineRow,
+    compare,
+    compared,
+    summary,
+)
 from nbv_planner.world.objects.contour_files import read_outlines
 
 
@@ -51,6 +58,26 @@ def test_the_summary_counts_claims_those_that_are_true_and_failures():
 def test_an_object_that_the_knowing_planner_cannot_reach_is_in_no_ratio():
     rows = [row(6, 8, 0.97), OutlineRow("other", 0, "", 0, 9, 9, 0.96, "COVERED", 9)]
     assert list(summary(rows))[3].endswith("of 1 objects, 0 failed")
+
+
+def test_views_are_compared_with_those_of_other_settings_of_the_same_objects():
+    sweep = [
+        OutlineRow(f"object{n}", 0, "planner=uniform", 8, 12, 25, 1.0, "MAX_VIEWS", 0)
+        for n in range(3)
+    ]
+    own = [row(6, 8, 0.97, number=0), row(9, 9, 0.96, number=1), row(0, 9, 0.9, number=2)]
+    over, knows = compared([*own, *sweep], "")
+    assert over.startswith("views to 95 % over planner=uniform: 62.5% [")
+    assert over.endswith("of 2 objects, 1 failed")
+    assert knows.startswith("views to 95 % over the planner that knows of planner=uniform: 93.8% [")
+    assert not list(compared(own, ""))
+
+
+def test_the_planner_that_knows_goes_on_where_the_surface_was_near_and_is_no_more(tmp_path):
+    """It looked from two sides for ever, as what had been near once did not count again."""
+    letter = next(name for name in written(tmp_path, "tuning") if name.endswith("letter_l.csv"))
+    found = compare(OutlineCase(letter, 0, "max_views=1"))
+    assert 0 < found.knows <= 10
 
 
 def test_knowing_the_object_takes_no_more_views_and_settings_reach_the_episode():
