@@ -25,8 +25,8 @@ from nbv_planner.world.objects import (
     OBJECT_FORMS,
     OBJECT_PLUGINS,
     OBJECT_SETS,
-    parse_object,
 )
+from nbv_planner.world.objects.true_outlines import FORMS, Outlines, true_object
 from nbv_planner.world.scene import Scene
 
 BENCH_FILE = "config/bench/bench.yaml"
@@ -75,14 +75,18 @@ class Bench:
 
     @cached_property
     def hash(self) -> str:
-        """First digits of the SHA-256 of the objects, as text and by their radii at 360 angles, in
-        micrometres.
+        """First digits of the SHA-256 of the objects, as text and by their radii at 360 angles, or
+        by the corners of their outlines, in micrometres.
         """
         digest = hashlib.sha256()
         angle = np.arange(_ANGLES) * (TWO_PI / _ANGLES)
         for text in self.objects:
-            radius = np.rint(_MICROMETRES * parse_object(text, Scene()).radius(angle)).astype(int)
-            digest.update(f"{text} {radius.tolist()}\n".encode())
+            shape = true_object(text, Scene())
+            form = (
+                np.concatenate(shape.loops) if isinstance(shape, Outlines) else shape.radius(angle)
+            )
+            numbers = np.rint(_MICROMETRES * form).astype(int)
+            digest.update(f"{text} {numbers.tolist()}\n".encode())
         return digest.hexdigest()[:_DIGITS]
 
     def as_dict(self) -> dict[str, Any]:
@@ -123,7 +127,7 @@ def bench_named(split: str | Sequence[str], protocol: str, seeds: int | None = N
         **OBJECT_SETS,
         **{name: OBJECT_SETS[one["objects"]] for name, one in content["splits"].items()},
     }
-    known = (*split_names(), *NAMED_POLYGONS, *OBJECT_PLUGINS.names)
+    known = (*split_names(), *NAMED_POLYGONS, *FORMS, *OBJECT_PLUGINS.names)
     if unknown := [name for name in names if ":" not in name and name not in known]:
         raise UnknownNameError("split", unknown[0], (*known, *OBJECT_FORMS))
     if protocol not in content["protocols"]:

@@ -38,7 +38,8 @@ from nbv_planner.planning.view_space import ViewSpaceSettings, view_space_for
 from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.settings import from_mapping, refuse_unknown
 from nbv_planner.versions import versions
-from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_SETS, parse_object
+from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_SETS
+from nbv_planner.world.objects.true_outlines import true_object
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.simulated_camera import MotionSettings
 
@@ -120,7 +121,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the subcommand."""
     objects = [text for name in arguments.objects for text in OBJECT_SETS.get(name, (name,))]
     for text in objects:
-        parse_object(text, Scene())
+        true_object(text, Scene())
     if arguments.set and not arguments.poses:
         raise SettingError(
             f"--set {arguments.set[0]}: is for the view space of --poses, which is not given"

@@ -28,12 +28,9 @@ from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.records import views_to
 from nbv_planner.errors import ResultsError, SettingError
 from nbv_planner.files.results_folder import read_json
-from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.geometry import BoolArray
 from nbv_planner.system import at_home
-from nbv_planner.world.objects import SurfacePoints
-from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
-from nbv_planner.world.visibility import observe
 
 FORMAT = "nbv_planner optimum"
 FORMAT_VERSION = 1
@@ -134,21 +131,6 @@ def _best_set(problem: CoverageProblem, fewer: list[BestSet], time_limit: float)
     )
 
 
-def optimum_for(
-    points: SurfacePoints,
-    scene: Scene,
-    candidates: FloatArray | Poses,
-    *,
-    cache: str | Path | None = None,
-    time_limit: float = DEFAULT_TIME_LIMIT,
-) -> Optimum:
-    """That of a star-shaped object, see :func:`optimum_of`; the candidates are view angles on the
-    circle, shape (V,), radians, or any views.
-    """
-    visible = observe(points.angle, points.radius, candidates, scene)
-    return optimum_of(visible, scene, cache=cache, time_limit=time_limit)
-
-
 def optimum_of(
     visible: BoolArray,
     scene: Scene,
@@ -214,7 +196,8 @@ def compare_with_optimum(judge: EpisodeJudge) -> None:
     space = judge.space
     if not space.on_circle:
         return
-    best = optimum_for(truth.points, truth.scene, space.candidates, time_limit=_COMPARED_SECONDS)
+    visible = truth.visible(space.candidates)
+    best = optimum_of(visible, truth.scene, time_limit=_COMPARED_SECONDS)
     known = len(judge.views) if all(best.proved) else best.proved.index(False)
     judge.compare([best.coverage_by(number + 1) for number in range(known)])
 

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
-from nbv_bench.optimum.best_sets import Optimality, optimality, optimum_for
+from nbv_bench.optimum.best_sets import Optimality, optimality, optimum_of
 from nbv_bench.optimum.optimum_problem import (
     Cheapest,
     CoverageProblem,
@@ -27,12 +27,14 @@ from nbv_bench.optimum.optimum_problem import (
 )
 from nbv_bench.optimum.tours import best_sweep, greedy_tour, least_time
 from nbv_bench.statistics import object_interval
+from nbv_planner.episode.judge import truth_of
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
 from nbv_planner.report.tables import Cell, Column, Table
-from nbv_planner.world.objects import SurfacePoints, parse_object, surface_points
+from nbv_planner.thesis import TrueSurface
+from nbv_planner.world.objects import surface_points
+from nbv_planner.world.objects.true_outlines import Outlines, true_object
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import BeamScene, Scene
-from nbv_planner.world.visibility import observe
 
 R = TypeVar("R")
 _THESIS_VIEWS = 100
@@ -77,9 +79,10 @@ def optimum_row(text: str, candidates: int, cache: Path | None, time_limit: floa
     """
     scene = Scene()
     views = candidate_views(candidates)
-    points = surface_points(parse_object(text, scene), scene.pixel_size)
-    optimum = optimum_for(points, scene, views, cache=cache, time_limit=time_limit)
-    problem = plain_problem(observe(points.angle, points.radius, views, scene))
+    surface, _ = _surface(text, Poses.on_circle(views, scene.view_distance))
+    visible = surface.observed(views, scene)
+    optimum = optimum_of(visible, scene, cache=cache, time_limit=time_limit)
+    problem = plain_problem(visible)
     taken = greedy_views(problem)
     greedy = tuple(problem.coverage(taken[:number]) for number in range(1, len(taken) + 1))
     return OptimumRow(text, candidates, optimum, greedy)
@@ -122,17 +125,17 @@ def least_views_row(text: str, circle: Poses, poses: Poses, time_limit: float) -
 
     In the thesis's scene, the poses with beams; with `time_limit` seconds for each of the two.
     """
-    surface, needed = _surface(text)
+    surface, needed = _surface(text, circle)
     costs: dict[str, Cheapest | None] = {}
     for name, views, scene in (("circle", circle, Scene()), ("poses", poses, BeamScene())):
-        problem = reduced_problem(observe(surface.angle, surface.radius, views, scene))
+        problem = reduced_problem(surface.observed(views, scene))
         least = least_views(problem, needed, time_limit=time_limit)
         taken = greedy_views(problem, needed)
         costs[f"{name}, greedy"] = (
             None if least is None else Cheapest(tuple(taken), len(taken), 0.0)
         )
         costs[f"{name}, least"] = least and least.among(problem.candidates)
-    return LeastRow(text, len(surface), costs)
+    return LeastRow(text, len(surface.angle), costs)
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +156,7 @@ class LeastTimeCase:
         """Compute them, the best sweeps in hindsight, and the tours of an omniscient planner that
         is greedy by time.
         """
-        surface, needed = _surface(self.object)
+        surface, needed = _surface(self.object, self.circle)
         distance = Scene().view_distance
         costs: dict[str, Cheapest | None] = {}
         for speed in self.speeds:
@@ -170,10 +173,10 @@ class LeastTimeCase:
                 costs[f"{speed:g} m/s, poses"] = self._among_poses(
                     surface, needed, self.poses, speed
                 )
-        return LeastRow(self.object, len(surface), costs)
+        return LeastRow(self.object, len(surface.angle), costs)
 
     def _among_poses(
-        self, surface: SurfacePoints, needed: int, poses: Poses, speed: float
+        self, surface: TrueSurface, needed: int, poses: Poses, speed: float
     ) -> Cheapest | None:
         r"""The best tour on one ring of the poses, :math:`|d - d_{cam}|` away, and a bound of all
         tours among them.
@@ -198,11 +201,11 @@ class LeastTimeCase:
         return bound and replace(min(rings, key=lambda tour: tour.cost), bound=bound.bound)
 
     def _problem(
-        self, surface: SurfacePoints, views: Poses, scene: Scene
+        self, surface: TrueSurface, views: Poses, scene: Scene
     ) -> tuple[CoverageProblem, FloatArray]:
         """What the views see, and how far each is from the start, radians."""
         offset = wrap_angle(views.polar[:, 0] - self.start.polar[0])
-        return reduced_problem(observe(surface.angle, surface.radius, views, scene), offset), offset
+        return reduced_problem(surface.observed(views, scene), offset), offset
 
     def _tour(
         self,
@@ -226,10 +229,15 @@ class LeastTimeCase:
         return least_time(*problem, time_limit=self.time_limit)
 
 
-def _surface(text: str) -> tuple[SurfacePoints, int]:
-    """Surface points of an object and how many of them are 95 %."""
-    points = surface_points(parse_object(text, Scene()), Scene().pixel_size)
-    return points, points_for_95(len(points))
+def _surface(text: str, circle: Poses) -> tuple[TrueSurface, int]:
+    """Surface points of an object, where it is not star-shaped those that the circle sees, and how
+    many of them are 95 %.
+    """
+    scene = Scene()
+    shape = true_object(text, scene)
+    points = truth_of(shape, surface_points(shape, scene.pixel_size), scene, circle).points
+    sight = shape.visible if isinstance(shape, Outlines) else None
+    return TrueSurface(points.angle, points.radius, sight=sight), points_for_95(len(points))
 
 
 def least_tables(

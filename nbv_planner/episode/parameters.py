@@ -21,7 +21,7 @@ from nbv_planner.mapping.matching import DwellSettings, MatchingSettings
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.mapping.scan_making import ScanMakerSettings
 from nbv_planner.mapping.scans import MeasurementSettings
-from nbv_planner.planning.objectives import EXPECTED
+from nbv_planner.planning.objectives import EXPECTED, TRUTH_OBJECTIVES
 from nbv_planner.planning.planners import DecisionSettings
 from nbv_planner.planning.planners.decision_settings import PLANNER_CHOICE, named_choice
 from nbv_planner.planning.termination import TerminationSettings
@@ -98,7 +98,7 @@ class PlannerSettings(DecisionSettings, ShapeSettings):
     def any_outline(self) -> bool:
         """Whether they take a surface of any member; others need the radius."""
         if self.planner == "greedy":
-            return self.objective == EXPECTED
+            return self.objective in (EXPECTED, *TRUTH_OBJECTIVES)
         return self.planner in _ANY_OUTLINE
 
 

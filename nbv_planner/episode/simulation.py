@@ -34,7 +34,7 @@ from nbv_planner.world.objects import (
     bisected_surface_points,
     surface_points,
 )
-from nbv_planner.world.objects.true_outlines import true_object
+from nbv_planner.world.objects.true_outlines import Outlines, true_object
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scene import FoundScene, check_proportions
 from nbv_planner.world.simulated_camera import SimulatedCamera
@@ -90,13 +90,14 @@ class Simulation:
         regions = config.regions
         self.judge = EpisodeJudge(truth, views, self._start, tau, settings, regions)
         self._by_points = settings.target == "points"
+        sight = shape.visible if isinstance(shape, Outlines) else None
         if self._by_points:
-            self._truth = TrueSurface(truth.points.angle, truth.points.radius)
+            self._truth = TrueSurface(truth.points.angle, truth.points.radius, sight=sight)
         else:
             outline = cartesian_to_polar(*self.judge.outline.points.T)
             points = self.judge.outline.points
             weight = None if regions is None else regions.weights(points)
-            self._truth = TrueSurface(*outline, tau, weight)
+            self._truth = TrueSurface(*outline, tau, weight, sight)
         planner, monitor = deciders(
             dataclasses.replace(config, planner=settings), views, self._truth
         )

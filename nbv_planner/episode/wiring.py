@@ -35,6 +35,7 @@ from nbv_planner.planning.planners import (
     TourPlanner,
     UniformPlanner,
 )
+from nbv_planner.planning.planners.decision_settings import BLIND
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import (
     CircleViewSpace,
@@ -110,8 +111,7 @@ class EitherCertificate:
     @property
     def calibrated(self) -> bool:
         """Whether the probability of the newest estimate is a part of recorded episodes."""
-        newest = self._newest[0] if self._newest else self.of_radius
-        return newest.calibrated
+        return (self._newest[0] if self._newest else self.of_radius).calibrated
 
     def estimate(
         self, believed: Any, taken: Poses, delta: float, margin: float = 0.0
@@ -194,9 +194,8 @@ def planner_named(
         phase_one = objective(settings.phase_one_objective, "phase_one_objective")
         planner: Planner = TwoPhasePlanner(phase_one, ranked, scene, views, settings, reader)
     else:
-        planner = _KINDS.get(settings.planner, PluggedPlanner)(
-            ranked, scene, views, settings, reader
-        )
+        kind = _KINDS.get(settings.planner, PluggedPlanner)
+        planner = kind(ranked, scene, views, settings, reader)
     if chosen == EXPECTED and isinstance(reader, StarReader):
         planner.fallback = Uncertainty(
             reader, views, scene, dataclasses.replace(settings, seen_std=0.0)
@@ -245,9 +244,8 @@ def scan_mapping(
     known = known if any(known) else (config.known_outline, config.known_solid)
     if not config.search.unknown:
         return _known_mapping(config, grid, map, known)
-    mapped = bool(config.ground.ground_map)
-    volume = config.surface_model == "volume"
-    search = Search(config.search, config.scene, config.measurement.noise, mapped, volume)
+    known_ground, volume = bool(config.ground.ground_map), config.surface_model == "volume"
+    search = Search(config.search, config.scene, config.measurement.noise, known_ground, volume)
     of_object = dataclasses.replace(config, ground=GroundSettings())
     build = partial(_found_mapping, of_object, grid, known)
     return SearchingMapping(search, build, gives_up=config.surface_model == "auto")
@@ -367,11 +365,13 @@ def deciders_for(
     aim = CoverageTarget.of(settings)
     cells = VolumeCertificate(scene, aim, views.candidates, settings.target_coverage)
     if surface_model == "volume":
-        planner = planner_named(settings, scene, views, reader=read)
+        if settings.planner in BLIND:  # no objective chooses, and the given one may need a band
+            settings = dataclasses.replace(settings, objective=EXPECTED)
+        planner = planner_named(settings, scene, views, truth, reader=read)
         certificate = cells if limits.certify else None
         return planner, TerminationMonitor(limits, certificate, aim.regions)
     reader = EitherReader(scene, prior, settings)
-    planner = planner_named(settings, scene, views, reader=reader)
+    planner = planner_named(settings, scene, views, truth, reader=reader)
     monitor = termination_monitor(limits, settings, scene, prior)
     if isinstance(monitor.certificate, CoverageCertificate):
         monitor.certificate = EitherCertificate(monitor.certificate, cells)

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -64,7 +65,8 @@ def _observed_points(
 class TrueSurface:
     """The true surface points by angle, radians, with their radii, metres, shape (P,) each; or
     points at equal distances along the outline, of which a view covers those within `tau`, metres,
-    of one it sees. Each counts for its `weight`, shape (P,), if they have one.
+    of one it sees. Each counts for its `weight`, shape (P,), if they have one. Of an object that is
+    not star-shaped `sight` says which points, shape (P, 2), metres, each view sees, shape (V, P).
 
     Only a simulation has them, and keeps up to date which have been `seen` so far, shape (P,).
     """
@@ -73,19 +75,27 @@ class TrueSurface:
     radius: FloatArray
     tau: float = 0.0
     weight: FloatArray | None = None
+    sight: Callable[[FloatArray, Poses, Scene], BoolArray] | None = None
     seen: BoolArray = field(init=False)
 
     def __post_init__(self) -> None:
         self.seen = np.zeros(len(self.angle), dtype=bool)
 
     @cached_property
+    def _points(self) -> FloatArray:
+        return np.stack(polar_to_cartesian(self.angle, self.radius), axis=1)
+
+    @cached_property
     def _near(self) -> csr_matrix:
         """1 where two points are within `tau`, shape (P, P); most planners never ask."""
-        return neighbours(np.stack(polar_to_cartesian(self.angle, self.radius), axis=1), self.tau)
+        return neighbours(self._points, self.tau)
 
     def observed(self, views: Poses | FloatArray, scene: Scene) -> BoolArray:
         """Which points each view sees or covers, shape (V, P)."""
-        seen = observe(self.angle, self.radius, views, scene)
+        if self.sight is None:
+            seen = observe(self.angle, self.radius, views, scene)
+        else:
+            seen = self.sight(self._points, Poses.given(views, scene.view_distance), scene)
         return np.asarray((self._near @ seen.T.astype(np.float32)).T > 0.0) if self.tau else seen
 
 

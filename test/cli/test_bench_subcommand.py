@@ -195,6 +195,24 @@ def test_a_split_may_be_given_by_its_objects_and_sets_which_no_hash_freezes(smal
     ) == ("own", "")
 
 
+@pytest.mark.slow
+def test_an_object_that_is_not_star_shaped_has_a_row_of_every_planner(small, monkeypatch):
+    """Only planners that need the radius are refused, in a line; greed that knows has no regret."""
+    monkeypatch.setitem(OBJECT_SETS, "two", ("letter:C",))
+    words = ["bench", "run", "U", "--split", "two", "--seeds", "1", "--protocol", "time"]
+    assert main([*words, "--out", "a", "--workers", "1", "--no-figures"]) == 1
+    rows = table(small / "a" / "tables" / "bench.csv")
+    assert list(rows) == ["U", *REFERENCES]
+    refused = rows.pop("U")
+    assert (refused["raised"], refused["episodes"]) == ("1", "0")
+    assert "letter:C' is not star-shaped" in refused["error"]
+    assert {row["raised"] for row in rows.values()} == {"0"}
+    assert float(rows["omniscient greed"]["regret"]) == 0.0 < float(rows["random"]["regret"])
+    for name in ("t95", "seconds"):
+        reached = [float(row[name]) for row in rows.values() if row[name]]
+        assert float(rows["optimum"][name]) == min(reached) > 0.0
+
+
 def test_objects_that_have_changed_are_refused(monkeypatch):
     monkeypatch.setitem(
         OBJECT_SETS, "thesis", (*OBJECT_SETS["thesis"][:-1], "ellipse:a=6,b=4.00001")
@@ -343,7 +361,8 @@ def test_the_hash_depends_on_the_shapes_and_not_only_on_their_names(here):
     contour = here / "mine.csv"
     hashes = set()
     for far in ("4", "4.00002", "4.0"):
-        contour.write_text(f"x,y\n{far},0\n0,4\n-4,0\n0,-4\n")
-        shutil.copy(contour, here / "same.csv")
-        hashes.add(Bench("mine", "sensor", ("file:mine.csv",), 1, 20, {}).hash)
-    assert len(hashes) == 2
+        for second in ("", "\n-5,-5\n-4,-5\n-4,-4\n-5,-4\n"):
+            contour.write_text(f"x,y\n{far},0\n0,4\n-4,0\n0,-4\n{second}")
+            shutil.copy(contour, here / "same.csv")
+            hashes.add(Bench("mine", "sensor", ("file:mine.csv",), 1, 20, {}).hash)
+    assert len(hashes) == 4

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from nbv_bench.optimum.best_sets import optimum_for, solve_optimum
+from nbv_bench.optimum.best_sets import optimum_of, solve_optimum
 from nbv_bench.optimum.optimum_problem import Optimum
 from nbv_bench.rivals import set_cover
 from nbv_planner.errors import DependencyError, ResultsError, SettingError
@@ -34,6 +34,10 @@ VISIBLE = st.tuples(st.integers(1, 8), st.integers(1, 12)).flatmap(
 needs_milp = pytest.mark.skipif(
     not hasattr(scipy.optimize, "milp"), reason="scipy < 1.9 has no integer programming"
 )
+
+
+def optimum_for(points, scene, candidates, **options):
+    return optimum_of(observe(points.angle, points.radius, candidates, scene), scene, **options)
 
 
 def coarse_points():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from functools import partial
@@ -18,7 +19,7 @@ from nbv_bench.optimum.least import (
     run_optima,
 )
 from nbv_bench.optimum.optimum_problem import points_for_95
-from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings, configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.view_space import ViewSpaceSettings, path_around, view_space_for
@@ -47,6 +48,24 @@ def test_greedy_is_the_omniscient_planner_of_the_thesis_protocol(text, tmp_path)
     assert np.diff(row.greedy_coverage, prepend=0).tolist() == [view.new_points for view in views]
     assert row.greedy.views_95 == metrics["T95"]
     assert row.optimum.surface_points == metrics["surface_points"]
+
+
+@pytest.mark.parametrize("text", ["letter:C", "two_boxes"])
+def test_of_an_object_that_is_not_star_shaped_what_the_circle_sees_counts(text, tmp_path):
+    """The row, the fewest views and the quickest tour are those of the judge's points."""
+    row = optimum_row(text, 30, tmp_path, 60.0)
+    greedy = configure(
+        object=text, planner="greedy", objective="OSM", target="points", num_views=30
+    )
+    judge = Simulation(dataclasses.replace(greedy, stop_at_coverage=1.0)).judge
+    visible = judge.truth.visible(judge.space.candidates)
+    assert row.optimum.surface_points == row.optimum.reachable == len(judge.truth)
+    circle = view_space_for(ViewSpaceSettings(num_views=30), Scene()).candidates
+    fewest = least_views_row(text, circle, circle, 60.0).costs["circle, least"]
+    assert fewest.cost == row.optimum.views_95
+    tour = LeastTimeCase(text, circle, START, (0.5,), 2.0, 60.0).run().costs["0.5 m/s, least"]
+    for views in (fewest.views, tour.views):
+        assert visible[list(views)].any(axis=0).sum() >= points_for_95(len(judge.truth))
 
 
 def test_rows_do_not_depend_on_the_number_of_workers(tmp_path):

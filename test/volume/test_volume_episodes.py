@@ -78,7 +78,6 @@ def test_without_a_hit_shapes_come_from_the_prior_and_the_episode_goes_on():
         ({"objective": "CSW"}, "objective CSW: needs the radius over the polar angle"),
         ({"planner": "two_phase"}, "needs the radius over the polar angle"),
         ({"planner": "hybrid"}, "needs the radius over the polar angle"),
-        ({"objective": "OSM"}, "OSM needs the true object"),
         ({"protocol": "thesis"}, "surface_model: volume needs"),
         ({"range_max": 1.0}, "object letter:L: no candidate view sees any of it"),
     ],
@@ -90,16 +89,48 @@ def test_what_a_volume_has_not_is_said_in_one_line(settings, says):
 
 
 def test_greedy_by_expected_coverage_sweeps_and_tours_take_a_volume_too():
-    for settings in ({"objective": "EMC"}, {"planner": "uniform"}, {"planner": "tour"}):
-        given = {"objective": "EMC", **settings}
-        record = simulation("letter:T", max_views=3, **given).finish()
+    for settings in (
+        {"objective": "EMC"},
+        {"planner": "uniform"},
+        {"planner": "random"},
+        {"planner": "tour"},
+    ):
+        record = simulation("letter:T", max_views=3, **settings).finish()
         assert len(record.views) == 3
         assert record.views[-1].completeness > record.views[0].completeness
 
 
+@pytest.mark.parametrize("planner", ["uniform", "random"])
+def test_views_that_no_objective_chooses_go_on_once_cells_are_found(planner):
+    """By default they are valued by IOA, which needs the radius."""
+    runs = [
+        Simulation(configure(object="letter:C", surface_model=model, planner=planner, max_views=5))
+        for model in ("auto", "volume")
+    ]
+    either, cells = ([view.angle for view in run.finish().views] for run in runs)
+    assert len(either) == 5
+    assert either == cells
+    assert all(isinstance(run.belief, VolumeSurface) for run in runs)
+    assert np.isfinite(runs[0].steps[-1].utilities).all()
+
+
+@pytest.mark.parametrize("model", ["auto", "volume"])
+@pytest.mark.parametrize("target", ["points", "completeness"])
+def test_greed_that_knows_any_outline_takes_the_view_that_adds_most(model, target):
+    settings = {"planner": "greedy", "objective": "OSM", "target": target}
+    episode = Simulation(
+        configure(object="two_boxes", surface_model=model, max_views=7, **settings)
+    )
+    views = episode.finish().views
+    if target == "points":
+        assert [view.new_points for view in views] == [view.greedy_gain for view in views]
+    assert getattr(views[-1], "coverage" if target == "points" else "completeness") >= 0.95
+
+
 def test_what_the_surface_may_be_is_found_out_where_the_planner_takes_either():
     assert configure(object="polygon:star").surface_model == "auto"
-    assert configure(planner="greedy", objective="EMC").surface_model == "auto"
+    for chooses in ("EMC", "OSM"):
+        assert configure(planner="greedy", objective=chooses).surface_model == "auto"
     for needs in ({"planner": "two_phase"}, {"planner": "greedy", "objective": "U"}):
         assert configure(**needs).surface_model == "radius"
         assert configure(**needs, surface_model="volume").surface_model == "volume"

@@ -304,7 +304,10 @@ class Planner(ABC):
 
     def _valued(self, situation: Situation) -> tuple[FloatArray, FloatArray]:
         costs = self._costs(situation.views, situation.current_view)
-        return self._objective.evaluate(situation), costs
+        objective = self._objective
+        if not (self.heeds_objective or isinstance(situation.surface, Banded)):
+            objective = self.expected or objective  # it may need a band
+        return objective.evaluate(situation), costs
 
     def _situation(
         self,
