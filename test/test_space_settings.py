@@ -9,7 +9,11 @@ import pytest
 from nbv_planner.cli.main import main
 from nbv_planner.episode.parameter_files import load_parameters, shared_file
 from nbv_planner.episode.parameters import parameters_of
-from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
+from nbv_planner.episode.solid.solid_settings import (
+    SOLID_NODES,
+    SolidConfig,
+    SpaceMapperParameters,
+)
 from nbv_planner.errors import SettingError
 from nbv_planner.settings import check_value, from_mapping, settings_of
 
@@ -43,6 +47,21 @@ def test_settings_refuse_the_wrong_type(cls):
     for name, default, _ in settings_of(cls):
         with pytest.raises(SettingError, match=name):
             from_mapping(cls, {name: 1 if isinstance(default, str) else "wrong"})
+
+
+@pytest.mark.parametrize(
+    "box", [(0.0,) * 6, (0.0, 0.0, 0.0, 1.0, 1.0), (1.0, 0.0, 0.0, 0.0, 1.0, 1.0), ()]
+)
+def test_a_box_of_other_than_two_corners_is_refused(box):
+    with pytest.raises(
+        SettingError, match=r"crop_box: \[.*must be six numbers, least"
+    ):
+        SpaceMapperParameters(crop_box=box)
+
+
+def test_the_table_raises_the_floor_of_the_box():
+    box = SpaceMapperParameters(crop_box=(-1.0, -2.0, -3.0, 1.0, 2.0, 3.0), table_height=-0.5)
+    assert box.bounds.tolist() == [[-1.0, -2.0, -0.5], [1.0, 2.0, 3.0]]
 
 
 def test_lengths_follow_from_the_greatest_radius():

@@ -16,6 +16,7 @@ from nbv_planner.episode.solid.solid_settings import (
     SpaceMapperParameters,
     SpacePlannerParameters,
 )
+from nbv_planner.geometry import FloatArray
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.planning.view_space.space_views import SpaceViews
@@ -93,25 +94,28 @@ def space_checks_of(system: System, parameters: RunParameters) -> list[Preflight
         pairs, check = paired(scans, poses, matching)
         checks.append(check)
         if pairs:
-            checks += beam_checks(pairs, scene, config.noise.ranges, mapper.table_height)
+            checks += beam_checks(pairs, scene, config.noise.ranges, mapper.bounds)
     return checks
 
 
 def beam_checks(
-    pairs: list[tuple[DepthScan, CameraPose]], scene: DepthScene, noise: RangeNoise, table: float
+    pairs: list[tuple[DepthScan, CameraPose]], scene: DepthScene, noise: RangeNoise, box: FloatArray
 ) -> list[PreflightCheck]:
     """How many beams are known, and how many end where the object may be; without any of these an
     episode is impossible if the camera looks there.
     """
     beams = hits = unknown = 0
     for scan, pose in pairs:
-        found, _ = of_object(scan, Poses.of([pose]), noise, 0, (scene.radius_max, table))
+        found, _ = of_object(scan, Poses.of([pose]), noise, 0, (scene.radius_max, box))
         beams, hits = beams + len(scan.ranges), hits + len(found)
         unknown += int(np.isnan(scan.ranges).sum())
     last = Poses.of([pairs[-1][1]])
     looks = bool(scene.depth.sees(-last.position @ last.rotation[0])[0])
     none = Outcome.FAIL if looks else Outcome.WARN
-    advice = "unit of the depths (16UC1 is in mm), radius_max, table_height, object_frame, hand-eye"
+    advice = (
+        "unit of the depths (16UC1 is in mm), radius_max, table_height, crop_box, object_frame,"
+        " hand-eye"
+    )
     return [
         PreflightCheck(
             "beams that are known",
@@ -123,7 +127,7 @@ def beam_checks(
         PreflightCheck(
             "beams on the object",
             f"{hits} of {beams}",
-            f"some within {scene.radius_max:g} m of the centre, above {table:g} m",
+            f"some within {scene.radius_max:g} m of the centre, in crop_box, above the table",
             Outcome.PASS if hits else none,
             advice if looks else "the camera does not look at the object yet",
         ),

@@ -10,7 +10,11 @@ import numpy as np
 import pytest
 
 from nbv_planner.episode.solid.solid_mapping import solid_mapper_core
-from nbv_planner.episode.solid.solid_settings import DepthNoise, SolidScene
+from nbv_planner.episode.solid.solid_settings import (
+    DepthNoise,
+    SolidScene,
+    SpaceMapperParameters,
+)
 from nbv_planner.errors import StateFileError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
@@ -37,7 +41,8 @@ class Mapper:
         self.camera = SimulatedDepthCamera(solid_named("mug", 0.25), SENSOR, NOISE.ranges)
 
     def blank(self):
-        return solid_mapper_core(SCENE, SENSOR, NOISE, self.table, MATCHING, ARRIVAL)
+        box = SpaceMapperParameters(table_height=self.table).bounds
+        return solid_mapper_core(SCENE, SENSOR, NOISE, box, MATCHING, ARRIVAL)
 
     def view(self, number: int, ranges=None) -> None:
         stamp, pose = number * 10**9, POSES[number]

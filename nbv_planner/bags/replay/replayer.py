@@ -267,7 +267,7 @@ class SolidReplayer(Replayer):
         scene, sensor = config.scene, config.sensor
         self.scene = scene.seen_by(sensor)
         self.mapper = solid_mapper_core(
-            scene, sensor, config.noise, own.table_height, matching, arrival, known=known
+            scene, sensor, config.noise, own.bounds, matching, arrival, known=known
         )
         settings = replace(config.planner, deadline=_PATIENCE)
         space = SpaceViews.of(config.views, scene.view_distance, scene.radius_max)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nbv_planner.episode.solid.solid_settings import DepthNoise, SolidScene
 from nbv_planner.episode.solid.space_deciders import form_in_space
+from nbv_planner.geometry import FloatArray
 from nbv_planner.known.known_solid import KnownForm
 from nbv_planner.mapping.arrival import ArrivalSettings, PoseSource
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
@@ -56,28 +57,28 @@ class Unchecked:
 
 
 class SolidMapping(ScanMapping):
-    """Maps scans of a depth camera: what lies within the greatest radius, above the table."""
+    """Maps scans of a depth camera: what lies within the greatest radius and a box."""
 
     any_outline = True
     scan_kind, scene_kind = DepthScan, DepthScene
 
     def __init__(
-        self, scene: DepthScene, noise: RangeNoise, table: float, known: KnownForm | None = None
+        self, scene: DepthScene, noise: RangeNoise, box: FloatArray, known: KnownForm | None = None
     ) -> None:
-        """Start without a scan, with what is `known` of the object; below the height `table`
-        (metres) nothing is of it.
+        """Start without a scan, with what is `known` of the object; outside the `box`, its two
+        corners in metres, shape (2, 3), nothing is of it.
         """
         model = VolumeModel(form_in_space(scene.radius_max, known))
         # the settings of the plane are those of :meth:`_measured` there
         super().__init__(model, scene, MeasurementSettings(), Unchecked())  # type: ignore[arg-type]
-        self._noise, self._table = noise, table
+        self._noise, self._box = noise, box
 
     def _measured(self, scans: Sequence[MatchedScan], *, new_view: bool) -> list[ScanHits]:
         """What each scan shows of the object; beams are left out as `nan`, `too_close` (below the
         least range) and `outside_bounds`.
         """
         found = []
-        bounds = self._scene.radius_max, self._table
+        bounds = self._scene.radius_max, self._box
         for match in scans:
             scan, sensor = match.scan, match.scan.sensor
             hits, free = of_object(scan, Poses.of([match.pose]), self._noise, match.view, bounds)
@@ -97,7 +98,7 @@ def solid_mapper_core(
     scene: SolidScene,
     sensor: DepthSensor,
     noise: DepthNoise,
-    table: float,
+    box: FloatArray,
     matching: MatchingSettings,
     arrival: ArrivalSettings,
     transforms: PoseSource | None = None,
@@ -113,6 +114,6 @@ def solid_mapper_core(
         matching.queue_size,
         frozenset(SENSOR_NAMES),
         PriorSettings(),
-        partial(SolidMapping, seen, noise.ranges, table, known),
+        partial(SolidMapping, seen, noise.ranges, box, known),
     )
     return MapperCore(setup, ScanMatcher(matching, arrival, transforms))

@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import numpy as np
+
 from nbv_planner.episode.parameters import (
     OBJECT_FRAME,
     CommonParameters,
@@ -19,7 +21,7 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.episode.solid.prior_solid import PriorSolidSettings
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import ORIGIN
+from nbv_planner.geometry import ORIGIN, FloatArray
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.planning.objectives import EXPECTED
@@ -232,12 +234,33 @@ class SpaceMapperParameters(Settings):
         "Height of the table in the object frame: what lies below is no part of the object.",
         unit="m",
     )
+    crop_box: tuple[float, ...] = setting(
+        (-1e6, -1e6, -1e6, 1e6, 1e6, 1e6),
+        "Box in the object frame, least x, y, z, greatest x, y, z: what lies outside is no part of"
+        " the object, such as a fixture or the arm.",
+        unit="m",
+    )
     outline_folder: str = setting(
         "",
         "Folder for the surface at the end (PLY of points, STL and PLY of the mean): give it to"
         " take the result home; empty: none.",
         start_only=True,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        box = self.crop_box
+        if len(box) != 6 or not all(low < high for low, high in zip(box[:3], box[3:], strict=True)):
+            raise SettingError(
+                f"crop_box: {list(box)} must be six numbers, least x, y, z below greatest x, y, z"
+            )
+
+    @property
+    def bounds(self) -> FloatArray:
+        """Corners of what may be of the object, above the table, metres, shape (2, 3)."""
+        box = np.array(self.crop_box).reshape(2, 3)
+        box[0, 2] = max(box[0, 2], self.table_height)
+        return box
 
 
 @dataclass(frozen=True)

@@ -69,10 +69,10 @@ class SolidMapper(SurfaceMapperNode):
     ) -> tuple[MapperCore, list[Any]]:
         """See :meth:`.SurfaceMapperNode.made`."""
         scene, sensor = read_settings(self, SolidScene), read_settings(self, DepthSensor)
-        noise, table = read_settings(self, DepthNoise), self.parameters.table_height
+        noise, box = read_settings(self, DepthNoise), self.parameters.bounds
         transforms = self.incoming.transforms
         core = solid_mapper_core(
-            scene, sensor, noise, table, matching, arrival, transforms, self._known(scene)
+            scene, sensor, noise, box, matching, arrival, transforms, self._known(scene)
         )
         return core, [scene, sensor, noise]
 

@@ -78,14 +78,15 @@ def of_object(
     pose: Poses,
     noise: RangeNoise,
     view: int,
-    bounds: tuple[float, float],
+    bounds: tuple[float, FloatArray],
 ) -> tuple[Hits, FreeRays]:
-    """What a scan shows of an object within the `bounds`: its greatest radius, and the height of
-    the table that it stands on, metres. Beams that end elsewhere are free up to there.
+    """What a scan shows of an object within the `bounds`: its greatest radius, and the corners
+    of a box, shape (2, 3), metres. Beams that end elsewhere are free up to there.
     """
     hits, free = seen_in(scan, pose.position[0], pose.rotation[0], noise, view)
-    radius, table = bounds
-    kept = (np.linalg.norm(hits.points, axis=1) <= radius) & (hits.points[:, 2] > table)
+    radius, (low, high) = bounds
+    inside = (hits.points > low) & (hits.points < high)
+    kept = inside.all(axis=1) & (np.linalg.norm(hits.points, axis=1) <= radius)
     of_hit = free.of_hit.copy()
     of_hit[free.of_hit] = kept
     return hits.chosen(kept), dataclasses.replace(free, of_hit=of_hit)

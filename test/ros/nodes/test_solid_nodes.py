@@ -422,7 +422,9 @@ def test_a_large_image_is_thinned_0_and_nan_are_unknown_and_the_table_is_no_obje
     scan = camera.scan(pose.position[0], pose.rotation[0], np.random.default_rng(0))
     depth = (scan.ranges * scan.directions[:, 0]).reshape(240, 320)
     depth[:, :160] = 0.0 if millimetres else np.nan
-    node = world.start(SolidMapper, settle_time=0.0, scans_per_view=1, table_height=-0.02, **SCENE)
+    box = [-1.0, -1.0, -1.0, 0.08, 1.0, 1.0]
+    more = {"table_height": -0.02, "crop_box": box, **SCENE}
+    node = world.start(SolidMapper, settle_time=0.0, scans_per_view=1, **more)
     inputs = node.incoming
     inputs.on_goal(pose_msg(pose[0], 10))
     for stamp in (10, 30):
@@ -438,6 +440,7 @@ def test_a_large_image_is_thinned_0_and_nan_are_unknown_and_the_table_is_no_obje
     hits = node.core.known.mapper.model.surface.cells.hits.mean
     assert len(hits) > 30
     assert hits[:, 2].min() > -0.02
+    assert 0.05 < hits[:, 0].max() < 0.08
     # in the object frame, whose y axis the camera looks along: no hit is left of the line of sight
     local = (hits - pose.position[0]) @ pose.rotation[0]
     assert local[:, 1].max() < 0.002

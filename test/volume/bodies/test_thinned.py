@@ -70,13 +70,18 @@ def test_a_cloud_without_points_is_refused(read):
         depth_scan(np.empty((0, 4)), CAMERA, SENSOR)
 
 
-def test_what_is_on_the_table_or_far_away_is_no_part_of_the_object():
+BOX = np.array([(-1e6, -0.3, -0.2), (1e6, 0.3, 1e6)])
+
+
+def test_what_is_outside_of_the_box_or_far_away_is_no_part_of_the_object():
     depth = np.full((12, 16), 2.0)
     depth[:, 8:] = 3.5
     pose = looking(np.array([[2.0, 0.0, 0.0]]), np.zeros(3))
-    hits, free = of_object(depth_scan(depth, CAMERA, SENSOR), pose, NOISE, 0, (1.0, -0.2))
+    hits, free = of_object(depth_scan(depth, CAMERA, SENSOR), pose, NOISE, 0, (1.0, BOX))
     assert 0 < len(hits) < 96
     assert np.linalg.norm(hits.points, axis=1).max() <= 1.0
-    assert hits.points[:, 2].min() > -0.2
+    assert (hits.points > BOX[0]).all()
+    assert (hits.points < BOX[1]).all()
+    assert (np.abs(hits.points[:, 1:] / (0.3, 0.2)).max(axis=0) > 0.8).all()
     assert free.of_hit.sum() == len(hits)
     assert len(free.length) == 192
