@@ -53,9 +53,7 @@ def test_settings_refuse_the_wrong_type(cls):
     "box", [(0.0,) * 6, (0.0, 0.0, 0.0, 1.0, 1.0), (1.0, 0.0, 0.0, 0.0, 1.0, 1.0), ()]
 )
 def test_a_box_of_other_than_two_corners_is_refused(box):
-    with pytest.raises(
-        SettingError, match=r"crop_box: \[.*must be six numbers, least"
-    ):
+    with pytest.raises(SettingError, match=r"crop_box: \[.*must be six numbers, least"):
         SpaceMapperParameters(crop_box=box)
 
 
