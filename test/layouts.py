@@ -9,13 +9,21 @@ from pathlib import Path
 import yaml
 
 ROOT = Path(__file__).parents[1]
-RVIZ = yaml.safe_load((ROOT / "rviz" / "nbv_planner.rviz").read_text(encoding="utf-8"))
-MANAGER = RVIZ["Visualization Manager"]
+
+
+def rviz(name: str) -> dict:
+    """A layout of RViz."""
+    return yaml.safe_load((ROOT / "rviz" / f"{name}.rviz").read_text(encoding="utf-8"))
+
+
+def foxglove(name: str) -> dict:
+    """A layout of Foxglove."""
+    return json.loads((ROOT / "config" / "foxglove" / f"{name}.json").read_text(encoding="utf-8"))
+
+
+MANAGER = rviz("nbv_planner")["Visualization Manager"]
 DISPLAYS = {display["Name"]: display for display in MANAGER["Displays"] if "Topic" in display}
-FOXGLOVE = json.loads(
-    (ROOT / "config" / "foxglove" / "nbv_planner.json").read_text(encoding="utf-8")
-)
-PANELS = FOXGLOVE["configById"]
+PANELS = foxglove("nbv_planner")["configById"]
 SHOWS = {
     "MarkerArray": "visualization_msgs/msg/MarkerArray",
     "Pose": "geometry_msgs/msg/PoseStamped",

@@ -47,6 +47,10 @@ CELLS_LAYOUT = [
 ]
 """Fields of a `surface` cloud of cells: merged hits, where they are, and their sums, see
 :class:`~nbv_planner.volume.grid.Merged`; in the plane z is 0."""
+STD_LAYOUT = [("std", "f4")]
+"""Optional field of a `surface` cloud of cells, to colour it by: standard deviation of a merged
+hit, metres.
+"""
 CONTOUR_LAYOUT = [(name, "f4") for name in ("x", "y", "z", "angle", "radius")]
 OUTLINE_LAYOUT = [("outline", "u4")]
 """Optional field of `ground_truth/surface`: number of the closed outline that a point is of;

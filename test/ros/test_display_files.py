@@ -14,10 +14,11 @@ pytest.importorskip(
 )
 
 from beliefs import wavy_belief
-from layouts import DISPLAYS, FOXGLOVE, MANAGER, PANELS, SHOWS, kind_of, plotted
+from layouts import DISPLAYS, MANAGER, PANELS, SHOWS, foxglove, kind_of, plotted, rviz
 from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 from ros_world import header
 
+from nbv_planner.episode.solid.space_deciders import form_in_space
 from nbv_planner.ros.core.graph import type_name, type_named
 
 DURABILITY = {
@@ -80,12 +81,54 @@ def test_rviz_looks_at_the_frame_of_the_markers_and_shows_every_part():
         assert display["Enabled"] == display["Value"]
 
 
-def test_clouds_are_coloured_by_a_field_that_it_has():
-    from nbv_planner.ros.io.conversions import belief_to_msg
+def clouds(name: str) -> dict[str, set[str]]:
+    """Fields that a cloud of a topic has whatever the surface is of, of a layout by its name."""
+    from nbv_planner.clouds.cloud_fields import CANDIDATES_LAYOUT, CONTOUR_LAYOUT
+    from nbv_planner.ros.io.conversions import surface_to_msg
+    from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
 
-    fields = {field.name for field in belief_to_msg(wavy_belief(1), header("object")).fields}
-    assert DISPLAYS["Surface by standard deviation"]["Channel Name"] in fields
-    assert PANELS["3D!nbvWorld"]["topics"]["/surface"]["colorField"] in fields
+    forms = (VolumeForm(), form_in_space(0.25))
+    cells = [VolumeSurface.blank(form) for form in forms]
+    surfaces = {"nbv_planner": [wavy_belief(1), cells[0]], "solid": cells[1:]}[name]
+    made = [surface_to_msg(one, header("object")) for one in surfaces]
+    fields = [{field.name for field in msg.fields} for msg in made]
+    return {
+        "/surface": set.intersection(*fields),
+        "/ground_truth/surface": {field for field, _ in CONTOUR_LAYOUT},
+        "/nbv_planner/candidates": {field for field, _ in CANDIDATES_LAYOUT},
+    }
+
+
+@pytest.mark.parametrize("name", ["nbv_planner", "solid"])
+def test_clouds_are_coloured_by_a_field_that_they_have(name):
+    fields = clouds(name)
+    shown = foxglove(name)["configById"]["3D!nbvWorld"]["topics"]
+    assert {"/surface", "/nbv_planner/candidates"} <= set(shown)
+    for topic in set(fields) & set(shown):
+        # Without a field Foxglove takes one itself, and a flat colour is lost.
+        assert shown[topic]["colorField"] in fields[topic], topic
+    for display in rviz(name)["Visualization Manager"]["Displays"]:
+        if "Channel Name" in display:
+            assert display["Channel Name"] in fields["/" + display["Topic"]["Value"]]
+
+
+@pytest.mark.parametrize("name", ["nbv_planner", "solid"])
+def test_rviz_leaves_its_window_to_the_picture(name):
+    layout = rviz(name)
+    # The panel of the time is so wide that nothing of the picture was left.
+    assert [panel["Class"] for panel in layout["Panels"]] == ["rviz_common/Displays"]
+    window = layout["Window Geometry"]
+    # RViz reads what is not there from a variable that nobody set.
+    assert window["Hide Left Dock"] is window["Hide Right Dock"] is False
+    assert window["Width"] >= 1200
+    assert window["Height"] >= 800
+
+
+def test_both_programs_look_at_the_plane_from_above_with_x_to_the_right():
+    view, camera = MANAGER["Views"]["Current"], PANELS["3D!nbvWorld"]["cameraState"]
+    assert view["Class"] == "rviz_default_plugins/TopDownOrtho"
+    assert (camera["perspective"], camera["phi"]) == (False, 0)
+    assert view["Angle"] == camera["thetaOffset"] == 0
 
 
 def panels(layout) -> list[str]:
@@ -97,21 +140,19 @@ def panels(layout) -> list[str]:
     return panels(layout["first"]) + panels(layout["second"])
 
 
-def test_foxglove_layout_holds_each_panel_once():
-    assert sorted(panels(FOXGLOVE["layout"])) == sorted(PANELS)
-    assert set(FOXGLOVE) == {
+@pytest.mark.parametrize("name", ["nbv_planner", "solid"])
+def test_foxglove_layout_holds_each_panel_once(name):
+    layout = foxglove(name)
+    assert sorted(panels(layout["layout"])) == sorted(layout["configById"])
+    assert set(layout) == {
         "configById",
         "globalVariables",
         "userNodes",
         "playbackConfig",
         "layout",
     }
-    assert {name.split("!")[0] for name in PANELS} == {
-        "3D",
-        "Plot",
-        "RawMessages",
-        "DiagnosticSummary",
-    }
+    kinds = {"3D", "Plot", "RawMessages", "DiagnosticSummary", *(["Image"] * (name == "solid"))}
+    assert {panel.split("!")[0] for panel in layout["configById"]} == kinds
 
 
 def test_foxglove_panels_show_topics_of_ours_of_types_they_can_show(published):

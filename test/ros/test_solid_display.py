@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
-import yaml
 
 pytest.importorskip(
     "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
 )
 
+from layouts import foxglove, rviz
 from ros_world import header
 from visualization_msgs.msg import Marker
 
@@ -33,7 +30,6 @@ from nbv_planner.volume.bodies.families import solid_named
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.scan import RangeNoise
 
-ROOT = Path(__file__).parents[2]
 SENSOR = DepthSensor(columns=32, rows=24, range_max=2.0)
 SCENE = SolidScene(radius_max=0.25, view_distance=0.425).seen_by(SENSOR)
 POSES = on_sphere(7, 0.425)
@@ -101,13 +97,14 @@ def test_layouts_show_topics_of_the_nodes_in_space_of_their_types(world):
     kinds = (SolidCamera, SolidMapper, SolidPlanner)
     publishers = [one for kind in kinds for one in world.start(kind, **given).publishers]
     published = {one.topic_name: type_name(one.msg_type) for one in publishers}
-    rviz = yaml.safe_load((ROOT / "rviz" / "solid.rviz").read_text(encoding="utf-8"))
-    displays = rviz["Visualization Manager"]["Displays"]
+    displays = rviz("solid")["Visualization Manager"]["Displays"]
     for display in (one for one in displays if "Topic" in one):
         kind = SHOWN[display["Class"].removeprefix("rviz_default_plugins/")]
         assert published["/" + display["Topic"]["Value"]] == kind, display["Name"]
     (markers,) = (one for one in displays if one["Name"] == "Markers")
     names = [one.ns for one in solid_markers(SceneContent(SCENE), header("object", 5)).markers]
     assert markers["Namespaces"] == dict.fromkeys(names, True)
-    layout = json.loads((ROOT / "config" / "foxglove" / "solid.json").read_text(encoding="utf-8"))
-    assert set(layout["configById"]["3D!nbvWorld"]["topics"]) <= set(published)
+    panels = foxglove("solid")["configById"]
+    image = panels["Image!nbvDepth"]["imageMode"]["imageTopic"]
+    assert published[image] == SHOWN["Image"]
+    assert set(panels["3D!nbvWorld"]["topics"]) <= set(published)

@@ -89,13 +89,13 @@ def surface_to_msg(surface: SurfaceBelief | VolumeSurface, header: Header) -> Po
 def cells_to_msg(surface: VolumeSurface, header: Header) -> PointCloud2:
     """Build the `surface` cloud of cells: one point per merged hit."""
     hits = surface.cells.hits
-    columns = {"key": hits.key, "weight": hits.weight, "number": hits.number}
+    columns = {"key": hits.key, "std": hits.sigma, "weight": hits.weight, "number": hits.number}
     for axis, name in enumerate("xyz"[: surface.form.dimension]):
         aside = surface.centre[axis] if axis < 2 else 0.0
         columns[name] = hits.mean[:, axis] + aside
         columns[f"sum_{name}"] = hits.points[:, axis]
         columns[f"beam_{name}"] = hits.beams[:, axis]
-    return _cloud(cloud_fields.CELLS_LAYOUT, columns, header)
+    return _cloud(cloud_fields.CELLS_LAYOUT + cloud_fields.STD_LAYOUT, columns, header)
 
 
 def belief_to_msg(belief: SurfaceBelief, header: Header) -> PointCloud2:

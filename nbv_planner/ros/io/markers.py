@@ -59,7 +59,7 @@ PARTS = {
 at one height would flicker."""
 # Enough for a smooth picture at any grid size; bounds the size of the message.
 _CONTOUR_POINTS = 501
-# Opacity of an outline where nothing was measured.
+# How much of its colour an outline keeps where nothing was measured.
 _GUESSED = 0.35
 # Cells that are shown at most.
 _MOST_CELLS = 5000
@@ -146,7 +146,7 @@ def _bodies(bodies: Sequence[Body], scene: Scene) -> Marker:
     width = 0.005 * scene.view_distance
     runs = [(seen, body.points[run]) for body in bodies for seen, run in body.stretches]
     edges = [np.stack([run[:-1], run[1:]], axis=1).reshape(-1, 2) for _, run in runs]
-    faint = [color_of(colors.MEAN, 1.0 if seen else _GUESSED) for seen, _ in runs]
+    faint = [_paled(colors.rgb(colors.MEAN), seen) for seen, _ in runs]
     shades = [shade for shade, ends in zip(faint, edges, strict=True) for _ in ends]
     size = (width, 0.0, 0.0)
     return marker_of(Marker.LINE_LIST, size, color_of(colors.MEAN), np.concatenate(edges), shades)
@@ -245,6 +245,13 @@ def color_of(color: str, alpha: float = 1.0) -> ColorRGBA:
     return ColorRGBA(r=red, g=green, b=blue, a=alpha)
 
 
+def _paled(color: Sequence[float], seen: bool) -> ColorRGBA:
+    """A colour, nearer to white unless `seen`: RViz blends all edges of a list or none."""
+    kept = 1.0 if seen else _GUESSED
+    red, green, blue = (1.0 - kept * (1.0 - part) for part in color)
+    return ColorRGBA(r=red, g=green, b=blue, a=1.0)
+
+
 def decimated(hits: FloatArray, most: int) -> FloatArray:
     """At most `most` of the hits, shape (n, 2): every second one is left out until that holds."""
     step = 1
@@ -264,8 +271,8 @@ def deviation_markers(found: Deviation, scene: Scene, header: Header) -> MarkerA
         for place in (found.points[part] for part in found.nominal.loops)
     ]
     shades = [
-        ColorRGBA(r=r, g=g, b=b, a=1.0 if seen else _GUESSED)
-        for (r, g, b), seen in zip(
+        _paled(color, seen)
+        for color, seen in zip(
             colors.signed_colors(found.mean).tolist(), found.seen.tolist(), strict=True
         )
         for _ in range(2)
