@@ -2,7 +2,8 @@
 resolution of a measurement, over those of the greedy planner that knows the object.
 
 Beside the planners there are `knows`, which takes the view whose beams cover most of what is left
-of the true surface; `even`, views spread evenly, of which the number that is enough is known in
+of the true surface; `told`, which does from the second view on, after that of the rollout, whose
+first one is blind; `even`, views spread evenly, of which the number that is enough is known in
 hindsight; `random`; and the rivals of `nbv_bench`, by their gain. All look by the same simulated
 camera, with the same noise. The rollout goes on until it claims 95 % (COVERED): how often it does,
 and how often that is true. Objects are solids, or meshes of a folder.
@@ -61,7 +62,7 @@ RIVALS = (
     *("frontier", "proximity_count", "rear_side", "unobserved", "projection", "occlusion_aware"),
 )
 """Gains of the planner `voxels`."""
-PLANNERS = ("rollout", "greedy", "random", "even", "knows", *RIVALS)
+PLANNERS = ("rollout", "greedy", "random", "even", "knows", "told", *RIVALS)
 THIN = ("chair", "plane", "hammer")
 """How the names of objects begin whose walls are thin."""
 ROWS_FILE = "solids.csv"
@@ -85,7 +86,7 @@ class SolidCase:
         mesh = is_solid(f"file:{self.object}")
         text = f"file:{self.object}" if mesh else f"solid:{self.object}"
         given = {"object": text, "radius_max": _RADIUS if mesh else 1.0, "range_max": 5.0}
-        planner = {"even": "random", "knows": "random"}.get(
+        planner = {"even": "random", "knows": "random", "told": "rollout"}.get(
             self.planner, "voxels" if self.planner in RIVALS else self.planner
         )
         if planner == "voxels":
@@ -115,8 +116,9 @@ def run_case(case: SolidCase) -> SolidRow:
     started = time.process_time()
     if case.planner == "even":
         last, complete = _even(episode)
-    elif case.planner == "knows":
-        last, complete = _first_full(_looks(episode, _knowing(episode)), episode)
+    elif case.planner in ("knows", "told"):
+        first = [_blind(episode)] if case.planner == "told" else []
+        last, complete = _first_full(_looks(episode, _knowing(episode, first)), episode)
     else:
         last, complete = _run(episode, claims=claims)
     seconds = (time.process_time() - started) / last
@@ -168,8 +170,16 @@ def _first_full(surfaces: Iterator[VolumeSurface], episode: SolidEpisode) -> tup
     return taken, complete
 
 
-def _knowing(episode: SolidEpisode) -> Iterator[int]:
-    """Candidates in the order in which their beams, without noise, cover most of what is left."""
+def _blind(episode: SolidEpisode) -> int:
+    """The candidate that is taken before anything is known."""
+    first = next(episode.run()).pose
+    return episode.judge.space.nearest(first)
+
+
+def _knowing(episode: SolidEpisode, first: Sequence[int] = ()) -> Iterator[int]:
+    """Candidates in the order in which their beams, without noise, cover most of what is left,
+    after the `first` ones.
+    """
     judge, form = episode.judge, episode.model.surface.form
     camera = SimulatedDepthCamera(judge.truth.mesh, judge.config.sensor, RangeNoise(0.0, 0.0))
     seen = []
@@ -179,7 +189,10 @@ def _knowing(episode: SolidEpisode) -> Iterator[int]:
         surface = VolumeSurface.blank(form).adding(hits, [free])
         seen.append(judge.truth.covered(surface, judge.tau))
     sees, left = np.array(seen), np.ones(len(judge.truth.points), dtype=bool)
-    for _ in range(_MOST):
+    for number in first:
+        yield number
+        left &= ~sees[number]
+    for _ in range(_MOST - len(first)):
         gain = (sees & left).sum(axis=1)
         if not gain.any():  # what noise has left out
             left[:] = True

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -55,6 +56,14 @@ class Hits:
 
     def __len__(self) -> int:
         return len(self.points)
+
+    @cached_property
+    def reach(self) -> FloatArray:
+        """How far each is from where the camera stood, shape (n,), metres."""
+        square = np.zeros(len(self))
+        for along in (self.points - self.origin).T:  # over so short an axis numpy is slow
+            square += along**2
+        return np.asarray(np.sqrt(square))
 
     @classmethod
     def none(cls, dimension: int = 2) -> Hits:

@@ -26,11 +26,15 @@ _BALL = 0.94
 _SURE = 0.5
 # Columns of the table of merged hits in a saved state.
 _OF_HITS = ("hit_cells", "hit_points", "hit_beams", "hit_weight", "hit_number")
+# Of a digit by which keys are sorted.
+_BITS, _DIGIT = 16, 0xFFFF
 # Cells that a march along a beam goes at a time.
 STRIDE = 0.5
 # Rays of a scan in space that are followed at most: some ten for each cell.
 _ENOUGH = 20_000
-# And one from a surface to a camera, of which there are many more.
+# Rays that have ended are left out once fewer than this part of them goes on.
+_LIVE = 0.8
+# Cells that a march from a surface to a camera goes at a time: of these there are many more.
 _MARCH = 0.7
 
 
@@ -90,10 +94,20 @@ class Lattice:
         """Number of the cell that holds each point, shape (..., D): shape (...); -1 outside of the
         cube.
         """
-        place = np.floor((points + self.half) / self.cell).astype(np.intp)
-        inside = ((place >= 0) & (place < self.count)).all(axis=-1)
-        strides = self.count ** np.arange(self.dimension - 1, -1, -1)
-        return np.asarray(np.where(inside, place @ strides, -1))
+        # axis by axis: over a last axis of two or three numpy takes several times as long
+        number, inside = np.intp(0), np.True_
+        for along in np.moveaxis(points, -1, 0):
+            place = np.floor((along + self.half) / self.cell).astype(np.intp)
+            inside = inside & (place >= 0) & (place < self.count)
+            number = number * self.count + place
+        return np.asarray(np.where(inside, number, -1))
+
+    def number(self, places: Iterable[FloatArray]) -> IntArray:
+        """Number of the cell of places in the cube, given axis by axis in cells from its corner."""
+        number: IntArray = np.zeros(1, dtype=np.int32)
+        for along in places:
+            number = number * np.int32(self.count) + along.astype(np.int32)
+        return number
 
     def beside(self, cells: IntArray, steps: IntArray) -> IntArray:
         """Numbers of the cells that are `steps`, shape (K, D), from others, (n,): shape (n, K); the
@@ -169,26 +183,28 @@ class Merged:
 
     def by(self, key: IntArray) -> Merged:
         """The same merged by other keys, shape (n,)."""
-        order = np.argsort(key, kind="stable")
+        order = _order(key)
         start = np.flatnonzero(np.diff(key[order], prepend=np.intp(-1)))
         if not len(key):
             return self
         summed = (
-            np.add.reduceat(one[order], start)
+            np.add.reduceat(one.take(order, axis=0), start)
             for one in (self.points, self.beams, self.weight, self.number)
         )
         return Merged(key[order][start], *summed)
 
     def adding(self, hits: Hits, lattice: Lattice) -> Merged:
         """The table with more hits."""
-        beam = hits.points - hits.origin
-        beam = beam / np.maximum(np.linalg.norm(beam, axis=1), np.finfo(float).tiny)[:, None]
+        place, beam = hits.points.copy(), hits.points - hits.origin
         weight = 1.0 / hits.sigma**2
+        _each(np.divide, beam, np.maximum(hits.reach, np.finfo(float).tiny))
         cell = lattice.index(hits.points)
         side = (beam > 0.0) @ (1 << np.arange(lattice.dimension))
-        rows = (weight[:, None] * hits.points, weight[:, None] * beam, weight, np.ones(len(hits)))
+        _each(np.multiply, beam, weight)
+        _each(np.multiply, place, weight)
+        rows = (place, beam, weight, np.ones(len(hits)))
         key = (cell << lattice.dimension) + side
-        kept = cell >= 0
+        kept = slice(None) if (cell >= 0).all() else cell >= 0
         before = (self.points, self.beams, self.weight, self.number)
         key = key[kept]
         both = (np.concatenate([one, more[kept]]) for one, more in zip(before, rows, strict=True))
@@ -269,9 +285,9 @@ class Cells:
         for rays in _until_hits(hits, list(free), self.lattice.cell):
             passed = crossed(self.lattice, rays)
             state[passed[state[passed] == UNKNOWN]] = FREE
-        met = self.lattice.index(hits.points)
-        state[met[met >= 0]] = HIT
-        return replace(self, state=state, hits=self.hits.adding(hits, self.lattice))
+        merged = self.hits.adding(hits, self.lattice)
+        state[merged.key >> self.lattice.dimension] = HIT
+        return replace(self, state=state, hits=merged)
 
     def near(self, points: FloatArray, distance: float) -> BoolArray:
         """Which points, shape (n, D), lie within a `distance` (metres), or a cell if that is more,
@@ -288,13 +304,28 @@ class Cells:
         return np.asarray(free[self.lattice.index(points)])
 
 
+def _each(apply: np.ufunc, rows: FloatArray, by: FloatArray) -> None:
+    """Change each of the `rows`, shape (n, D), in place by a number, (n,); over so short a last
+    axis numpy takes several times as long.
+    """
+    for along in rows.T:
+        apply(along, by, out=along)
+
+
+def _order(key: IntArray) -> IntArray:
+    """Stable argsort of keys >= 0, by digits of 16 bits: numpy sorts these by their count."""
+    order = np.argsort((key & _DIGIT).astype(np.uint16), kind="stable")
+    while (key := key >> _BITS).any():
+        order = order[np.argsort((key & _DIGIT).astype(np.uint16)[order], kind="stable")]
+    return order
+
+
 def _until_hits(hits: Hits, free: Sequence[FreeRays], margin: float) -> Iterator[FreeRays]:
     """Rays, those of hits up to a `margin` (metres) before their hit at most."""
     number = np.cumsum([int(rays.of_hit.sum()) for rays in free])
     if len(free) and number[-1] != len(hits):
         raise MeasurementError(f"there are rays of {number[-1]} hits, must be of {len(hits)}")
-    reach = np.linalg.norm(hits.points - hits.origin, axis=1) - margin
-    for rays, before in zip(free, np.split(reach, number), strict=False):
+    for rays, before in zip(free, np.split(hits.reach - margin, number), strict=False):
         length = rays.length.copy()
         length[rays.of_hit] = np.minimum(length[rays.of_hit], before)
         yield replace(rays, length=length)
@@ -309,15 +340,19 @@ def crossed(lattice: Lattice, rays: FreeRays) -> IntArray:
         rays = replace(rays, direction=rays.direction[drawn], length=rays.length[drawn])
     start, end = lattice.through(rays.origin, rays.direction)
     end = np.minimum(end, rays.length)
-    live = np.flatnonzero(end > start)
+    live = end > start
     found = np.zeros(len(lattice.centres), dtype=bool)
-    way = start[live]
-    while len(live):
-        cell = lattice.index(rays.origin + way[:, None] * rays.direction[live])
-        found[cell[cell >= 0]] = True
-        way = way + STRIDE * lattice.cell
-        going = way < end[live]
-        live, way = live[going], way[going]
+    way, end = start[live], end[live]
+    # in cells from the corner of the lattice, an axis at a time: the march is most of the time
+    origin = (rays.origin + lattice.half) / lattice.cell
+    direction = rays.direction[live].T / lattice.cell
+    while len(way):
+        found[lattice.number(o + way * d for o, d in zip(origin, direction, strict=True))] = True
+        further = way + STRIDE * lattice.cell
+        going = further < end
+        way = np.where(going, further, way)  # one that has ended stays where it is
+        if np.count_nonzero(going) < _LIVE * len(way):
+            way, end, direction = way[going], end[going], direction[:, going]
     return np.flatnonzero(found)
 
 

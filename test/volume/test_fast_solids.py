@@ -18,7 +18,7 @@ from nbv_planner.volume.bodies.depth_sensor import (
     seen_in,
 )
 from nbv_planner.volume.bodies.families import solid_named
-from nbv_planner.volume.grid import Lattice, crossed, free_way
+from nbv_planner.volume.grid import HIT, Cells, Lattice, Merged, crossed, free_way
 from nbv_planner.volume.implicit import (
     ImplicitPrior,
     Observations,
@@ -26,7 +26,7 @@ from nbv_planner.volume.implicit import (
     prior_draws,
 )
 from nbv_planner.volume.volume_surface import VolumeCertificate, VolumeForm, VolumeSurface
-from nbv_planner.world.scan import RangeNoise
+from nbv_planner.world.scan import FreeRays, RangeNoise
 
 NOISE = RangeNoise(0.0, 0.004)
 SENSOR = DepthSensor(range_max=4.0)
@@ -128,3 +128,50 @@ def test_of_many_rays_some_go_through_the_cells_of_all_and_through_no_other(monk
     every = crossed(lattice, rays)
     assert set(some) <= set(every)
     assert len(some) > 0.98 * len(every) > 10_000, "all but some at the border"
+
+
+@given(st.lists(st.integers(0, 2**45), max_size=60), st.integers(1, 2**40))
+def test_keys_are_sorted_digit_by_digit_as_by_a_stable_sort(keys, most):
+    key = np.array(keys, dtype=np.intp) % most
+    assert grid._order(key).tolist() == np.argsort(key, kind="stable").tolist()
+
+
+@settings(max_examples=25)
+@given(st.integers(0, 2**31), st.sampled_from([2, 3]))
+def test_rays_cross_the_cells_that_each_one_crosses_by_itself(seed, dimension):
+    rng = np.random.default_rng(seed)
+    lattice = Lattice.around(dimension, 12, 1.0)
+    origin = rng.normal(0.0, 1.0, dimension)
+    direction = rng.standard_normal((40, dimension))
+    direction /= np.linalg.norm(direction, axis=1)[:, None]
+    length = rng.uniform(0.0, 3.0, len(direction))
+    expected = set()
+    for beam, most in zip(direction, length, strict=True):
+        start, end = (float(one[0]) for one in lattice.through(origin, beam[None]))
+        while start < min(end, most):
+            place = ((origin + start * beam + lattice.half) // lattice.cell).astype(int)
+            expected.add(int(np.ravel_multi_index(tuple(place), lattice.shape)))
+            start += grid.STRIDE * lattice.cell
+    rays = FreeRays(origin, direction, length, np.zeros(len(direction), dtype=bool))
+    assert set(crossed(lattice, rays).tolist()) == expected
+
+
+def test_the_map_of_a_dense_image_is_the_sum_of_its_hits_by_cell_and_side():
+    lattice = Lattice.around(3, 12, 1.0)
+    place = on_sphere(3, 1.7).position[1], on_sphere(3, 1.7).rotation[1]
+    camera = SimulatedDepthCamera(solid_named("mug", 1.0), SENSOR, NOISE)
+    hits, free = seen_in(camera.scan(*place, np.random.default_rng(0)), *place, NOISE, 0)
+    cells = Cells.blank(lattice).adding(hits, [free])
+    beam = hits.points - hits.origin
+    weight, side = hits.sigma**-2.0, (beam > 0.0) @ (1, 2, 4)
+    key = 8 * lattice.index(hits.points) + side
+    for row, one in enumerate(np.unique(key)):
+        some = key == one
+        assert cells.hits.key[row] == one
+        np.testing.assert_allclose(cells.hits.points[row], weight[some] @ hits.points[some])
+        unit = beam[some] / np.linalg.norm(beam[some], axis=1)[:, None]
+        np.testing.assert_allclose(cells.hits.beams[row], weight[some] @ unit)
+        assert cells.hits.number[row] == some.sum()
+    assert len(cells.hits.key) == len(np.unique(key))
+    assert set(np.flatnonzero(cells.state == HIT)) == set(key // 8)
+    assert len(Merged.none(3).adding(hits, lattice).key) == len(cells.hits.key)

@@ -130,6 +130,49 @@ def test_frontier_cells_count_where_nothing_hit_is_before_them():
     assert frontier_in_view(cells, before, SENSOR).tolist() == [1.0, 0.0, 0.0]
 
 
+def test_the_frontier_in_view_is_that_of_cells_that_look_for_the_camera_one_by_one():
+    """Every 20th of a cell is looked at, so a march in steps may differ at edges alone."""
+    lattice, hit = CELLS.lattice, np.append(CELLS.state == HIT, False)
+    border = lattice.centres[border_of(CELLS)]
+    expected = np.zeros(len(VIEWS))
+    for view, position in enumerate(VIEWS.position):
+        for point in border:
+            local = (point - position) @ VIEWS.rotation[view]
+            inside = (abs(local[1:]) <= local[0] * SENSOR.half_tangents).all()
+            way = position - point
+            length = float(np.linalg.norm(way))
+            steps = np.arange(1.2 * lattice.cell, length, 0.05 * lattice.cell) / length
+            expected[view] += inside and not hit[lattice.index(point + steps[:, None] * way)].any()
+    found = frontier_in_view(CELLS, VIEWS, SENSOR)
+    assert expected.max() > 10
+    np.testing.assert_allclose(found, expected, atol=0.1 * expected.max(), rtol=0.0)
+
+
+def test_the_projection_is_that_of_beams_that_try_one_ellipsoid_after_the_other():
+    rng = np.random.default_rng(0)
+    middle = rng.uniform(-0.7, 0.7, (9, 3))
+    shape = np.linalg.cholesky(
+        np.stack([one @ one.T for one in rng.uniform(-0.2, 0.2, (9, 3, 3))]) + 1e-3 * np.eye(3)
+    )
+    frontier, beams = rng.random(9) < 0.5, SENSOR.beams(0.1)
+    expected = []
+    for position, rotation in zip(VIEWS.position, VIEWS.rotation, strict=True):
+        count = 0
+        for beam in beams @ rotation.T:
+            nearest, best = np.inf, False
+            for centre, root, new in zip(middle, shape, frontier, strict=True):
+                ways = position + np.linspace(0.0, 4.0, 801)[:, None] * beam - centre
+                inside = np.linalg.norm(np.linalg.solve(root, ways.T), axis=0) <= 1.0
+                away = float(np.linalg.norm(centre - position))
+                if inside.any() and away < nearest:
+                    nearest, best = away, bool(new)
+            count += best
+        expected.append(count)
+    found = projected_frontier(Ellipses(middle, shape), frontier, VIEWS, beams)
+    assert min(expected) > 3
+    np.testing.assert_allclose(found, expected, atol=1)  # a beam that grazes one
+
+
 def test_a_ball_of_cells_is_its_ellipsoid_and_projects_to_its_cone():
     lattice = Lattice.around(3, 32, 1.0)
     ball = lattice.centres[np.linalg.norm(lattice.centres, axis=1) <= 0.4]
