@@ -202,7 +202,7 @@ def open_regular(path: str | Path) -> BinaryIO:
         # a writer.
         file = open(path, "rb", opener=_without_waiting)  # noqa: SIM115
     except ValueError as error:  # a character that no file's name has
-        raise OSError(f"its name is none: {error}") from error
+        raise OSError(f"its name is not valid: {error}") from error
     try:
         check_regular(os.fstat(file.fileno()).st_mode)
     except OSError:

@@ -230,7 +230,9 @@ def test_what_a_planner_learns_from_the_mapper_is_refused_in_its_own_section(wri
     config = config_from_parameters(told)
     assert (config.scene.range_max, config.planner.noise_std) == (9.0, 0.1)
     assert config.planner.completeness_tau == 0.2
-    with pytest.raises(ConfigFileError, match=r"noise_std is of surface_mapper, .* give it there"):
+    with pytest.raises(
+        ConfigFileError, match=r"noise_std belongs to surface_mapper, .* set it there"
+    ):
         load_parameters(write(text.format("nbv_planner")))
 
 
@@ -378,7 +380,7 @@ EMPTY = "{ros__parameters: {}}"
 )
 def test_a_section_that_was_meant_for_a_node_and_does_not_reach_it_is_refused(write, section, node):
     path = write(f"/**: {EMPTY}\n{section}: {EMPTY}\n/**/nbv_planner: {EMPTY}\n")
-    words = f"section '{section}' does not hold for {node}; did you mean '/**/surface_mapper'?"
+    words = f"section '{section}' does not apply to {node}; did you mean '/**/surface_mapper'?"
     with pytest.raises(ConfigFileError, match=re.escape(words)):
         check_sections(path, node)
     assert check_sections(path, "/nbv_planner") == check_sections(path, "/depth_camera")
@@ -401,12 +403,14 @@ def test_a_file_with_sections_of_these_nodes_only_is_all_right(write, section, n
     assert check_sections(write(f"{section}: {EMPTY}\n"), node) == ""
 
 
+UNUSED = "sections not used, since no node of this package has them"
+
+
 def test_sections_of_no_node_are_named_with_what_may_have_been_meant(write):
     path = write(f"amcl: {EMPTY}\nsurface_mapper: {EMPTY}\narm: {{nbv_planer: {EMPTY}}}\n")
     assert (
         check_sections(path, "/surface_mapper")
-        == f"{path}: of no node of this package, and not used: 'amcl', 'arm/nbv_planer' (did you"
-        " mean nbv_planner?)"
+        == f"{path}: {UNUSED}: 'amcl', 'arm/nbv_planer' (did you mean nbv_planner?)"
     )
 
 
@@ -421,7 +425,7 @@ def test_namespaces_may_be_nested_and_sections_of_other_packages_left_out(write)
         "surface_mapper": {"robust": True},
         "nbv_planner": {"max_views": 3},
     }
-    assert sections_of_others(path) == f"{path}: of no node of this package, and not used: 'amcl'"
+    assert sections_of_others(path) == f"{path}: {UNUSED}: 'amcl'"
     assert sections_of_others(path) == check_sections(path, "/arm/left/nbv_planner")
     assert values_for(path, "nbv_planner") == {"seed": 2, "max_views": 3}
 
@@ -479,7 +483,7 @@ def test_numbers_that_no_scene_has_are_refused_before_anything_is_built(change, 
         ("2024-02-31", "max_views=2024-02-31: '2024-02-31' is no timestamp"),
         ("9" * 5000, "100 characters or fewer"),
         ("[" * 2000, "nested more than 50 deep"),
-        ("&a [*a]", "holds itself"),
+        ("&a [*a]", "contains itself"),
         ("!!python/name:os.system", "tag"),
         (str(list(range(10**4))), "is a list, expected an integer"),
         ("9" * 99, "out of range; must be .* 64 bits"),

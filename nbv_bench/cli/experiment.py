@@ -39,10 +39,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--shard",
         type=_shard,
         metavar="I/N",
-        help=(
-            "run part I of N, each of them at any time and on "
-            "any machine, into the same folder, begun or not"
-        ),
+        help=("run part I of N into the same folder; parts may run at any time and on any machine"),
     )
     add_back_end(parser)
 
@@ -65,7 +62,7 @@ def add_back_end(parser: argparse.ArgumentParser) -> None:
         type=one_of("back end", BACKENDS),
         default="loky",
         metavar="NAME",
-        help=f"where workers are: {', '.join(BACKENDS)} (default: loky, processes)",
+        help=f"how cases are run in parallel: {', '.join(BACKENDS)} (default: loky, processes)",
     )
     parser.add_argument(
         "--scheduler", metavar="ADDRESS", help="address of the dask scheduler, for --backend dask"
@@ -93,9 +90,7 @@ def check_back_end(arguments: argparse.Namespace) -> None:
         SettingError: says which.
     """
     if (arguments.backend == "dask") != (arguments.scheduler is not None):
-        raise SettingError(
-            "--backend dask needs --scheduler ADDRESS, and no other back end has one"
-        )
+        raise SettingError("--backend dask needs --scheduler ADDRESS, and only dask takes one")
 
 
 def run_in(results: SweepFolder, arguments: argparse.Namespace) -> SweepProgress | None:

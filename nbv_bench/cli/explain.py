@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--view",
         type=whole_number(2),
         metavar="N",
-        help="number of the view that is explained (default: the middle)",
+        help="number of the view to explain (default: the middle one)",
     )
     parser.add_argument(
         "--out", metavar="DIR", help="folder for the pictures (default: RESULTS/explained)"

@@ -80,7 +80,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_TIME_LIMIT,
         metavar="S",
         help=(
-            "seconds for each number of views; what is not proved by then is marked (default:"
+            "time limit for each number of views, seconds; results not proved by then are marked"
+            " (default:"
             " %(default)g)"
         ),
     )
@@ -93,13 +94,13 @@ def _add_poses_and_time(parser: argparse.ArgumentParser) -> None:
         metavar="SPACE",
         help=(
             "the fewest views to 95 %% on the circle and among the poses of an annulus or a file,"
-            " as --set gives it"
+            " set by --set"
         ),
     )
     parser.add_argument(
         "--time",
         action="store_true",
-        help="the least time to 95 %% on the circle, and bounds among --poses",
+        help="the least time to 95 %% on the circle, with bounds for --poses",
     )
     parser.add_argument(
         "--speed",
@@ -113,7 +114,7 @@ def _add_poses_and_time(parser: argparse.ArgumentParser) -> None:
         type=positive_number,
         default=2.0,
         metavar="S",
-        help="--time: seconds a view (default: %(default)g)",
+        help="--time: seconds per view (default: %(default)g)",
     )
 
 

@@ -56,10 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-optimum",
         dest="optimum",
         action="store_false",
-        help=(
-            "do not compare with the best sets of views, which are computed once per object and"
-            " kept"
-        ),
+        help=("do not compare with the best sets of views (computed once per object and cached)"),
     )
     add_bag_options(parser)
 

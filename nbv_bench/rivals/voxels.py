@@ -176,7 +176,7 @@ class Voxels(Settings):
         """Gain of each of the views, shape (V,).
 
         Raises:
-            SettingError: the surface is none of cells in space.
+            SettingError: the surface is not one of cells in space.
         """
         surface, sensor = memory.surface, memory.scene.sensor
         if not isinstance(surface, VolumeSurface) or not isinstance(sensor, DepthSensor):

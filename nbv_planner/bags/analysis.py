@@ -251,7 +251,7 @@ def _judge(
     recording: Recording, config: EpisodeConfig | None, truth: GroundTruth | None
 ) -> tuple[EpisodeJudge | None, str]:
     if config is None or truth is None:
-        return None, "the bag carries no true object"
+        return None, "the bag has no true object"
     try:
         space = view_space_for(config.views, config.scene)
         tau = config.planner.completeness_tau

@@ -17,7 +17,7 @@ from nbv_planner.world.scale import scaled
 
 _KINDS = {
     "true": "against the true object in the bag",
-    "estimated": "estimated from the belief, for the bag carries no true object",
+    "estimated": "estimated from the belief, since the bag has no true object",
     "unknown": "not known",
 }
 

@@ -106,8 +106,8 @@ class McapFile:
             if kind in _ENDS:
                 if length != _ENDS[kind]:
                     self._remark(
-                        f"a record of kind {kind}, the end, has {length} bytes: what comes behind"
-                        " is left out"
+                        f"a record of kind {kind}, the end, has {length} bytes: the rest is left"
+                        " out"
                     )
                 return
             # no kind of record: space that was never written to, as after a power failure
@@ -192,7 +192,7 @@ class McapFile:
                 if topic is not None:
                     yield RawMessage(topic, time, body[_MESSAGE_HEAD.size :])
                 elif number not in self.topics:
-                    self._remark("messages of a channel that was never described: left out")
+                    self._remark("messages of a channel without a description: left out")
             elif kind == _SCHEMA:
                 (number,) = struct.unpack_from("<H", body)
                 self._schemas[number] = _text(body, 2)[0][:LONGEST_NAME]

@@ -57,7 +57,7 @@ def analysed_in_space(bag: Bag, recording: Recording) -> SolidAnalysis:
         if parameters.object is not None and bag_may_name(parameters.object):
             record = SolidJudge(config)
         else:
-            said = "the bag carries no true object"
+            said = "the bag has no true object"
     except NbvPlannerError as error:
         said = str(error)
     if said:
@@ -97,7 +97,7 @@ def solid_tables(analysis: SolidAnalysis) -> list[Table]:
         ("completeness at the end", f"{true:.4f}" if math.isfinite(true) else None),
         ("as the planner said", estimate.words if estimate else None),
         ("ended", f"{ended.reason.value}: {ended.detail}"),
-        ("way between the views", f"{last.travelled:.3f} m" if last else None),
+        ("path length between the views", f"{last.travelled:.3f} m" if last else None),
         ("distance travelled as recorded", f"{analysis.recording.log.path:.3f} m"),
         ("length of the recording", f"{analysis.recording.inventory.seconds:.3f} s"),
     ]

@@ -134,7 +134,7 @@ class SqliteFile:
             # the latter where SQLite quotes damaged text
             except (sqlite3.Error, UnicodeDecodeError) as error:
                 place = "" if self._row is None else f"after message {self._row}"
-                self._remark(f"is damaged ({error}): what comes behind is left out", place)
+                self._remark(f"is damaged ({error}): the rest is left out", place)
 
     def _remark(self, text: str, place: str = "") -> None:
         self._remarks.add(f"{self._path.name}: {text}", place)

@@ -39,7 +39,7 @@ class BagWriter(AbstractContextManager["BagWriter"]):
             BagError: the folder exists or cannot be written.
             DependencyError: rosbags is not installed.
         """
-        with analysis_needed("recording needs rosbags, or do it by ros2 bag record"):
+        with analysis_needed("recording needs rosbags; or use ros2 bag record"):
             from rosbags.rosbag2 import StoragePlugin, Writer, WriterError
         self.path = Path(path)
         self._storage = storage

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--params-file",
         metavar="F",
-        help="ROS 2 parameter file (YAML) while no planner runs that publishes run_info",
+        help="ROS 2 parameter file (YAML), if no running planner publishes run_info",
     )
     add_namespace(parser)
     add_domain(parser)

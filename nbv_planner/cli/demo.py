@@ -79,7 +79,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--respawn",
         action="store_true",
-        help="restart a node that fails or is killed; it resumes where it was",
+        help="restart a node that fails or is killed; it resumes the episode",
     )
 
 

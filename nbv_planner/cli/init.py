@@ -41,7 +41,7 @@ SETUPS = {
     "simulation": "the simulated camera of this package",
     "robot": "your robot, which drives to goal_pose",
     "nav2": "a mobile robot with Nav2",
-    "turntable": "a table that turns the object before a fixed sensor",
+    "turntable": "a table that turns the object in front of a fixed sensor",
     "simulator": "another simulator",
     "solid": "the simulated depth camera of this package, around a solid",
     "arm": "a depth camera on an arm, around a solid",
@@ -104,7 +104,7 @@ PROMPTS = (
     Prompt("view_distance", "distance of the camera from the centre, m", usual=(0.01, 100.0)),
     Prompt(
         "field_of_view",
-        "opening angle of the sensor, degrees, if scans do not say it",
+        "opening angle of the sensor, degrees, if the scan headers do not state it",
         kinds=_IN_PLANE,
         unit="deg",
         usual=(3.2, 360.0),
@@ -118,7 +118,9 @@ PROMPTS = (
     ),
     Prompt("range_min", "least range of the depth camera, m", kinds=_IN_SPACE),
     Prompt(
-        "range_max", "greatest range of the sensor, m, if scans do not say it", usual=(0.02, 500.0)
+        "range_max",
+        "greatest range of the sensor, m, if the scan headers do not state it",
+        usual=(0.02, 500.0),
     ),
     Prompt("noise_std", "standard deviation of a range, m"),
     Prompt(
@@ -128,13 +130,13 @@ PROMPTS = (
     ),
     Prompt(
         "position_tolerance",
-        "how near the camera comes to a goal, m",
+        "how near the camera gets to a goal, m",
         kinds=_MOVING,
         usual=(0.0, 2.0),
     ),
     Prompt(
         "heading_tolerance",
-        "how exactly it is turned there, degrees",
+        "how exactly its heading matches the goal, degrees",
         kinds=_MOVING,
         unit="deg",
         usual=(0.35, 60.0),
@@ -150,7 +152,7 @@ PROMPTS = (
     ),
     Prompt(
         "pose_source",
-        "where poses come from, topic (camera_pose) or tf",
+        "source of the poses, topic (camera_pose) or tf",
         kinds=("robot", "simulator", "arm"),
     ),
     Prompt(
@@ -160,7 +162,7 @@ PROMPTS = (
     ),
     Prompt(
         "base_frame",
-        "frame of what drives to goals, if the mount is to be looked up in TF",
+        "frame of the body that drives to goals, if the mount is to be looked up in TF",
         kinds=("robot",),
     ),
     Prompt(
@@ -238,10 +240,7 @@ def run(arguments: argparse.Namespace) -> int:
     except (EOFError, KeyboardInterrupt) as error:
         given = (word for one, text in texts.items() if text for word in (one.option, text))
         again = shlex.join(["nbv-planner", "init", str(path), "--for", kind, *given])
-        words = (
-            "the questions have not been answered to the end; nothing is written; go on with:"
-            f" {again}"
-        )
+        words = f"not all questions were answered, so nothing is written; continue with: {again}"
         if isinstance(error, EOFError):
             raise SettingError(words) from error
         say(f"\n{words}")
@@ -330,7 +329,7 @@ def doubt(kind: str, prompt: Prompt, text: str) -> str:
         return ""
     units = " or ".join(f"{text} {name}" for name in _UNITS[meta.unit])
     return (
-        f"{prompt.parameter}: {text} is taken for {value:g} {meta.unit}; with its unit it is"
+        f"{prompt.parameter}: {text} is taken for {value:g} {meta.unit}; give the unit to be"
         f" clear: {units}"
     )
 
@@ -349,7 +348,7 @@ def _ask(kind: str, texts: dict[Prompt, str]) -> tuple[dict[Prompt, Any], str]:
         except SettingError as error:
             words = re.findall(r"\w+", str(error).replace("-", "_"))
             now = [one for one in asked if one.parameter in words] or asked
-            say(f"{error}\nonce more; Enter keeps what is in brackets, - takes the default")
+            say(f"{error}\ntry again; Enter keeps the value in brackets, - takes the default")
 
 
 def document(path: Path, kind: str, answers: dict[Prompt, Any]) -> str:

@@ -38,13 +38,13 @@ SUBCOMMANDS = {
         f"nbv_planner.cli.{'operate' if group == 'operate' else name.rpartition(' ')[2]}",
     )
     for group, name, text in (
-        ("run", "demo", "three ROS 2 nodes reconstruct an object"),
+        ("run", "demo", "reconstruct an object with three ROS 2 nodes"),
         ("run", "simulate", "the same episode in one process, without ROS"),
-        ("run", "plan", "the views for an outline that is known beforehand, without a robot"),
+        ("run", "plan", "plan the views for an outline known in advance, without a robot"),
         (
             "run",
             "check",
-            "check a running system before its first goal: each value beside the one required",
+            "check a running system before its first goal: prints each value and the one required",
         ),
         ("run", "init", "write a parameter file for your robot or simulation"),
         (
@@ -52,9 +52,9 @@ SUBCOMMANDS = {
             "episode start",
             "start the episode of a running planner, or resume it after a pause",
         ),
-        ("operate", "episode stop", "end it where the robot stands"),
-        ("operate", "episode pause", "hold it; start resumes"),
-        ("operate", "episode skip", "give up the view that the robot is on its way to"),
+        ("operate", "episode stop", "end the episode where the robot stands"),
+        ("operate", "episode pause", "pause it; start resumes"),
+        ("operate", "episode skip", "skip the view that the robot is driving to"),
         (
             "operate",
             "episode reset",

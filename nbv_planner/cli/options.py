@@ -189,7 +189,7 @@ def given_values(
 def add_set(parser: argparse.ArgumentParser) -> None:
     """Add `--set`."""
     text = (
-        "parameter of all nodes that have it, NODE.NAME=VALUE of one; replaces that of"
+        "parameter of all nodes that have it, or NODE.NAME=VALUE of one node; overrides"
         " --params-file; repeatable"
     )
     kind = matching(r"[^=\s]+=.*", "must be NAME=VALUE")
@@ -205,9 +205,9 @@ def add_episode_options(parser: argparse.ArgumentParser) -> None:
     add_planner(parser, " (default: rollout)")
     parser.add_argument("--seed", type=int, help="seed of the sensor noise (default: 0)")
     parser.add_argument(
-        "--params-file", metavar="F", help="ROS 2 parameter file (YAML) over the shipped one"
+        "--params-file", metavar="F", help="YAML parameter file; overrides the shipped one"
     )
-    parser.add_argument("--regions", dest="region_file", help="regions that matter, as region_file")
+    parser.add_argument("--regions", dest="region_file", help="regions and weights, as region_file")
     add_set(parser)
     add_out(parser)
     add_figures(parser)
@@ -313,7 +313,7 @@ def add_bag_options(parser: argparse.ArgumentParser, otherwise: str = "") -> Non
         default=[],
         metavar="OLD:=NEW",
         help=(
-            "topic OLD of the bag is the nodes' topic NEW, for example /robot/lidar:=scan;"
+            "read topic OLD of the bag as the nodes' topic NEW, for example /robot/lidar:=scan;"
             " repeatable"
         ),
     )

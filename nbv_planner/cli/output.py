@@ -148,7 +148,7 @@ def finish(
     if judge.views:
         time95 = Metric.time95.of(metrics)
         last = judge.views[-1]
-        seconds = "; no seconds, for no linear_speed is given"
+        seconds = "; no time, since linear_speed is not given"
         if timed:
             reached = "N/A" if time95 is None else format(time95, ".0f")
             words = judge.pace.time_words

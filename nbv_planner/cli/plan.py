@@ -1,4 +1,4 @@
-"""Print the views for an outline that is known beforehand, and write their poses."""
+"""Print the views for an outline known in advance, and write their poses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="outline or mesh of the object, for example part.dxf,unit=mm,origin=auto, or part.stl",
     )
     parser.add_argument(
-        "--params-file", metavar="F", help="ROS 2 parameter file (YAML) over the shipped one"
+        "--params-file",
+        metavar="F",
+        help="YAML parameter file; overrides the shipped one",
     )
     add_set(parser)
     parser.add_argument(
@@ -72,7 +74,7 @@ def _show(plan: Sequence[PlannedView], config: EpisodeConfig | SolidConfig, *, t
     in_space = isinstance(config, SolidConfig)
     name = CoverageTarget.of(config.planner).name
     say(
-        f"view        x        y  {'      z' if in_space else '    yaw'}        way"
+        f"view        x        y  {'      z' if in_space else '    yaw'}       path"
         f"{'     time' if timed else ''}   expected {name}, least of 95 % of shapes"
     )
 

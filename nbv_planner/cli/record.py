@@ -42,10 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=matching(_RULE, _PROBLEM),
         metavar="OLD:=NEW",
         default=[],
-        help=(
-            "rule by which a topic of the nodes has another name, for example scan:=/lidar/scan;"
-            " may be repeated"
-        ),
+        help=("remapping of a topic of the nodes, for example scan:=/lidar/scan; repeatable"),
     )
 
 

@@ -114,9 +114,9 @@ def _print_counterfactual(
     better = sum(own > taken for own, taken in pairs if own is not None and taken is not None)
     worse = sum(own < taken for own, taken in pairs if own is not None and taken is not None)
     if analysis.truth is None or not isinstance(analysis, Analysis):
-        print("what they would have led to is not known: the bag carries no true object")
+        print("their outcome is not known: the bag has no true object")
         return 0
-    print(f"single decisions: more new points {better} times, fewer {worse} times")
+    print(f"single decisions: more new points in {better} cases, fewer in {worse}")
     if analysis.truth.described:
         _print_simulated(analysis, parameters)
     return 0
@@ -167,7 +167,7 @@ _TRUTH = (
     " the bag."
 )
 _NO_TRUTH = (
-    "What a view that was not taken would have seen is not known: the bag carries no true object."
+    "What a view that was not taken would have seen is not known: the bag has no true object."
 )
 
 

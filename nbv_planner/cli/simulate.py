@@ -70,8 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--series",
         metavar="DIR",
-        help="cuts of one object instead, a folder of outlines named by their heights in metres"
-        " (0.25.csv): each is the prior of the next one; goes on in --out where it stopped",
+        help="measure the cuts of one object instead: a folder of outlines named by their heights"
+        " in metres (0.25.csv), each the prior of the next; resumes an interrupted series in"
+        " --out",
     )
 
 
@@ -90,7 +91,8 @@ def add_nominal(parser: argparse.ArgumentParser) -> None:
         type=one_of("place", PLACES),
         default=PLACES[0],
         metavar="NAME",
-        help="fitted: deviations after the best fit; placed: from where the file has it (default:"
+        help="fitted: deviations after the best fit of its position; placed: from its position in"
+        " the file (default:"
         " fitted)",
     )
     parser.add_argument(
@@ -256,7 +258,7 @@ def print_solid_header(judge: SolidJudge) -> None:
         f" surface within {judge.tau:g} m of a measurement"
         f"{'' if judge.regions is None else f', {judge.regions.words}'}"
     )
-    say("view  azimuth  elevation    true        estimated         way   decision")
+    say("view  azimuth  elevation    true        estimated         path   decision")
 
 
 def print_solid_view(view: SolidView) -> None:

@@ -160,7 +160,7 @@ def check_sections(path: str | Path, full_name: str) -> str:
         for section in mine
     )
     if mine and not any(re.fullmatch(pattern, full_name) for pattern in patterns):
-        words = f"section {shown(mine[0])} does not hold for {full_name}; did you mean '/**/{own}'?"
+        words = f"section {shown(mine[0])} does not apply to {full_name}; did you mean '/**/{own}'?"
         raise ConfigFileError(f"{path}: {words}")
     return _of_others(path, unknown)
 
@@ -193,7 +193,8 @@ def _of_others(path: str | Path, unknown: Mapping[str, str]) -> str:
         f"{shown(name)}" + (f" (did you mean {meant}?)" if meant else "")
         for name, meant in unknown.items()
     ]
-    return f"{path}: of no node of this package, and not used: {', '.join(words)}" if words else ""
+    unused = f"{path}: sections not used, since no node of this package has them"
+    return f"{unused}: {', '.join(words)}" if words else ""
 
 
 def shared_parameters(path: str | Path) -> set[str]:

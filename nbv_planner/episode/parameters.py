@@ -72,17 +72,18 @@ class SavingSettings(Settings):
 
     episode: str = setting(
         "",
-        "Name of the episode: state saved under another one is not resumed. Give a new one"
-        " for each object; empty resumes any.",
+        "Name of the episode: state saved under another name is not resumed. Give a new one for"
+        " each object; empty resumes any.",
     )
 
 
 OBJECT_FRAME = (
-    "Frame of the object, in which poses, goals and the surface are: as your TF tree names it."
+    "Frame of the object, in which poses, goals and the surface are given: its name in your TF"
+    " tree."
 )
 CAMERA_FRAME = (
-    "Frame of the scans, +x along the line of sight; empty: that of the first one. With pose_source"
-    " tf nbv_planner needs it."
+    "Frame of the scans, +x along the line of sight; empty: that of the first scan. Required by"
+    " nbv_planner with pose_source tf."
 )
 
 
@@ -159,7 +160,7 @@ class DepthCameraParameters(Settings):
     )
     world_file: str = setting(
         "",
-        "YAML file of where the object stands, another one, walls, and the error of the poses, as"
+        "YAML file with the position of the object, another object, walls and pose errors, as"
         " config/worlds/moved.yaml: to try scene unknown, your room or a bad mount; empty: none.",
         start_only=True,
     )
@@ -175,14 +176,14 @@ class SurfaceMapperParameters(Settings):
     camera_frame: str = setting("", CAMERA_FRAME)
     input_timeout: float = setting(
         5.0,
-        "Time without an input after which the status names it: raise it for a slow sensor.",
+        "Time without an input after which the status reports it: raise it for a slow sensor.",
         unit="s",
         gt=0.0,
     )
     outline_folder: str = setting(
         "",
-        "Folder for outline and map at the end (CSV, GeoJSON, DXF, PGM with YAML): give it to"
-        " take the result home; empty: none.",
+        "Folder to which outline and map are written at the end (CSV, GeoJSON, DXF, PGM with"
+        " YAML); empty: none.",
         start_only=True,
     )
 
@@ -195,41 +196,41 @@ class NbvPlannerParameters(Settings):
     camera_frame: str = setting("", CAMERA_FRAME)
     use_map: bool = setting(
         False,
-        "Wait for the map of the ground on the topic map and follow it, in place of"
-        " ground_map: with SLAM or a costmap.",
+        "Use the map of the ground on the topic map, and wait for it, in place of ground_map:"
+        " with SLAM or a costmap.",
     )
     goal_backend: str = setting(
         "topic",
-        "How goals reach the robot: as goal_pose alone, or as the action navigate_to_pose of"
-        " Nav2 too, which reports failures.",
+        "How goals reach the robot: on goal_pose only, or also as Nav2's action navigate_to_pose,"
+        " which reports failures.",
         choices=("topic", "navigate_to_pose"),
     )
     goal_check: str = setting(
         "off",
-        "Whether Nav2 is asked for a path (compute_path_to_pose) before a goal is sent: where"
-        " some views cannot be reached.",
+        "Whether Nav2 is asked for a path (compute_path_to_pose) before a goal is sent: if some"
+        " views cannot be reached.",
         choices=("off", "compute_path_to_pose"),
     )
     region_file: str = setting(
         "",
-        "File of regions that matter, with weights (YAML, GeoJSON, CSV): where not all of the"
-        " outline is asked for; empty: all counts alike.",
+        "File of regions with weights (YAML, GeoJSON, CSV): if only parts of the outline matter;"
+        " empty: all parts count equally.",
         start_only=True,
     )
     run_info_nodes: str = setting(
         "depth_camera,surface_mapper",
-        "Nodes whose parameters run_info and bags hold, comma-separated: leave out"
-        " depth_camera on a robot.",
+        "Nodes whose parameters are published in run_info and recorded in bags, comma-separated:"
+        " omit depth_camera on a robot.",
     )
     preflight: str = setting(
         "refuse",
-        "What ~/start does if its checks of the set-up fail: refuse, warn (start all the"
-        " same), or off (no check).",
+        "What ~/start does if a check of the set-up fails: refuse, warn (and start), or off (no"
+        " checks).",
         choices=("refuse", "warn", "off"),
         read_only=False,
     )
     exit_when_done: bool = setting(
-        False, "End the process two seconds after the episode has ended: for scripts."
+        False, "End the process two seconds after the episode: for scripts."
     )
 
 
@@ -341,7 +342,8 @@ def no_parameter(name: str, classes: Collection[type]) -> str:
     if owner is None or name in known:
         return ""
     if name in LEARNED:
-        return f"{name} is of surface_mapper, which nbv_planner asks: give it there, or under /**"
+        where = "from which nbv_planner takes it: set it there, or under /**"
+        return f"{name} belongs to surface_mapper, {where}"
     return f"{name} is not a parameter any more: Python API only, {owner.__name__}.{name}"
 
 

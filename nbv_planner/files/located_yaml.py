@@ -63,7 +63,7 @@ class YamlLoader(yaml.SafeLoader):
 
     def _limit(self, node: yaml.Node, mark: Any, is_alias: bool) -> None:
         if is_alias and node not in self._extent:
-            raise ComposerError(None, None, "a value holds itself", mark)
+            raise ComposerError(None, None, "a value contains itself", mark)
         if not is_alias:
             below = node.value if isinstance(node, yaml.CollectionNode) else []
             parts = [part for one in below for part in (one if isinstance(one, tuple) else (one,))]
@@ -78,7 +78,7 @@ class YamlLoader(yaml.SafeLoader):
             raise ComposerError(None, None, f"the tag {shown(node.tag)} is not allowed", mark)
         if isinstance(node, yaml.ScalarNode) and _NO_TEXT.search(node.value):
             raise ComposerError(
-                None, None, f"{shown(node.value)} has a character that no text has", mark
+                None, None, f"{shown(node.value)} has a character that is not allowed in text", mark
             )
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:

@@ -69,11 +69,11 @@ class DeviationReport:
         """What was found, in one line."""
         found = self.found
         if not found.seen.any():
-            return "none known, nothing of the outline was seen"
+            return "not known: no part of the outline was seen"
         x, y, turn = found.place
         said = [f"{found.part_seen:.1%} of the outline seen"]
         if found.place.any():
-            said.append(f"it lies {x:.3g} m, {y:.3g} m and {math.degrees(turn):.3g}° aside")
+            said.append(f"displaced by {x:.3g} m, {y:.3g} m and {math.degrees(turn):.3g}°")
         most = int(np.nanargmax(np.where(found.seen, np.abs(found.mean), np.nan)))
         x, y = found.points[most]
         said.append(

@@ -33,7 +33,7 @@ _ANY = 1e12
 _BEYOND = 1.25
 # Least standard deviation, in parts of the mean radius or of half a turn.
 _FINEST = 1e-4
-_HINT = "leave prior_outline out to go on without it"
+_HINT = "remove prior_outline to continue without it"
 _TOLERANCE = re.compile(r"(.+),tolerance=([^,]*)(.*)", re.DOTALL)
 
 
@@ -47,22 +47,24 @@ class PriorOutlineSettings(Settings):
 
     prior_outline: str = setting(
         "",
-        "File of the outline that the object should have, as object has them: give a drawing, the"
-        " last result or the cut below; with ,tolerance=M (m) its deviations are judged; empty:"
+        "File of the outline that the object should have, in a form that object takes: a drawing,"
+        " an earlier result or the cut below; with ,tolerance=M (m) deviations are judged; empty:"
         " none.",
         start_only=True,
     )
     prior_outline_std: float = setting(
         0.1,
-        "How far the object may be from it, along the normal: raise it for a rough drawing.",
+        "Standard deviation of the object from prior_outline, along the normal: raise it for a"
+        " rough drawing.",
         unit="m",
         gt=0.0,
         scale="mean radius",
     )
     prior_place_std: tuple[float, ...] = setting(
         (0.0, 0.0),
-        "How well its place is known, x and y (m) and turn (rad): as the object is put down. 0: 0.1"
-        " of its mean radius, 0.1; in an unknown scene it is about what is found, to 0.3.",
+        "Standard deviations of the placement of prior_outline: x and y (m), turn (rad). 0: 0.1"
+        " of its mean radius, and 0.1; in an unknown scene the outline is placed about the object"
+        " found, to 0.3 of that radius.",
         ge=0.0,
     )
 

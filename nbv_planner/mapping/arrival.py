@@ -136,15 +136,15 @@ class ArrivalSettings(Settings):
 
     position_tolerance: float = setting(
         0.05,
-        "Distance to the goal within which the camera has arrived: more than the tolerance of"
-        " your motion stack.",
+        "Distance to the goal within which the camera has arrived: more than the goal tolerance"
+        " of your motion stack.",
         unit="m",
         gt=0.0,
         scale="view_distance",
     )
     heading_tolerance: float = setting(
         0.02,
-        "Difference to the goal's heading within which the camera has arrived: more than the"
+        "Heading difference to the goal within which the camera has arrived: more than the goal"
         " tolerance of your motion stack.",
         unit="rad",
         gt=0.0,
@@ -152,8 +152,8 @@ class ArrivalSettings(Settings):
     )
     settle_time: float = setting(
         0.5,
-        "Time within the tolerances after which scans count: raise it for a robot that drives"
-        " on or sways.",
+        "Time within the tolerances after which scans count: raise it for a robot that overshoots"
+        " or sways.",
         unit="s",
         ge=0.0,
         le=10.0,

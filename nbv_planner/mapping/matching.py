@@ -51,28 +51,28 @@ class MatchingSettings(DwellSettings):
 
     integrate: str = setting(
         "at_view",
-        "Which scans count: at_view while the camera is at its goal; always also on the way,"
-        " if poses are well timed.",
+        "Which scans count: at_view: while the camera is at its goal; always: also while it"
+        " moves, if poses are accurately stamped.",
         choices=("at_view", "always"),
     )
     pose_tolerance: float = setting(
         0.05,
-        "Greatest time between a scan and its pose where it cannot be interpolated: raise it"
-        " for rare poses.",
+        "Greatest time between a scan and its pose if the pose cannot be interpolated: raise it"
+        " if poses are rare.",
         unit="s",
         ge=0.0,
     )
     pose_gap: float = setting(
         0.5,
-        "Greatest time between the two poses around a scan for interpolating: raise it for"
-        " rare poses; 0 takes the nearest.",
+        "Greatest time between the poses before and after a scan for interpolation: raise it if"
+        " poses are rare; 0 takes the nearest pose.",
         unit="s",
         ge=0.0,
     )
     pose_timeout: float = setting(
         2.0,
-        "Time for which a scan waits for its pose, by the stamps of later scans: raise it for"
-        " a slow localisation.",
+        "Time for which a scan waits for its pose, by the stamps of later scans: raise it if the"
+        " localisation is slow.",
         unit="s",
         gt=0.0,
     )

@@ -31,21 +31,22 @@ class SearchSettings(Settings):
 
     scene: str = setting(
         "known",
-        "known: the object is around the origin of object_frame; unknown: it is found from"
-        " the first scans, if you know its place only roughly.",
+        "known: the object is around the origin of object_frame; unknown: it is found from the"
+        " first scans: for an object whose position is known roughly.",
         choices=("known", "unknown"),
     )
     rough_radius: float = setting(
         0.0,
-        "unknown: greatest radius of the object, right to a factor of 2; 0 takes radius_max.",
+        "unknown: greatest radius of the object, known to within a factor of 2; 0 takes"
+        " radius_max.",
         unit="m",
         ge=0.0,
     )
     surface_model: str = setting(
         "auto",
-        "What the surface may be. radius: one distance from the centre in each direction; volume:"
-        " any outline, of one or several bodies; auto: radius, until the scans show that it does"
-        " not hold. Give volume if you know that.",
+        "Model of the surface. radius: one distance from the centre in each direction"
+        " (star-shaped); volume: any outline, one or several bodies; auto: radius, until the"
+        " scans contradict it. Give volume if the object is not star-shaped.",
         choices=("auto", "radius", "volume"),
     )
 

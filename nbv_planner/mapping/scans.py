@@ -34,8 +34,8 @@ class MeasurementSettings(Settings):
 
     noise_std: float = setting(
         0.2,
-        "Standard deviation of a range: surface_mapper assumes it, depth_camera adds it. Give"
-        " that of your sensor, with what the poses add.",
+        "Standard deviation of a range, assumed by surface_mapper, added by depth_camera: give"
+        " that of your sensor, pose errors included.",
         unit="m",
         gt=0.0,
         le=1e6,
@@ -43,15 +43,15 @@ class MeasurementSettings(Settings):
     )
     noise_std_per_metre: float = setting(
         0.0,
-        "Part of that standard deviation that grows with range: give it for stereo and depth"
+        "Increase of that standard deviation per metre of range: give it for stereo and depth"
         " cameras.",
         unit="m/m",
         ge=0.0,
     )
     radius_margin: float = setting(
         1.0,
-        "How far outside the radius bounds a return still counts: lower it if other things"
-        " stand near.",
+        "How far outside the radius bounds a return still counts: lower it if other objects are"
+        " near.",
         unit="m",
         ge=0.0,
         scale="span",

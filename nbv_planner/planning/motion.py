@@ -43,8 +43,7 @@ class TimeSettings(Settings):
 
     linear_speed: float = setting(
         0.5,
-        "Speed at which the robot drives from view to view, by which tour counts seconds:"
-        " give your robot's.",
+        "Speed at which the robot drives from view to view, used by tour: give your robot's.",
         unit="m/s",
         gt=0.0,
         scale="view_distance",
@@ -52,7 +51,7 @@ class TimeSettings(Settings):
     )
     turn_speed: float = setting(
         1.0,
-        "Rate at which it turns its heading while it drives: give your robot's.",
+        "Rate at which the robot turns while it drives: give your robot's.",
         unit="rad/s",
         gt=0.0,
         read_only=False,

@@ -39,8 +39,8 @@ class TerminationSettings(Settings):
 
     certify: bool = setting(
         True,
-        "COVERED: end when posterior shapes show that target_coverage is reached; false goes"
-        " on until the band is narrow.",
+        "COVERED: end when target_coverage is reached according to posterior shapes; false:"
+        " continue until the band is narrow.",
     )
     calibrate: bool = python_setting(
         True,
@@ -67,8 +67,8 @@ class TerminationSettings(Settings):
     )
     band_tolerance: float = setting(
         0.7,
-        "Width of the confidence band below which an angle is reconstructed: lower it for a"
-        " finer outline.",
+        "Width of the confidence band below which an angle counts as reconstructed: lower it for"
+        " a finer outline.",
         unit="m",
         gt=0.0,
         read_only=False,
@@ -96,8 +96,8 @@ class TerminationSettings(Settings):
     )
     stall_views: int = setting(
         4,
-        "STALLED: number of views in a row that may change nothing: raise it for an object"
-        " with much hidden; 0 switches it off.",
+        "STALLED: end after so many views in a row without a change: raise it for an object with"
+        " many hidden parts; 0 switches it off.",
         ge=0,
         read_only=False,
     )
@@ -110,13 +110,13 @@ class TerminationSettings(Settings):
     )
     max_views: int = setting(
         40,
-        "MAX_VIEWS: number of views after which it ends: what you can afford; 0 switches it off.",
+        "MAX_VIEWS: end after so many views: what you can afford; 0 switches it off.",
         ge=0,
         read_only=False,
     )
     max_duration: float = setting(
         0.0,
-        "MAX_DURATION: time after which it ends: what the battery allows; 0 switches it off.",
+        "MAX_DURATION: end after this time: what the battery allows; 0 switches it off.",
         unit="s",
         ge=0.0,
         read_only=False,
@@ -293,12 +293,12 @@ class TerminationMonitor:
         what, hypotheses = named(taken)
         place = f"the {what} is within {found.tau:g} m of the measured surface"
         covered = place if found.tau else "the surface has been seen"
-        held = f" by {found.probability:.1%} of the {hypotheses}"
+        held = f" in {found.probability:.1%} of the {hypotheses}"
         if found.asked > 1:
-            held += f", and by as many as are asked for after {found.asked} views in a row"
+            held += f", and in enough of them for {found.asked} views in a row"
         if self.certificate.calibrated:
             held = (
-                f", as such a claim held in {found.probability:.1%} of the tuning episodes; "
+                f"; such claims held in {found.probability:.1%} of the tuning episodes; "
                 f"estimated {found.target.name} {found.words}"
             )
         return Termination(

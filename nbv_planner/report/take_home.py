@@ -172,8 +172,8 @@ class Outline(OutlineFiles):
                 0.5 * float(np.median(one.width[part][seen])) for one in (belief, belief.by_noise)
             )
             accuracy = (
-                f"accurate to {both:.3g} m (median), {alone:.3g} m without what is common to all"
-                " views"
+                f"accurate to {both:.3g} m (median), {alone:.3g} m without the errors common to"
+                " all views"
             )
             accuracy += f"; {words}, which is corrected" if (words := belief.common.words) else ""
         return cls(belief.angle[part], mean, lower, upper, seen, frame, belief.centre, accuracy)

@@ -234,15 +234,17 @@ ARGUMENTS = {
     ),
     "map": (
         "",
-        f"Map of the ground (YAML of a map_server), which the robot keeps off{_FROM_FILE}.",
+        f"Map of the ground (YAML file as of map_server), whose occupied cells the robot"
+        f" avoids{_FROM_FILE}.",
     ),
     "world": (
         "",
-        f"File of where the object stands, of walls, and of the error of the poses{_FROM_FILE}.",
+        f"File with the position of the object, walls and pose errors{_FROM_FILE}.",
     ),
     "radius_max": (
         "",
-        f"Greatest radius of the object, m{_FROM_FILE}; lengths not given there follow from it.",
+        f"Greatest radius of the object, m{_FROM_FILE}; lengths not given there are derived from"
+        f" it.",
     ),
     "view_distance": ("", f"Distance of the camera from the centre, m{_FROM_FILE}."),
     "noise_std": ("", f"Standard deviation of a range, m{_FROM_FILE}."),
@@ -265,11 +267,11 @@ ARGUMENTS = {
     ),
     "episode": (
         "",
-        "Name of the episode that saved state must belong to; empty: a new one at each launch.",
+        "Name of the episode whose saved state is resumed; empty: a new one at each launch.",
     ),
     "regions": (
         "",
-        f"File of regions that matter, with weights, in place of the whole outline{_FROM_FILE}.",
+        f"File of regions with weights, if only parts of the outline matter{_FROM_FILE}.",
     ),
     "prior_outline": (
         "",
@@ -281,13 +283,13 @@ ARGUMENTS = {
     ),
     "enclave": (
         "",
-        "Enclave of SROS 2 that holds those of the nodes, for example /nbv_planner; empty: none.",
+        "SROS 2 enclave that contains those of the nodes, for example /nbv_planner; empty: none.",
     ),
     "scan_source": (
         "",
         (
-            f"What the sensor sends ({', '.join(SCAN_SOURCES)}): for all but laser_scan, scan_maker"
-            f" makes the scans{_FROM_FILE}."
+            f"Messages of the sensor ({', '.join(SCAN_SOURCES)}): scan_maker converts all but"
+            f" laser_scan into scans{_FROM_FILE}."
         ),
     ),
     "rviz": ("false", "Start RViz too, with the displays of this package (true, false)."),
@@ -365,7 +367,7 @@ def description(
     unused -= {name for node in able for name in _OVERRIDES.get(node, ())}
     used = {name: value for name, value in ARGUMENTS.items() if name not in unused}
     named = {
-        f"{topic.strip('/')}_topic": (topic, f"Name that the topic {topic} has here.")
+        f"{topic.strip('/')}_topic": (topic, f"Name to which the topic {topic} is remapped.")
         for topic in topics
     }
     renamed = [

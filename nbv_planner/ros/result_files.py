@@ -92,7 +92,7 @@ class ResultFiles:
                 written.
         """
         if self.folder is None:
-            raise ValueError("no folder is named: start the node with the parameter outline_folder")
+            raise ValueError("no folder given: start the node with the parameter outline_folder")
         if self._belief is None:
             raise ValueError("no surface yet: no scan has been mapped")
         return self._note(await self._files.run(partial(self._work().done, folder=self.folder)))

@@ -112,8 +112,8 @@ class SessionSettings(Settings):
 
     wait_for_start: bool = setting(
         True,
-        "Wait for ~/start: false only where nothing can be hit, as the robot then drives once the"
-        " inputs have arrived.",
+        "Wait for ~/start: false only if nothing can be hit, since the robot then drives as soon"
+        " as the inputs have arrived.",
     )
     goal_timeout: float = setting(
         60.0,
@@ -124,8 +124,8 @@ class SessionSettings(Settings):
     )
     goal_retries: int = setting(
         1,
-        "How often a goal that was not reached is sent again: raise it for a robot that often"
-        " gives up.",
+        "How many times a goal that was not reached is sent again: raise it for a robot that"
+        " often gives up.",
         ge=0,
         read_only=False,
     )
@@ -145,34 +145,34 @@ class SessionSettings(Settings):
     )
     input_timeout: float = setting(
         5.0,
-        "Time without an input after which the status names it: raise it for a slow sensor.",
+        "Time without an input after which the status reports it: raise it for a slow sensor.",
         unit="s",
         gt=0.0,
         read_only=False,
     )
     goal_subscribers: int = setting(
         2,
-        "Number of subscribers of goal_pose to wait for before the first goal: mapper, robot,"
-        " and whoever must not miss one.",
+        "Number of subscribers of goal_pose to wait for before the first goal: mapper, robot, and"
+        " any other node that must not miss it.",
         ge=0,
         read_only=False,
     )
     recorder: str = setting(
         "",
-        "Node that must listen before the first goal: launch files set it when they record;"
-        " empty: none.",
+        "Name of the recorder that must have subscribed before the first goal; launch files set"
+        " it when they record; empty: none.",
         read_only=False,
     )
     learn_speeds: bool = setting(
         False,
-        "Let tour also learn from the drives so far, beside linear_speed, turn_speed, dwell_time:"
-        " true if you do not know these.",
+        "Let tour estimate linear_speed, turn_speed and dwell_time from the drives so far: true"
+        " if you do not know them.",
         read_only=False,
     )
     return_home: bool = setting(
         False,
-        "Send the camera to the view angle 0 before the episode ends: for a dock, or a table"
-        " to be unloaded.",
+        "Send the camera to view angle 0 before the episode ends: for a docking station, or a"
+        " turntable to be unloaded.",
     )
     home_angle: float = python_setting(
         0.0,

@@ -77,7 +77,7 @@ class AccuracySettings(Settings):
 
     accuracy: bool = setting(
         True,
-        "Estimate errors that all views share, and let the band hold what is left: false if"
+        "Estimate errors that all views share, and widen the band by their uncertainty: false if"
         " sensor and mount are calibrated.",
     )
     range_offset_std: float = setting(
@@ -103,7 +103,8 @@ class AccuracySettings(Settings):
     )
     mount_std: float = setting(
         0.025,
-        "Standard deviation of where the sensor is on its carrier: as well as you measured it.",
+        "Standard deviation of the mounting position of the sensor: the accuracy of your"
+        " measurement of it.",
         unit="m",
         ge=0.0,
         scale="view_distance",

@@ -44,7 +44,7 @@ class MapperSettings(Settings):
 
     prior_mean: float = setting(
         5.0,
-        "Prior mean of the radius: give it if most of the surface is not halfway between the"
+        "Prior mean of the radius: give it if the mean radius is far from halfway between the"
         " bounds.",
         unit="m",
         gt=0.0,
@@ -52,7 +52,8 @@ class MapperSettings(Settings):
     )
     grid_size: int = setting(
         1000,
-        "Number of angles of the surface: raise it for fine detail, lower it on a slow computer.",
+        "Number of angles at which the surface is computed: raise it for fine detail, lower it on"
+        " a slow computer.",
         ge=16,
         le=100_000,
     )
@@ -64,8 +65,7 @@ class MapperSettings(Settings):
     )
     confidence_scale: float = setting(
         2.0,
-        "Half-width of the confidence band in standard deviations: raise it to be surer of"
-        " the band.",
+        "Half-width of the confidence band in standard deviations: raise it for a safer band.",
         gt=0.0,
         le=100.0,
     )

@@ -212,8 +212,8 @@ class RobustSettings(Settings):
 
     robust: bool = setting(
         True,
-        "Refit all kept measurements at every update, so that outliers are removed: false for"
-        " a clean sensor on a slow computer.",
+        "Refit all kept measurements at every update to remove outliers: false for a sensor"
+        " without outliers on a slow computer.",
     )
     noise_model: str = python_setting(
         "contaminated",
@@ -272,8 +272,8 @@ class RobustSettings(Settings):
     )
     window: int = setting(
         6000,
-        "Number of measurements that are refitted; older ones keep their weight: lower it on"
-        " a slow computer.",
+        "Number of newest measurements that are refitted; older ones keep their weight: lower it"
+        " on a slow computer.",
         ge=100,
         le=1_000_000,
     )

@@ -56,14 +56,14 @@ KINDS = (
     Kind(
         "alive",
         "the sensor is alive",
-        "{score:.0f} scans repeat another view's, hold one range only, or no return",
+        "{score:.0f} scans repeat those of another view, or hold a single range, or no return",
         "check the driver and what stands in front of the lens",
     ),
     Kind(
         "noise",
         "the noise is the declared one",
-        "the ranges scatter {score:.1f} times as much as declared",
-        "write that into the parameter file",
+        "the noise of the ranges is {score:.1f} times the declared one",
+        "set the noise in the parameter file to what was found",
     ),
     Kind(
         "outliers",
@@ -81,7 +81,8 @@ KINDS = (
     Kind(
         "bias",
         "no displacement is common to the views",
-        "all views are displaced alike, by {score:.1f} standard deviations (limit {limit:.1f})",
+        "all views are displaced in the same way, by {score:.1f} standard deviations (limit"
+        " {limit:.1f})",
         "calibrate where the sensor sits on its carrier",
     ),
     Kind(
@@ -123,13 +124,14 @@ KINDS = (
         "any_outline",
         "a radius over the polar angle is enough",
         "a direction has several surfaces: all scans are mapped again, for any outline",
-        "nothing needs to be done; surface_model: volume of surface_mapper maps so from the start",
+        "nothing to do; set surface_model: volume of surface_mapper to map any outline from the"
+        " start",
     ),
     Kind(
         "thin_walls",
         "both sides of each wall can be told apart",
         "both sides of {detail} cannot be told apart",
-        "less noise would tell",
+        "use a less noisy sensor, or average more scans per view",
     ),
     Kind(
         "prior_outline",
@@ -161,7 +163,7 @@ class Check:
         if self.level is Level.GOOD:
             return kind.title
         if self.level is Level.UNTESTED:
-            return f"not tested yet: {kind.title}"
+            return f"not tested yet: whether {kind.title}"
         return f"{kind.says.format(**vars(self))}: {kind.advice}"
 
 
@@ -226,18 +228,18 @@ class CheckSettings(Settings):
 
     checks: bool = setting(
         True,
-        "Check the assumptions by the scans, and claim a success only while they hold: false only"
-        " for experiments.",
+        "Check the assumptions against the scans, and claim success only while they hold: false"
+        " only for experiments.",
     )
     adapt_noise: bool = setting(
         True,
-        "Use the noise found in the scans where it is larger than declared; false claims no"
-        " success then.",
+        "Use the noise estimated from the scans if it is larger than declared; false: claim no"
+        " success in that case.",
     )
     sensor_mismatch: str = setting(
         "adapt",
-        "A sensor that sees less than declared: adapt (warn, and judge by the scans), or"
-        " refuse a success.",
+        "If the sensor sees less than declared: adapt (warn, and use what the scans show), or"
+        " refuse (claim no success).",
         choices=("adapt", "refuse"),
     )
     noise_limit: float = python_setting(

@@ -43,8 +43,8 @@ class TargetSettings(Settings):
     )
     completeness_tau: float = setting(
         0.3,
-        "Resolution of the completeness: raise it if a coarse outline is enough. If not"
-        " given, noise_std + radius_max / 80.",
+        "Resolution of the completeness: raise it if a coarse outline is enough. Default:"
+        " noise_std + radius_max / 80.",
         unit="m",
         gt=0.0,
         scale="view_distance",
@@ -73,7 +73,7 @@ class TargetSettings(Settings):
         choices=("crossings", "length"),
     )
     target_coverage: float = setting(
-        0.95, "Part of the target that is to be covered: lower it to end earlier.", gt=0.0, le=1.0
+        0.95, "Part of the target that must be covered: lower it to end earlier.", gt=0.0, le=1.0
     )
     regions: str = python_setting(
         "", "Regions that matter, by whose weights all that is covered counts; from region_file."
@@ -167,7 +167,7 @@ def named(poses: Sequence[CameraPose]) -> tuple[str, str]:
     space.
     """
     if poses and poses[0].attitude is not None:
-        return "surface", "solids that there may be"
+        return "surface", "sampled solids"
     return "outline", "posterior shapes"
 
 

@@ -25,7 +25,8 @@ class TurntableSettings(Settings):
 
     object_frame: str = setting(
         "object",
-        "Frame of the object, in which poses, goals and the surface are: as your TF tree names it.",
+        "Frame of the object, in which poses, goals and the surface are given: its name in your"
+        " TF tree.",
     )
     joint: str = setting(
         "turntable_joint", "Name of the table's joint in joint_states: as your driver has it."
@@ -112,29 +113,29 @@ class PoseSettings(Settings):
     )
     pose_type: str = setting(
         "pose",
-        "Message on camera_pose: PoseStamped, or PoseWithCovarianceStamped, whose covariance"
-        " widens the noise: for a localisation that knows its error.",
+        "Message on camera_pose: PoseStamped, or PoseWithCovarianceStamped, whose covariance is"
+        " added to the noise: for a localisation that publishes it.",
         choices=("pose", "pose_with_covariance"),
     )
     base_frame: str = setting(
         "",
-        "pose_source tf: frame of the carrier, on which the camera's mount is looked up in"
-        " place of mount_x, mount_y, mount_yaw.",
+        "pose_source tf: frame of the body that carries the camera; the mount is looked up in TF,"
+        " in place of mount_x, mount_y, mount_yaw.",
     )
     mount_x: float = setting(
         0.0,
-        "Position of the camera ahead on the carrier that camera_pose and goal_pose are of:"
-        " measure it if that is not the camera.",
+        "x of the camera (ahead) on the body whose pose camera_pose and goal_pose are: measure it"
+        " if that is not the camera itself.",
         unit="m",
         ge=-100.0,
         le=100.0,
     )
     mount_y: float = setting(
-        0.0, "Position of the camera to the left on it.", unit="m", ge=-100.0, le=100.0
+        0.0, "y of the camera (left) on that body.", unit="m", ge=-100.0, le=100.0
     )
     mount_yaw: float = setting(
         0.0,
-        "Line of sight of the camera on it, counter-clockwise from ahead.",
+        "Direction of the line of sight on that body, counter-clockwise from ahead.",
         unit="rad",
         ge=-math.pi,
         le=math.pi,

@@ -43,24 +43,24 @@ class Scene(Settings):
 
     radius_min: float = setting(
         2.0,
-        "Least radius of the object about the centre: give it if it is not about a quarter of"
-        " radius_max.",
+        "Least radius of the object about the centre: give it if it differs much from radius_max"
+        " / 4.",
         unit="m",
         gt=0.0,
         scale="radius_max",
     )
     radius_max: float = setting(
         8.0,
-        "Greatest radius of the object about the centre: always give it, all other lengths"
-        " follow from it.",
+        "Greatest radius of the object about the centre: always give it; all other lengths are"
+        " derived from it.",
         unit="m",
         ge=_LEAST,
         le=_MOST,
     )
     view_distance: float = setting(
         10.0,
-        "Distance of the camera from the centre on the view circle: give that at which your"
-        " robot can drive around.",
+        "Distance of the camera from the centre on the view circle: give the distance at which"
+        " your robot can drive around the object.",
         unit="m",
         ge=_LEAST,
         le=10.0 * _MOST,
@@ -68,23 +68,22 @@ class Scene(Settings):
     )
     field_of_view: float = setting(
         math.radians(35.0),
-        "Opening angle of the camera: give it only if the header of the scans does not say it.",
+        "Opening angle of the camera: give it only if the scan headers do not state it.",
         unit="rad",
         ge=LEAST_FIELD,
         lt=math.pi,
     )
     range_min: float = setting(
         0.05,
-        "Least range that the camera measures: give it only if the header of the scans does"
-        " not say it.",
+        "Least range that the camera measures: give it only if the scan headers do not state it.",
         unit="m",
         ge=0.0,
         scale="view_distance",
     )
     range_max: float = setting(
         10.0,
-        "Greatest range that the camera measures: give it only if the header of the scans"
-        " does not say it.",
+        "Greatest range that the camera measures: give it only if the scan headers do not state"
+        " it.",
         unit="m",
         gt=0.0,
         scale="view_distance",

@@ -51,36 +51,37 @@ class SensorSettings(Settings):
     )
     noise_std: float = setting(
         0.2,
-        "Standard deviation of a range: surface_mapper assumes it, depth_camera adds it. Give"
-        " that of your sensor, with what the poses add.",
+        "Standard deviation of a range, assumed by surface_mapper, added by depth_camera: give"
+        " that of your sensor, pose errors included.",
         unit="m",
         ge=0.0,
         scale="view_distance",
     )
     noise_std_per_metre: float = setting(
         0.0,
-        "Part of that standard deviation that grows with range: give it for stereo and depth"
+        "Increase of that standard deviation per metre of range: give it for stereo and depth"
         " cameras.",
         unit="m/m",
         ge=0.0,
     )
     dropout_probability: float = setting(
         0.0,
-        "Probability that a beam gives no valid range: raise it to try dark or shiny surfaces.",
+        "Probability that a beam gives no valid range: raise it to simulate dark or shiny"
+        " surfaces.",
         ge=0.0,
         le=1.0,
     )
     outlier_probability: float = setting(
         0.0,
-        "Probability that a return is replaced by a random range: raise it to try a disturbed"
-        " sensor.",
+        "Probability that a return is replaced by a random range: raise it to simulate a"
+        " disturbed sensor.",
         ge=0.0,
         le=1.0,
     )
     beam_width: float = setting(
         0.0,
-        "Opening angle of a beam, whose range is that of the nearest surface in it: for a"
-        " sonar; 0: a line.",
+        "Opening angle of a beam, whose range is that of the nearest surface in it: for a sonar;"
+        " 0: a thin beam.",
         unit="rad",
         ge=0.0,
         le=0.5,
@@ -122,15 +123,15 @@ class MotionSettings(Settings):
     )
     angular_speed: float = setting(
         0.0,
-        "Speed of the simulated camera along the view circle, to watch it move; 0: it is"
-        " there at once.",
+        "Speed of the simulated camera along the view circle: give it to watch the camera move;"
+        " 0: it arrives at once.",
         unit="rad/s",
         ge=0.0,
     )
     drive_speed: float = setting(
         0.0,
-        "Speed of the simulated camera along straight lines and arcs around object and"
-        " obstacles, in place of angular_speed: to try a map; 0: angular_speed counts.",
+        "Speed of the simulated camera along straight lines and arcs around object and obstacles:"
+        " to try a map; 0: angular_speed is used.",
         unit="m/s",
         ge=0.0,
     )

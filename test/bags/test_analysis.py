@@ -238,7 +238,7 @@ def test_without_true_object_coverage_is_estimated_as_the_planner_does(tmp_path)
     assert analysis.record is None
     assert analysis.coverage == [view.estimate for view in analysis.views]
     assert all(0.0 < value <= 1.0 for value in analysis.coverage)
-    assert any("the bag carries no true object" in gap for gap in analysis.gaps)
+    assert any("the bag has no true object" in gap for gap in analysis.gaps)
 
 
 def test_the_estimate_is_the_one_that_the_planner_said(tmp_path):

@@ -52,5 +52,5 @@ def test_a_bag_is_analysed_and_replayed_as_with_rosbags(tmp_path):
 def test_what_writes_a_bag_says_what_does_it_without(tmp_path):
     bag = str(write(tmp_path / "bag", messages()))
     said = run(WITHOUT, "bag", "reindex", bag, "--out", str(tmp_path / "copy"), code_expected=2)
-    assert "recording needs rosbags, or do it by ros2 bag record" in said
+    assert "recording needs rosbags; or use ros2 bag record" in said
     assert not (tmp_path / "copy").exists()

@@ -289,11 +289,13 @@ def on_a_terminal(folder, answers: list[str], *options: str, code: int = 0) -> s
 
 def test_questions_that_are_not_answered_to_the_end_write_nothing_and_lose_nothing(folder, capsys):
     said = on_a_terminal(folder, ["robot", "0.4", "", "0.9"], code=2)
-    assert "not been answered to the end" in said
-    again = "go on with: nbv-planner init nbv.yaml --for robot --radius-max 0.4 --view-distance 0.9"
+    assert "not all questions were answered" in said
+    again = (
+        "continue with: nbv-planner init nbv.yaml --for robot --radius-max 0.4 --view-distance 0.9"
+    )
     assert again in said.replace("\r\n", "")
     assert not (folder / "nbv.yaml").exists()
-    assert main(again.split()[4:]) == 0
+    assert main(again.split()[3:]) == 0
     assert load_parameters("nbv.yaml")["nbv_planner"]["view_distance"] == 0.9
 
 
@@ -334,9 +336,9 @@ def test_the_questions_show_what_holds_without_an_answer(folder):
     for words in (
         "from the centre, m [0.5 m]",
         "camera from the centre, m [2.5 m]",
-        "do not say it [as the scans say]",
+        "do not state it [from the scans]",
         "deviation of a range, m [0.05 m]",
-        "turned there, degrees [1.146 deg]",
+        "matches the goal, degrees [1.146 deg]",
         "of candidate views [100]",
         "or tf [topic]",
         "[none]",
@@ -349,7 +351,7 @@ def test_a_doubtful_answer_is_asked_for_again_and_kept_by_enter(folder):
         folder, ["1800", "1.8", *[""] * 6, "0.02", "", *[""] * 8], "--for", "robot"
     )
     assert (
-        "radius_max: 1800 is taken for 1800 m; with its unit it is clear: 1800 m or 1800 cm or"
+        "radius_max: 1800 is taken for 1800 m; give the unit to be clear: 1800 m or 1800 cm or"
         " 1800 mm" in said
     )
     found = load_parameters("nbv.yaml")["nbv_planner"]

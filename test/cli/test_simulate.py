@@ -178,7 +178,7 @@ def test_seconds_of_the_cost_model_are_printed_only_where_a_speed_was_given(
     way = r"(?m)^[\d.]+ m from view to view"
     assert main([*options, "--out", "untimed"]) == 0
     said = capsys.readouterr().out
-    assert re.search(rf"{way}; no seconds, for no linear_speed is given$", said)
+    assert re.search(rf"{way}; no time, since linear_speed is not given$", said)
     assert not re.search(r"\d s\b", said.partition("from view to view")[2])
     assert main([*options, "--set", "linear_speed=0.5", "--out", "timed"]) == 0
     seconds = re.search(

@@ -271,8 +271,8 @@ def test_noise_that_differs_is_told_with_the_lines_for_the_parameter_file():
     check = dataclasses.replace(check, score=0.2)
     assert (
         told(check, RangeNoise(0.2, 0.0))
-        == "the ranges scatter 0.2 times as much as declared: write that into the parameter file"
-        " (noise_std: 0.04)"
+        == "the noise of the ranges is 0.2 times the declared one: set the noise in the parameter"
+        " file to what was found (noise_std: 0.04)"
     )
     assert told(check, RangeNoise(0.05, 0.02)).endswith(
         "(noise_std: 0.01, noise_std_per_metre: 0.004)"
@@ -305,7 +305,7 @@ def test_what_has_too_little_data_is_not_tested():
         "bias",
         "accuracy",
     }
-    assert checks["overlap"].words == "not tested yet: the views fit together"
+    assert checks["overlap"].words == "not tested yet: whether the views fit together"
     assert [check.name for check in forbidding(checks.values(), 5)] == ["overlap"]
     assert [check.name for check in forbidding(checks.values(), 6)] == ["overlap", "bias"]
     assert [check.name for check in untested(checks.values())] == ["overlap", "bias", "accuracy"]
@@ -362,7 +362,7 @@ def test_noise_smaller_than_declared_is_noted_and_nothing_is_adapted_to_it():
         check = found(World(noise=0.04), ROUND[:3], **limits)["noise"]
         assert check.level is Level.NOTED
         assert check.score < check.limit == 1.0 / CheckSettings().noise_limit
-        assert check.words.startswith("the ranges scatter 0.2 times as much as declared")
+        assert check.words.startswith("the noise of the ranges is 0.2 times the declared one")
     assert "noise" not in found(World(noise=0.04), ROUND[:3], noise_limit=0.0)
     scan = World(noise=0.04).seen_from(CameraPose.from_polar(0.0, SCENE.view_distance))
     checks = ModelChecks(SCENE, DECLARED.noise, CheckSettings())

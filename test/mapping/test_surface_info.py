@@ -56,7 +56,7 @@ def test_a_person_reads_what_is_wrong_and_what_to_do():
     content = yaml.safe_load(INFO.text)
     assert content["prior"]["kernel"] == INFO.prior.kernel
     assert content["checks"][0]["words"].startswith(
-        "the ranges scatter 1.7 times as much as declared"
+        "the noise of the ranges is 1.7 times the declared one"
     )
     assert "noise_std: 0.34" in content["checks"][0]["words"]
     assert INFO.noise == RangeNoise(1.7 * 0.2, 1.7 * 0.01)

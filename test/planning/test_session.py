@@ -835,7 +835,7 @@ def test_a_view_that_is_to_tell_whether_what_was_seen_is_right_goes_between_thos
     assert covered(run, 4 * SECOND, UNTESTED) is None
     assert run.episode.termination.reason is TerminationReason.BAND_NARROW
     assert run.episode.termination.detail.endswith(
-        "not tested yet: the views share no error beyond what is declared"
+        "not tested yet: whether the views share no error beyond what is declared"
     )
     assert len(run.episode.visited) == 3
 

@@ -211,7 +211,7 @@ def test_a_success_without_a_test_of_overlaps_waits_for_views_that_overlap():
     check(watch.after_view(doubted(1.0, Level.GOOD), 1.0), "BAND_NARROW")
     end = monitor(doubt_views=0).after_view(untested, 1.0)
     assert end.reason.value == "DOUBTFUL"
-    assert end.detail.endswith("not tested yet: the views fit together")
+    assert end.detail.endswith("not tested yet: whether the views fit together")
     assert all(math.isfinite(figure) for figure in end.figures.values())
 
 
@@ -236,7 +236,7 @@ def test_an_untested_bias_calls_for_views_and_forbids_a_success_they_could_contr
         assert watch.in_doubt
         assert watch.withheld is None
     end = check(watch.after_view(lacking("bias"), 1.0), "DOUBTFUL")
-    assert end.detail.endswith("not tested yet: no displacement is common to the views")
+    assert end.detail.endswith("not tested yet: whether no displacement is common to the views")
     check(after(7, doubt_views=0).after_view(lacking("bias"), 1.0), "DOUBTFUL")
     watch = after(7, doubt_views=2)
     assert watch.after_view(lacking("bias"), 1.0) is None
@@ -264,7 +264,9 @@ def test_an_untested_accuracy_calls_for_views_and_leaves_what_was_declared_in_th
         assert watch.after_view(lacking("accuracy"), 1.0, farthest=lambda: 0.5) is None
         assert watch.in_doubt
     end = check(watch.after_view(lacking("accuracy"), 1.0, farthest=lambda: 0.5), "BAND_NARROW")
-    assert end.detail.endswith("not tested yet: the views share no error beyond what is declared")
+    assert end.detail.endswith(
+        "not tested yet: whether the views share no error beyond what is declared"
+    )
     check(
         after(9, doubt_views=2).after_view(lacking("accuracy"), 1.0, farthest=lambda: 0.2),
         "BAND_NARROW",
@@ -297,7 +299,9 @@ def test_no_gain_calls_for_no_view():
     check(after(6, min_gain=5.0).before_view(4.0, lacking("bias")), "DOUBTFUL")
     check(after(5, min_gain=5.0).before_view(4.0, lacking("bias")), "NO_GAIN")
     end = check(after(6, min_gain=5.0).before_view(4.0, lacking("accuracy")), "NO_GAIN")
-    assert end.detail.endswith("not tested yet: the views share no error beyond what is declared")
+    assert end.detail.endswith(
+        "not tested yet: whether the views share no error beyond what is declared"
+    )
 
 
 def test_no_gain_is_doubtful_at_once_and_other_ends_keep_their_reason():
@@ -325,7 +329,7 @@ def test_where_a_certificate_asks_for_several_views_in_a_row_others_undo_them():
         assert watch.estimate.reached == reached
     detail = check(watch.after_view(partly(0.5), 1.0), "COVERED").detail
     assert detail.endswith(
-        "98.0% of the posterior shapes, and by as many as are asked for after 3 views in a row"
+        "98.0% of the posterior shapes, and in enough of them for 3 views in a row"
     )
 
 

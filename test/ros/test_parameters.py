@@ -110,8 +110,9 @@ def test_descriptions_are_seen_from_outside_after_a_value_was_given(world, name)
     (found,) = answer.descriptors
     assert (
         found.description
-        == "Distance of the camera from the centre on the view circle: give that at which your"
-        " robot can drive around. [m] If not given, in proportion to radius_max."
+        == "Distance of the camera from the centre on the view circle: give the distance at which"
+        " your robot can drive around the object. [m] If not given, in proportion to"
+        " radius_max."
     )
     assert found.floating_point_range[0].from_value == 1e-5
     assert (
@@ -252,7 +253,7 @@ def test_qos_overrides_are_applied(world):
         (
             "nbv_planner",
             {"noise_std": 0.1},
-            ["noise_std is of surface_mapper, which nbv_planner asks: give it there"],
+            ["noise_std belongs to surface_mapper, from which nbv_planner takes it: set it there"],
         ),
         (
             "surface_mapper",
@@ -581,7 +582,7 @@ def test_a_process_whose_section_is_misspelt_ends_with_code_2_and_says_what_was_
     assert done.returncode == 2
     assert (
         done.stderr
-        == f"error: {file}: section '/**/surface_maper' does not hold for /surface_mapper; "
+        == f"error: {file}: section '/**/surface_maper' does not apply to /surface_mapper; "
         "did you mean '/**/surface_mapper'?\n"
     )
 

@@ -121,7 +121,8 @@ class Replayer:
         config = parameters.config()
         if config.search.unknown:
             raise SettingError(
-                "scene: unknown cannot be replayed: other views would have found another centre"
+                "scene: unknown cannot be replayed: a replay with other views would find another"
+                " centre"
             )
         self.scene = config.scene
         matching = from_mapping(MatchingSettings, mapper)

@@ -40,19 +40,20 @@ class PriorSolidSettings(Settings):
     )
     prior_outline_std: float = setting(
         0.15,
-        "How far the object may be from it, along the normal: raise it for a rough model.",
+        "Standard deviation of the object from prior_outline, along the normal: raise it for a"
+        " rough model.",
         unit="m",
         gt=0.0,
         scale="radius_max",
     )
     prior_place_std: tuple[float, ...] = setting(
         (0.0, 0.0),
-        "How well its place is known, along each axis (m) and about each (rad): as the object is"
-        " put down. 0: 0.05 radius_max, 0.1.",
+        "Standard deviations of its placement: along each axis (m) and about each (rad). 0: 0.05"
+        " radius_max, and 0.1.",
         ge=0.0,
     )
     prior_upright: bool = setting(
-        False, "Whether it is turned about the vertical axis alone: as on a table."
+        False, "Whether it can be turned about the vertical axis only, as on a table."
     )
 
     def __post_init__(self) -> None:
@@ -89,7 +90,7 @@ class PriorSolidSettings(Settings):
             mesh, _ = solid_object(_named(self.prior_outline), radius_max)
             grid, start, step = distances(mesh)
         except NbvPlannerError as error:
-            words = f"prior_outline: {error}; leave prior_outline out to go on without it"
+            words = f"prior_outline: {error}; remove prior_outline to continue without it"
             raise SettingError(words) from error
         x, y, z = start.tolist()
         known = KnownMesh(radius_max, stds[0], stds[1:], grid, (x, y, z), step, self.prior_upright)

@@ -55,8 +55,8 @@ class SolidScene(Settings):
 
     radius_max: float = setting(
         8.0,
-        "Greatest distance of the object from its centre: always give it, all other lengths follow"
-        " from it.",
+        "Greatest distance of the object from its centre: always give it; all other lengths are"
+        " derived from it.",
         unit="m",
         ge=1e-5,
         le=1e6,
@@ -95,12 +95,12 @@ class DepthNoise(Settings):
 
     noise_std: float = setting(
         0.0,
-        "Standard deviation of a range, with what the poses add: as your sensor has it.",
+        "Standard deviation of a range: give that of your sensor, pose errors included.",
         unit="m",
         ge=0.0,
     )
     noise_std_per_metre: float = setting(
-        0.004, "Part of that which grows with range.", unit="m/m", ge=0.0
+        0.004, "Increase of that standard deviation per metre of range.", unit="m/m", ge=0.0
     )
 
     def __post_init__(self) -> None:
@@ -152,8 +152,8 @@ class SpacePlannerSettings(DecisionSettings):
     noise_std_per_metre: float = python_setting(0.004, "See DepthNoise.", unit="m/m", ge=0.0)
     deadline: float = setting(
         20.0,
-        "Time for a decision of rollout, after which the best answer so far is taken: lower it if"
-        " the robot must not wait.",
+        "Time limit for a decision of rollout, after which the best answer so far is taken: lower"
+        " it if the robot must not wait.",
         unit="s",
         gt=0.0,
         read_only=False,
@@ -219,7 +219,7 @@ class SpaceMapperParameters(Settings):
     )
     input_timeout: float = setting(
         5.0,
-        "Time without an input after which the status names it: raise it for a slow sensor.",
+        "Time without an input after which the status reports it: raise it for a slow sensor.",
         unit="s",
         gt=0.0,
     )
@@ -242,8 +242,8 @@ class SpaceMapperParameters(Settings):
     )
     outline_folder: str = setting(
         "",
-        "Folder for the surface at the end (PLY of points, STL and PLY of the mean): give it to"
-        " take the result home; empty: none.",
+        "Folder to which the surface is written at the end (PLY of points, STL and PLY of the"
+        " mean); empty: none.",
         start_only=True,
     )
 

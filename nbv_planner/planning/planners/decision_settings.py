@@ -62,8 +62,7 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
     }
     planner: str = setting(
         "rollout",
-        "Planner: rollout for the fewest views, tour for the least time, uniform for a simple"
-        " turn.",
+        "Planner: rollout for the fewest views, tour for the least time, uniform for equal steps.",
         choices=PLANNERS,
     )
     objective: str = setting(
@@ -96,7 +95,7 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
     )
     deadline: float = setting(
         1.0,
-        "Time for a decision of rollout, after which the best answer so far is taken: raise"
+        "Time limit for a decision of rollout, after which the best answer so far is taken: raise"
         " it if the robot may wait.",
         unit="s",
         gt=0.0,
@@ -124,7 +123,7 @@ class DecisionSettings(PluggedSettings, TimeSettings, TargetSettings):
     )
     travel_weight: float = setting(
         0.0,
-        "Utility that a metre of the way costs: raise it if driving is dear; uniform and"
+        "Utility subtracted per metre of path: raise it if driving is expensive; uniform and"
         " random only report it.",
         unit="1/m",
         ge=0.0,

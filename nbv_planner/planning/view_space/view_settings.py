@@ -60,14 +60,14 @@ class ViewSpaceSettings(Settings):
     )
     annulus_min: float = setting(
         8.5,
-        "annulus: least distance from the centre: as near as your robot may come.",
+        "annulus: least distance from the centre: how near your robot may come.",
         unit="m",
         gt=0.0,
         scale="radius_max",
     )
     annulus_max: float = setting(
         16.0,
-        "annulus: greatest distance from the centre: as far as there is room.",
+        "annulus: greatest distance from the centre: how much room there is.",
         unit="m",
         gt=0.0,
         scale="radius_max",
@@ -96,7 +96,8 @@ class ViewSpaceSettings(Settings):
     )
     num_views: int = setting(
         100,
-        "circle: number of candidate views: lower it if your robot cannot tell so many apart.",
+        "circle: number of candidate views: lower it if they are closer together than your"
+        " robot's accuracy.",
         ge=1,
         le=100_000,
     )
@@ -116,7 +117,7 @@ class ViewSpaceSettings(Settings):
     allowed_arcs: tuple[float, ...] = setting(
         (0.0, TWO_PI),
         "Arcs of the view circle where the camera may stand, counter-clockwise: start, end,"
-        " start, end, ...: leave out where your robot cannot go.",
+        " start, end, ...: exclude where your robot cannot go.",
         unit="rad",
     )
     blocked_arcs: tuple[float, ...] = python_setting(

@@ -135,7 +135,7 @@ class ManagedNode(LifecycleNode):
         return self._transition(Stage.FINALIZED, self._release if self.configured else lambda: None)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """After an error of the program: return to unconfigured; :attr:`failure` stays."""
+        """After an internal error: return to unconfigured; :attr:`failure` stays."""
         self._release()
         self.stage = Stage.UNCONFIGURED
         self.transitioned()

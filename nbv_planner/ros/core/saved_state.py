@@ -117,7 +117,7 @@ class JournalKeeper:
                 with suppress(OSError):
                     if self.path.is_file():
                         self.path.replace(self.path.with_name(self.path.name + _REFUSED))
-                self._node.drop(f"state.{error.reason}", f"starts without the saved state: {error}")
+                self._node.drop(f"state.{error.reason}", f"the saved state is not used: {error}")
             return
         self._named_writer().adopt(records, rewrite=False)
         self._restored = True
@@ -142,7 +142,7 @@ class JournalKeeper:
     def _named_writer(self) -> RecordWriter:
         if self._writer is None:
             raise StateFileError(
-                "no_file", f"no file is named: start the node with the parameter {self._parameter}"
+                "no_file", f"no file given: start the node with the parameter {self._parameter}"
             )
         return self._writer
 

@@ -202,7 +202,7 @@ def called(
     """Call a service of a running node, with true for a `switch`; returns its success and message.
 
     Raises:
-        NbvPlannerError: nobody offers the service, or answers, within so many `seconds`.
+        NbvPlannerError: no node offers the service, or answers, within so many `seconds`.
     """
     kind = SetBool if switch else Trigger
     with ros_of_its_own(domain) as executor:
@@ -223,7 +223,7 @@ def called(
                 or "none"
             )
             raise NbvPlannerError(
-                f"nobody offers the service {name} within {seconds:g} s (see --namespace,"
+                f"no node offers the service {name} within {seconds:g} s (see --namespace,"
                 f" --domain); running nodes: {running}"
             )
         answer = client.call_async(kind.Request(**({"data": True} if switch else {})))

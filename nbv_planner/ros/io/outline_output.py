@@ -261,7 +261,7 @@ class OutlineOutput(ResultFiles):
 
     def resume(self) -> None:
         """Go on from a map, whose hits are not known one by one."""
-        self._space = _FreeSpace(self._space.grid, "by the views since the restart alone")
+        self._space = _FreeSpace(self._space.grid, "from the views since the restart only")
 
     def add_hits(self, hits: Hits, *, again: bool) -> None:
         """Compare with more hits, in the frame of the outline; with `again` all of those before are

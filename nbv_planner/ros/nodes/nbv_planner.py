@@ -299,9 +299,7 @@ class NbvPlannerNode(BaseNode):
         if self.core is None:
             return
         taken = len(self.core.episode.visited)
-        events.fail(
-            self.core, f"an error of the program: {error_words(error)}; {taken} views taken"
-        )
+        events.fail(self.core, f"internal error: {error_words(error)}; {taken} views taken")
         for end in (self.keep, partial(self._report.publish, self._on_done)):
             try:
                 end()

@@ -81,5 +81,5 @@ class SolidMapper(SurfaceMapperNode):
         try:
             return read_settings(self, PriorSolidSettings).known(scene.radius_max)
         except SettingError as error:
-            self.get_logger().error(f"{error} (going on without it)")
+            self.get_logger().error(f"{error} (continuing without it)")
             return None

@@ -77,7 +77,7 @@ class SolidDeciders(Deciders):
     def use_cells(self, cells: bool) -> None:
         """Refuse a surface without cells."""
         if not cells:
-            raise InputRejectedError("layout", "the surface is none of cells in space")
+            raise InputRejectedError("layout", "the surface is not one of cells in space")
 
     def recentre(self, found: Any) -> None:
         """Nothing: the object is about the origin."""

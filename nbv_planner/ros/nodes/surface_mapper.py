@@ -104,7 +104,7 @@ class SurfaceMapperNode(BaseNode):
                 self.get_logger().info(f"prior_outline: {config.outline.prior_outline}")
             return config
         except SettingError as error:
-            self.get_logger().error(f"{error} (going on without it)")
+            self.get_logger().error(f"{error} (continuing without it)")
             return replace(config, outline=PriorOutlineSettings())
 
     def activate(self) -> None:

@@ -59,22 +59,22 @@ class GroundSettings(Settings):
 
     ground_map: str = setting(
         "",
-        "Map of the ground in object_frame, YAML of a map_server: give it where walls or"
-        " furniture stand around; empty: none.",
+        "Map of the ground in object_frame (YAML file as of map_server): give it if there are"
+        " walls or furniture; empty: none.",
         start_only=True,
     )
     robot_radius: float = setting(
         0.0,
-        "Radius of the robot about the camera, its distance to all that is not free: give it"
-        " with a map or polygons.",
+        "Radius of the robot about the camera, its least distance to occupied cells and polygons:"
+        " give it with a map or polygons.",
         unit="m",
         ge=0.0,
         le=1e3,
     )
     clearance: float = setting(
         0.3,
-        "Distance of the robot to all that the object may occupy: raise it for a robot that"
-        " swings out.",
+        "Least distance of the robot to where the object may be: raise it for a robot that swings"
+        " out when it turns.",
         unit="m",
         ge=0.0,
         scale="view_distance",

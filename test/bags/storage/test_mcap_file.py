@@ -211,7 +211,7 @@ def test_an_end_in_the_middle_is_said(whole, kind):
     found, remarks = read(whole[:at] + bytes([kind]) + whole[at + 1 :])
     assert found == []
     assert f"f.mcap: a record of kind {kind}, the end, has " in remarks[0]
-    assert remarks[0].endswith(f": what comes behind is left out (at byte {at})")
+    assert remarks[0].endswith(f": the rest is left out (at byte {at})")
 
 
 def test_more_topics_than_any_system_has_are_left_out():

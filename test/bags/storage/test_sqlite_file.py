@@ -143,7 +143,7 @@ def test_a_view_in_place_of_a_table_is_refused(tmp_path):
         )
     assert read(file) == (
         [],
-        ["evil.db3: is damaged (no tables 'topics' and 'messages'): what comes behind is left out"],
+        ["evil.db3: is damaged (no tables 'topics' and 'messages'): the rest is left out"],
     )
 
 

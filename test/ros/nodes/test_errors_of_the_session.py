@@ -96,7 +96,7 @@ def test_an_error_in_a_service_is_its_answer_and_after_a_reset_the_node_goes_on(
     done = robot.status("DONE")
     assert (done["reason"], done["detail"]) == (
         "FAILED",
-        f"an error of the program: {words}; 0 views taken",
+        f"internal error: {words}; 0 views taken",
     )
     assert world.call(Trigger, "nbv_planner/reset").success
     robot.goal(2)

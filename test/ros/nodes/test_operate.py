@@ -54,6 +54,6 @@ def test_a_planner_is_started_paused_skipped_and_reset(world):
 def test_without_a_planner_the_service_and_the_running_nodes_are_named(world):
     code, _, said = run(world, "episode", "start", "--wait", "10", "--namespace", "/arm")
     words = (
-        "nobody offers the service /arm/nbv_planner/start within 10 s (see --namespace, --domain)"
+        "no node offers the service /arm/nbv_planner/start within 10 s (see --namespace, --domain)"
     )
     assert (code, said) == (2, f"nbv-planner episode start: error: {words}; running nodes: /peer")

@@ -223,7 +223,7 @@ def test_after_a_restart_the_deviations_say_that_they_are_of_the_views_since(wor
     feed.pair(210 * MS, THERE, 1)
     words = world.listen(String, "surface_mapper/deviation", qos.latched())
     world.spin_until(lambda: words and "outline seen" in words[-1].data, "the deviations")
-    assert words[-1].data.endswith("by the views since the restart alone")
+    assert words[-1].data.endswith("from the views since the restart only")
 
 
 def test_a_mapper_that_is_ended_before_the_episode_leaves_its_outline(world, tmp_path):

@@ -249,7 +249,7 @@ def test_without_a_file_saving_and_loading_are_refused_with_the_remedy(world):
             answer = world.call(Trigger, f"{node}/{service}")
             assert not answer.success
             assert answer.message.endswith(
-                f"no file is named: start the node with the parameter {parameter}"
+                f"no file given: start the node with the parameter {parameter}"
             )
 
 
