@@ -11,9 +11,10 @@ are radians, lengths metres. All functions broadcast over arrays.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from functools import lru_cache
-from typing import Any  # noqa: F401 (named in a quoted type)
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,8 @@ BoolArray = NDArray[np.bool_]
 """Array of truth values."""
 IntArray = NDArray[np.intp]
 """Array of indices or counts."""
+Arrays = Mapping[str, NDArray[Any]]
+"""Arrays by name: what a model holds, as files keep it."""
 ORIGIN = (0.0, 0.0)
 """Of the object frame, metres."""
 TWO_PI = 2.0 * np.pi

@@ -5,14 +5,13 @@ saved state.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError, SettingError
-from nbv_planner.geometry import TWO_PI, FloatArray
+from nbv_planner.geometry import TWO_PI, Arrays, FloatArray
 from nbv_planner.gp.arcs import Arcs
 from nbv_planner.gp.circle_solver import (
     FastPosterior,
@@ -106,7 +105,6 @@ def stays_fast(posterior: Posterior, information: float) -> bool:
     return isinstance(posterior, GridPosterior)
 
 
-Arrays = Mapping[str, NDArray[Any]]
 _COUNTS = ("count", "is_exact")
 
 
@@ -139,7 +137,7 @@ def saved_array(
     return values
 
 
-def posterior_state(posterior: Posterior) -> dict[str, NDArray[Any]]:
+def posterior_state(posterior: Posterior) -> Arrays:
     """What a posterior depends on, as arrays of float64 by name.
 
     Linear-time posteriors keep `condensed`, shape (5, n), and `condensed_totals`, shape (2,), see

@@ -5,13 +5,13 @@ the scans show that it does not hold, then by cells.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from nbv_planner.geometry import Arrays
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scan_mapping import MappedScans, ScanMapping
@@ -147,7 +147,7 @@ class EitherMapping:
         for mapping in filter(None, (self._radius, self._cells)):
             mapping.reset()
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Everything that is held, as arrays by name."""
         twin = self.copy()
         twin._catch_up()
@@ -155,7 +155,7 @@ class EitherMapping:
         of_radius = {} if self._used is self._cells else self._used.state()
         return {_DOUBTS: np.array(self.doubts), **cells, **of_radius}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Restore the :meth:`state` of another one of the same settings.
 
         Raises:

@@ -113,7 +113,7 @@ def scan_of_depth(depth: FloatArray, camera: Pinhole, settings: ScanMakerSetting
         raise InputRejectedError("empty", "the image has no pixels")
     rise = (camera.cy - np.arange(rows)) / camera.fy
     with np.errstate(invalid="ignore"):
-        counts = (depth > 0.0) & np.isfinite(depth) & settings.in_band(rise[:, np.newaxis] * depth)
+        counts = (depth > 0.0) & np.isfinite(depth) & settings.in_band(rise[:, None] * depth)
     nearest = _nearest_surface(np.where(counts, depth, np.inf))
     shows_ahead = abs(rise).min() <= 1.0 / camera.fy
     empty = np.inf if settings.empty_is_free and shows_ahead else np.nan

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nbv_planner.geometry import BoolArray
+from nbv_planner.geometry import Arrays, BoolArray
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import NOISE_MARGIN, MeasurementSettings, ScanHits, measured, unlike
 from nbv_planner.star2d.model_checks import ModelChecks
@@ -173,11 +172,11 @@ class ScanMapping:
         self.model.reset()
         self.checks.reset()
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Everything that is held, as arrays by name."""
         return {**self.model.state(), **self.checks.state()}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Restore the :meth:`state` of another one of the same settings.
 
         Raises:

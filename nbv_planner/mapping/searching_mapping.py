@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nbv_planner.geometry import BoolArray
+from nbv_planner.geometry import Arrays, BoolArray
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.mapping.either_mapping import ANY_OUTLINE, GIVEN_UP_BY, EitherMapping
 from nbv_planner.mapping.matching import MatchedScan
@@ -207,13 +206,11 @@ class SearchingMapping:
         """All scans so far, in the object frame."""
         return tuple(self._scans)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """What is held about the present centre, besides the :attr:`scans`, as arrays by name."""
         return {**self._mapping.state(), _DOUBTS: np.array(self.doubts)}
 
-    def restore(
-        self, state: Mapping[str, NDArray[Any]], found: FoundScene, scans: Sequence[MatchedScan]
-    ) -> None:
+    def restore(self, state: Arrays, found: FoundScene, scans: Sequence[MatchedScan]) -> None:
         """Restore the :meth:`state` of another one of the same settings, with what it had `found`
         in its `scans`.
 

@@ -14,10 +14,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from numpy.typing import NDArray
-
 from nbv_planner.errors import StateFileError
 from nbv_planner.files.plain_values import from_plain, to_plain
+from nbv_planner.geometry import Arrays
 from nbv_planner.mapping.matching import MatchedScan, check_state
 from nbv_planner.mapping.searching_mapping import SearchingMapping, ViewMapping
 from nbv_planner.surface.seam import Mapped
@@ -92,7 +91,7 @@ class _Whole:
     """A map as arrays, and the scans in which its scene was found."""
 
     progress: Progress
-    arrays: dict[str, NDArray[Any]]
+    arrays: Arrays
     found: FoundScene | None
     scans: tuple[MatchedScan, ...]
 

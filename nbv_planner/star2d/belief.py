@@ -17,6 +17,7 @@ from nbv_planner.geometry import (
     BoolArray,
     CircleInterpolation,
     FloatArray,
+    IntArray,
     angle_difference,
     polar_to_cartesian,
 )
@@ -109,7 +110,7 @@ def evidence_from_rows(rows: FloatArray) -> Evidence:
     return Evidence(angle, radius, std, free)
 
 
-def nearest_cell(grid: FloatArray, angle: FloatArray) -> NDArray[np.intp]:
+def nearest_cell(grid: FloatArray, angle: FloatArray) -> IntArray:
     """Index of the angle of a uniform grid (2π may be there beside 0) nearest to each angle in [0,
     2π).
     """

@@ -164,9 +164,9 @@ class Crossings:
         (at_x, at_y, yaw), (speed_x, speed_y, turning) = poses.transpose(1, 2, 0)
         far = np.hypot(x - at_x, y - at_y)
         along_x, along_y = (x - at_x) / far, (y - at_y) / far
-        places = std[:, np.newaxis] * np.linspace(-_REACH, _REACH, _STEPS)
-        place_x = x[:, np.newaxis] + places * along_x[:, np.newaxis]
-        place_y = y[:, np.newaxis] + places * along_y[:, np.newaxis]
+        places = std[:, None] * np.linspace(-_REACH, _REACH, _STEPS)
+        place_x = x[:, None] + places * along_x[:, None]
+        place_y = y[:, None] + places * along_y[:, None]
         beyond, found = entered(place_x, place_y, places, outline.angle, outline.radius)
         angle = cartesian_to_polar(x + beyond * along_x, y + beyond * along_y)[0]
         upright, aside = _normal(outline, angle)
@@ -296,13 +296,13 @@ def corrected(
         return belief
     cells = _Cells.of(crossings, outline)
     steady = (crossings.upright > _STEEP) & cells.shared(crossings.view, len(views))
-    slopes = crossings.by * (prior / crossings.std[:, np.newaxis])
+    slopes = crossings.by * (prior / crossings.std[:, None])
     off = crossings.off / crossings.std
     columns = np.column_stack([slopes, off])
     weight = steady / (crossings.facing**2 + _ROUGH)
-    apart = np.sqrt(weight)[:, np.newaxis] * (columns - cells.means(columns, weight)[cells.cell])
+    apart = np.sqrt(weight)[:, None] * (columns - cells.means(columns, weight)[cells.cell])
     mean, covariance = posterior(apart[:, :-1], apart[:, -1], cells.cell // 2)
-    along_radius = (1.0 / np.maximum(crossings.upright, _STEEPEST))[:, np.newaxis]
+    along_radius = (1.0 / np.maximum(crossings.upright, _STEEPEST))[:, None]
     alike = np.ones(len(off))
     moved, rise = (
         cells.means(part, alike) for part in (crossings.by * prior * along_radius, along_radius)
@@ -376,7 +376,7 @@ def _scatter(
     weight = np.divide(count**2, expected, out=np.zeros(count.shape), where=count > 0.0)
     mean = total / np.maximum(count, 1.0)
     whole = np.maximum(weight.sum(axis=1), 1e-12)
-    apart = weight * (mean - ((weight * mean).sum(axis=1) / whole)[:, np.newaxis]) ** 2
+    apart = weight * (mean - ((weight * mean).sum(axis=1) / whole)[:, None]) ** 2
     freedom = float(np.maximum((count > 0.0).sum(axis=1) - 1, 0).sum())
     lever = float((weight.sum(axis=1) - (weight**2).sum(axis=1) / whole).sum())
     excess = float(apart.sum()) - freedom - _CHANCE * math.sqrt(2.0 * freedom)

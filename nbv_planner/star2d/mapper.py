@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import CircleInterpolation, FloatArray, wrap_angle
+from nbv_planner.geometry import Arrays, CircleInterpolation, FloatArray, wrap_angle
 from nbv_planner.gp.confidence import scheduled_half_width
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.posterior import (
@@ -178,7 +178,7 @@ class SurfaceMapper:
         #: one the setting.
         self.solver = self._settings.solver
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Everything that the mapper holds, as arrays by name; :meth:`restore` gives the same
         belief bit for bit.
         """
@@ -189,7 +189,7 @@ class SurfaceMapper:
             "evidence": self._evidence.rows,
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Restore the :meth:`state` of another mapper of the same kernel, settings and grid.
 
         Raises:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import (
     TWO_PI,
     BoolArray,
     FloatArray,
+    IntArray,
     angle_difference,
     cartesian_to_polar,
     polar_to_cartesian,
@@ -145,8 +145,8 @@ class Beams:
     """Measurements in order of arrival. Immutable."""
 
     hits: Measurements  #: where the beams met the surface.
-    scan: NDArray[np.intp]  #: number of the scan that each is from, shape (n,), rising.
-    view: NDArray[np.intp]  #: number of the view that each is from, shape (n,), rising.
+    scan: IntArray  #: number of the scan that each is from, shape (n,), rising.
+    view: IntArray  #: number of the view that each is from, shape (n,), rising.
 
     @classmethod
     def none(cls) -> Beams:
@@ -179,8 +179,8 @@ class Beams:
         """Points at the distance `beyond` (n, k), metres, along each beam behind its hit: x and y,
         shape (n, k).
         """
-        x, y = polar_to_cartesian(self.hits.angle[:, np.newaxis], self.hits.radius[:, np.newaxis])
-        direction = self.direction[:, np.newaxis]
+        x, y = polar_to_cartesian(self.hits.angle[:, None], self.hits.radius[:, None])
+        direction = self.direction[:, None]
         return x + beyond * np.cos(direction), y + beyond * np.sin(direction)
 
 

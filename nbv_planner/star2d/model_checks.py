@@ -6,15 +6,14 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError
-from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, cartesian_to_polar
+from nbv_planner.geometry import TWO_PI, Arrays, FloatArray, angle_difference, cartesian_to_polar
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.known.outline_fit import outline_fit
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief, once_around
@@ -50,7 +49,7 @@ def through_parts(views: Sequence[ViewData], outline: ContourPolyline) -> list[f
     )
     at_x, at_y = np.repeat([view.pose[:2] for view in views], number, axis=0).T
     direction, length = np.concatenate([view.rays for view in views], axis=1)
-    way = length * _PLACES[:, np.newaxis]
+    way = length * _PLACES[:, None]
     depth = outline.depth(at_x + way * np.cos(direction), at_y + way * np.sin(direction)).max(
         axis=0
     )
@@ -400,7 +399,7 @@ class ModelChecks:
             *_outline_check(belief),
         ]
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Everything that is kept, as arrays by name; those of a view are numbered."""
         kept = {
             f"check_{name}_{number}": getattr(view, name)
@@ -416,7 +415,7 @@ class ModelChecks:
             "check_last": self._last,
         }
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Restore the :meth:`state` of another one.
 
         Raises:

@@ -118,9 +118,7 @@ class ContourPolyline:
         found = np.empty((3, len(x)))
         near = np.abs(off) <= self._std
         for chosen, window in zip((near, ~near), self._windows, strict=True):
-            found[:, chosen] = self._nearest(
-                x[chosen], y[chosen], before[chosen, np.newaxis] + window
-            )
+            found[:, chosen] = self._nearest(x[chosen], y[chosen], before[chosen, None] + window)
         return np.where(off > 0.0, 1.0, -1.0) * found[0], found[1:]
 
     def _nearest(self, x: FloatArray, y: FloatArray, edge: IntArray) -> FloatArray:
@@ -128,8 +126,8 @@ class ContourPolyline:
         there; (3, n).
         """
         edge %= len(self.angle)
-        from_x = x[:, np.newaxis] - self._x[edge]
-        from_y = y[:, np.newaxis] - self._y[edge]
+        from_x = x[:, None] - self._x[edge]
+        from_y = y[:, None] - self._y[edge]
         edge_x, edge_y = self._edge[0][edge], self._edge[1][edge]
         part = np.clip((from_x * edge_x + from_y * edge_y) / self._squared[edge], 0.0, 1.0)
         squared = (from_x - part * edge_x) ** 2 + (from_y - part * edge_y) ** 2
@@ -139,7 +137,7 @@ class ContourPolyline:
         normal = (1.0 - part) * self._normal[:, vertex] + part * self._normal[
             :, (vertex + 1) % len(self.angle)
         ]
-        return np.concatenate([np.sqrt(squared[row, best])[np.newaxis], normal])
+        return np.concatenate([np.sqrt(squared[row, best])[None], normal])
 
     def crossing(
         self, x: FloatArray, y: FloatArray, beam: FloatArray

@@ -15,15 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError
-from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.geometry import Arrays, BoolArray, FloatArray
 from nbv_planner.gp.kernels import Kernel
 from nbv_planner.gp.posterior import Posterior, posterior_from_state, posterior_state, saved_array
 from nbv_planner.star2d.belief import Evidence, SurfaceBelief, evidence_from_rows
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.measurements import Beams, Measurements, PolarRays
 from nbv_planner.star2d.robust_fit import Linearised, RobustFit, RobustSettings, fit
-
-Arrays = Mapping[str, NDArray[Any]]
 
 
 def beam_rows(beams: Beams) -> FloatArray:
@@ -175,7 +173,7 @@ class RobustMapper(SurfaceMapper):
         ]
         return np.asarray(np.min([self._base.passed, *bounds], axis=0))
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Everything that the mapper holds, see :meth:`SurfaceMapper.state`."""
         fitted = self.last_fit
         rows = np.empty((6, 0))
@@ -195,7 +193,7 @@ class RobustMapper(SurfaceMapper):
         }
         return {**super().state(), **base, **kept}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Restore the :meth:`state` of another mapper of the same kernel, settings and grid."""
         blank = copy(self)
         size = len(self._grid)

@@ -71,9 +71,9 @@ def linearised(
     beyond: FloatArray = np.zeros(len(beams))
     found = np.zeros(len(beams), dtype=bool)
     if along:
-        places = hits.std[:, np.newaxis] * np.linspace(-_REACH, _REACH, _STEPS)
+        places = hits.std[:, None] * np.linspace(-_REACH, _REACH, _STEPS)
         beyond, found = entered(*beams.moved(places), places, grid, mean)
-    x, y = (values[:, 0] for values in beams.moved(beyond[:, np.newaxis]))
+    x, y = (values[:, 0] for values in beams.moved(beyond[:, None]))
     angle = cartesian_to_polar(x, y)[0]
     at_hits = CircleInterpolation.at(grid, angle)
     slope = at_hits(slope_on_grid(grid, mean))
@@ -163,8 +163,8 @@ def passes_through(beams: Beams, grid: FloatArray, mean: FloatArray, std: FloatA
     belief are given on the grid angles, shape (M,) each.
     """
     back = np.maximum(beams.hits.distance - _SHORT * beams.hits.std, 0.0)
-    places = back[:, np.newaxis] * np.linspace(0.0, 1.0, _PLACES)
-    beyond = -_SHORT * beams.hits.std[:, np.newaxis] - places
+    places = back[:, None] * np.linspace(0.0, 1.0, _PLACES)
+    beyond = -_SHORT * beams.hits.std[:, None] - places
     angle, radius = cartesian_to_polar(*beams.moved(beyond))
     inside = radius < np.interp(angle, grid, mean - _SURE * std, period=TWO_PI)
     return inside.any(axis=1) & (back > 0.0)

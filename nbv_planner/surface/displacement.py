@@ -116,7 +116,7 @@ class Displaced:
             return _greatest(overlap), math.nan
         every = _of_cameras(sums, self.pose[:views] / lengths).sum(axis=0)
         weight = _weights(sums[..., 0], unlike)
-        bias = _scores(every[np.newaxis], every, weight[np.newaxis], _MANY_CELLS)
+        bias = _scores(every[None], every, weight[None], _MANY_CELLS)
         return _greatest(overlap), _greatest(bias)
 
 
@@ -144,9 +144,7 @@ def _of_cameras(sums: FloatArray, pose: FloatArray) -> FloatArray:
     cos = np.cos(yaw)
     sin = np.sin(yaw)
     by = np.array([[cos, -sin, y], [sin, cos, -x], [zero, zero, zero + 1.0]]).transpose(2, 0, 1)
-    twice = (by[:, :, np.newaxis, :, np.newaxis] * by[:, np.newaxis, :, np.newaxis, :]).reshape(
-        -1, 9, 9
-    )
+    twice = (by[:, :, None, :, None] * by[:, None, :, None, :]).reshape(-1, 9, 9)
     parts = [sums[..., :2], sums[..., 2:5] @ by, sums[..., 5:8] @ by, sums[..., 8:] @ twice]
     return np.concatenate(parts, axis=-1)
 
@@ -160,7 +158,7 @@ def _sums(
     slope = by[kept].T
     z = np.clip(distance[kept], -GATE, GATE)
     place = place[kept]
-    products = (slope[:, np.newaxis] * slope).reshape(9, -1)
+    products = (slope[:, None] * slope).reshape(9, -1)
     columns = np.concatenate([[np.ones_like(z), z], slope, slope * z, products])
     return np.stack([np.bincount(place, column, minlength=size) for column in columns], axis=-1)
 
@@ -180,24 +178,23 @@ def _scores(own: FloatArray, every: FloatArray, weight: FloatArray, least: int) 
     """
     number = np.maximum(every[:, :1], 1.0)
     slope = own[..., 2:5]
-    pull = (own[..., 5:8] - slope * (every[:, 1:2] / number)) * weight[..., np.newaxis]
+    pull = (own[..., 5:8] - slope * (every[:, 1:2] / number)) * weight[..., None]
     normal = (
-        own[..., 8:].reshape(*slope.shape, 3)
-        - slope[..., np.newaxis] * (slope / number)[..., np.newaxis, :]
+        own[..., 8:].reshape(*slope.shape, 3) - slope[..., None] * (slope / number)[..., None, :]
     )
-    normal = normal * weight[..., np.newaxis, np.newaxis]
+    normal = normal * weight[..., None, None]
     cells = (weight > 0.0).sum(axis=1)
     precision = normal.sum(axis=1) + np.eye(3) / _LIKELY**2
     inverse = np.linalg.inv(precision)
     found = np.einsum("gij,gj->gi", inverse, pull.sum(axis=1))
     apart = pull - np.einsum("gcij,gj->gci", normal, found)
     few = cells / np.maximum(cells - 3, 1)
-    scatter = few[:, np.newaxis, np.newaxis] * (np.swapaxes(apart, 1, 2) @ apart)
+    scatter = few[:, None, None] * (np.swapaxes(apart, 1, 2) @ apart)
     # A trace of the other, as fewer cells than numbers leave it singular.
     by_cells = inverse @ scatter @ inverse + _TRACE * inverse
     by_noise = np.einsum("gi,gij,gj->g", found, precision, found)
     squared = np.minimum(
-        by_noise, (found * np.linalg.solve(by_cells, found[..., np.newaxis])[..., 0]).sum(axis=1)
+        by_noise, (found * np.linalg.solve(by_cells, found[..., None])[..., 0]).sum(axis=1)
     )
     return np.where(cells >= least, np.sqrt(np.maximum(squared, 0.0)), np.nan)
 

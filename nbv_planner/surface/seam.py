@@ -8,17 +8,16 @@ reads from it what the object may be (:class:`Surface`). Two notions are enough:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
-from nbv_planner.geometry import BoolArray, FloatArray, IntArray
+from nbv_planner.geometry import Arrays, BoolArray, FloatArray, IntArray
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.coverage import CoverageEstimate, CoverageTarget, ShapeCoverage
 from nbv_planner.surface.regions import Regions
@@ -276,10 +275,10 @@ class SurfaceModel(Protocol):
     def reset(self) -> None:
         """Forget all measurements."""
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Everything that the model holds, as arrays by name."""
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Restore the :meth:`state` of another model of the same settings: the same belief, bit for
         bit.
 

@@ -4,17 +4,16 @@ D = 2 or 3.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from nbv_planner.errors import MeasurementError, SettingError
-from nbv_planner.geometry import BoolArray, FloatArray, IntArray
+from nbv_planner.geometry import Arrays, BoolArray, FloatArray, IntArray
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.scan import FreeRays
@@ -157,7 +156,7 @@ class Merged:
         )
 
     @classmethod
-    def of_state(cls, state: Mapping[str, NDArray[Any]], lattice: Lattice) -> Merged:
+    def of_state(cls, state: Arrays, lattice: Lattice) -> Merged:
         """That of a :attr:`state`.
 
         Raises:
@@ -176,7 +175,7 @@ class Merged:
         return cls(key, points, beams, weight, number)
 
     @property
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """All of it, as arrays by name."""
         columns = (self.key, self.points, self.beams, self.weight, self.number)
         return dict(zip(_OF_HITS, columns, strict=True))

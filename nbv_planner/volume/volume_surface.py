@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError
-from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, IntArray, cartesian_to_polar
+from nbv_planner.geometry import (
+    ORIGIN,
+    TWO_PI,
+    Arrays,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    cartesian_to_polar,
+)
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.known.known_solid import KnownForm
 from nbv_planner.surface.checks import Check
@@ -328,12 +334,12 @@ class VolumeModel:
         """Forget everything."""
         self.surface = VolumeSurface.blank(self.surface.form)
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Everything that is held, as arrays by name."""
         cells = self.surface.cells
         return {"cells": cells.state, "count": np.array(self.surface.count), **cells.hits.state}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Restore the :meth:`state` of another model of the same form.
 
         Raises:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nbv_planner.episode.solid.solid_settings import DepthNoise, SolidScene
 from nbv_planner.episode.solid.space_deciders import form_in_space
-from nbv_planner.geometry import FloatArray
+from nbv_planner.geometry import Arrays, FloatArray
 from nbv_planner.known.known_solid import KnownForm
 from nbv_planner.mapping.arrival import ArrivalSettings, PoseSource
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings, ScanMatcher
@@ -48,11 +47,11 @@ class Unchecked:
     def reset(self) -> None:
         """Nothing is held."""
 
-    def state(self) -> dict[str, NDArray[Any]]:
+    def state(self) -> Arrays:
         """Nothing is held."""
         return {}
 
-    def restore(self, state: Mapping[str, NDArray[Any]]) -> None:
+    def restore(self, state: Arrays) -> None:
         """Nothing is held."""
 
 

@@ -74,7 +74,7 @@ def aside(views: Poses, visited: Sequence[CameraPose]) -> FloatArray:
     radians; π of none.
     """
     taken = Poses.of(visited).about(views.centre).view_angle
-    turns = angle_difference(views.view_angle, taken[:, np.newaxis])
+    turns = angle_difference(views.view_angle, taken[:, None])
     return np.asarray(np.abs(turns).min(axis=0, initial=math.pi))
 
 

@@ -328,5 +328,5 @@ def _off_together(shapes: Shapes, std: FloatArray, scene: Scene) -> Shapes:
     number = len(shapes.radius)
     rank = np.argsort(np.argsort(_GOLDEN * np.arange(number) % 1.0))
     off = ndtri((rank + 0.5) / number)
-    moved = np.clip(shapes.radius + off[:, np.newaxis] * std, scene.radius_min, scene.radius_max)
+    moved = np.clip(shapes.radius + off[:, None] * std, scene.radius_min, scene.radius_max)
     return dataclasses.replace(shapes, radius=moved)
