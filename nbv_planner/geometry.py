@@ -11,10 +11,10 @@ are radians, lengths metres. All functions broadcast over arrays.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import astuple, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,6 +38,45 @@ TWO_PI = 2.0 * np.pi
 _ROUNDING = 1e-6
 # Line of sight, left and up of a camera, as columns, in its optical frame.
 _AXES_IN_OPTICAL = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
+
+
+R = TypeVar("R", bound="Rows")
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Base of dataclasses of columns, arrays or such tables again, with a row for each of the same
+    things.
+    """
+
+    def _columns(self) -> list[Any]:
+        return [getattr(self, one.name) for one in fields(self)]
+
+    def __len__(self) -> int:
+        return len(self._columns()[0])
+
+    def chosen(self: R, which: BoolArray | IntArray | slice) -> R:
+        """Those that a mask, indices or a slice select."""
+        return type(self)(
+            *(one.chosen(which) if isinstance(one, Rows) else one[which] for one in self._columns())
+        )
+
+    @classmethod
+    def none(cls: type[R]) -> R:
+        """No row, of a table that has such."""
+        raise NotImplementedError
+
+    @classmethod
+    def together(cls: type[R], parts: Sequence[R]) -> R:
+        """Several tables one behind the other; of none of them :meth:`none`."""
+        if len(parts) < 2:
+            return parts[0] if parts else cls.none()
+        return cls(
+            *(
+                one[0].together(one) if isinstance(one[0], Rows) else np.concatenate(one)
+                for one in zip(*(part._columns() for part in parts), strict=True)
+            )
+        )
 
 
 def repeated(number: IntArray) -> tuple[IntArray, IntArray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
     IntArray,
+    Rows,
     angle_difference,
     cartesian_to_polar,
     polar_to_cartesian,
@@ -32,7 +32,7 @@ _ZEROS: Any = None  # as many as there are measurements
 
 
 @dataclass(frozen=True, eq=False)
-class Measurements:
+class Measurements(Rows):
     """Surface measurements: polar angle, radius, and the standard deviation of the radius at that
     angle.
 
@@ -61,7 +61,7 @@ class Measurements:
             object.__setattr__(self, name, values)
         spread = np.zeros((count, 3)) if self.spread is _ZEROS else self.spread
         object.__setattr__(self, "spread", np.asarray(spread, dtype=float).reshape(-1, 3))
-        columns = [getattr(self, name) for name in _COLUMNS]
+        columns = self._columns()
         sizes = list(map(len, columns))
         if len(set(sizes)) > 1:
             raise MeasurementError(f"measurements differ in size: {', '.join(map(str, sizes))}")
@@ -78,24 +78,10 @@ class Measurements:
             )
         object.__setattr__(self, "angle", wrap_angle(self.angle))
 
-    def __len__(self) -> int:
-        return len(self.angle)
-
     @classmethod
-    def empty(cls) -> Measurements:
+    def none(cls) -> Measurements:
         """No measurement."""
         return cls(np.empty(0), np.empty(0), np.empty(0))
-
-    @classmethod
-    def together(cls, parts: Sequence[Measurements]) -> Measurements:
-        """Concatenation of several sets."""
-        if len(parts) < 2:
-            return parts[0] if parts else cls.empty()
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
-
-    def chosen(self, mask: BoolArray) -> Measurements:
-        """Those for which `mask`, shape (n,), is true."""
-        return Measurements(*(getattr(self, name)[mask] for name in _COLUMNS))
 
     @property
     def points(self) -> FloatArray:
@@ -141,7 +127,7 @@ def polar(hits: Hits, centre: tuple[float, float] = (0.0, 0.0)) -> Measurements:
 
 
 @dataclass(frozen=True, eq=False)
-class Beams:
+class Beams(Rows):
     """Measurements in order of arrival. Immutable."""
 
     hits: Measurements  #: where the beams met the surface.
@@ -151,22 +137,7 @@ class Beams:
     @classmethod
     def none(cls) -> Beams:
         """No beam yet."""
-        return cls(Measurements.empty(), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
-
-    def __len__(self) -> int:
-        return len(self.scan)
-
-    def joined(self, other: Beams) -> Beams:
-        """Both, `other` behind these."""
-        return Beams(
-            Measurements.together([self.hits, other.hits]),
-            np.concatenate([self.scan, other.scan]),
-            np.concatenate([self.view, other.view]),
-        )
-
-    def chosen(self, mask: BoolArray) -> Beams:
-        """Those beams for which `mask`, shape (n,), is true."""
-        return Beams(self.hits.chosen(mask), self.scan[mask], self.view[mask])
+        return cls(Measurements.none(), np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp))
 
     @property
     def direction(self) -> FloatArray:

@@ -149,7 +149,8 @@ class RobustMapper(SurfaceMapper):
             rays = []
             sizes = [len(measurements)]
         scan = np.repeat(np.arange(len(sizes)) + self._scans, sizes)
-        self.beams = self.beams.joined(Beams(measurements, scan, np.full(len(scan), self._views)))
+        new = Beams(measurements, scan, np.full(len(scan), self._views))
+        self.beams = Beams.together([self.beams, new])
         self._rays = {**self._rays, **dict(enumerate(rays, start=self._scans))}
         self._scans += len(sizes)
         if last or len(self.beams) > self._robust.window:

@@ -22,6 +22,7 @@ from nbv_planner.geometry import (
     BoolArray,
     CircleInterpolation,
     FloatArray,
+    Rows,
     angle_difference,
     cartesian_to_polar,
 )
@@ -36,7 +37,7 @@ _STEPS = 17
 
 
 @dataclass(frozen=True, eq=False)
-class Linearised:
+class Linearised(Rows):
     r"""Measurements of the radius that are equivalent to the ranges, near a contour.
 
     With the crossing of beam and contour t metres beyond the hit, at :math:`(φ, f)`, and
@@ -52,10 +53,6 @@ class Linearised:
     std: FloatArray  #: standard deviation of it without outliers, shape (n,), metres.
     slope: FloatArray  #: relative slope of the contour there, shape (n,), 1/rad.
     mean: FloatArray  #: radius of the contour there, shape (n,), metres.
-
-    def chosen(self, mask: BoolArray) -> Linearised:
-        """Those measurements for which `mask`, shape (n,), is true."""
-        return Linearised(*(values[mask] for values in dataclasses.astuple(self)))
 
 
 def linearised(

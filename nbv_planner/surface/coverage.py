@@ -12,7 +12,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from nbv_planner.errors import ConfigFileError, SettingError
-from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.geometry import BoolArray, FloatArray, Rows
 from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.checks import Check, noise_factor
 from nbv_planner.surface.region_files import regions_in
@@ -225,7 +225,7 @@ class CoverageEstimate:
 
 
 @dataclass(frozen=True, eq=False)
-class ShapeCoverage:
+class ShapeCoverage(Rows):
     """What is to be seen of S shapes of M elements each from V views."""
 
     #: 1 where a view sees an element of a shape, else 0; shape (S, V, M), single precision.
@@ -262,9 +262,8 @@ class ShapeCoverage:
 
     def blocks(self, size: int) -> Iterator[ShapeCoverage]:
         """The same by `size` shapes at a time."""
-        for begin in range(0, len(self.points), size):
-            part = slice(begin, begin + size)
-            yield ShapeCoverage(self.visible[part], self.unseen[part], self.points[part])
+        for begin in range(0, len(self), size):
+            yield self.chosen(slice(begin, begin + size))
 
 
 @dataclass(frozen=True, eq=False)

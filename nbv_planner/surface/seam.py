@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
-from nbv_planner.geometry import Arrays, BoolArray, FloatArray, IntArray
+from nbv_planner.geometry import Arrays, BoolArray, FloatArray, IntArray, Rows
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.coverage import CoverageEstimate, CoverageTarget, ShapeCoverage
 from nbv_planner.surface.regions import Regions
@@ -31,12 +31,11 @@ DOUBT = 0.5
 as likely as not, the hypothesis is wrong."""
 
 
-_COLUMNS = ("points", "sigma", "origin", "view", "spread")
 _ZEROS: Any = None  # as many as there are hits
 
 
 @dataclass(frozen=True, eq=False)
-class Hits:
+class Hits(Rows):
     """Places where beams met the surface, in the object frame, metres: the table of measurements
     between rooms.
     """
@@ -52,9 +51,6 @@ class Hits:
     def __post_init__(self) -> None:
         if self.spread is _ZEROS:
             object.__setattr__(self, "spread", np.zeros((*self.points.shape, self.points.shape[1])))
-
-    def __len__(self) -> int:
-        return len(self.points)
 
     @cached_property
     def reach(self) -> FloatArray:
@@ -73,17 +69,6 @@ class Hits:
             np.empty((0, dimension)),
             np.empty(0, dtype=np.intp),
         )
-
-    @classmethod
-    def together(cls, parts: Sequence[Hits]) -> Hits:
-        """Several tables one behind the other."""
-        if len(parts) < 2:
-            return parts[0] if parts else cls.none()
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
-
-    def chosen(self, which: BoolArray | IntArray | slice) -> Hits:
-        """Those that a mask, indices or a slice select."""
-        return Hits(*(getattr(self, name)[which] for name in _COLUMNS))
 
     def moved(self, *way: float) -> Hits:
         """The same in a frame with the same axes, in which their origin is at `way` (D numbers),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nbv_planner.geometry import BoolArray, FloatArray, IntArray
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray, Rows
 from nbv_planner.planning.objectives import OBJECTIVE_INFO
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.thesis.area import BandObjective
@@ -93,7 +93,7 @@ def _with(values: NDArray[Any], places: IntArray, added: ArrayLike) -> NDArray[A
 
 
 @dataclass(frozen=True, eq=False)
-class _Pieces:
+class _Pieces(Rows):
     """Straight pieces between the :func:`_corners` of consecutive views, each from its key to that
     of the next one.
 
@@ -127,8 +127,7 @@ class _Pieces:
 
     def part(self, part: slice) -> _Pieces:
         """Those of some consecutive views."""
-        kept = slice(*np.searchsorted(self.view, [part.start, part.stop]))
-        return _Pieces(self.view[kept], self.key[kept], self.distance[kept], self.slope[kept])
+        return self.chosen(slice(*np.searchsorted(self.view, [part.start, part.stop])))
 
     def hide(self, pixels: ConePixels) -> BoolArray:
         """Whether each pixel of the same part lies behind the screen of its view, shape (N,)."""

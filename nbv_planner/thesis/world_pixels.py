@@ -14,6 +14,7 @@ from nbv_planner.geometry import (
     CircleInterpolation,
     FloatArray,
     IntArray,
+    Rows,
     cartesian_to_polar,
     polar_to_cartesian,
     repeated,
@@ -27,17 +28,13 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class WorldPixels:
+class WorldPixels(Rows):
     """Centres of world pixels by rising polar `angle` in [0, 2π), radians, with their `radius`,
     metres; (N,) each.
     """
 
     angle: FloatArray
     radius: FloatArray
-
-    def chosen(self, index: IntArray) -> WorldPixels:
-        """Those pixels with an `index`, shape (n,)."""
-        return WorldPixels(self.angle[index], self.radius[index])
 
 
 @lru_cache(maxsize=2)

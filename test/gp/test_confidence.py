@@ -102,7 +102,7 @@ def test_scans_of_one_view_count_once_and_an_empty_view_counts():
     mapper = SurfaceMapper(PeriodicMatern(), MapperSettings(grid_size=64))
     mapper.add(measured(1.0))
     mapper.add(measured(1.1), same_view=True)
-    mapper.add(Measurements.empty())
+    mapper.add(Measurements.none())
     assert mapper.round == 3
 
 

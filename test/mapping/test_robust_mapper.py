@@ -161,7 +161,7 @@ def test_a_copy_does_not_see_what_is_added_later():
 
 def test_views_without_any_hit_count_as_views():
     fitted = robust()
-    fitted.add(Measurements.empty())
+    fitted.add(Measurements.none())
     assert fitted.round == 2
     np.testing.assert_array_equal(fitted.belief().mean, robust().belief().mean)
 

@@ -63,7 +63,7 @@ def test_joined_puts_the_other_set_behind_and_changes_neither():
     np.testing.assert_array_equal(both.angle, [1.0, 2.0, 1.0])
     np.testing.assert_array_equal(both.radius, [5.0, 6.0, 5.5])
     np.testing.assert_array_equal(both.std, [0.1, 0.2, 0.3])
-    assert (len(first), len(second), len(Measurements.empty())) == (1, 2, 0)
+    assert (len(first), len(second), len(Measurements.none())) == (1, 2, 0)
 
 
 def test_together_puts_sets_behind_each_other_and_copies_no_single_one():
@@ -120,7 +120,7 @@ def test_adding_nothing_changes_nothing():
     mapper = small_mapper()
     mapper.add(measured((1.0, 6.0, 0.1)))
     before = mapper.belief()
-    mapper.add(Measurements.empty())
+    mapper.add(Measurements.none())
     np.testing.assert_array_equal(mapper.belief().mean, before.mean)
 
 
