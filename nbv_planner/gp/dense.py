@@ -157,7 +157,7 @@ class DensePosterior:
     measured: tuple[FloatArray, FloatArray, FloatArray] = (np.empty(0), np.empty(0), np.empty(0))
     most: int | None = None
     table: CovarianceTable | None = None
-    solver: str = "dense"
+    solver = "dense"
 
     @property
     def normals_per_sample(self) -> int:

@@ -92,7 +92,7 @@ class GridPosterior:
     prior_mean: float  #: constant prior mean m, metres.
     grid: GridChain  #: law of the states before any measurement.
     sums: FloatArray  #: information on each state, [J | η], shape (d, d + 1, N).
-    solver: str = "grid"
+    solver = "grid"
 
     @classmethod
     def none(cls, kernel: PeriodicMatern, prior_mean: float, size: int) -> GridPosterior:

@@ -105,9 +105,6 @@ def stays_fast(posterior: Posterior, information: float) -> bool:
     return isinstance(posterior, GridPosterior)
 
 
-_COUNTS = ("count", "is_exact")
-
-
 def saved_array(
     arrays: Arrays,
     name: str,
@@ -153,7 +150,7 @@ def posterior_state(posterior: Posterior) -> Arrays:
         cells = posterior.cells.take(np.unique(data.cell))
         return {
             "condensed": data.columns,
-            "condensed_totals": np.array([float(getattr(data, name)) for name in _COUNTS]),
+            "condensed_totals": np.array([float(data.count), float(data.is_exact)]),
             "forward": cells.forward,
             "likelihood": cells.likelihood,
         }

@@ -16,7 +16,6 @@ from nbv_planner.gp.kernels.line_kernels import (
     Truncated,
     Warped,
     cut_off,
-    smoothness_text,
     smoothness_value,
 )
 from nbv_planner.gp.kernels.periodic_matern import (
@@ -40,6 +39,5 @@ __all__ = [
     "Warped",
     "cut_off",
     "fourier_coefficients",
-    "smoothness_text",
     "smoothness_value",
 ]

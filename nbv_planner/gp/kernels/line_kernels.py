@@ -61,16 +61,9 @@ class FiniteSum(_Periodised):
     Not positive definite at length scales at which the images that are left out matter: the Fourier
     transform of the sum is that of the base times a Dirichlet kernel, which is negative at some
     frequencies.
-
-    Raises:
-        SettingError: κ is negative.
     """
 
     kappa: int = 1
-
-    def __post_init__(self) -> None:
-        if self.kappa < 0:
-            raise SettingError(f"kappa: {self.kappa} must be >= 0")
 
     def __call__(self, difference: ArrayLike) -> FloatArray:
         """Covariance in m² at angle `difference` in radians."""
@@ -176,13 +169,6 @@ def smoothness_value(text: str) -> float:
             f"smoothness: {shown(text)} is out of range; must be > 0 and <= {GREATEST_SMOOTHNESS:g}"
         )
     return value
-
-
-def smoothness_text(value: float) -> str:
-    """Write ν so that :func:`smoothness_value` reads the same number: as a fraction if it is half
-    an odd integer.
-    """
-    return repr(value) if half_integer_order(value) is None else f"{int(2.0 * value)}/2"
 
 
 def half_integer_order(value: float) -> int | None:
