@@ -166,3 +166,12 @@ def test_a_pose_where_the_object_may_be_is_refused():
     near = SpaceViewSettings(view_poses=numbers_of(on_sphere(2, 0.5)))
     with pytest.raises(SettingError, match=r"view_poses: pose 1 is 0\.5 m from the centre"):
         near.poses(9.0, 1.0)
+
+
+def test_a_list_of_mappings_is_read_like_the_rows_of_a_table(tmp_path):
+    file = tmp_path / "views.yaml"
+    file.write_text("- {x: 2, y: 0, z: 0}\n- {x: 0, y: 3, z: 0}\n")
+    assert space_poses_from(str(file)).position.tolist() == [[2.0, 0.0, 0.0], [0.0, 3.0, 0.0]]
+    file.write_text("- 5\n")
+    with pytest.raises(SettingError, match="line 1: must have the numbers x, y, z"):
+        space_poses_from(str(file))

@@ -78,12 +78,7 @@ class PluggedPlanner(Planner):
             np.zeros(len(views)) if stands is None else self.views.ground_path_length(stands, views)
         )
         return Memory(
-            surface=situation.surface,
-            scene=situation.scene,
-            views=views,
-            visited=situation.visited,
-            ground=situation.ground,
-            current_view=stands,
+            **{**vars(situation), "views": views},
             travel=travel,
             seed=self.settings.planner_seed,
             candidates=self.views.candidates,

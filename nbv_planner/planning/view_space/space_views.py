@@ -4,17 +4,16 @@ or from a file.
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from nbv_planner.errors import SettingError, reason
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, of_optical
+from nbv_planner.errors import SettingError
+from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, of_optical
 from nbv_planner.planning.view_space.space import ViewSpace
-from nbv_planner.planning.view_space.view_settings import NO_LIST
+from nbv_planner.planning.view_space.view_settings import NO_LIST, rows_of
 from nbv_planner.planning.view_space.viewpoints import (
     by_joints,
     looking,
@@ -22,7 +21,6 @@ from nbv_planner.planning.view_space.viewpoints import (
     with_aims,
 )
 from nbv_planner.settings import Settings, setting
-from nbv_planner.system import at_home, read_regular
 from nbv_planner.world.ground.zones import around_disc
 from nbv_planner.world.pose import CameraPose, Poses
 
@@ -185,31 +183,14 @@ class SpaceViews(ViewSpace):
         disc = self._keep_out
         return around_disc(disc, max(away, disc), np.maximum(distance, disc), apart)
 
-    def nearest(self, view: CameraPose) -> int:
-        """Index of the candidate nearest to `view`: by its place, and a radian counts as its
-        distance from the centre.
-        """
-        return int(np.argmin(self._apart(self.candidates, view)))
-
-    def apart(
-        self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float
-    ) -> BoolArray:
-        """Which of any `views` differ from all `visited` by the angle of the `revisit_radius` in
-        place and direction together, (V,).
-        """
-        far = np.ones(len(views), dtype=bool)
-        for taken in visited if revisit_radius > 0.0 else ():
-            far &= self._apart(views, taken) >= revisit_radius * views.distance
-        return far
-
-    @staticmethod
-    def _apart(views: Poses, other: CameraPose) -> FloatArray:
-        one = Poses.of([other])
-        away = np.linalg.norm(views.position - one.position, axis=1)
+    def _between(self, view: CameraPose, others: Poses) -> FloatArray:
+        """By place, and a radian counts as the distance from the centre."""
+        one = Poses.of([view])
+        away = np.linalg.norm(others.position - one.position, axis=1)
         # of two rotations by an angle t apart the trace of their quotient is 1 + 2 cos t
-        trace = (views.rotation * one.rotation).sum(axis=(1, 2))
+        trace = (others.rotation * one.rotation).sum(axis=(1, 2))
         turned = np.arccos(np.clip(0.5 * (trace - 1.0), -1.0, 1.0))
-        return np.asarray(np.maximum(away, turned * views.distance))
+        return np.asarray(np.maximum(away, turned * others.distance))
 
 
 def _outside(place: str, poses: Poses, radius: float) -> Poses:
@@ -249,22 +230,15 @@ def _is_pose(numbers: FloatArray) -> bool:
 
 
 def space_poses_from(path: str) -> Poses:
-    """Read poses x, y, z (metres, object frame) and qx, qy, qz, qw of the optical frame from a CSV
-    file with a header; without these columns all look at the centre.
+    """Read poses x, y, z (metres, object frame) and qx, qy, qz, qw of the optical frame from a file
+    as of :func:`~.view_settings.rows_of`; without these columns all look at the centre.
 
     Raises:
         SettingError: the file cannot be read, or a pose is none; names its line.
     """
-    place = f"view_file: {path}"
-    try:
-        text = read_regular(at_home(path), _MOST_BYTES).decode("utf-8-sig")
-        reader = csv.DictReader(text.splitlines(), skipinitialspace=True)
-        rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SettingError(f"{place}: {reason(error)}") from error
-    if not 0 < len(rows) <= _MOST_POSES:
-        raise SettingError(f"{place}: has {len(rows)} poses, must be 1 to {_MOST_POSES}")
-    names = ["x", "y", "z"] + ["qx", "qy", "qz", "qw"] * ("qx" in rows[0][1])
+    place, rows = f"view_file: {path}", rows_of(path, _MOST_POSES)
+    turned = isinstance(rows[0][1], dict) and "qx" in rows[0][1]
+    names = ["x", "y", "z"] + ["qx", "qy", "qz", "qw"] * turned
     numbers = np.empty((len(rows), len(names)))
     for values, (line, row) in zip(numbers, rows, strict=True):
         try:

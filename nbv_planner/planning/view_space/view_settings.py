@@ -247,8 +247,7 @@ def _pose_of(place: str, row: object) -> CameraPose:
 
 
 def poses_from_file(path: str) -> tuple[list[CameraPose], FloatArray]:
-    """Read poses x, y (metres, object frame), yaw (radians): CSV with a header, or YAML with a list
-    of mappings.
+    """Read poses x, y (metres, object frame), yaw (radians) from a file as of :func:`rows_of`.
 
     The optional columns `cost` and `seconds`, both >= 0 and 0 where a cell is empty, are returned
     in shape (2, V), as :meth:`~nbv_planner.planning.view_space.space.ViewSpace.view_costs`.
@@ -257,21 +256,7 @@ def poses_from_file(path: str) -> tuple[list[CameraPose], FloatArray]:
         SettingError: the file cannot be read, or a pose is not complete, not finite or out of
             range; names the line of the first such one, and how many there are.
     """
-    file = at_home(path)
-    try:
-        text = read_regular(file, _MOST_BYTES).decode("utf-8-sig")
-        if file.suffix.lower() in (".yaml", ".yml"):
-            parts = located(text, path).items() if text.strip() else []
-            rows = [(part.line, part.plain()) for part in parts]
-        else:
-            reader = csv.DictReader(text.splitlines(), skipinitialspace=True)
-            rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise SettingError(f"view_file: {path}: {reason(error)}") from error
-    except ConfigFileError as error:
-        raise SettingError(f"view_file: {error}") from error
-    if not 0 < len(rows) <= _MOST_POSES:
-        raise SettingError(f"view_file: {path}: has {len(rows)} poses, must be 1 to {_MOST_POSES}")
+    rows = rows_of(path, _MOST_POSES)
     poses = list[CameraPose]()
     prices = list[tuple[float, float]]()
     wrong = list[SettingError]()
@@ -287,6 +272,31 @@ def poses_from_file(path: str) -> tuple[list[CameraPose], FloatArray]:
             f"{wrong[0]}" + (f"; {len(wrong)} of {len(rows)} poses are wrong" if wrong[1:] else "")
         )
     return poses, np.array(prices).T
+
+
+def rows_of(path: str, most: int) -> list[tuple[int, Any]]:
+    """Line and content of each row of a `view_file`: CSV with a header, or YAML with a list of
+    mappings.
+
+    Raises:
+        SettingError: the file cannot be read, or there is no row, or more than `most`.
+    """
+    file = at_home(path)
+    try:
+        text = read_regular(file, _MOST_BYTES).decode("utf-8-sig")
+        if file.suffix.lower() in (".yaml", ".yml"):
+            parts = located(text, path).items() if text.strip() else []
+            rows = [(part.line, part.plain()) for part in parts]
+        else:
+            reader = csv.DictReader(text.splitlines(), skipinitialspace=True)
+            rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise SettingError(f"view_file: {path}: {reason(error)}") from error
+    except ConfigFileError as error:
+        raise SettingError(f"view_file: {error}") from error
+    if not 0 < len(rows) <= most:
+        raise SettingError(f"view_file: {path}: has {len(rows)} poses, must be 1 to {most}")
+    return rows
 
 
 def _price(place: str, row: Any, name: str) -> float:
