@@ -41,6 +41,7 @@ from nbv_planner.errors import NbvPlannerError
 from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
 from nbv_planner.gp.dense import dense_posterior
 from nbv_planner.gp.kernels import MATERN_SMOOTHNESS, PeriodicMatern
+from nbv_planner.gp.posterior import posterior_on, trusted
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scan_mapping import ScanMapping
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES, Situation
@@ -161,7 +162,10 @@ def mapper_calls(
     before = fed_mapper(kernel, grid_size, data, without=_SCAN)
     before.belief()  # as after every scan: its combined measurements are updated
     scan = Measurements(*(column[-_SCAN:] for column in data))
-    normals = np.random.default_rng(0).standard_normal((_SAMPLES, mapper.normals_per_sample))
+    grid = mapper.belief().angle
+    posterior = trusted(posterior_on(grid, kernel, 5.0).adding(*data), grid)
+    posterior.mean_and_std()  # as after a belief
+    normals = np.random.default_rng(0).standard_normal((_SAMPLES, posterior.normals_per_sample))
 
     def update() -> object:
         follower = before.copy()
@@ -170,10 +174,9 @@ def mapper_calls(
 
     calls: dict[str, Callable[[], object]] = {
         "update": update,
-        "samples": lambda: mapper.sample_from(normals),
+        "samples": lambda: posterior.sample(normals),
     }
     if len(data[0]) <= _MOST_DENSE:
-        grid = mapper.belief().angle
         calls["dense_update"] = lambda: dense_posterior(kernel, 5.0, grid, *data)
         calls |= _scikit_learn(kernel, grid, data)
     return calls

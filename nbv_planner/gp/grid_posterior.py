@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpbtrf, dpbtrs, dtbtrs
+from scipy.linalg.lapack import dpbtrf, dpbtrs
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI, FloatArray, IntArray
@@ -105,13 +104,6 @@ class GridPosterior:
         return cls(prior_mean, GridChain.of(kernel, size), np.zeros((d, d + 1, size)))
 
     @property
-    def normals_per_sample(self) -> int:
-        """Number of standard normals that one sample takes: one for each component of the state at
-        each angle.
-        """
-        return self.sums[:, 0].size
-
-    @property
     def measured(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Grid angles near which something was measured (radians), radii and deviations (metres),
         shape (n,) each.
@@ -141,7 +133,8 @@ class GridPosterior:
 
     def mean(self) -> FloatArray:
         """Posterior mean at the grid, shape (M,), metres."""
-        return self.prior_mean + self._means(self._start)[:: len(self.sums)]
+        rest = self._solved[:, 0] - self._solved[:, 1:] @ self._start
+        return self.prior_mean + np.concatenate([self._start, rest])[:: len(self.sums)]
 
     def mean_and_std(self) -> tuple[FloatArray, FloatArray]:
         r"""Posterior mean and standard deviation at the grid, shape (M,) each, metres.
@@ -164,24 +157,6 @@ class GridPosterior:
         return self.mean(), np.sqrt(
             np.clip(np.append(covariance[0, 0], variance), 0.0, self.grid.chain.variance)
         )
-
-    def sample(self, normals: FloatArray) -> FloatArray:
-        """Joint samples (count, M), metres, from standard normals (count, normals_per_sample),
-        linear in them.
-        """
-        d = len(self.sums)
-        root = np.linalg.cholesky(self._start_precision)
-        start = self._start[:, None] + solve_triangular(
-            root, normals[:, :d].T, lower=True, trans="T"
-        )
-        rest = dtbtrs(self._factor, np.asfortranarray(normals[:, d:].T), uplo="L", trans="T")[0]
-        states = self._means(start) + np.concatenate([np.zeros_like(start), rest])
-        return np.asarray(self.prior_mean + states[::d].T)
-
-    def _means(self, start: FloatArray) -> FloatArray:
-        """Means of all states given the one at 0, shape (d, …) to (N d, …), less the prior mean."""
-        alone = self._solved[:, 0].reshape(-1, *[1] * (start.ndim - 1))
-        return np.concatenate([start, alone - self._solved[:, 1:] @ start])
 
     @cached_property
     def _band(self) -> FloatArray:

@@ -156,11 +156,6 @@ class SurfaceMapper:
         return Measurements(*self._posterior.measured)
 
     @property
-    def normals_per_sample(self) -> int:
-        """Number of standard normals that one sample takes."""
-        return self._trusted.normals_per_sample
-
-    @property
     def points(self) -> FloatArray:
         """Where the :attr:`measurements` are, shape (n, 2), metres."""
         return self.measurements.points
@@ -290,22 +285,6 @@ class SurfaceMapper:
             evidence=self._evidence,
             known=self.known,
         )
-
-    def sample(self, count: int, rng: np.random.Generator) -> FloatArray:
-        """Draw `count` joint samples of the radius on the grid from the posterior, shape (count,
-        M), metres.
-        """
-        return self.sample_from(rng.standard_normal((count, self.normals_per_sample)))
-
-    def sample_from(self, normals: FloatArray) -> FloatArray:
-        """Joint samples, shape (count, M), metres, from given standard normals, shape (count,
-        normals_per_sample).
-
-        The same normals give samples that move with the posterior (common random numbers), as long
-        as the solver stays the same kind. Samples are linear in the normals; none (zeros) give the
-        posterior mean.
-        """
-        return self._trusted.sample(np.asarray(normals, dtype=float))
 
     def _met(self, measurements: Measurements, at_hits: CircleInterpolation) -> FloatArray:
         r"""Angle at which each beam meets the mean contour, to first order, shape (n,), radians.

@@ -15,7 +15,7 @@ from measurement_sets import KINDS, sample
 
 from nbv_planner.errors import MeasurementError, NbvPlannerError, SettingError
 from nbv_planner.gp.kernels import PeriodicMatern
-from nbv_planner.gp.posterior import MOST_EXACT_ANGLES
+from nbv_planner.gp.posterior import MOST_EXACT_ANGLES, posterior_on
 from nbv_planner.star2d.belief import slope_on_grid, uniform_grid
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.measurements import Measurements
@@ -363,27 +363,28 @@ def test_on_the_grid_the_mapper_believes_nearly_the_same_and_never_keeps_more():
     assert len(fed(grid, "random", 5000, 0.2).measurements) <= 1000
 
 
-@pytest.mark.parametrize("solver", ["auto", "grid", "dense"])
-def test_mapper_samples_have_the_mean_and_deviation_of_the_belief(solver):
-    mapper = fed(small_mapper(solver=solver), "one arc", 300, 0.1)
-    drawn, belief = mapper.sample(4000, np.random.default_rng(3)), mapper.belief()
+@pytest.mark.parametrize("solver", ["auto", "dense"])
+def test_samples_have_the_mean_and_deviation_of_the_posterior(solver):
+    prior = posterior_on(uniform_grid(64), PeriodicMatern(), 5.0, solver)
+    posterior = prior.adding(*sample("one arc", 300, 0.1))
+    mean, std = posterior.mean_and_std()
+    normals = np.random.default_rng(3).standard_normal((4000, posterior.normals_per_sample))
+    drawn = posterior.sample(normals)
     assert drawn.shape == (4000, 64)
-    np.testing.assert_allclose(drawn.mean(axis=0), belief.mean, rtol=0, atol=0.1)
-    np.testing.assert_allclose(drawn.std(axis=0), belief.std, rtol=0.1, atol=1e-3)
-    np.testing.assert_array_equal(drawn, mapper.sample(4000, np.random.default_rng(3)))
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, rtol=0, atol=0.1)
+    np.testing.assert_allclose(drawn.std(axis=0), std, rtol=0.1, atol=1e-3)
+    np.testing.assert_array_equal(drawn, posterior.sample(normals))
 
 
 def test_the_same_normals_give_samples_that_move_with_the_posterior():
-    mapper = small_mapper()
-    normals = np.random.default_rng(0).standard_normal((6, mapper.normals_per_sample))
-    before = mapper.sample_from(normals)
-    mapper.add(measured((1.0, 5.3, 0.5)))
-    after = mapper.sample_from(normals)
+    posterior = posterior_on(uniform_grid(64), PeriodicMatern(), 5.0)
+    normals = np.random.default_rng(0).standard_normal((6, posterior.normals_per_sample))
+    moved = posterior.adding(*(np.array([value]) for value in (1.0, 5.3, 0.5)))
+    before, after = posterior.sample(normals), moved.sample(normals)
     far = np.abs(uniform_grid(64) - 1.0 - np.pi) < 1.0
     np.testing.assert_allclose(after[:, far], before[:, far], atol=1e-3)
-    np.testing.assert_allclose(
-        mapper.sample_from(0.0 * normals[:1])[0], mapper.belief().mean, rtol=0, atol=1e-12
-    )
+    mean = moved.sample(0.0 * normals[:1])[0]
+    np.testing.assert_allclose(mean, moved.mean(), rtol=0, atol=1e-12)
 
 
 def test_hits_are_counted_where_the_beams_meet_the_believed_surface():

@@ -93,12 +93,6 @@ def test_the_prior_survives():
     assert_same_belief(mapper_for(), again(mapper_for()))
 
 
-def test_samples_are_the_same():
-    mapper = filled(mapper_for(), "random", [50])
-    draws = [one.sample(3, np.random.default_rng(0)) for one in (mapper, again(mapper))]
-    np.testing.assert_array_equal(*draws)
-
-
 def spoilt(name: str, change) -> dict:
     state = filled(mapper_for(), "random", [30]).state()
     value = state[name].copy()

@@ -10,6 +10,7 @@ import numpy as np
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray, wrap_angle
+from nbv_planner.gp.grid_posterior import GridPosterior
 from nbv_planner.gp.kernels import Kernel, KernelSettings, PeriodicMatern
 from nbv_planner.gp.posterior import Posterior, posterior_on, trusted
 from nbv_planner.settings import python_setting, setting
@@ -141,6 +142,7 @@ class PosteriorShapes:
         """Draw the shapes, see :class:`ShapeSampler`."""
         grid = uniform_grid(self.settings.shape_grid)
         posterior = trusted(self._unconditioned.adding(*evidence_of(belief).measured), grid)
+        assert not isinstance(posterior, GridPosterior)  # of another solver than auto
         normals = np.random.default_rng(self.seed).standard_normal(
             (self.settings.shapes, posterior.normals_per_sample)
         )
