@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import dataclasses
 import enum
 import math
 import types
 import typing
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -42,6 +44,26 @@ def to_plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else ("inf" if value > 0.0 else "-inf")
     return value
+
+
+def packed(content: bytes) -> str:
+    """Bytes as a short text; :func:`unpacked` is the inverse."""
+    return base64.b64encode(zlib.compress(content, 9)).decode("ascii")
+
+
+def unpacked(text: str, size: int, name: str) -> bytes:
+    """The `size` bytes that :func:`packed` wrote; `name` is for messages.
+
+    Raises:
+        ValueError: it is none, or of others; no more than that many are unpacked.
+    """
+    try:
+        content = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), size + 1)
+    except (binascii.Error, zlib.error) as error:
+        raise ValueError(f"{name}: {error}") from error
+    if len(content) != size:
+        raise ValueError(f"{name}: {len(content)} bytes at least, must be {size}")
+    return content
 
 
 def from_plain(kind: Any, value: Any, name: str = "fact") -> Any:

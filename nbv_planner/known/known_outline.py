@@ -109,8 +109,7 @@ class KnownOutline:
         """
         unit = 2.0 ** math.floor(math.log2(_ROUNDING * self.radius.max()))
         return {
-            "std": float(self.std),
-            "place_std": list(map(float, self.place_std)),
+            **plain_stds(self),
             "origin": list(map(float, self.origin)),
             "unit": unit,
             "radius": " ".join(f"{round(one)}" for one in self.radius / unit),
@@ -121,6 +120,28 @@ class KnownOutline:
         return known_outline(self.plain).about(*self.centre)
 
 
+def plain_stds(known: Any) -> dict[str, Any]:
+    """Deviations of what is known, and of its place, as plain values; :func:`stds_in` is the
+    inverse.
+    """
+    return {"std": float(known.std), "place_std": list(map(float, known.place_std))}
+
+
+Stds = tuple[float, tuple[float, float]]
+
+
+def stds_in(content: dict[str, Any]) -> Stds:
+    """Deviations of what is known, and of its place.
+
+    Raises:
+        ValueError: one is none.
+    """
+    std, along, turn = map(float, [content["std"], *content["place_std"]])
+    if not all(0.0 < one < math.inf for one in (std, along, turn)):
+        raise ValueError("prior_outline: deviations must be finite and > 0")
+    return std, (along, turn)
+
+
 def known_outline(content: dict[str, Any]) -> KnownOutline:
     """Read what :attr:`KnownOutline.plain` gave.
 
@@ -128,12 +149,9 @@ def known_outline(content: dict[str, Any]) -> KnownOutline:
         ValueError: a value is none.
     """
     radius = float(content["unit"]) * np.array(str(content["radius"]).split(), dtype=float)
-    std = float(content["std"])
-    along, turn = map(float, content["place_std"])
     x, y = map(float, content["origin"])
-    numbers = np.array([std, along, turn, *radius])
     if radius.shape != (DIRECTIONS,):
         raise ValueError(f"prior_outline: has {len(radius)} radii, must be {DIRECTIONS}")
-    if not (np.isfinite([*numbers, x, y]).all() and (numbers > 0.0).all()):
-        raise ValueError("prior_outline: radii and deviations must be finite and > 0")
-    return KnownOutline(radius, std, (along, turn), (x, y))
+    if not (np.isfinite([*radius, x, y]).all() and (radius > 0.0).all()):
+        raise ValueError("prior_outline: radii must be finite and > 0")
+    return KnownOutline(radius, *stds_in(content), (x, y))

@@ -17,10 +17,7 @@ turns.
 
 from __future__ import annotations
 
-import base64
-import binascii
 import math
-import zlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -31,8 +28,9 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
+from nbv_planner.files.plain_values import packed, unpacked
 from nbv_planner.geometry import BoolArray, FloatArray
-from nbv_planner.known.known_outline import KnownOutline
+from nbv_planner.known.known_outline import KnownOutline, Stds, plain_stds, stds_in
 from nbv_planner.world.objects.true_outlines import Outlines
 from nbv_planner.world.scene import FoundScene
 
@@ -198,8 +196,7 @@ class KnownSolid(KnownForm):
     def plain(self) -> dict[str, Any]:
         """Plain values for a message, see :func:`known_solid`."""
         return {
-            "std": float(self.std),
-            "place_std": list(map(float, self.place_std)),
+            **plain_stds(self),
             "loops": [" ".join(f"{one:.6g}" for one in loop.ravel()) for loop in self.loops],
         }
 
@@ -267,16 +264,14 @@ class KnownMesh(KnownForm):
         most = float(np.abs(self.grid).max())
         root = np.sign(self.grid) * np.sqrt(np.abs(self.grid) / most)
         steps = np.rint(_STEPS * root).astype(np.int8)
-        packed = zlib.compress(np.diff(steps, axis=2, prepend=np.int8(0)).tobytes(), 9)
         return {
-            "std": float(self.std),
-            "place_std": list(map(float, self.place_std)),
+            **plain_stds(self),
             "start": list(map(float, self.start)),
             "step": float(self.step),
             "upright": bool(self.upright),
             "count": len(self.grid),
             "most": most,
-            "grid": base64.b64encode(packed).decode("ascii"),
+            "grid": packed(np.diff(steps, axis=2, prepend=np.int8(0)).tobytes()),
         }
 
 
@@ -301,24 +296,20 @@ def known_solid(content: dict[str, Any], radius: float) -> KnownSolid:
     Raises:
         ValueError: a value is none.
     """
-    along, turn = map(float, content["place_std"])
     loops = tuple(map(str, content["loops"]))
-    return _read(loops, float(radius), float(content["std"]), along, turn)
+    return _read(loops, float(radius), stds_in(content))
 
 
 @lru_cache(maxsize=4)
-def _read(
-    loops: tuple[str, ...], radius: float, std: float, along: float, turn: float
-) -> KnownSolid:
+def _read(loops: tuple[str, ...], radius: float, stds: Stds) -> KnownSolid:
     corners = tuple(np.array(loop.split(), dtype=float) for loop in loops)
-    numbers = np.concatenate([*corners, [std, along, turn]])
-    if not np.isfinite(numbers).all() or min(std, along, turn) <= 0.0:
-        raise ValueError("prior_outline: corners must be finite and deviations > 0")
+    if not np.isfinite(np.concatenate([*corners, [radius]])).all():
+        raise ValueError("prior_outline: corners must be finite")
     if not corners or any(len(one) % 2 or len(one) < 6 for one in corners):
         raise ValueError(
             "prior_outline: must have outlines of three corners at least, x and y each"
         )
-    return KnownSolid(radius, std, (along, turn), tuple(one.reshape(-1, 2) for one in corners))
+    return KnownSolid(radius, *stds, tuple(one.reshape(-1, 2) for one in corners))
 
 
 def known_form(content: dict[str, Any], radius: float) -> KnownForm:
@@ -329,33 +320,22 @@ def known_form(content: dict[str, Any], radius: float) -> KnownForm:
     """
     if "loops" in content:
         return known_solid(content, radius)
-    along, turn = map(float, content["place_std"])
-    x, y, z = map(float, content["start"])
-    numbers = tuple(float(content[name]) for name in ("std", "step", "most"))
-    count = int(content["count"])
-    return _mesh(
-        str(content["grid"]),
-        (radius, along, turn, x, y, z, *numbers),
-        count,
-        bool(content["upright"]),
-    )
+    numbers = (radius, *map(float, [*content["start"], content["step"], content["most"]]))
+    count, upright = int(content["count"]), bool(content["upright"])
+    return _mesh(str(content["grid"]), numbers, count, upright, stds_in(content))
 
 
 @lru_cache(maxsize=2)
-def _mesh(packed: str, numbers: tuple[float, ...], count: int, upright: bool) -> KnownMesh:
-    radius, along, turn, x, y, z, std, step, most = numbers
-    if not np.isfinite(numbers).all() or min(std, along, turn, step, most) <= 0.0:
-        raise ValueError("prior_outline: numbers must be finite and deviations > 0")
+def _mesh(
+    grid: str, numbers: tuple[float, ...], count: int, upright: bool, stds: Stds
+) -> KnownMesh:
+    radius, x, y, z, step, most = numbers
+    if not np.isfinite(numbers).all() or min(step, most) <= 0.0:
+        raise ValueError("prior_outline: numbers must be finite and > 0")
     if not 2 <= count <= MOST_SIDE:
         raise ValueError(f"prior_outline: count is {count}, must be from 2 to {MOST_SIDE}")
-    try:
-        inflated = zlib.decompressobj()
-        steps = inflated.decompress(base64.b64decode(packed, validate=True), count**3 + 1)
-    except (binascii.Error, zlib.error) as error:
-        raise ValueError(f"prior_outline: grid: {error}") from error
-    if len(steps) != count**3:
-        raise ValueError(f"prior_outline: grid: {len(steps)} bytes, must be {count**3}")
+    steps = unpacked(grid, count**3, "prior_outline: grid")
     rows = np.frombuffer(steps, dtype=np.int8).reshape(count, count, count)
     root = np.cumsum(rows, axis=2, dtype=np.int8) / _STEPS
-    grid = np.sign(root) * root**2 * most
-    return KnownMesh(radius, std, (along, turn), grid, (x, y, z), step, upright)
+    values = np.sign(root) * root**2 * most
+    return KnownMesh(radius, *stds, values, (x, y, z), step, upright)

@@ -89,6 +89,11 @@ class Lattice:
         """Which cells lie outside of the ball, shape (N,)."""
         return np.asarray(np.linalg.norm(self.centres, axis=1) > self.radius)
 
+    @property
+    def strides(self) -> IntArray:
+        """By how much the number of a cell grows from cell to cell along each axis, shape (D,)."""
+        return self.count ** np.arange(self.dimension - 1, -1, -1)
+
     def index(self, points: FloatArray) -> IntArray:
         """Number of the cell that holds each point, shape (..., D): shape (...); -1 outside of the
         cube.
@@ -113,8 +118,7 @@ class Lattice:
         number of cells beyond the cube.
         """
         place = np.stack(np.unravel_index(cells, self.shape), axis=-1)
-        strides = self.count ** np.arange(self.dimension - 1, -1, -1)
-        found = cells[:, None] + steps @ strides
+        found = cells[:, None] + steps @ self.strides
         far = int(np.abs(steps).max(initial=0))
         if place.min(initial=far) >= far and place.max(initial=0) < self.count - far:
             return np.asarray(found)
@@ -368,7 +372,7 @@ def free_way(lattice: Lattice, apart: IntArray, start: FloatArray, end: FloatArr
     place = ((start + lattice.half) / lattice.cell).astype(np.float32)
     way = way.astype(np.float32)
     middle, most = np.float32(0.5 * lattice.count), np.float32(lattice.radius / lattice.cell) ** 2
-    strides = (lattice.count ** np.arange(lattice.dimension - 1, -1, -1)).astype(np.int32)
+    strides = lattice.strides.astype(np.int32)
     step = np.maximum(apart - 1, _MARCH).astype(np.float32)
     free = np.ones(len(start), dtype=bool)
     live = np.arange(len(start))

@@ -286,8 +286,7 @@ def interpolation(lattice: Lattice, points: FloatArray) -> csr_matrix:
     part = (place - low)[:, None]
     ends = np.array(list(itertools.product((0, 1), repeat=lattice.dimension)))
     weight = np.where(ends, part, 1.0 - part).prod(axis=2).astype(np.float32)
-    strides = lattice.count ** np.arange(lattice.dimension - 1, -1, -1)
-    cell = (low @ strides)[:, None] + ends @ strides
+    cell = (low @ lattice.strides)[:, None] + ends @ lattice.strides
     rows = np.arange(len(points) + 1) * len(ends)
     shape = (len(points), lattice.count**lattice.dimension)
     return csr_matrix((weight.reshape(-1), cell.reshape(-1), rows), shape=shape)

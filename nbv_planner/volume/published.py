@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import zlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from nbv_planner.errors import InputRejectedError, MeasurementError
+from nbv_planner.files.plain_values import packed, unpacked
 from nbv_planner.geometry import BoolArray
 from nbv_planner.known.known_solid import KnownForm, KnownMesh, known_form
 from nbv_planner.volume.grid import FREE, HIT, UNKNOWN, Cells, Merged
@@ -55,7 +53,7 @@ class FreeCells:
     def of(cls, surface: VolumeSurface) -> FreeCells:
         """Those of a surface."""
         bits = np.packbits(surface.cells.state == FREE)
-        free = base64.b64encode(zlib.compress(bits.tobytes())).decode("ascii")
+        free = packed(bits.tobytes())
         form = surface.form
         prior = None if form.known is None else form.known.plain
         return cls(form.dimension, float(form.radius), int(surface.count), free, prior)
@@ -66,16 +64,8 @@ class FreeCells:
         Raises:
             ValueError: there are others.
         """
-        size = -(-number // 8)
-        inflated = zlib.decompressobj()
-        try:
-            packed = inflated.decompress(base64.b64decode(self.free, validate=True), size + 1)
-        except (binascii.Error, zlib.error) as error:
-            raise ValueError(f"free: {error}") from error
-        if len(packed) != size:
-            raise ValueError(f"free: {len(packed)} bytes at least, must be {size}")
-        bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=number)
-        return bits.astype(bool)
+        content = np.frombuffer(unpacked(self.free, -(-number // 8), "free"), dtype=np.uint8)
+        return np.unpackbits(content, count=number).astype(bool)
 
 
 def surface_of(hits: Merged, known: FreeCells) -> VolumeSurface:

@@ -131,9 +131,9 @@ def test_it_travels_with_the_surface():
         ("grid", "?", "grid: "),
         ("grid", "", "grid: "),
         ("count", 10_000, "count is 10000, must be from 2 to 64"),
-        ("count", 8, "bytes, must be 512"),
+        ("count", 8, "bytes at least, must be 512"),
         ("step", float("nan"), "must be finite"),
-        ("std", 0.0, "deviations > 0"),
+        ("std", 0.0, "deviations must be finite and > 0"),
     ],
 )
 def test_an_impossible_mesh_in_a_message_is_refused(name, value, said):
