@@ -46,13 +46,13 @@ def to_plain(value: Any) -> Any:
     return value
 
 
-def packed(content: bytes) -> str:
-    """Bytes as a short text; :func:`unpacked` is the inverse."""
+def deflated(content: bytes) -> str:
+    """Bytes as a short text; :func:`inflated` is the inverse."""
     return base64.b64encode(zlib.compress(content, 9)).decode("ascii")
 
 
-def unpacked(text: str, size: int, name: str) -> bytes:
-    """The `size` bytes that :func:`packed` wrote; `name` is for messages.
+def inflated(text: str, size: int, name: str) -> bytes:
+    """The `size` bytes that :func:`deflated` wrote; `name` is for messages.
 
     Raises:
         ValueError: it is none, or of others; no more than that many are unpacked.

@@ -28,7 +28,7 @@ from scipy import ndimage
 from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 
-from nbv_planner.files.plain_values import packed, unpacked
+from nbv_planner.files.plain_values import deflated, inflated
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.known.known_outline import KnownOutline, Stds, plain_stds, stds_in
 from nbv_planner.world.objects.true_outlines import Outlines
@@ -271,7 +271,7 @@ class KnownMesh(KnownForm):
             "upright": bool(self.upright),
             "count": len(self.grid),
             "most": most,
-            "grid": packed(np.diff(steps, axis=2, prepend=np.int8(0)).tobytes()),
+            "grid": deflated(np.diff(steps, axis=2, prepend=np.int8(0)).tobytes()),
         }
 
 
@@ -334,7 +334,7 @@ def _mesh(
         raise ValueError("prior_outline: numbers must be finite and > 0")
     if not 2 <= count <= MOST_SIDE:
         raise ValueError(f"prior_outline: count is {count}, must be from 2 to {MOST_SIDE}")
-    steps = unpacked(grid, count**3, "prior_outline: grid")
+    steps = inflated(grid, count**3, "prior_outline: grid")
     rows = np.frombuffer(steps, dtype=np.int8).reshape(count, count, count)
     root = np.cumsum(rows, axis=2, dtype=np.int8) / _STEPS
     values = np.sign(root) * root**2 * most

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.errors import InputRejectedError, MeasurementError
-from nbv_planner.files.plain_values import packed, unpacked
+from nbv_planner.files.plain_values import deflated, inflated
 from nbv_planner.geometry import BoolArray
 from nbv_planner.known.known_solid import KnownForm, KnownMesh, known_form
 from nbv_planner.volume.grid import FREE, HIT, UNKNOWN, Cells, Merged
@@ -53,7 +53,7 @@ class FreeCells:
     def of(cls, surface: VolumeSurface) -> FreeCells:
         """Those of a surface."""
         bits = np.packbits(surface.cells.state == FREE)
-        free = packed(bits.tobytes())
+        free = deflated(bits.tobytes())
         form = surface.form
         prior = None if form.known is None else form.known.plain
         return cls(form.dimension, float(form.radius), int(surface.count), free, prior)
@@ -64,7 +64,7 @@ class FreeCells:
         Raises:
             ValueError: there are others.
         """
-        content = np.frombuffer(unpacked(self.free, -(-number // 8), "free"), dtype=np.uint8)
+        content = np.frombuffer(inflated(self.free, -(-number // 8), "free"), dtype=np.uint8)
         return np.unpackbits(content, count=number).astype(bool)
 
 

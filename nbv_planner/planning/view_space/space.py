@@ -203,12 +203,10 @@ class ViewSpace(ABC):
         """
         far = np.ones(len(views), dtype=bool)
         for taken in visited if revisit_radius > 0.0 else ():
-            far &= self._between(taken, views) >= revisit_radius * views.about(self.centre).distance
+            far &= (
+                self.path_length(taken, views) >= revisit_radius * views.about(self.centre).distance
+            )
         return far
-
-    def _between(self, view: CameraPose, others: Poses) -> FloatArray:
-        """How far others are from a `view` where near ones count as alike, shape (V,), metres."""
-        return self.path_length(view, others)
 
     def at_angle(self, view_angle: float) -> CameraPose:
         """The view that a polar angle alone stands for, as `home_angle` does: here the candidate
@@ -233,7 +231,7 @@ class ViewSpace(ABC):
 
     def nearest(self, view: CameraPose) -> int:
         """Index of the candidate nearest to `view`."""
-        return int(np.argmin(self._between(view, self.candidates)))
+        return int(np.argmin(self.path_length(view, self.candidates)))
 
     def check_circle(self, user: str, view_distance: float) -> None:
         """Refuse what can use views on the view circle only.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import TWO_PI, FloatArray, angle_difference, of_optical
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, angle_difference, of_optical
 from nbv_planner.planning.view_space.space import ViewSpace
 from nbv_planner.planning.view_space.view_settings import NO_LIST, rows_of
 from nbv_planner.planning.view_space.viewpoints import (
@@ -183,14 +183,31 @@ class SpaceViews(ViewSpace):
         disc = self._keep_out
         return around_disc(disc, max(away, disc), np.maximum(distance, disc), apart)
 
-    def _between(self, view: CameraPose, others: Poses) -> FloatArray:
-        """By place, and a radian counts as the distance from the centre."""
-        one = Poses.of([view])
-        away = np.linalg.norm(others.position - one.position, axis=1)
+    def nearest(self, view: CameraPose) -> int:
+        """Index of the candidate nearest to `view`: by its place, and a radian counts as its
+        distance from the centre.
+        """
+        return int(np.argmin(self._apart(self.candidates, view)))
+
+    def apart(
+        self, views: Poses, visited: Sequence[CameraPose], revisit_radius: float
+    ) -> BoolArray:
+        """Which of any `views` differ from all `visited` by the angle of the `revisit_radius` in
+        place and direction together, (V,).
+        """
+        far = np.ones(len(views), dtype=bool)
+        for taken in visited if revisit_radius > 0.0 else ():
+            far &= self._apart(views, taken) >= revisit_radius * views.distance
+        return far
+
+    @staticmethod
+    def _apart(views: Poses, other: CameraPose) -> FloatArray:
+        one = Poses.of([other])
+        away = np.linalg.norm(views.position - one.position, axis=1)
         # of two rotations by an angle t apart the trace of their quotient is 1 + 2 cos t
-        trace = (others.rotation * one.rotation).sum(axis=(1, 2))
+        trace = (views.rotation * one.rotation).sum(axis=(1, 2))
         turned = np.arccos(np.clip(0.5 * (trace - 1.0), -1.0, 1.0))
-        return np.asarray(np.maximum(away, turned * others.distance))
+        return np.asarray(np.maximum(away, turned * views.distance))
 
 
 def _outside(place: str, poses: Poses, radius: float) -> Poses:
