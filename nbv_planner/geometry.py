@@ -30,8 +30,6 @@ IntArray = NDArray[np.intp]
 """Array of indices or counts."""
 Arrays = Mapping[str, NDArray[Any]]
 """Arrays by name: what a model holds, as files keep it."""
-Arrays = Mapping[str, NDArray[Any]]
-"""Arrays by name: what a model holds, as files keep it."""
 ORIGIN = (0.0, 0.0)
 """Of the object frame, metres."""
 TWO_PI = 2.0 * np.pi

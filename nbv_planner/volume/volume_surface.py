@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nbv_planner.errors import MeasurementError
-from nbv_planner.geometry import ORIGIN, TWO_PI, Arrays, BoolArray, FloatArray, IntArray, cartesian_to_polar
+from nbv_planner.geometry import (
+    ORIGIN,
+    TWO_PI,
+    Arrays,
+    BoolArray,
+    FloatArray,
+    IntArray,
+    cartesian_to_polar,
+)
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.known.known_solid import KnownForm
 from nbv_planner.surface.checks import Check
