@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -97,9 +98,7 @@ class VolumeForm:
 
 @dataclass(frozen=True, eq=False)
 class VolumeSurface:
-    """What was measured, and the objects that there may be; immutable, and all that a mapper
-    publishes.
-    """
+    """What was measured, and what there may be: all that a mapper publishes. Immutable."""
 
     form: VolumeForm
     cells: Cells
@@ -188,9 +187,7 @@ class VolumeSurface:
         return dataclasses.replace(drawn, points=drawn.points + aside) if aside.any() else drawn
 
     def met(self, drawn: CellHypotheses, tau: float) -> CellHypotheses:
-        """The same with what of them lies within `tau` (metres) of a hit; 0 or less than a cell:
-        within a cell.
-        """
+        """The same with what of them lies within `tau` (metres), at least a cell, of a hit."""
         which, place = np.unique(drawn.cell, return_inverse=True)
         met = self.cells.near(self.form.lattice.centres[which], tau)
         seen = met[place.reshape(drawn.cell.shape)] | (drawn.size == 0.0)
@@ -263,9 +260,7 @@ class VolumeSurface:
         return float(((along > 0.0) & (aside <= tolerance**2)).any(axis=0).mean())
 
     def keep_off(self, ground: Ground, most: float) -> Ground:
-        """The ground with all that one of 32 objects occupies, as a radius over the polar angle;
-        all before a hit.
-        """
+        """The ground with all that one of 32 objects occupies; all before a hit."""
         angle = np.arange(_SECTORS) * (TWO_PI / _SECTORS)
         if not self.drawable:
             return ground.with_object(angle, np.full(_SECTORS, self.form.radius), most, self.centre)
@@ -326,9 +321,7 @@ class VolumeModel:
 
     def copy(self) -> VolumeModel:
         """An independent copy: surfaces are never changed."""
-        twin = VolumeModel(self.surface.form)
-        twin.surface = self.surface
-        return twin
+        return copy(self)
 
     def reset(self) -> None:
         """Forget everything."""
