@@ -391,7 +391,7 @@ def test_what_a_file_holds_for_other_packages_is_named_and_left_out(tmp_path, ca
     )
     assert (
         capsys.readouterr().err
-        == f"note: {file}: of no node of this package, and not used: 'amcl'\n"
+        == f"note: {file}: sections not used, since no node of this package has them: 'amcl'\n"
     )
 
 

@@ -148,7 +148,7 @@ def test_what_is_no_prior_in_space_is_said_in_one_line(tmp_path):
     near = PriorSolidSettings(prior_outline=f"{file},unit=mm").known(8.0)
     np.testing.assert_allclose(near.grid, known("solid:mug").grid, atol=0.3)
     for values, said in (
-        ({"prior_outline": str(file)}, "prior_outline: .*give unit=mm.*to go on without it"),
+        ({"prior_outline": str(file)}, "prior_outline: .*give unit=mm.*to continue without it"),
         ({"prior_outline": str(tmp_path / "none.stl")}, "prior_outline: .*none.stl"),
         ({"prior_outline": "part.dxf"}, "prior_outline: part.dxf: must be one of"),
         ({"prior_outline": "solid:mug", "prior_outline_std": 9.0}, r"prior_outline_std: 9 must be"),

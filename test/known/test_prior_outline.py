@@ -91,9 +91,7 @@ COMB = "x,y\n-5,-3\n5,-3\n5,3\n4,3\n4,-2\n1,-2\n1,3\n-1,3\n-1,-2\n-4,-2\n-4,3\n-
 def test_what_is_no_prior_is_said_in_one_line(tmp_path, content, option, said):
     file = tmp_path / "part.csv"
     file.write_text(content)
-    with pytest.raises(
-        SettingError, match=r"(?s)^prior_outline: .*leave prior_outline out"
-    ) as found:
+    with pytest.raises(SettingError, match=r"(?s)^prior_outline: .*remove prior_outline") as found:
         prior(f"{file}{option}")
     assert said in str(found.value)
     assert "\n" not in str(found.value)

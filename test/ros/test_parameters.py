@@ -596,7 +596,10 @@ def test_sections_of_nodes_that_do_not_exist_are_warned_about(world, tmp_path, c
     world.start(
         SurfaceMapperNode, cli_args=["--ros-args", "--params-file", str(file)], grid_size=100
     )
-    assert f"{file}: of no node of this package, and not used: 'maper'" in capfd.readouterr().err
+    assert (
+        f"{file}: sections not used, since no node of this package has them: 'maper'"
+        in capfd.readouterr().err
+    )
 
 
 @pytest.mark.parametrize(

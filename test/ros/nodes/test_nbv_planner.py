@@ -313,7 +313,7 @@ def test_a_surface_that_comes_before_the_arrival_is_used_once_there(world):
             {"certify": True, "target_coverage": 0.02},
             lambda _: MEASURED,
             "COVERED",
-            "at least 2.0% of the outline is within 0.3 m of the measured surface, as such a claim",
+            "at least 2.0% of the outline is within 0.3 m of the measured surface; such",
             {"probability", "target_coverage", "certificate_delta"},
             1,
         ),

@@ -201,7 +201,7 @@ def test_the_mapper_goes_on_without_an_outline_that_is_none(world, tmp_path, cap
     feed.pair(10 * MS, HERE)
     assert bytes(feed.surface(1).data) == surface_of()
     lines = capfd.readouterr().err.splitlines()
-    (line,) = [line for line in lines if "going on without it" in line]
+    (line,) = [line for line in lines if "continuing without it" in line]
     assert "crosses itself" in line
 
 
