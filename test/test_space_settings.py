@@ -15,7 +15,9 @@ from nbv_planner.episode.solid.solid_settings import (
     SpaceMapperParameters,
 )
 from nbv_planner.errors import SettingError
+from nbv_planner.planning.view_space.space_views import SpaceViewSettings
 from nbv_planner.settings import check_value, from_mapping, settings_of
+from nbv_planner.volume.bodies.depth_sensor import DepthSensor
 
 MOST = 60
 CLASSES = sorted({cls for classes in SOLID_NODES.values() for cls in classes}, key=str)
@@ -68,6 +70,20 @@ def test_lengths_follow_from_the_greatest_radius():
     assert config.planner.completeness_tau == pytest.approx(0.1)
     scene = config.scene.seen_by(config.sensor)
     assert (scene.radius_max, scene.view_distance) == (2.0, pytest.approx(3.4))
+
+
+@pytest.mark.parametrize(
+    ("cls", "values", "words"),
+    [
+        (DepthSensor, {"columns": 1281, "rows": 800}, "1281 x 800 beams, must be <= 1000000"),
+        (SpaceViewSettings, {"turns": 1000, "tilts": 6}, "1000 x 6 candidates, must be <= 5000"),
+    ],
+)
+def test_more_than_there_is_memory_for_is_refused_before_it_is_taken(cls, values, words):
+    with pytest.raises(SettingError, match=words):
+        from_mapping(cls, values)
+    first = next(iter(values))
+    assert from_mapping(cls, values | {first: values[first] // 2})
 
 
 def test_the_shipped_file_holds_what_the_nodes_take():

@@ -38,8 +38,8 @@ class SpaceViewSettings(Settings):
     """Candidate views of a camera in space.
 
     Raises:
-        SettingError: a value is out of range, or a file without `view_space: list` or the other
-            way round.
+        SettingError: a value is out of range, there are more than 5000 places, or a file without
+            `view_space: list` or the other way round.
     """
 
     view_space: str = setting(
@@ -113,6 +113,10 @@ class SpaceViewSettings(Settings):
             poses_of_numbers(self.view_poses)
         if (self.view_space == "list") != bool(self.view_file):
             raise SettingError("view_file: goes with view_space list, and that needs one")
+        if self.turns * self.tilts > _MOST_POSES:
+            raise SettingError(
+                f"turns, tilts: {self.turns} x {self.tilts} candidates, must be <= {_MOST_POSES}"
+            )
         if self.elevation_min > self.elevation_max:
             raise SettingError(
                 f"elevation_min: {self.elevation_min} must be <= {self.elevation_max}"

@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.settings import Settings, setting
 from nbv_planner.surface.seam import Hits
@@ -22,6 +23,8 @@ from nbv_planner.world.scene import BeamScene
 _SURELY = 3.0
 # Beams at the border of the field are in it, whatever rounding says.
 _ROUNDING = 1e-9
+# Beams of a scan at most: all of them are in memory at once, in several arrays.
+_MOST_BEAMS = 1_000_000
 # Cosine of incidence below which the noise grows no further.
 LEAST_COSINE = 0.2
 
@@ -34,7 +37,7 @@ class DepthSensor(Settings):
     middle row.
 
     Raises:
-        SettingError: a value is out of range.
+        SettingError: a value is out of range, or there are more than 1 000 000 beams.
     """
 
     columns: int = setting(64, "Beams of a row.", ge=2, le=4096)
@@ -46,6 +49,14 @@ class DepthSensor(Settings):
     range_max: float = setting(10.0, "Greatest range that is measured.", unit="m", gt=0.0)
 
     misses_are_free: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.columns * self.rows > _MOST_BEAMS:
+            raise SettingError(
+                f"columns, rows: {self.columns} x {self.rows} beams, must be <= {_MOST_BEAMS}:"
+                " larger images are thinned to them"
+            )
 
     @property
     def bearing_min(self) -> float:

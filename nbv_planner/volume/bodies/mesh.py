@@ -12,8 +12,8 @@ import numpy as np
 from nbv_planner.errors import ContourError
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 
-# Triangles of so many bytes fill the memory of a small machine many times over while they are cast.
-_MOST_FACES = 2_000_000
+# More of them fill the memory of a small machine many times over while they are read and cast.
+_MOST = {"faces": 2_000_000, "vertices": 6_000_000}
 # Area below which a triangle is none, as a part of the square of the extent of the mesh.
 _NO_AREA = 1e-14
 
@@ -26,23 +26,32 @@ _EDGES = tuple(
 )
 
 
+def few_enough(number: int, what: str) -> int:
+    """The same number of `faces` or `vertices`, asked for before there is memory for them.
+
+    Raises:
+        ContourError: it is below 0, or beyond what a mesh may have.
+    """
+    if not 0 <= number <= _MOST[what]:
+        raise ContourError(f"mesh: {number} {what}, must be 0 to {_MOST[what]}: simplify it")
+    return number
+
+
 @dataclass(frozen=True, eq=False)
 class Mesh:
     """Triangles in the object frame, metres; seen from outside their corners run counter-clockwise.
 
     Raises:
-        ContourError: there is no triangle, or more than 2 000 000; a corner is not finite or names
-            no vertex.
+        ContourError: there is no triangle, or more than 2 000 000, or 6 000 000 vertices; a corner
+            is not finite or names no vertex.
     """
 
     vertices: FloatArray  #: shape (V, 3).
     faces: IntArray  #: numbers of the corners of each, shape (F, 3).
 
     def __post_init__(self) -> None:
-        if len(self.faces) > _MOST_FACES:
-            raise ContourError(
-                f"mesh: {len(self.faces)} faces, must be <= {_MOST_FACES}: simplify it"
-            )
+        few_enough(len(self.faces), "faces")
+        few_enough(len(self.vertices), "vertices")
         if self.vertices.shape[1:] != (3,) or self.faces.shape[1:] != (3,) or not len(self.faces):
             raise ContourError(
                 f"mesh: vertices of shape {self.vertices.shape}, faces of shape {self.faces.shape},"
@@ -107,7 +116,10 @@ class Mesh:
         greatest radius of an object, metres.
         """
         if self.open_edges:
-            yield f"{self.open_edges} edges have a face on one side alone: it is not closed"
+            yield (
+                f"{self.open_edges} edges do not join two faces that look the same way: it is open"
+                " there, or some faces look inwards"
+            )
         elif self.volume < 0.0:
             yield "its faces look inwards"
         if self.radius > radius_max:

@@ -4,8 +4,9 @@ writes.
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from nbv_planner.errors import ContourError, SettingError, reason, shown
 from nbv_planner.geometry import FloatArray, IntArray
 from nbv_planner.system import read_regular
 from nbv_planner.volume.bodies.families import SOLIDS, solid_named
-from nbv_planner.volume.bodies.mesh import Mesh
+from nbv_planner.volume.bodies.mesh import Mesh, few_enough
 from nbv_planner.world.objects.text import UNITS, file_options
 
 FORMS = (*(f"solid:{name}" for name in SOLIDS), "file:part.stl,unit=mm,origin=auto")
@@ -67,7 +68,10 @@ def solid_object(text: str, radius_max: float) -> tuple[Mesh, list[str]]:
     path, unit, moved = file_options(text)
     mesh = read_mesh(path)
     middle = 0.5 * (mesh.vertices.min(axis=0) + mesh.vertices.max(axis=0)) if moved else np.zeros(3)
-    mesh = mesh.moved(-UNITS[unit] * middle, UNITS[unit]).without_slivers()
+    try:
+        mesh = mesh.moved(-UNITS[unit] * middle, UNITS[unit]).without_slivers()
+    except ContourError as error:
+        raise ContourError(f"{path}: of the faces with an area: {error}") from error
     if not _SMALLEST * radius_max <= mesh.radius <= radius_max * (1.0 + 1e-6):
         raise ContourError(
             f"{path}: reaches {mesh.radius:.4g} m from the origin, must be"
@@ -102,12 +106,14 @@ def read_mesh(path: str | Path) -> Mesh:
 def _stl(content: bytes) -> Mesh:
     faces = int.from_bytes(content[80:_STL_HEAD], "little") if len(content) >= _STL_HEAD else 0
     if len(content) == _STL_HEAD + faces * _STL_FACE.itemsize and faces:
+        few_enough(faces, "faces")
         table = np.frombuffer(content, _STL_FACE, offset=_STL_HEAD)
         return _soup(table["corners"].astype(float))
     if not content.lstrip().startswith(b"solid"):
         raise ValueError(
             f"is no STL file: its header tells {faces} faces, it has {len(content)} bytes"
         )
+    few_enough(content.count(b"vertex") // 3, "faces")
     words = re.findall(rb"vertex\s+(\S+)\s+(\S+)\s+(\S+)", content)
     return _soup(np.array(words, dtype=float).reshape(-1, 3, 3))
 
@@ -121,7 +127,8 @@ def _soup(corners: FloatArray) -> Mesh:
 def _obj(content: bytes) -> Mesh:
     vertices: list[Sequence[float]] = []
     faces: list[list[int]] = []
-    for number, line in enumerate(content.decode("utf-8", "replace").splitlines(), start=1):
+    lines = io.TextIOWrapper(io.BytesIO(content), "utf-8", "replace")
+    for number, line in enumerate(lines, start=1):
         kind, *words = line.split("#")[0].split() or [""]
         try:
             if kind == "v":
@@ -131,6 +138,8 @@ def _obj(content: bytes) -> Mesh:
                 faces += _fan([c - 1 if c > 0 else len(vertices) + c for c in corners])
         except ValueError as error:
             raise ValueError(f"line {number}: {shown(line)} is no {kind} of an OBJ file") from error
+        few_enough(len(vertices), "vertices")
+        few_enough(len(faces), "faces")
     return Mesh(np.array(vertices).reshape(-1, 3), np.array(faces, dtype=np.intp).reshape(-1, 3))
 
 
@@ -147,9 +156,10 @@ def _ply(content: bytes) -> Mesh:
     if not end or lines[0] != ["ply"]:
         raise ValueError("is no PLY file")
     form = next(words[1] for words in lines if words[:1] == ["format"])
+    elements = _elements(lines, _ORDERS[form] or "<")
     body: Any = _Text(content[start:].split()) if form == "ascii" else _Binary(content, start)
     vertices, faces = np.empty((0, 3)), np.empty((0, 3), dtype=np.intp)
-    for name, count, columns in _elements(lines, _ORDERS[form] or "<"):
+    for name, count, columns in elements:
         if name == "vertex":
             table = body.table(count, [(own, kind) for own, kind, _ in columns])
             vertices = np.stack([table[axis].astype(float) for axis in "xyz"], axis=1)
@@ -165,16 +175,17 @@ _Column = tuple[str, str, str]
 """Name, type, and type of the number of values, empty of a single one."""
 
 
-def _elements(lines: Sequence[list[str]], order: str) -> Iterator[tuple[str, int, list[_Column]]]:
+def _elements(lines: Sequence[list[str]], order: str) -> list[tuple[str, int, list[_Column]]]:
     found: list[tuple[str, int, list[_Column]]] = []
     for words in lines:
         if words[:1] == ["element"]:
-            found.append((words[1], int(words[2]), []))
+            number = few_enough(int(words[2]), "faces" if words[1] == "face" else "vertices")
+            found.append((words[1], number, []))
         elif words[:2] == ["property", "list"]:
             found[-1][2].append((words[4], order + _KINDS[words[3]], order + _KINDS[words[2]]))
         elif words[:1] == ["property"]:
             found[-1][2].append((words[2], order + _KINDS[words[1]], ""))
-    return iter(found)
+    return found
 
 
 def _polygons(body: Any, count: int, columns: Sequence[_Column]) -> IntArray:
@@ -191,6 +202,7 @@ def _polygons(body: Any, count: int, columns: Sequence[_Column]) -> IntArray:
             values = body.values(length, kind)
             if many and name in ("vertex_indices", "vertex_index"):
                 faces += _fan(values.astype(int).tolist())
+                few_enough(len(faces), "faces")
     return np.array(faces, dtype=np.intp).reshape(-1, 3)
 
 

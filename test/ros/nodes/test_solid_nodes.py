@@ -128,6 +128,34 @@ def test_the_mapper_maps_what_was_seen_at_the_goal_and_counts_the_rest(world, ca
     world.spin_until(lambda: expected <= set(world.drops(node)), "all to be counted")
 
 
+def test_poses_that_are_none_and_images_without_a_calibration_are_counted_and_nothing_is_mapped(
+    world,
+):
+    node = world.start(SolidMapper, settle_time=0.0, scans_per_view=1, **SCENE)
+    inputs, good = node.incoming, looking(np.array([[0.0, -0.4, 0.1]]), np.zeros(3))[0]
+    image = world.speaker(Image, "image")
+    image(depth_msg(np.full((24, 32), 0.3), False))
+    poses = world.speaker(PoseStamped, "camera_pose")
+    poses(conversions.pose_to_msg(good, header("elsewhere", 10)))
+    for values in ({"x": math.nan}, {"w": math.nan}, {"x": 0.0, "y": 0.0, "z": 0.0, "w": 0.0}):
+        msg = pose_msg(good, 10)
+        part = msg.pose.orientation if "w" in values else msg.pose.position
+        for name, value in values.items():
+            setattr(part, name, value)
+        poses(msg)
+    expected = {"image.no_camera_info": 1, "camera_pose.frame": 1}
+    expected |= {"camera_pose.not_finite": 2, "camera_pose.quaternion": 1}
+    world.spin_until(lambda: world.drops(node) == expected, "all to be counted")
+    none = info_to_msg(DepthSensor(columns=32, rows=24), header("eye", 20))
+    none.k[0] = none.p[0] = 0.0
+    world.speaker(CameraInfo, "camera_info")(none)
+    world.spin_until(lambda: inputs._reader._camera is not None, "a calibration that is none")
+    image(depth_msg(np.full((24, 32), 0.3), False))
+    expected["image.camera_info"] = 1
+    world.spin_until(lambda: world.drops(node) == expected, "the image to be counted")
+    assert node.core.known.progress.views == 0
+
+
 def test_the_mesh_that_is_known_goes_out_with_the_surface_and_one_that_is_none_does_not(
     world, camera, capfd
 ):

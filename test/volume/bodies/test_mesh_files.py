@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from nbv_planner.errors import ContourError, NbvPlannerError
+from nbv_planner.volume.bodies import mesh as mesh_module
+from nbv_planner.volume.bodies import mesh_files
 from nbv_planner.volume.bodies.families import solid_named
 from nbv_planner.volume.bodies.mesh import Mesh
 from nbv_planner.volume.bodies.mesh_files import (
@@ -57,7 +61,7 @@ def binary_ply(mesh):
     return ply_bytes(mesh.vertices, {"sigma": np.ones(len(mesh.vertices))}, mesh.faces)
 
 
-@pytest.mark.parametrize(
+written = pytest.mark.parametrize(
     ("ending", "write"),
     [
         ("stl", stl_bytes),
@@ -67,6 +71,9 @@ def binary_ply(mesh):
         ("ply", binary_ply),
     ],
 )
+
+
+@written
 @pytest.mark.parametrize("mesh", [CUBE, solid_named("mug", 0.2)], ids=["cube", "mug"])
 def test_a_file_holds_the_mesh_that_was_written(tmp_path, ending, write, mesh):
     file = tmp_path / f"part.{ending}"
@@ -100,10 +107,14 @@ def test_polygons_become_triangles_and_big_endian_is_read(tmp_path):
         ("part.stl", b"solid empty\nendsolid", "F > 0"),
         ("part.obj", b"v 0 0 0\nf 1 2 9", "names vertex"),
         ("part.obj", b"v 0 0 x", "line 1"),
+        ("part.obj", b"v 0 0 0\rv 0 0 x", "line 2"),
+        ("part.obj", b"v 0 0 0", "F > 0"),
         ("part.obj", b"v 0 0 nan\nf 1 1 1", "not finite"),
         ("part.ply", b"ply\nformat ascii 1.0\nelement vertex 3\n", "is no PLY file"),
         ("part.ply", text_ply(CUBE)[:-20], "cut off"),
         ("part.ply", binary_ply(CUBE)[:-20], "part.ply"),
+        ("part.ply", text_ply(CUBE).replace(b"face 12", b"face -1"), "-1 faces"),
+        ("part.ply", text_ply(CUBE).replace(b"vertex 8", b"vertex 99999999"), "simplify"),
         ("part.ply", b"plx\nend_header\n", "is no PLY file"),
         ("part.step", b"", "must be one of .stl"),
     ],
@@ -115,6 +126,50 @@ def test_a_wrong_file_ends_in_one_line(tmp_path, name, content, words):
         read_mesh(file)
     assert str(error.value).startswith(str(file))
     assert "\n" not in str(error.value)
+
+
+@written
+def test_more_faces_than_a_mesh_may_have_are_refused_before_one_is_made(
+    tmp_path, monkeypatch, ending, write
+):
+    content = write(CUBE)
+    monkeypatch.setitem(mesh_module._MOST, "faces", 9)
+    monkeypatch.setattr(mesh_files, "Mesh", None)
+    file = tmp_path / f"part.{ending}"
+    file.write_bytes(content)
+    with pytest.raises(ContourError, match=r"1\d faces, must be 0 to 9: simplify it") as error:
+        read_mesh(file)
+    assert str(error.value).startswith(str(file))
+
+
+def test_of_a_file_of_too_many_faces_no_more_is_in_memory_than_its_bytes(tmp_path):
+    file, faces, size = tmp_path / "part.stl", 2_000_001, 84 + 50 * 2_000_001
+    with file.open("wb") as there:
+        there.write(b"part".ljust(80) + faces.to_bytes(4, "little"))
+        there.truncate(size)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ContourError, match="2000001 faces"):
+            read_mesh(file)
+        assert tracemalloc.get_traced_memory()[1] < 1.1 * size
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_too_large_to_be_read_is_refused_by_its_size(tmp_path):
+    file = tmp_path / "part.obj"
+    with file.open("wb") as there:
+        there.truncate(600_000_000)
+    with pytest.raises(ContourError, match=r"has 600\.0 MB, must have at most 500 MB"):
+        read_mesh(file)
+
+
+def test_faces_without_an_area_are_none(tmp_path):
+    file = tmp_path / "part.stl"
+    file.write_bytes(stl_bytes(Mesh(CUBE.vertices * [1.0, 0.0, 0.0], CUBE.faces)))
+    with pytest.raises(ContourError, match=r"of the faces with an area: .* F > 0") as error:
+        solid_object(f"file:{file}", 2.0)
+    assert str(error.value).startswith(str(file))
 
 
 def test_an_object_is_in_its_unit_about_its_middle(tmp_path):
@@ -135,6 +190,11 @@ def test_holes_and_flipped_faces_are_said_and_seen_all_the_same(tmp_path):
     file.write_bytes(stl_bytes(Mesh(CUBE.vertices, CUBE.faces[1:])))
     _, (words,) = solid_object(f"file:{file}", 2.0)
     assert "3 edges" in words
+    one = np.concatenate([CUBE.faces[:1, ::-1], CUBE.faces[1:]])
+    file.write_bytes(stl_bytes(Mesh(CUBE.vertices, one)))
+    _, (words,) = solid_object(f"file:{file}", 2.0)
+    assert "3 edges" in words
+    assert "some faces look inwards" in words
     file.write_bytes(stl_bytes(Mesh(CUBE.vertices, CUBE.faces[:, ::-1])))
     _, (words,) = solid_object(f"file:{file}", 2.0)
     assert "look inwards" in words
