@@ -138,17 +138,18 @@ class Bag:
         """The files in the order in which they were recorded; of the metadata's those that lie in
         the folder.
         """
-        if self.path.exists() and not self.path.is_dir():
-            return [self.path]
-        if not self.path.is_dir():
+        path = self.path
+        if path.exists() and not path.is_dir():
+            return [path]
+        if not path.is_dir():
             raise BagError(
-                f"{self.path} does not exist; must be the folder of a bag, or an .mcap or .db3 file"
+                f"{path} does not exist; must be the folder of a bag, or an .mcap or .db3 file"
             )
         there = sorted(
-            (file for file in self.path.iterdir() if _NAME.fullmatch(file.name)), key=_natural
+            (file for file in path.iterdir() if _NAME.fullmatch(file.name)), key=_natural
         )
-        listed = _listed_files(self.path / METADATA_FILE, self.remarks)
-        files = [self.path / name for text in listed if (name := Path(text).name)]
+        listed = _listed_files(path / METADATA_FILE, self.remarks)
+        files = [path / name for text in listed if (name := Path(text).name)]
         for file in files:
             if not file.is_file():
                 self.remarks.add(
@@ -160,9 +161,9 @@ class Bag:
         ]
         if not found:
             below = found_below(
-                self.path, *(f"*.{kind}{end}" for kind in ("mcap", "db3") for end in ("", ".zstd"))
+                path, *(f"*.{kind}{end}" for kind in ("mcap", "db3") for end in ("", ".zstd"))
             )
-            raise BagError(f"{self.path} holds no bag: no .mcap or .db3 file in it{below}")
+            raise BagError(f"{path} holds no bag: no .mcap or .db3 file in it{below}")
         return found
 
     @property

@@ -52,19 +52,18 @@ class ResultsFolder(AbstractContextManager["ResultsFolder"]):
             ) from error
 
     def _check_replaceable(self) -> None:
-        if not os.path.lexists(self.path):
+        path = self.path
+        if not os.path.lexists(path):
             return
-        if not self.path.is_dir():
-            raise ResultsError(f"{self.path} is not a folder; choose another results folder")
-        if self.path.resolve() == Path.cwd():
-            raise ResultsError(f"{self.path} is the current folder; choose another results folder")
-        if any(self.path.iterdir()) and not self._force:
+        if not path.is_dir():
+            raise ResultsError(f"{path} is not a folder; choose another results folder")
+        if path.resolve() == Path.cwd():
+            raise ResultsError(f"{path} is the current folder; choose another results folder")
+        if any(path.iterdir()) and not self._force:
+            raise ResultsError(f"{path} exists; choose another folder or replace it with --force")
+        if any(path.iterdir()) and not (path / self._marker).is_file():
             raise ResultsError(
-                f"{self.path} exists; choose another folder or replace it with --force"
-            )
-        if any(self.path.iterdir()) and not (self.path / self._marker).is_file():
-            raise ResultsError(
-                f"{self.path} is not a results folder (no {self._marker}); it is not replaced"
+                f"{path} is not a results folder (no {self._marker}); it is not replaced"
             )
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:

@@ -9,6 +9,7 @@ import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -292,18 +293,29 @@ class System:
     parameters: RunParameters | None = None  #: content of run_info; None if it has not come.
 
 
+def settings_of(
+    parameters: RunParameters,
+    declared: Mapping[str, tuple[type, ...]],
+    kind: type[T],
+    node: str = "nbv_planner",
+) -> T:
+    """Settings of a node by its parameters, or those of the other node, as they are `declared`.
+
+    Raises:
+        SettingError: a value is not allowed.
+    """
+    known = (parameters.nodes.get(name) for name in (node, "surface_mapper", "nbv_planner"))
+    values = next(filter(None, known), {})
+    return from_mapping(kind, {**derived(values, declared[node]), **values})
+
+
 def checks_of(system: System, parameters: RunParameters) -> list[PreflightCheck]:
     """All checks of a system that runs with these `parameters`.
 
     Raises:
         SettingError: a parameter is not allowed.
     """
-    given = {node: parameters.nodes.get(node, {}) for node in ("surface_mapper", "nbv_planner")}
-
-    def settings(kind: type[T], node: str = "nbv_planner") -> T:
-        values = given[node] or next((other for other in given.values() if other), {})
-        return from_mapping(kind, {**derived(values, NODE_SETTINGS[node]), **values})
-
+    settings = partial(settings_of, parameters, NODE_SETTINGS)
     scene = settings(Scene, "surface_mapper")
     arrival = settings(ArrivalSettings)
     session = settings(SessionSettings)
@@ -311,15 +323,8 @@ def checks_of(system: System, parameters: RunParameters) -> list[PreflightCheck]
     measurement = settings(MeasurementSettings, "surface_mapper")
     mapper = settings(SurfaceMapperParameters, "surface_mapper")
     by_tf = settings(PoseSettings).pose_source == "tf"
-    posing = (
-        "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
-    )
-    checks = node_checks(system, {SCAN: "the sensor", CAMERA_POSE: posing}, session)
-    if by_tf:
-        frames = f"{settings(NbvPlannerParameters).camera_frame} to {mapper.object_frame}"
-        checks.append(transforms_check(system, frames))
-    checks += message_checks(SCAN, system.scans, system, mapper.camera_frame, session)
-    checks += message_checks(CAMERA_POSE, system.poses, system, mapper.object_frame, session)
+    camera = settings(NbvPlannerParameters).camera_frame if by_tf else None
+    checks = input_checks(system, {SCAN: "the sensor"}, mapper, session, camera)
     poses = [(stamp, pose) for stamp, _, _, pose in system.poses]
     checks += pose_checks(
         [pose for _, pose in poses], scene, settings(ViewSpaceSettings), arrival, known=known
@@ -332,19 +337,20 @@ def checks_of(system: System, parameters: RunParameters) -> list[PreflightCheck]
     return checks
 
 
-def transforms_check(system: System, frames: str) -> PreflightCheck:
-    """Whether poses come from the transforms between these frames."""
-    found = f"{len(system.poses)} poses" if system.poses else "none"
-    advice = "tf2_echo with these frames"
-    return PreflightCheck("transforms", found, frames, _outcome(not system.poses), advice)
-
-
-def node_checks(
-    system: System, publishers: Mapping[str, str], session: SessionSettings
+def input_checks(
+    system: System,
+    sensor: Mapping[str, str],
+    mapper: Any,
+    session: SessionSettings,
+    camera: str | None,
 ) -> list[PreflightCheck]:
-    """What the nodes say of themselves, who publishes on these topics, each with its advice, and
-    who waits for goals.
+    """What the nodes say of themselves, who publishes the topics of the `sensor`, each with its
+    advice, and the poses, who waits for goals, and what has come. Poses may come from the
+    transforms of a frame `camera`.
     """
+    posing = "the robot, or its topic name"
+    if camera is not None:
+        posing = "surface_mapper publishes them from transforms"
     checks = list[PreflightCheck]()
     for name in ("surface_mapper", "nbv_planner"):
         good, said = system.nodes.get(name, (False, "not heard"))
@@ -352,37 +358,35 @@ def node_checks(
         checks.append(
             PreflightCheck(name, said, "without a warning", _outcome(False, not good), advice)
         )
-    for topic, advice in publishers.items():
+    for topic, advice in {**sensor, CAMERA_POSE: posing}.items():
         number = system.publishers.get(topic, 0)
         name = f"publishers of {topic}"
         checks.append(count_check(name, number, 1, needed=True, advice=advice))
-    return [
-        *checks,
+    checks.append(
         count_check(
             f"subscribers of {GOAL_POSE}",
             system.subscribers.get(GOAL_POSE, 0),
             session.goal_subscribers,
             needed=False,
             advice="mapper and robot; goal_subscribers says how many the planner waits for",
-        ),
-    ]
-
-
-def message_checks(
-    topic: str,
-    heard: Sequence[tuple[int, float, str, object]],
-    system: System,
-    frame: str,
-    session: SessionSettings,
-) -> list[PreflightCheck]:
-    """The checks of the messages of a topic, of which those `heard` could be used."""
-    refused = system.refused.get(topic, [])
-    checks = [refused_check(topic, len(heard), refused)] if heard or refused else []
-    if heard:
-        checks += [
-            frame_check(topic, [one[2] for one in heard], frame),
-            age_check(topic, [one[1] for one in heard], session),
-        ]
+        )
+    )
+    if camera is not None:
+        found = f"{len(system.poses)} poses" if system.poses else "none"
+        asked = f"{camera} to {mapper.object_frame}"
+        advice = "tf2_echo with these frames"
+        missing = _outcome(not system.poses)
+        checks.append(PreflightCheck("transforms", found, asked, missing, advice))
+    for topic, heard, frame in (
+        (next(iter(sensor)), system.scans, mapper.camera_frame),
+        (CAMERA_POSE, system.poses, mapper.object_frame),
+    ):
+        refused = system.refused.get(topic, [])
+        if heard or refused:
+            checks.append(refused_check(topic, len(heard), refused))
+        if heard:
+            checks.append(frame_check(topic, [one[2] for one in heard], frame))
+            checks.append(age_check(topic, [one[1] for one in heard], session))
     return checks
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from functools import partial
 
 import numpy as np
 
 from nbv_planner.clouds.space_messages import CAMERA_INFO, IMAGE, POINTS
-from nbv_planner.episode.messages import CAMERA_POSE
-from nbv_planner.episode.parameters import derived
 from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.episode.solid.solid_settings import (
     SOLID_NODES,
@@ -25,21 +23,18 @@ from nbv_planner.report.preflight import (
     PreflightCheck,
     System,
     distance_check,
-    message_checks,
-    node_checks,
+    input_checks,
     paired,
+    settings_of,
     spacing_check,
     spread_check,
-    transforms_check,
 )
 from nbv_planner.session.questions import SessionSettings
-from nbv_planner.settings import from_mapping
 from nbv_planner.volume.bodies.depth_sensor import DepthScan, DepthScene
 from nbv_planner.volume.bodies.thinned import of_object
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import RangeNoise
 
-T = TypeVar("T")
 # Part of the beams that may be unknown without a word.
 _UNKNOWN = 0.8
 
@@ -49,17 +44,6 @@ def depth_topics(mapper: SpaceMapperParameters) -> tuple[str, ...]:
     return (POINTS,) if mapper.depth_source == "point_cloud" else (IMAGE, CAMERA_INFO)
 
 
-def space_settings(parameters: RunParameters, kind: type[T], node: str) -> T:
-    """Settings of a node in space by its parameters, or those of the other node.
-
-    Raises:
-        SettingError: a value is not allowed.
-    """
-    known = parameters.nodes
-    values = known.get(node) or next((other for other in known.values() if other), {})
-    return from_mapping(kind, {**derived(values, SOLID_NODES[node]), **values})
-
-
 def space_checks_of(system: System, parameters: RunParameters) -> list[PreflightCheck]:
     """All checks of a system in space that runs with these `parameters`.
 
@@ -67,20 +51,14 @@ def space_checks_of(system: System, parameters: RunParameters) -> list[Preflight
         SettingError: a parameter is not allowed.
     """
     config = parameters.config_in_space()
-    mapper = space_settings(parameters, SpaceMapperParameters, "surface_mapper")
-    session = space_settings(parameters, SessionSettings, "nbv_planner")
-    arrival = space_settings(parameters, ArrivalSettings, "nbv_planner")
-    by_tf = space_settings(parameters, OpticalPoses, "nbv_planner").pose_source == "tf"
-    source, *others = depth_topics(mapper)
-    posing = "surface_mapper publishes them from transforms" if by_tf else "the robot"
-    publishers = {source: "the camera", **dict.fromkeys(others, "the camera")}
-    checks = node_checks(system, {**publishers, CAMERA_POSE: posing}, session)
-    if by_tf:
-        planner = space_settings(parameters, SpacePlannerParameters, "nbv_planner")
-        frames = f"{planner.camera_frame} to {mapper.object_frame}"
-        checks.append(transforms_check(system, frames))
-    checks += message_checks(source, system.scans, system, mapper.camera_frame, session)
-    checks += message_checks(CAMERA_POSE, system.poses, system, mapper.object_frame, session)
+    settings = partial(settings_of, parameters, SOLID_NODES)
+    mapper = settings(SpaceMapperParameters, "surface_mapper")
+    session = settings(SessionSettings)
+    arrival = settings(ArrivalSettings)
+    by_tf = settings(OpticalPoses).pose_source == "tf"
+    camera = settings(SpacePlannerParameters).camera_frame if by_tf else None
+    sensor = dict.fromkeys(depth_topics(mapper), "the camera")
+    checks = input_checks(system, sensor, mapper, session, camera)
     poses = [(stamp, pose) for stamp, _, _, pose in system.poses]
     scene = config.scene.seen_by(config.sensor)
     space = SpaceViews.of(config.views, scene.view_distance, scene.radius_max)
@@ -90,8 +68,7 @@ def space_checks_of(system: System, parameters: RunParameters) -> list[Preflight
     checks.append(spacing_check(space, arrival))
     if system.scans and poses:
         scans = [(stamp, scan) for stamp, _, _, scan in system.scans]
-        matching = space_settings(parameters, MatchingSettings, "surface_mapper")
-        pairs, check = paired(scans, poses, matching)
+        pairs, check = paired(scans, poses, settings(MatchingSettings, "surface_mapper"))
         checks.append(check)
         if pairs:
             checks += beam_checks(pairs, scene, config.noise.ranges, mapper.bounds)

@@ -184,14 +184,15 @@ class LiveEpisode(EpisodeLog):
         """The true contour about the origin of the object frame, where the simulated object may not
         stand.
         """
+        contour = self.contour
         camera = self.parameters.nodes.get("depth_camera", {}) if self.parameters else {}
         x, y = from_mapping(WorldSettings, camera).placed
-        if self.contour is None or x == y == 0.0:
-            return self.contour
-        across, along = polar_to_cartesian(self.contour.angle, self.contour.radius)
+        if contour is None or x == y == 0.0:
+            return contour
+        across, along = polar_to_cartesian(contour.angle, contour.radius)
         angle, radius = cartesian_to_polar(across + x, along + y)
-        order = np.argsort(angle) if self.contour.outline is None else slice(None)
-        return SurfacePoints(angle[order], radius[order], self.contour.outline)
+        order = np.argsort(angle) if contour.outline is None else slice(None)
+        return SurfacePoints(angle[order], radius[order], contour.outline)
 
     def _ground_now(self) -> Ground | None:
         """The ground; made anew only for another map or other parameters."""

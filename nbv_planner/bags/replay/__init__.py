@@ -139,16 +139,17 @@ def _apart(one: Surface, other: Surface) -> float | None:
 
 def _unreachable(view: LoggedView, space: ViewSpace, circle: float) -> Sequence[CameraPose]:
     """The candidates that were left out since they, or others nearby, had not been reached."""
-    if view.candidates is None or view.candidates.excluded is None:
+    candidates = view.candidates
+    if candidates is None or candidates.excluded is None:
         return ()
-    left_out = np.flatnonzero((view.candidates.excluded & Exclusion.UNREACHABLE) != 0)
+    left_out = np.flatnonzero((candidates.excluded & Exclusion.UNREACHABLE) != 0)
     if space.on_circle:  # the candidates may be others than the recorded ones
-        return [space.at_angle(angle) for angle in view.candidates.angle[left_out].tolist()]
-    if view.candidates.z is not None:
-        places = view.candidates.places[left_out]
+        return [space.at_angle(angle) for angle in candidates.angle[left_out].tolist()]
+    if candidates.z is not None:
+        places = candidates.places[left_out]
         apart = np.linalg.norm(places[:, None] - space.candidates.position, axis=2)
         return [space.candidates[int(index)] for index in apart.argmin(axis=1)]
-    known = view.candidates.views(circle, view.decision.centre)
+    known = candidates.views(circle, view.decision.centre)
     return [known[int(index)] for index in left_out]
 
 

@@ -106,14 +106,16 @@ class Deciders:
 
     def use_cells(self, cells: bool) -> None:
         """Choose by EMC while surfaces are of `cells`, where the planner needs the radius."""
+        node = self._node
+        core = node.core
         if cells == self._cells:
             return
-        before = self._node.core.planner.settings.label
+        before = core.planner.settings.label
         self._cells = cells
-        self._node.core.use(*self.build(self._node.core.episode.found))
-        label = self._node.core.planner.settings.label
+        core.use(*self.build(core.episode.found))
+        label = core.planner.settings.label
         if label != before:
-            self._node.get_logger().warning(f"{label} chooses in place of {before}: {_BY_MEMBER}")
+            node.get_logger().warning(f"{label} chooses in place of {before}: {_BY_MEMBER}")
 
     @property
     def lists(self) -> dict[str, tuple[float, ...]]:
@@ -156,17 +158,18 @@ class Deciders:
         """Switch to what the mapper knows of the sensor, where it was not given here, and to its
         noise.
         """
+        node = self._node
         before = self._noise
         self._noise = asdict(noise)
         words = ""
         try:
-            self.scene, words = adopted(self.scene, self._node.not_given(sensor), _SOURCE)
+            self.scene, words = adopted(self.scene, node.not_given(sensor), _SOURCE)
         except SettingError as error:
-            self._node.warn_now_and_then("sensor", f"left out, {_SOURCE}: {error}")
+            node.warn_now_and_then("sensor", f"left out, {_SOURCE}: {error}")
         if words:
-            self._node.get_logger().info(words)
+            node.get_logger().info(words)
         if words or self._noise != before:
-            self._node.core.use(*self.build(self._node.core.episode.found))
+            node.core.use(*self.build(node.core.episode.found))
 
 
 class EpisodeJournal(JournalKeeper):

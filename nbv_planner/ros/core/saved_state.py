@@ -215,13 +215,15 @@ class JournalKeeper:
         """Future that is done once all that has been submitted is written."""
         return self._files.run(lambda: None)
 
-    def save(self) -> Future:
-        """Rewrite the file with all records; the result is the error, if any.
+    async def save(self) -> None:
+        """Rewrite the file with all records.
 
         Raises:
-            StateFileError: no file is named.
+            StateFileError: no file is named, or it cannot be written.
         """
-        return self._files.run(partial(self._named_writer().write, rewrite=True))
+        error = await self._files.run(partial(self._named_writer().write, rewrite=True))
+        if error is not None:
+            raise error
 
     def close(self) -> None:
         """End the thread; what has been noted is written, if it is to be saved."""

@@ -52,14 +52,15 @@ def scan_to_msg(scan: Scan, header: Header, period: float = 0.0) -> LaserScan:
 def pose_to_msg(pose: CameraPose, header: Header) -> PoseStamped:
     """Build a PoseStamped; in space it is that of the optical frame."""
     msg = PoseStamped(header=header)
-    msg.pose.position.x = pose.x
-    msg.pose.position.y = pose.y
-    msg.pose.position.z = pose.height
+    place = msg.pose
+    place.position.x = pose.x
+    place.position.y = pose.y
+    place.position.z = pose.height
     if pose.attitude is None:
-        msg.pose.orientation.z = math.sin(0.5 * pose.yaw)
-        msg.pose.orientation.w = math.cos(0.5 * pose.yaw)
+        place.orientation.z = math.sin(0.5 * pose.yaw)
+        place.orientation.w = math.cos(0.5 * pose.yaw)
     else:
-        msg.pose.orientation = orientation_to_msg(optical(Poses.of([pose]).rotation)[0])
+        place.orientation = orientation_to_msg(optical(Poses.of([pose]).rotation)[0])
     return msg
 
 

@@ -24,14 +24,18 @@ from nbv_planner.clouds.space_messages import DepthReader
 from nbv_planner.episode import messages
 from nbv_planner.episode.log import READERS, READERS_IN_SPACE, EpisodeLog
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
-from nbv_planner.episode.solid.solid_settings import OpticalPoses, SpaceMapperParameters
+from nbv_planner.episode.solid.solid_settings import (
+    SOLID_NODES,
+    OpticalPoses,
+    SpaceMapperParameters,
+)
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
-from nbv_planner.report.preflight import System
+from nbv_planner.report.preflight import System, settings_of
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.graph import importable, type_named
 from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.io.conversions import POSE_TYPES
-from nbv_planner.ros.solid_check import depth_topics, space_settings
+from nbv_planner.ros.solid_check import depth_topics
 from nbv_planner.settings import from_mapping
 from nbv_planner.view.live import LiveEpisode
 from nbv_planner.world.camera_mount import PoseSettings
@@ -136,7 +140,7 @@ class SystemListener(Node):
         types = {messages.SCAN: type_named(messages.LASER_SCAN)}
         self._readers: dict[str, Callable[[Any], Any]] = dict(READERS)
         if known.in_space:
-            mapper = space_settings(known, SpaceMapperParameters, "surface_mapper")
+            mapper = settings_of(known, SOLID_NODES, SpaceMapperParameters, "surface_mapper")
             reader = DepthReader(known.config_in_space().sensor)
             kinds = {one.name: one.type for one in messages.RECORDED_IN_SPACE}
             types = {name: type_named(kinds[name]) for name in reversed(depth_topics(mapper))}

@@ -78,16 +78,17 @@ class PlannerInputs:
         """Receive a surface belief; it is used together with its surface_info, which may come
         before or after it.
         """
-        check_frame(msg.header, self._node.parameters.object_frame)
+        node = self._node
+        core = node.core
+        check_frame(msg.header, node.parameters.object_frame)
         belief = surface_from_msg(msg)
-        core = self._node.core
         draws_shapes = core.planner.settings.draws_shapes or core.monitor.certificate is not None
         if draws_shapes and isinstance(belief, SurfaceBelief) and belief.evidence is None:
             raise InputRejectedError(
                 "evidence", "the surface has no evidence, which EMC, rollout and certify need"
             )
         if self._surface is not None:
-            self._node.drop("surface.no_info", self._unpaired())
+            node.drop("surface.no_info", self._unpaired())
         self._surface_came = time.monotonic()
         self._surface = belief, to_nanoseconds(msg.header.stamp), msg.header.frame_id
         self._pair()
@@ -117,10 +118,12 @@ class PlannerInputs:
     def _take_surface(
         self, belief: SurfaceBelief | VolumeSurface, stamp: int, frame: str, info: SurfaceInfo
     ) -> None:
-        core = self._node.core
-        self._node.deciders.use_cells(isinstance(belief, VolumeSurface))
+        node = self._node
+        core = node.core
+        deciders = node.deciders
+        deciders.use_cells(isinstance(belief, VolumeSurface))
         found = info.scene
-        if found is not None and not self._node.deciders.views.on_circle:
+        if found is not None and not deciders.views.on_circle:
             raise InputRejectedError(
                 "scene", "an unknown scene needs view_space: circle, and no view_poses"
             )
@@ -133,18 +136,18 @@ class PlannerInputs:
                 core.note(
                     facts.Sourced(replace(core.episode.origin, prior=plain_settings(info.prior)))
                 )
-            self._node.deciders.prior = info.prior
-            self._node.deciders.recentre(found)
+            deciders.prior = info.prior
+            deciders.recentre(found)
         size = len(belief.angle) if isinstance(belief, SurfaceBelief) else 0
         origin = SurfaceOrigin(frame, size, plain_settings(info.prior))
         lost = events.take_surface(core, belief, stamp, origin)
-        self._node.deciders.use_prior()
-        self._node.deciders.use_sensor(info.sensor, info.declared)
+        deciders.use_prior()
+        deciders.use_sensor(info.sensor, info.declared)
         if lost:
-            self._node.drop(
+            node.drop(
                 "view.lost", f"the surface no longer contains {lost} of the counted views", lost
             )
-        self._node.advance()
+        node.advance()
 
     def on_scan(self, msg: LaserScan) -> None:
         """Receive a scan for a planner that maps the scans itself; those count that the mapper
@@ -163,59 +166,61 @@ class PlannerInputs:
 
     def on_map(self, map: OccupancyMap) -> None:
         """Use another map of the ground."""
-        self._node.deciders.map = map
-        self._node.deciders.set_ground(self._node.core.planner.views)
-        self._node.ground.publish(map)
-        self._node.advance()
+        node = self._node
+        node.deciders.map = map
+        node.deciders.set_ground(node.core.planner.views)
+        node.ground.publish(map)
+        node.advance()
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
-        check_frame(msg.header, self._node.parameters.object_frame)
-        pose = self._node.poses.camera(self._node.read_pose(msg))
+        node = self._node
+        check_frame(msg.header, node.parameters.object_frame)
+        pose = node.poses.camera(node.read_pose(msg))
         self._take_pose(pose, to_nanoseconds(msg.header.stamp))
-        self._node.advance()
+        node.advance()
 
     def _take_pose(self, pose: CameraPose, stamp: int) -> None:
         """Receive a pose of the camera, made at `stamp` (nanoseconds)."""
-        core = self._node.core
+        node = self._node
+        core = node.core
         core.inputs.pose, core.inputs.pose_stamp = pose, stamp
         if core.planner.takes_scans:
             self._matcher.add_pose(stamp, pose)
             self.pass_on_scans()
         if not core.episode.visited and core.episode.goal is None:
-            self._node.operator.before.hear(
-                time.monotonic(), (self._node.now_ns() - stamp) * 1e-9, pose
-            )
+            node.operator.before.hear(time.monotonic(), (node.now_ns() - stamp) * 1e-9, pose)
 
     def _look_up_pose(self, transforms: TransformPoses) -> None:
         """Receive the newest pose known from the transforms; that of a static camera is valid
         now.
         """
+        node = self._node
         try:
-            poses = transforms.mounted(
-                self._node, self._node.poses, self._node.parameters.camera_frame
-            )
-            found = transforms.latest(self._node.parameters.camera_frame)
+            poses = transforms.mounted(node, node.poses, node.parameters.camera_frame)
+            found = transforms.latest(node.parameters.camera_frame)
         except InputRejectedError as error:
-            self._node.drop(f"tf.{error.reason}", str(error))
+            node.drop(f"tf.{error.reason}", str(error))
             return
         if found is not None and poses is not None:
-            self._node.poses, stamp = poses, found[0] or self._node.now_ns()
-            if stamp != self._node.core.inputs.pose_stamp:
-                self._node.inputs.beat("camera_pose")
+            node.poses, stamp = poses, found[0] or node.now_ns()
+            if stamp != node.core.inputs.pose_stamp:
+                node.inputs.beat("camera_pose")
             self._take_pose(found[1], stamp)
 
     def look(self) -> None:
         """Update what no message reports: subscribers of the goals, poses from transforms, the age
         of the map, a surface without its info.
         """
-        inputs = self._node.core.inputs
-        recorder = self._node.core.settings.recorder
-        inputs.subscribers = self._node.goals.subscribers()
+        node = self._node
+        core = node.core
+        inputs = core.inputs
+        recorder = core.settings.recorder
+        inputs.subscribers = node.goals.subscribers()
         inputs.unrecorded = (
             ()
-            if self._node.core.episode.visited or not recorder
-            else self._node.inputs.not_received_by(recorder, *self._node.recorded)
+            if core.episode.visited or not recorder
+            else node.inputs.not_received_by(recorder, *node.recorded)
         )
         if self._transforms is not None:
             self._look_up_pose(self._transforms)
@@ -223,7 +228,7 @@ class PlannerInputs:
             self.map.place()
             inputs.mapped = self.map.known is not None
         if self._surface is not None and time.monotonic() - self._surface_came > _INFO_PATIENCE:
-            self._node.inputs.refuse("surface", self._unpaired())
+            node.inputs.refuse("surface", self._unpaired())
 
     @property
     def scan_to_come(self) -> bool:
@@ -248,14 +253,16 @@ class Decisions:
 
     def ask(self, now: int) -> None:
         """Start the decision that is due, unless there is none or one is under way."""
+        node = self._node
+        core = node.core
         if self.under_way:
             return
-        question = events.question(self._node.core, now)
+        question = events.question(core, now)
         while isinstance(question, EndQuestion) and not question.slow:
-            events.answer(self._node.core, question, question.decide(), now)
-            question = events.question(self._node.core, now)
+            events.answer(core, question, question.decide(), now)
+            question = events.question(core, now)
         if question is not None and not (
-            isinstance(question, Question) and self._node.incoming.scan_to_come
+            isinstance(question, Question) and node.incoming.scan_to_come
         ):
             self.under_way = True
             self.decide(question, partial(self._on_answer, question))
@@ -271,12 +278,14 @@ class Decisions:
         self, question: Question | EndQuestion, answer: Answer | Verdict | Exception
     ) -> None:
         """Receive a decision; an inactive node discards it and decides again later."""
+        node = self._node
+        core = node.core
         self.under_way = False
-        if not self._node.active:
+        if not node.active:
             return
         if isinstance(answer, Exception):
-            self._node.get_logger().error("".join(traceback.format_exception(answer)))
-            events.fail(self._node.core, f"the decision failed: {error_words(answer)}")
+            node.get_logger().error("".join(traceback.format_exception(answer)))
+            events.fail(core, f"the decision failed: {error_words(answer)}")
         elif (
             self._paths is not None
             and isinstance(answer, Answer)
@@ -284,23 +293,25 @@ class Decisions:
             and not answer.ended
         ):
             self.under_way = True
-            pose = self._node.goals.message(Target(answer.decision.view, self._node.now_ns()))
+            pose = node.goals.message(Target(answer.decision.view, node.now_ns()))
             self._paths.ask(pose, partial(self._on_path, question, answer))
             return
         else:
-            self._node.keep(events.answer(self._node.core, question, answer, self._node.now_ns()))
-        self._node.advance()
+            node.keep(events.answer(core, question, answer, node.now_ns()))
+        node.advance()
 
     def _on_path(self, question: Question, answer: Answer, found: bool) -> None:
         """Send the goal of a decision if there is a path to it; else decide again without it."""
+        node = self._node
+        core = node.core
         self.under_way = False
-        if not self._node.active:
+        if not node.active:
             return
         if found:
-            self._node.keep(events.answer(self._node.core, question, answer, self._node.now_ns()))
+            node.keep(events.answer(core, question, answer, node.now_ns()))
         else:
             view = answer.decision.view
-            targets.no_path(self._node.core, question, view, self._node.now_ns())
-            place = view.words(self._node.scene.view_distance)
-            self._node.drop("goal.no_path", f"{PATH_ACTION} has no path to the view at {place}")
-        self._node.advance()
+            targets.no_path(core, question, view, node.now_ns())
+            place = view.words(node.scene.view_distance)
+            node.drop("goal.no_path", f"{PATH_ACTION} has no path to the view at {place}")
+        node.advance()

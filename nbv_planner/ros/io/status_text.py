@@ -120,16 +120,17 @@ def _doubts(core: PlannerCore) -> list[str]:
 
 
 def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
+    episode = core.episode
     found = [*inputs.clock(), *inputs.problems(inputs.name, *_PARTNERS)]
     arrival = core.arrival
     views = core.planner.views
     found += filter(
         None,
         [
-            core.episode.refusal,
+            episode.refusal,
             views.indistinct(arrival.settings),
-            arrival.standstill(core.episode),
-            core.episode.remedy,
+            arrival.standstill(episode),
+            episode.remedy,
         ],
     )
     if core.inputs.refused is not None:
@@ -138,7 +139,7 @@ def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
         found.append(standing)
     found += inputs.lost("camera_pose")
     found += inputs.gone("surface") or inputs.lost("mapper") or inputs.partners.troubles
-    miss, target = core.episode.last_miss, core.episode.target
+    miss, target = episode.last_miss, episode.target
     if (
         miss is not None
         and core.state is State.MOVING
@@ -146,9 +147,9 @@ def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
         and target.stamp == miss.stamp
     ):
         found.append(str(miss))
-    elif (behind := arrival.behind(core.episode, core.inputs)) > _LATE:
+    elif (behind := arrival.behind(episode, core.inputs)) > _LATE:
         found.append(behind_text(behind))
-    under_way = core.episode.target is not None or core.episode.visited
+    under_way = episode.target is not None or episode.visited
     if under_way and core.inputs.unheard(core.settings.goal_subscribers):
         found.append(_too_few(core, inputs))
     return found
@@ -156,20 +157,21 @@ def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:
 
 def planner_status(core: PlannerCore, now: int) -> dict[str, object]:
     """Values of the status."""
+    episode = core.episode
     values: dict[str, object] = {
         "state": core.state.value,
-        "views": len(core.episode.visited),
+        "views": len(episode.visited),
         "coverage_estimate": _coverage(core, core.inputs.belief),
-        "elapsed": core.episode.elapsed(now),
-        "lost_views": core.episode.lost_views,
-        "skipped_views": core.episode.skipped_views,
-        "unreached_views": core.episode.unreached_views,
-        "last_miss": core.episode.last_miss or "",
+        "elapsed": episode.elapsed(now),
+        "lost_views": episode.lost_views,
+        "skipped_views": episode.skipped_views,
+        "unreached_views": episode.unreached_views,
+        "last_miss": episode.last_miss or "",
         **_certified(core),
     }
-    if core.episode.termination is None:
+    if episode.termination is None:
         return values
-    ended = core.episode.termination
+    ended = episode.termination
     # The values of every status come last: a value of the same name (views) must not change their
     # format.
     return {**ended.figures, **values, "reason": ended.reason.value, "detail": ended.detail}

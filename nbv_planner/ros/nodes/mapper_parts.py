@@ -90,7 +90,7 @@ class MapperInputs:
     def open(self) -> None:
         """Open the topics."""
         node = self._node
-        parameters = self._node.parameters
+        parameters = node.parameters
         self.listen_to_sensor()
         if self.transforms is None:
             kind = conversions.POSE_TYPES[self.poses.pose_type]
@@ -125,11 +125,12 @@ class MapperInputs:
 
     def on_pose(self, msg: PoseStamped | PoseWithCovarianceStamped) -> None:
         """Receive a camera pose."""
-        check_frame(msg.header, self._node.parameters.object_frame)
-        pose = self.poses.camera(self._node.read_pose(msg))
-        self._node.core.pose(to_nanoseconds(msg.header.stamp), pose)
-        self._node.output.markers.show(pose=pose)
-        self._node.update()
+        node = self._node
+        check_frame(msg.header, node.parameters.object_frame)
+        pose = self.poses.camera(node.read_pose(msg))
+        node.core.pose(to_nanoseconds(msg.header.stamp), pose)
+        node.output.markers.show(pose=pose)
+        node.update()
 
     def on_transform(self) -> None:
         """Resume the scans and the goal that waited for a transform."""
@@ -155,17 +156,18 @@ class MapperInputs:
 
     def _set_goal(self, msg: PoseStamped) -> None:
         """Set a goal, once the mount of the camera on its carrier is known."""
+        node = self._node
         self._goal_to_come = msg
         if self.transforms is not None:
-            poses = self.transforms.mounted(self._node, self.poses, self._scan_frame)
+            poses = self.transforms.mounted(node, self.poses, self._scan_frame)
             if poses is None:
                 return
             self.poses = poses
         self._goal_to_come = None
-        goal = self.poses.camera(self._node.read_pose(msg))
-        self._node.core.goal(to_nanoseconds(msg.header.stamp), goal)
-        self._node.output.markers.show(goal=goal)
-        self._node.update()
+        goal = self.poses.camera(node.read_pose(msg))
+        node.core.goal(to_nanoseconds(msg.header.stamp), goal)
+        node.output.markers.show(goal=goal)
+        node.update()
 
     def trouble(self) -> tuple[str, str]:
         """What is being waited for, and what is wrong with the inputs; empty if nothing is.

@@ -127,11 +127,14 @@ class NbvPlannerNode(BaseNode):
             self, self.advertise(DiagnosticStatus, "~/status", qos.latched())
         )
         operator = self.operator
-        self.serve(Trigger, "~/start", operator.durable(operator.on_start))
-        self.serve(Trigger, "~/stop", operator.durable(operator.on_stop))
-        self.serve(Trigger, "~/reset", operator.durable(operator.on_reset))
-        self.serve(SetBool, "~/pause", operator.durable(operator.on_pause))
-        self.serve(Trigger, "~/skip_view", operator.durable(operator.on_skip_view))
+        for kind, name, command in (
+            (Trigger, "~/start", operator.on_start),
+            (Trigger, "~/stop", operator.on_stop),
+            (Trigger, "~/reset", operator.on_reset),
+            (SetBool, "~/pause", operator.on_pause),
+            (Trigger, "~/skip_view", operator.on_skip_view),
+        ):
+            self.serve(kind, name, operator.durable(command))
         self.serve(Trigger, "~/save", operator.on_save)
         self.serve(Trigger, "~/load", operator.on_load)
         self.serve(Trigger, "~/plan_once", lambda: self._asked.on_plan_once())

@@ -117,13 +117,14 @@ class Operator:
         """Begin, or resume after a pause; a first goal is only given if the checks do not forbid
         it.
         """
+        node = self._node
         checked = not self.unchecked
         if not checked and self.before.heard:
             self._check_start()
             checked = True
-        message = events.start(self._node.core, self._node.now_ns())
-        self._node.core.unchecked = not checked
-        self._node.advance()
+        message = events.start(node.core, node.now_ns())
+        node.core.unchecked = not checked
+        node.advance()
         return (
             message if checked else f"{message}; the first poses are checked before the first goal"
         )
@@ -142,31 +143,33 @@ class Operator:
         """Make the checks of a start that came before the poses; the start is withdrawn if they
         forbid it.
         """
-        core = self._node.core
+        node = self._node
+        core = node.core
         if not core.unchecked or core.missing() or not self.before.enough(time.monotonic()):
             return
         core.unchecked = False
         try:
             self._check_start()
         except ValueError as error:
-            self._node.get_logger().error(str(error))
+            node.get_logger().error(str(error))
             events.withdraw_start(core, str(error))
 
     def _check_start(self) -> None:
         """Log what the checks of the poses warn of, and refuse what makes an episode impossible
         (ValueError).
         """
-        core = self._node.core
-        views = self._node.deciders.views
+        node = self._node
+        core = node.core
+        views = node.deciders.views
         known = core.episode.found is None
         checks = self.before.checks(
-            self._node.scene, views, core.arrival.settings, core.settings, known=known
+            node.scene, views, core.arrival.settings, core.settings, known=known
         )
         for check in checks:
             if check.outcome is not Outcome.PASS:
-                self._node.get_logger().warning(f"before the start: {check}")
+                node.get_logger().warning(f"before the start: {check}")
         failed = [str(check) for check in checks if check.outcome is Outcome.FAIL]
-        if failed and self._node.parameters.preflight == "refuse":
+        if failed and node.parameters.preflight == "refuse":
             raise ValueError(
                 f"not started: {'; '.join(failed)}; preflight: warn starts nevertheless"
             )
@@ -179,41 +182,45 @@ class Operator:
 
     def on_pause(self, pause: bool) -> str:
         """Pause, or resume; the current goal stays."""
-        events.pause(self._node.core, pause, self._node.now_ns())
-        self._node.advance()
-        return self._node.core.state.value
+        node = self._node
+        core = node.core
+        events.pause(core, pause, node.now_ns())
+        node.advance()
+        return core.state.value
 
     def on_skip_view(self) -> str:
         """Skip the current goal and go to the next best view."""
-        message = events.skip(self._node.core, self._node.now_ns())
-        self._node.get_logger().info(message)
-        self._node.advance()
+        node = self._node
+        message = events.skip(node.core, node.now_ns())
+        node.get_logger().info(message)
+        node.advance()
         return message
 
     def on_reset(self) -> str:
         """Begin a new episode; the surface mapper keeps its measurements until it is reset
         itself.
         """
-        self._node.core.begin()
-        self._node.incoming.reset()
-        self._node.deciders.use_prior()
-        self._node.goals.cancel()
-        self._node.advance()
+        node = self._node
+        node.core.begin()
+        node.incoming.reset()
+        node.deciders.use_prior()
+        node.goals.cancel()
+        node.advance()
         return "episode reset"
 
     async def on_save(self) -> str:
         """Rewrite the journal, in a worker thread."""
-        self._node.journal.note_facts()
+        journal = self._node.journal
+        journal.note_facts()
         views = len(self._node.core.episode.visited)
-        error = await self._node.journal.save()
-        if error is not None:
-            raise error
-        return f"{views} views saved to {self._node.journal.path}"
+        await journal.save()
+        return f"{views} views saved to {journal.path}"
 
     async def on_load(self) -> str:
         """Resume the episode of the file in place of the current one; it is read in another
         thread.
         """
-        await self._node.journal.replace(from_records, self._node.journal.go_on)
+        journal = self._node.journal
+        await journal.replace(from_records, journal.go_on)
         self._node.advance()
-        return f"{len(self._node.core.episode.visited)} views loaded from {self._node.journal.path}"
+        return f"{len(self._node.core.episode.visited)} views loaded from {journal.path}"

@@ -153,9 +153,7 @@ class SurfaceMapperNode(BaseNode):
 
     async def on_save(self) -> str:
         """Save the map; the file is written in another thread."""
-        error = await self._keeper.save()
-        if error is not None:
-            raise error
+        await self._keeper.save()
         return f"{self.core.known.progress.views} views saved to {self._keeper.path}"
 
     async def on_load(self) -> str:
