@@ -217,6 +217,10 @@ def _style_panel(axes: Axes, *, left: bool, bottom: bool) -> None:
     style.level_line(axes, 100.0 * FULL_ENOUGH, "target")
 
 
+def _legend(looks: Mapping[str, style.Style], **more: Any) -> list[Artist]:
+    return [Line2D([], [], **look, **more, label=plain(label)) for label, look in looks.items()]
+
+
 @dataclass(frozen=True)
 class TradeOff:
     """A point."""
@@ -245,8 +249,7 @@ def draw_tradeoff(
         }
         for point in points
     }
-    legend = [Line2D([], [], **look, label=plain(label)) for label, look in looks.items()]
-    figure, (axes,) = panels(1, 1, width=7.0, height=4.2, legend=legend)
+    figure, (axes,) = panels(1, 1, width=7.0, height=4.2, legend=_legend(looks))
     style.style_time_axis(
         axes, "time of a decision (ms): median, and the time below which 95 % stay", ylabel
     )
@@ -288,7 +291,7 @@ def draw_tradeoff_lines(contents: Mapping[str, Lines], ylabel: str, line: float)
     """
     names = list(dict.fromkeys(name for lines in contents.values() for name in lines))
     looks = planner_styles(names, None)
-    legend = [Line2D([], [], **looks[name], markersize=5.0, label=plain(name)) for name in names]
+    legend = _legend(looks, markersize=5.0)
     figure, axes = panels(
         len(contents), len(contents), width=4.6, height=4.0, share=True, legend=legend
     )
@@ -340,9 +343,7 @@ def draw_sensitivity(
     The `ylabel` is the quality and its unit, the `styles` are by planner, `line` is a horizontal
     line.
     """
-    legend = [
-        Line2D([], [], **look, markersize=5.0, label=plain(label)) for label, look in styles.items()
-    ]
+    legend = _legend(styles, markersize=5.0)
     columns = min(_IN_A_ROW, len(contents))
     figure, axes = panels(len(contents), columns, width=3.6, height=3.0, legend=legend)
     for place, (panel, (title, course)) in enumerate(zip(axes, contents.items(), strict=True)):
@@ -384,8 +385,9 @@ def draw_views_and_seconds(
         label: {**_VALUE, **{key: styles[label][key] for key in ("color", "marker")}}
         for label in labels
     }
-    legend = [Line2D([], [], **look, label=plain(label)) for label, look in looks.items()]
-    figure, axes = panels(len(contents), len(contents), width=4.4, height=3.8, legend=legend)
+    figure, axes = panels(
+        len(contents), len(contents), width=4.4, height=3.8, legend=_legend(looks)
+    )
     for panel, (title, points) in zip(axes, contents.items(), strict=True):
         style.style_axes(panel, "views to 95 %", "time to 95 % (s)" if panel is axes[0] else "")
         panel_title(panel, title)

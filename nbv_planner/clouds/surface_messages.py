@@ -43,10 +43,14 @@ def hits_from_msg(msg: Any) -> Merged:
     """
     table = structured_points(msg, CELLS_LAYOUT, least=0)
     sums = np.stack(columns_of(table, *(name for name, _ in CELLS_LAYOUT[4:])), axis=1)
-    if not np.isfinite(sums).all():
-        raise InputRejectedError("not_finite", "the surface holds values that are not finite")
+    _check_finite("surface", sums)
     key = table["key"].astype(np.intp)
     return Merged(key, sums[:, :3], sums[:, 3:6], sums[:, 6], sums[:, 7])
+
+
+def _check_finite(what: str, *columns: FloatArray) -> None:
+    if not all(np.isfinite(values).all() for values in columns):
+        raise InputRejectedError("not_finite", f"the {what} holds values that are not finite")
 
 
 def belief_from_msg(msg: Any) -> SurfaceBelief:
@@ -61,8 +65,7 @@ def belief_from_msg(msg: Any) -> SurfaceBelief:
     """
     table = structured_points(msg, SURFACE_LAYOUT)
     angle, mean, std, lower, upper = columns_of(table, "angle", "mean", "std", "lower", "upper")
-    if not all(np.isfinite(values).all() for values in (angle, mean, std, lower, upper)):
-        raise InputRejectedError("not_finite", "the surface holds values that are not finite")
+    _check_finite("surface", angle, mean, std, lower, upper)
     if (
         len(angle) < 2
         or np.diff(angle).min() <= 0.0
@@ -93,10 +96,7 @@ def _without_common_errors(msg: Any) -> FloatArray | None:
     without = np.stack(
         columns_of(structured_points(msg, OWN_LAYOUT), *(name for name, _ in OWN_LAYOUT))
     )
-    if not np.isfinite(without).all():
-        raise InputRejectedError(
-            "not_finite", "the surface without common errors holds values that are not finite"
-        )
+    _check_finite("surface without common errors", without)
     return without
 
 
@@ -128,8 +128,7 @@ def contour_from_msg(msg: Any) -> SurfacePoints:
         InputRejectedError: `layout`, `not_finite`, or `grid` (no closed contour, or no outlines).
     """
     angle, radius = columns_of(structured_points(msg, CONTOUR_LAYOUT), "angle", "radius")
-    if not (np.isfinite(angle).all() and np.isfinite(radius).all()):
-        raise InputRejectedError("not_finite", "the contour holds values that are not finite")
+    _check_finite("contour", angle, radius)
     if has_fields(msg, OUTLINE_LAYOUT):
         number = structured_points(msg, OUTLINE_LAYOUT)["outline"].astype(int)
         counts = np.unique(number, return_counts=True)[1]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import enum
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
@@ -292,6 +292,18 @@ class System:
     nodes: dict[str, tuple[bool, str]] = field(default_factory=dict)
     parameters: RunParameters | None = None  #: content of run_info; None if it has not come.
 
+    def paired(
+        self, matching: MatchingSettings
+    ) -> tuple[list[tuple[Any, CameraPose]], list[PreflightCheck]]:
+        """See :func:`paired`; nothing without scans or poses."""
+        scans, poses = (
+            [(stamp, what) for stamp, _, _, what in heard] for heard in (self.scans, self.poses)
+        )
+        if not (scans and poses):
+            return [], []
+        pairs, check = paired(scans, poses, matching)
+        return pairs, [check]
+
 
 def settings_of(
     parameters: RunParameters,
@@ -317,40 +329,39 @@ def checks_of(system: System, parameters: RunParameters) -> list[PreflightCheck]
     """
     settings = partial(settings_of, parameters, NODE_SETTINGS)
     scene = settings(Scene, "surface_mapper")
-    arrival = settings(ArrivalSettings)
-    session = settings(SessionSettings)
     known = not settings(SearchSettings, "surface_mapper").unknown
     measurement = settings(MeasurementSettings, "surface_mapper")
     mapper = settings(SurfaceMapperParameters, "surface_mapper")
-    by_tf = settings(PoseSettings).pose_source == "tf"
-    camera = settings(NbvPlannerParameters).camera_frame if by_tf else None
-    checks = input_checks(system, {SCAN: "the sensor"}, mapper, session, camera)
-    poses = [(stamp, pose) for stamp, _, _, pose in system.poses]
+    kinds = PoseSettings, NbvPlannerParameters
+    checks = input_checks(system, {SCAN: "the sensor"}, mapper, settings, *kinds)
     checks += pose_checks(
-        [pose for _, pose in poses], scene, settings(ViewSpaceSettings), arrival, known=known
+        [pose for *_, pose in system.poses],
+        scene,
+        settings(ViewSpaceSettings),
+        settings(ArrivalSettings),
+        known=known,
     )
-    if system.scans and poses:
-        scans = [(stamp, scan) for stamp, _, _, scan in system.scans]
-        pairs, check = paired(scans, poses, settings(MatchingSettings, "surface_mapper"))
-        checks.append(check)
-        checks += [hits_check(pairs, scene, measurement)] if pairs and known else []
-    return checks
+    pairs, matched = system.paired(settings(MatchingSettings, "surface_mapper"))
+    checks += matched
+    return [*checks, hits_check(pairs, scene, measurement)] if pairs and known else checks
 
 
 def input_checks(
     system: System,
     sensor: Mapping[str, str],
     mapper: Any,
-    session: SessionSettings,
-    camera: str | None,
+    settings: Callable[[type], Any],
+    pose_kind: type,
+    planner_kind: type,
 ) -> list[PreflightCheck]:
     """What the nodes say of themselves, who publishes the topics of the `sensor`, each with its
-    advice, and the poses, who waits for goals, and what has come. Poses may come from the
-    transforms of a frame `camera`.
+    advice, and the poses, who waits for goals, and what has come, by the settings of the planner.
     """
-    posing = "the robot, or its topic name"
-    if camera is not None:
-        posing = "surface_mapper publishes them from transforms"
+    session = settings(SessionSettings)
+    by_tf = settings(pose_kind).pose_source == "tf"
+    posing = (
+        "surface_mapper publishes them from transforms" if by_tf else "the robot, or its topic name"
+    )
     checks = list[PreflightCheck]()
     for name in ("surface_mapper", "nbv_planner"):
         good, said = system.nodes.get(name, (False, "not heard"))
@@ -371,9 +382,9 @@ def input_checks(
             advice="mapper and robot; goal_subscribers says how many the planner waits for",
         )
     )
-    if camera is not None:
+    if by_tf:
         found = f"{len(system.poses)} poses" if system.poses else "none"
-        asked = f"{camera} to {mapper.object_frame}"
+        asked = f"{settings(planner_kind).camera_frame} to {mapper.object_frame}"
         advice = "tf2_echo with these frames"
         missing = _outcome(not system.poses)
         checks.append(PreflightCheck("transforms", found, asked, missing, advice))

@@ -24,12 +24,10 @@ from nbv_planner.report.preflight import (
     System,
     distance_check,
     input_checks,
-    paired,
     settings_of,
     spacing_check,
     spread_check,
 )
-from nbv_planner.session.questions import SessionSettings
 from nbv_planner.volume.bodies.depth_sensor import DepthScan, DepthScene
 from nbv_planner.volume.bodies.thinned import of_object
 from nbv_planner.world.pose import CameraPose, Poses
@@ -53,25 +51,20 @@ def space_checks_of(system: System, parameters: RunParameters) -> list[Preflight
     config = parameters.config_in_space()
     settings = partial(settings_of, parameters, SOLID_NODES)
     mapper = settings(SpaceMapperParameters, "surface_mapper")
-    session = settings(SessionSettings)
     arrival = settings(ArrivalSettings)
-    by_tf = settings(OpticalPoses).pose_source == "tf"
-    camera = settings(SpacePlannerParameters).camera_frame if by_tf else None
     sensor = dict.fromkeys(depth_topics(mapper), "the camera")
-    checks = input_checks(system, sensor, mapper, session, camera)
-    poses = [(stamp, pose) for stamp, _, _, pose in system.poses]
+    kinds = OpticalPoses, SpacePlannerParameters
+    checks = input_checks(system, sensor, mapper, settings, *kinds)
+    taken = [pose for *_, pose in system.poses]
     scene = config.scene.seen_by(config.sensor)
     space = SpaceViews.of(config.views, scene.view_distance, scene.radius_max)
-    if poses:
-        taken = [pose for _, pose in poses]
+    if taken:
         checks += [distance_check(taken, scene, space), spread_check(taken, arrival)]
     checks.append(spacing_check(space, arrival))
-    if system.scans and poses:
-        scans = [(stamp, scan) for stamp, _, _, scan in system.scans]
-        pairs, check = paired(scans, poses, settings(MatchingSettings, "surface_mapper"))
-        checks.append(check)
-        if pairs:
-            checks += beam_checks(pairs, scene, config.noise.ranges, mapper.bounds)
+    pairs, matched = system.paired(settings(MatchingSettings, "surface_mapper"))
+    checks += matched
+    if pairs:
+        checks += beam_checks(pairs, scene, config.noise.ranges, mapper.bounds)
     return checks
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from std_msgs.msg import ColorRGBA, Header
+from std_msgs.msg import Header
 from visualization_msgs.msg import Marker, MarkerArray
 
 from nbv_planner.episode.log import Surface
@@ -23,6 +23,7 @@ from nbv_planner.ros.io.markers import (
     color_of,
     decimated,
     marker_of,
+    spheres,
 )
 from nbv_planner.ros.nodes.mapper_parts import Result, SurfaceOutput
 from nbv_planner.ros.result_files import ResultFiles
@@ -95,10 +96,7 @@ def _camera(pose: CameraPose, scene: DepthScene, color: str) -> Marker:
 
 def _candidates(candidates: Candidates, scene: DepthScene) -> Marker:
     size = 0.03 * scene.view_distance
-    values = colors.utility_colors(candidates.utility, candidates.feasible)
-    shades = [ColorRGBA(r=r, g=g, b=b, a=1.0) for r, g, b in values.tolist()]
-    sizes = (size, size, size)
-    return marker_of(Marker.SPHERE_LIST, sizes, color_of(colors.FAINT), candidates.places, shades)
+    return spheres(candidates.places, candidates.utility, candidates.feasible, size)
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,7 +22,7 @@ from visualization_msgs.msg import Marker, MarkerArray
 from nbv_planner.clouds.sensor_messages import check_frame
 from nbv_planner.episode.log import Surface
 from nbv_planner.episode.messages import Candidates, candidates_from_msg
-from nbv_planner.geometry import FloatArray
+from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.known.deviation import Deviation
 from nbv_planner.report import colors
 from nbv_planner.report.outlines import (
@@ -217,6 +217,11 @@ def _candidates(candidates: Candidates, scene: Scene) -> Marker:
     if not len(places):
         places = np.column_stack([candidates.x, candidates.y])
         utility, feasible = candidates.utility, candidates.feasible
+    return spheres(places, utility, feasible, size)
+
+
+def spheres(places: FloatArray, utility: FloatArray, feasible: BoolArray, size: float) -> Marker:
+    """A sphere at each place, coloured by its utility."""
     shades = [
         ColorRGBA(r=r, g=g, b=b, a=1.0)
         for r, g, b in colors.utility_colors(utility, feasible).tolist()

@@ -5,7 +5,7 @@ from the GP prior.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -257,15 +257,13 @@ def random_shape(family: str, seed: int, scene: Scene) -> PolarObject:
     Raises:
         ContourError: none of 10 000 draws fits.
     """
-
-    def drawn(attempt: int) -> PolarObject | None:
-        shape = FAMILIES[family](
-            RandomSource(family, seed, attempt), scene.radius_min, scene.radius_max
-        )
-        outside = first_outside(shape, *_inner_bounds(scene))
-        return shape if outside is None else None
-
-    return _first_that_fits(f"random:{family}:{seed}", scene, drawn)
+    low, high = _inner_bounds(scene)
+    shapes = (
+        FAMILIES[family](RandomSource(family, seed, attempt), scene.radius_min, scene.radius_max)
+        for attempt in range(_MOST_DRAWS)
+    )
+    fitting = (shape for shape in shapes if first_outside(shape, low, high) is None)
+    return _first_of(fitting, f"random:{family}:{seed}", scene)
 
 
 # Samples of a surface from the prior; the spline through them may exceed their greatest radius by a
@@ -288,16 +286,14 @@ def prior_surface(seed: int, scene: Scene, kernel: PeriodicMatern) -> PolarObjec
     Raises:
         ContourError: none of 10 000 draws stays inside.
     """
-
-    def drawn(attempt: int) -> PolarObject | None:
-        middle = 0.5 * (scene.radius_min + scene.radius_max)
-        radius = (
-            middle + draw_prior(kernel, _PRIOR_SIZE, 1, np.random.default_rng([seed, attempt]))[0]
-        )
-        low, high = _inner_bounds(scene)
-        return _spline(radius) if low <= radius.min() and radius.max() <= high else None
-
-    return _first_that_fits(f"prior:{seed}", scene, drawn)
+    low, high = _inner_bounds(scene)
+    middle = 0.5 * (scene.radius_min + scene.radius_max)
+    radii = (
+        middle + draw_prior(kernel, _PRIOR_SIZE, 1, np.random.default_rng([seed, attempt]))[0]
+        for attempt in range(_MOST_DRAWS)
+    )
+    fitting = (_spline(radius) for radius in radii if low <= radius.min() and radius.max() <= high)
+    return _first_of(fitting, f"prior:{seed}", scene)
 
 
 def _inner_bounds(scene: Scene) -> tuple[float, float]:
@@ -305,15 +301,12 @@ def _inner_bounds(scene: Scene) -> tuple[float, float]:
     return scene.radius_min + margin, scene.radius_max - margin
 
 
-def _first_that_fits(
-    name: str, scene: Scene, drawn: Callable[[int], PolarObject | None]
-) -> PolarObject:
-    """The object of the first attempt that gives one."""
-    shapes = (drawn(attempt) for attempt in range(_MOST_DRAWS))
-    fitting = next((shape for shape in shapes if shape is not None), None)
-    if fitting is None:
+def _first_of(fitting: Iterator[PolarObject], name: str, scene: Scene) -> PolarObject:
+    """The first of the draws that fit, if there is one."""
+    found = next(fitting, None)
+    if found is None:
         raise ContourError(
             f"object {name}: none of {_MOST_DRAWS} draws stays within [{scene.radius_min:g},"
             f" {scene.radius_max:g}] m (radius_min, radius_max)"
         )
-    return fitting
+    return found
