@@ -305,7 +305,7 @@ class System:
         return pairs, [check]
 
 
-def settings_of(
+def settings_as_declared(
     parameters: RunParameters,
     declared: Mapping[str, tuple[type, ...]],
     kind: type[T],
@@ -327,7 +327,7 @@ def checks_of(system: System, parameters: RunParameters) -> list[PreflightCheck]
     Raises:
         SettingError: a parameter is not allowed.
     """
-    settings = partial(settings_of, parameters, NODE_SETTINGS)
+    settings = partial(settings_as_declared, parameters, NODE_SETTINGS)
     scene = settings(Scene, "surface_mapper")
     known = not settings(SearchSettings, "surface_mapper").unknown
     measurement = settings(MeasurementSettings, "surface_mapper")

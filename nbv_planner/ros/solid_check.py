@@ -24,7 +24,7 @@ from nbv_planner.report.preflight import (
     System,
     distance_check,
     input_checks,
-    settings_of,
+    settings_as_declared,
     spacing_check,
     spread_check,
 )
@@ -49,7 +49,7 @@ def space_checks_of(system: System, parameters: RunParameters) -> list[Preflight
         SettingError: a parameter is not allowed.
     """
     config = parameters.config_in_space()
-    settings = partial(settings_of, parameters, SOLID_NODES)
+    settings = partial(settings_as_declared, parameters, SOLID_NODES)
     mapper = settings(SpaceMapperParameters, "surface_mapper")
     arrival = settings(ArrivalSettings)
     sensor = dict.fromkeys(depth_topics(mapper), "the camera")

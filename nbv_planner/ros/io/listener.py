@@ -30,7 +30,7 @@ from nbv_planner.episode.solid.solid_settings import (
     SpaceMapperParameters,
 )
 from nbv_planner.errors import InputRejectedError, NbvPlannerError
-from nbv_planner.report.preflight import System, settings_of
+from nbv_planner.report.preflight import System, settings_as_declared
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.graph import importable, type_named
 from nbv_planner.ros.core.running import ros_of_its_own
@@ -140,7 +140,9 @@ class SystemListener(Node):
         types = {messages.SCAN: type_named(messages.LASER_SCAN)}
         self._readers: dict[str, Callable[[Any], Any]] = dict(READERS)
         if known.in_space:
-            mapper = settings_of(known, SOLID_NODES, SpaceMapperParameters, "surface_mapper")
+            mapper = settings_as_declared(
+                known, SOLID_NODES, SpaceMapperParameters, "surface_mapper"
+            )
             reader = DepthReader(known.config_in_space().sensor)
             kinds = {one.name: one.type for one in messages.RECORDED_IN_SPACE}
             types = {name: type_named(kinds[name]) for name in reversed(depth_topics(mapper))}
