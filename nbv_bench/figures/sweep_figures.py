@@ -292,9 +292,8 @@ def draw_tradeoff_lines(contents: Mapping[str, Lines], ylabel: str, line: float)
     names = list(dict.fromkeys(name for lines in contents.values() for name in lines))
     looks = planner_styles(names, None)
     legend = _legend(looks, markersize=5.0)
-    figure, axes = panels(
-        len(contents), len(contents), width=4.6, height=4.0, share=True, legend=legend
-    )
+    number = len(contents)
+    figure, axes = panels(number, number, width=4.6, height=4.0, share=True, legend=legend)
     for panel, (title, lines) in zip(axes, contents.items(), strict=True):
         style.style_time_axis(
             panel, "median processor time of a decision (ms)", ylabel if panel is axes[0] else ""
@@ -385,9 +384,8 @@ def draw_views_and_seconds(
         label: {**_VALUE, **{key: styles[label][key] for key in ("color", "marker")}}
         for label in labels
     }
-    figure, axes = panels(
-        len(contents), len(contents), width=4.4, height=3.8, legend=_legend(looks)
-    )
+    number = len(contents)
+    figure, axes = panels(number, number, width=4.4, height=3.8, legend=_legend(looks))
     for panel, (title, points) in zip(axes, contents.items(), strict=True):
         style.style_axes(panel, "views to 95 %", "time to 95 % (s)" if panel is axes[0] else "")
         panel_title(panel, title)
