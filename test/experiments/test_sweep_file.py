@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from pathlib import Path
 
 import pytest
 import sweeps
 
 from benchmarks.slope_tail import slope_tail
+from nbv_bench.experiments.summary.sweep_report import comparison_notes
 from nbv_bench.experiments.sweep_file import load_sweep
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.records import FULL_ENOUGH
@@ -279,6 +281,18 @@ def test_sweep_is_also_found_where_a_ros_workspace_has_installed_it(tmp_path, mo
     assert load_sweep("mine").name == "tiny"
 
 
+@functools.cache
+def shipped(name):
+    return load_sweep(name)
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_shipped_sweeps_compare_what_they_count_or_are_about_the_claim_itself(path):
+    said = comparison_notes(shipped(path.stem).as_dict())
+    assert bool(said) == path.stem.startswith("covered")
+    assert not said or "OSM" not in path.read_text(encoding="utf-8")
+
+
 # Their objects are listed one by one.
 OF_LISTED_OBJECTS = ("theory", "prior_known", "on_the_way")
 
@@ -289,7 +303,7 @@ OF_LISTED_OBJECTS = ("theory", "prior_known", "on_the_way")
     ids=lambda path: path.stem,
 )
 def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
-    sweep = load_sweep(path.stem)
+    sweep = shipped(path.stem)
     assert sweep.name == path.stem
     named = (
         path.stem.replace("_sensor", "") if path.stem.startswith(("random", "real")) else "thesis"
@@ -323,7 +337,7 @@ def test_shipped_sweep_runs_on_a_set_of_objects_and_says_how_to_run_it(path):
 
 
 def test_shipped_sweeps_are_those_that_the_thesis_and_the_evaluation_ask_for():
-    thesis, everything, sensor = (load_sweep(name) for name in ("thesis", "thesis_all", "sensor"))
+    thesis, everything, sensor = (shipped(name) for name in ("thesis", "thesis_all", "sensor"))
     assert list(thesis.planners) == ["greedy_oracle", "CSW", "IOA", "I", "U", "UP", "CS-U"]
     assert thesis.planners["CS-U"].label == "CSN-U"
     assert (sensor.planners, sensor.protocols, len(sensor.seeds)) == (
@@ -333,7 +347,7 @@ def test_shipped_sweeps_are_those_that_the_thesis_and_the_evaluation_ask_for():
     )
     until_t95 = dataclasses.replace(sensor.base, stop_at_coverage=FULL_ENOUGH)
     for name in ("random_tuning", "random_test", "real", "shapes"):
-        exact, noisy = (load_sweep(name + suffix) for suffix in ("", "_sensor"))
+        exact, noisy = (shipped(name + suffix) for suffix in ("", "_sensor"))
         assert (exact.protocols, exact.base) == (thesis.protocols, thesis.base)
         assert (noisy.protocols, noisy.base, noisy.seeds) == (
             sensor.protocols,
@@ -350,7 +364,7 @@ def test_shipped_sweeps_are_those_that_the_thesis_and_the_evaluation_ask_for():
 
 
 def test_the_planners_of_the_shipped_sweep_with_a_known_prior_do_know_it():
-    sweep = load_sweep("prior_known")
+    sweep = shipped("prior_known")
     kernel = sweep.base.kernel
     scale = f"length_scale={kernel.length_scale:g},kernel_std={kernel.kernel_std:g}"
     assert all(text.endswith(f",smoothness={kernel.smoothness},{scale}") for text in sweep.objects)
@@ -360,7 +374,7 @@ def test_the_planners_of_the_shipped_sweep_with_a_known_prior_do_know_it():
 
 @pytest.mark.parametrize("name", ["blind_first_view", "blind_first_view_test"])
 def test_blind_first_views_are_spread_evenly_around_the_circle(name):
-    sweep = load_sweep(name)
+    sweep = shipped(name)
     assert [planner.first_candidate for planner in sweep.planners.values()] == [
         -1,
         *range(5, 100, 10),
@@ -369,7 +383,7 @@ def test_blind_first_views_are_spread_evenly_around_the_circle(name):
 
 
 def test_shipped_theory_sweep_draws_its_surfaces_from_its_own_prior():
-    sweep = load_sweep("theory")
+    sweep = shipped("theory")
     assert list(sweep.planners) == ["U", "CS", "CS-U"]
     assert sweep.measures == ("theory", "theory_seen")
     kernel, mapper = sweep.base.kernel, sweep.base.mapper
