@@ -313,13 +313,17 @@ def coverage_of(
 
     With a resolution a view covers what lies within it of what it sees, and nothing is fixed by a
     look whose noise is above `seen_std`. A view that was taken adds nothing when it is repeated.
+    In space what no view sees does not count: undersides would never let the target be reached.
     """
     visible, met = (surface.visible(drawn, poses, scene, ground) for poses in (views, taken))
     if aim.seen_std:
         visible &= fixed(drawn, views, scene.sensor, aim.noise, aim.seen_std)
     if aim.tau:
         visible, met = (drawn.reached(seen, aim.tau) for seen in (visible, met))
-    return ShapeCoverage.left(drawn.size, drawn.doubted(met), visible, views.repeat(taken))
+    size = drawn.size
+    if drawn.points.shape[2] == 3:  # in the plane, as published, all counts
+        size = size * (visible.any(axis=1) | (drawn.seen > 0.0))
+    return ShapeCoverage.left(size, drawn.doubted(met), visible, views.repeat(taken))
 
 
 def fixed(

@@ -10,6 +10,7 @@ from scipy import ndimage
 
 from nbv_planner.planning.view_space.viewpoints import on_sphere
 from nbv_planner.surface.coverage import CoverageTarget
+from nbv_planner.surface.seam import coverage_of
 from nbv_planner.volume import grid
 from nbv_planner.volume.bodies.depth_sensor import (
     DepthScene,
@@ -26,6 +27,7 @@ from nbv_planner.volume.implicit import (
     prior_draws,
 )
 from nbv_planner.volume.volume_surface import VolumeCertificate, VolumeForm, VolumeSurface
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scan import FreeRays, RangeNoise
 
 NOISE = RangeNoise(0.0, 0.004)
@@ -104,6 +106,20 @@ def test_what_some_pose_sees_is_found_without_asking_all_about_all(looked):
     ever = VolumeCertificate(SCENE, aim, views).ever(surface, drawn)
     assert np.array_equal(ever, each | (drawn.seen > 0.0))
     assert not ever.all()
+
+
+def test_what_no_view_sees_of_a_solid_is_not_to_be_covered(looked):
+    """From the upper half: once all candidates have been taken nothing is left."""
+    surface, views = looked
+    aim = CoverageTarget("length", 0.05)
+    upper = views.chosen(np.flatnonzero(views.position[:, 2] > 0.5))
+    drawn = surface.hypotheses(aim, 3, 0)
+    found = coverage_of(surface, drawn, aim, Poses.of([]), upper, SCENE)
+    sees = drawn.reached(surface.visible(drawn, upper, SCENE), aim.tau).any(axis=1)
+    counts = (drawn.size * (sees | (drawn.seen > 0.0))).sum(axis=1)
+    np.testing.assert_allclose(found.points, counts, rtol=1e-2)
+    assert (counts < 0.9 * drawn.size.sum(axis=1)).all()
+    assert not (found.unseen * (1.0 - found.visible.max(axis=1))).any()
 
 
 def test_sizes_in_space_do_not_depend_on_the_unit_of_length(looked):
