@@ -23,7 +23,7 @@ from nbv_planner.report.page import Animation, Picture
 def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
     """Draw all pictures for which the bag has data."""
     if frames := _frames(analysis):
-        caption = "World view, polar view, objective and coverage."
+        caption = "World view, objective and coverage; the polar view, where there is one."
         yield picture("reconstruction", "The episode", caption, draw_figure(frames[-1]))
     curves = {
         "true": [view.coverage for view in analysis.judge.views] if analysis.judge else [],
@@ -39,7 +39,7 @@ def draw_pictures(analysis: Analysis) -> Iterator[Picture]:
             "coverage", "Coverage over the number of views", caption, draw_coverage_overlay(known)
         )
     if analysis.judge is not None and analysis.judge.views:
-        caption = "Left: after each view. Right: regret is what is missing to the best candidate."
+        caption = "After each view. Regret is what is missing to the best candidate."
         yield picture("accuracy", "Error and regret", caption, draw_accuracy(analysis.judge.views))
     found = analysis.record.calibration if analysis.record else None
     if found is not None and analysis.config is not None:

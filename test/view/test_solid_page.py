@@ -117,8 +117,17 @@ def test_pictures_are_made_now_and_then_and_at_the_end(live, episode):
 def test_a_browser_draws_a_solid(browser, server, live, episode):
     page = browser.page()
     page.open(server.url)
+    live.add(RUN_INFO, RunParameters(NODES))
+    page.wait_for("document.querySelector('#objective .note')?.textContent === 'no values yet'")
+    assert "1e-" not in page.run("document.querySelector('#objective').textContent")
     tell(live, episode)
     page.wait_for("document.querySelector('#world image') !== null")
+    edge = page.run("document.querySelector('#polar').getBoundingClientRect().right")
+    ends = page.run(
+        "[...document.querySelectorAll('#polar text')].map("
+        "(one) => one.getBoundingClientRect().right)"
+    )
+    assert max(ends) <= edge
     assert page.run("document.querySelectorAll('#polar circle').length") == 24 + 2
     assert page.run("document.querySelectorAll('#objective .bar').length") == 23
     assert "Mean surface" in page.text("main")

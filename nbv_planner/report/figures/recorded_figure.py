@@ -23,27 +23,16 @@ from nbv_planner.report.figures.style import panel_title, panels, plain, planner
 
 
 def draw_accuracy(views: Sequence[ViewRecord]) -> Figure:
-    """Draw the error of the mean contour, and the regret, after each of the judged `views`, at
-    least one.
+    """Draw the error of the mean contour, unless it is known nowhere, as where a direction has
+    several surfaces, and the regret, after each of the judged `views`, at least one.
     """
-    figure, (errors, regrets) = panels(2, 2, width=4.4, height=3.2)
+    errors = [ViewColumn.rmse.each(views), ViewColumn.hausdorff.each(views)]
+    count = 2 if np.isfinite(errors).any() else 1
+    figure, axes = panels(count, count, width=4.4, height=3.2)
+    if count == 2:
+        _draw_errors(axes[0], views)
+    regrets = axes[-1]
     numbers = np.arange(1, len(views) + 1)
-    style.style_axes(errors, "number of views", "error (m)")
-    lines = ((ViewColumn.rmse, style.MEAN, "-"), (ViewColumn.hausdorff, style.LAST, "--"))
-    for column, color, dash in lines:
-        errors.plot(
-            numbers,
-            column.each(views),
-            color=color,
-            linestyle=dash,
-            linewidth=1.4,
-            marker="o",
-            markersize=3,
-            label=column.title,
-        )
-    errors.set_ylim(bottom=0.0)
-    errors.legend(fontsize=style.TICK_SIZE, frameon=False)
-    panel_title(errors, "mean contour against the true one")
     style.style_axes(regrets, "number of views", "surface points")
     regrets.bar(
         numbers, [view.greedy_gain for view in views], color=style.FAINT, label="best candidate"
@@ -57,9 +46,28 @@ def draw_accuracy(views: Sequence[ViewRecord]) -> Figure:
     )
     regrets.legend(fontsize=style.TICK_SIZE, frameon=False)
     panel_title(regrets, "new points: taken, and at best")
-    for axes in (errors, regrets):
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
+    for one in axes:
+        one.xaxis.set_major_locator(MaxNLocator(integer=True, nbins=8))
     return figure
+
+
+def _draw_errors(axes: Axes, views: Sequence[ViewRecord]) -> None:
+    style.style_axes(axes, "number of views", "error (m)")
+    lines = ((ViewColumn.rmse, style.MEAN, "-"), (ViewColumn.hausdorff, style.LAST, "--"))
+    for column, color, dash in lines:
+        axes.plot(
+            np.arange(1, len(views) + 1),
+            column.each(views),
+            color=color,
+            linestyle=dash,
+            linewidth=1.4,
+            marker="o",
+            markersize=3,
+            label=column.title,
+        )
+    axes.set_ylim(bottom=0.0)
+    axes.legend(fontsize=style.TICK_SIZE, frameon=False)
+    panel_title(axes, "mean contour against the true one")
 
 
 # Curves whose names leave room for them inside the panel; those of more stand below it.

@@ -18,8 +18,8 @@ export function ticks(low, high, count) {
 
 export class Plot {
   /** Clear `svg` and give it axes: `x` and `y` are [least, greatest] in data units. */
-  constructor(svg, { width, height, x, y, xlabel, ylabel, left = 58, bottom = 40 }) {
-    Object.assign(this, { svg, x, y, box: { left, right: width - 10, top: 10, bottom: height - bottom } });
+  constructor(svg, { width, height, x, y, xlabel, ylabel, left = 58, right = 10, bottom = 40 }) {
+    Object.assign(this, { svg, x, y, box: { left, right: width - right, top: 10, bottom: height - bottom } });
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.replaceChildren();
     this.add("rect", {

@@ -2,7 +2,7 @@
 
 import { Plot, ticks } from "./plot.js";
 
-const WIDE = { width: 640, height: 270 };
+const WIDE = { width: 640, height: 270, right: 20 };
 
 export function drawPicture(svg, { picture }) {
   const { png, azimuth, elevation } = picture;
@@ -38,7 +38,7 @@ export function drawSphere(svg, { decision }) {
 
 export function drawRanked(svg, { decision }) {
   const values = (decision.sphere?.ranked ?? []).filter((value) => value !== null);
-  const high = Math.max(...values, 1e-9);
+  const high = Math.max(...values, 0) || 1;
   const plot = new Plot(svg, {
     ...WIDE, x: [0, Math.max(values.length, 1)], y: [0, 1.05 * high], xlabel: "rank", ylabel: "objective",
   });

@@ -79,8 +79,14 @@ def test_errors_and_regret_are_drawn_view_by_view():
 
 
 def test_errors_that_are_not_known_leave_gaps():
-    figure = draw_accuracy([view(np.nan, 5, 9)])
+    figure = draw_accuracy([view(np.nan, 5, 9), view(1.0, 5, 9)])
+    assert len(figure.axes) == 2
     assert png_bytes(figure).startswith(b"\x89PNG")
+
+
+def test_errors_that_no_view_knows_have_no_panel():
+    (regrets,) = draw_accuracy([view(np.nan, 5, 9)]).axes
+    assert [bar.get_height() for bar in regrets.patches] == [9, 5]
 
 
 @pytest.mark.parametrize(
