@@ -102,10 +102,6 @@ class Table:
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 
-    def column(self, name: str) -> list[Cell]:
-        """Values of the column called `name` in CSV."""
-        return [record[name] for record in self.records()]
-
     def is_number(self, index: int) -> bool:
         """Whether the column `index` holds numbers, and is set flush right."""
         return bool(self.rows) and not any(isinstance(row[index], str) for row in self.rows)

@@ -40,7 +40,6 @@ _OUTLINE, _FORMAT = "outline.csv", "nbv_planner series 1"
 _ANGLE = TWO_PI / DIRECTIONS * np.arange(DIRECTIONS)
 # Waves around the outline whose change from cut to cut may go on: size, place, two of the form.
 _WAVES = 4
-_HOW = ("same", "trend")
 _KINDS = (".csv", ".geojson", ".dxf")
 _HEIGHT = re.compile(r"[-+]?\d+(\.\d*)?")
 

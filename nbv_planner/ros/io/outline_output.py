@@ -55,11 +55,13 @@ def outline_to_msg(outline: OutlineFiles, header: Header) -> PolygonStamped:
 def map_to_msg(cells: NDArray[np.int8], grid: MapGrid, header: Header) -> OccupancyGrid:
     """Build an OccupancyGrid of the values of cells, rows by rising y."""
     msg = OccupancyGrid(header=header)
-    msg.info.map_load_time = header.stamp
-    msg.info.resolution = grid.resolution
-    msg.info.height, msg.info.width = cells.shape
-    msg.info.origin.position.x, msg.info.origin.position.y = grid.origin
-    msg.info.origin.orientation.w = 1.0
+    info = msg.info
+    corner = info.origin
+    info.map_load_time = header.stamp
+    info.resolution = grid.resolution
+    info.height, info.width = cells.shape
+    corner.position.x, corner.position.y = grid.origin
+    corner.orientation.w = 1.0
     msg.data = array.array("b", cells.tobytes())
     return msg
 

@@ -19,6 +19,7 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[
 
 from recorded import CONFIG, finished, messages, write
 from simulated_bags import surface_bytes, text_bytes
+from tables import column
 
 from nbv_planner.bags.analysis import analyse
 from nbv_planner.bags.analysis_tables import analysis_tables
@@ -411,8 +412,8 @@ def test_a_bag_that_cannot_be_replayed_says_why(tmp_path, name):
 
 def test_table_shows_both_choices(bag_path):
     table = replay_table(replayed(bag_path))
-    assert table.column("same") == ["yes"] * 4
-    assert table.column("angle_deg") == table.column("replayed_deg")
+    assert column(table, "same") == ["yes"] * 4
+    assert column(table, "angle_deg") == column(table, "replayed_deg")
 
 
 FREE = dataclasses.replace(
@@ -447,12 +448,12 @@ def test_free_views_are_in_the_bag_with_distance_and_turn_and_replay_and_analysi
     assert not any(one.choice.differs for one in decisions)
     table = replay_table(decisions)
     assert (
-        table.column("distance")
-        == table.column("replayed_distance")
+        column(table, "distance")
+        == column(table, "replayed_distance")
         == [step.view.distance for step in simulation.judge.steps]
     )
     (views,) = [table for table in analysis_tables(analysis) if table.name == "views"]
-    assert views.column("turn_deg") == [
+    assert column(views, "turn_deg") == [
         math.degrees(step.view.turn) for step in simulation.judge.steps
     ]
     on_circle = replayed(path, nbv_planner={"view_space": "circle"})
