@@ -109,6 +109,11 @@ def polar_to_cartesian(angle: ArrayLike, radius: ArrayLike) -> tuple[FloatArray,
     return radius * np.cos(angle), radius * np.sin(angle)
 
 
+def polar_points(angle: ArrayLike, radius: ArrayLike) -> FloatArray:
+    """Points (x, y) of polar coordinates, shape (..., 2)."""
+    return np.stack(polar_to_cartesian(angle, radius), axis=-1)
+
+
 def cartesian_to_polar(x: ArrayLike, y: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Polar `(angle, radius)` of the world point `(x, y)`; the angle is in [0, 2π)."""
     return wrap_angle(np.arctan2(y, x)), np.hypot(x, y)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.geometry import ORIGIN, TWO_PI, FloatArray, polar_to_cartesian, wrap_angle
+from nbv_planner.geometry import ORIGIN, TWO_PI, FloatArray, polar_points, wrap_angle
 
 DIRECTIONS = 720
 """Angles at which the radius of a known outline is kept."""
@@ -100,7 +100,7 @@ class KnownOutline:
     def loops(self) -> tuple[FloatArray]:
         """Its corners where it is placed, shape (720, 2), in the object frame, metres."""
         angle = TWO_PI / DIRECTIONS * np.arange(DIRECTIONS)
-        return (np.stack(polar_to_cartesian(angle, self.radius), axis=1) + self.origin,)
+        return (polar_points(angle, self.radius) + self.origin,)
 
     @property
     def plain(self) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from nbv_planner.geometry import (
     IntArray,
     angle_difference,
     cartesian_to_polar,
+    polar_points,
     polar_to_cartesian,
     wrap_angle,
 )
@@ -50,7 +51,7 @@ class ClosedBelief:
         """Positions in the object frame at `radius` (N,), one of the curves; shape (N, 2),
         metres.
         """
-        return np.column_stack(polar_to_cartesian(self.angle, radius)) + self.centre
+        return polar_points(self.angle, radius) + self.centre
 
     def about_origin(self) -> ClosedBelief:
         """The same curves by their radius about the origin of the object frame, where that is

@@ -16,7 +16,7 @@ from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
     IntArray,
-    polar_to_cartesian,
+    polar_points,
     runs_around,
 )
 from nbv_planner.star2d.belief import SurfaceBelief, once_around
@@ -180,7 +180,7 @@ class Outline(OutlineFiles):
 
     def points(self, radius: FloatArray) -> Places:
         """Points at the polar angles and a `radius`, shape (n,), metres, to nine digits."""
-        return rounded(np.stack(polar_to_cartesian(self.angle, radius), axis=1) + self.centre)
+        return rounded(polar_points(self.angle, radius) + self.centre)
 
     @property
     def rings(self) -> list[tuple[dict[str, object], Places]]:

@@ -19,6 +19,7 @@ from nbv_planner.geometry import (
     FloatArray,
     IntArray,
     angle_difference,
+    polar_points,
     polar_to_cartesian,
 )
 from nbv_planner.known.known_outline import KnownOutline
@@ -284,7 +285,7 @@ class SurfaceBelief:
         """Of the mean contour at each grid angle, shape (M,)."""
         if regions is None:
             return np.ones(len(self.angle))
-        mean = np.stack(polar_to_cartesian(self.angle, np.maximum(self.mean, 0.0)), axis=1)
+        mean = polar_points(self.angle, np.maximum(self.mean, 0.0))
         return regions.weights(mean + self.centre)
 
     def measured(self, tolerance: float, regions: Regions | None = None) -> float:

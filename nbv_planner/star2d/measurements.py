@@ -16,6 +16,7 @@ from nbv_planner.geometry import (
     Rows,
     angle_difference,
     cartesian_to_polar,
+    polar_points,
     polar_to_cartesian,
     world_to_camera,
     wrap_angle,
@@ -86,7 +87,7 @@ class Measurements(Rows):
     @property
     def points(self) -> FloatArray:
         """Where they are about their centre, shape (n, 2), metres."""
-        return np.stack(polar_to_cartesian(self.angle, self.radius), axis=1)
+        return polar_points(self.angle, self.radius)
 
     def pose_variance(self, slope: FloatArray) -> FloatArray:
         r"""Variance of the radius at fixed angle that comes from errors of the camera's pose, shape

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.geometry import BoolArray, FloatArray, polar_points
 from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.measurements import Measurements, PolarRays, polar
@@ -197,7 +197,7 @@ class StarSurface:
     def _elements(
         self, shapes: Shapes, size: FloatArray, seen: FloatArray, hidden: FloatArray | None = None
     ) -> StarHypotheses:
-        points = np.stack(polar_to_cartesian(shapes.angle, shapes.radius), axis=-1)
+        points = polar_points(shapes.angle, shapes.radius)
         along = np.roll(points, -1, axis=1) - np.roll(points, 1, axis=1)
         normals = np.stack([along[..., 1], -along[..., 0]], axis=-1)
         normals /= np.linalg.norm(normals, axis=-1, keepdims=True)

@@ -98,16 +98,15 @@ class Hypotheses:
         """
         return np.asarray(1.0 - (1.0 - self.seen) * DOUBT ** met.sum(axis=1))
 
+    def near(self, tau: float) -> Iterable[csr_matrix]:
+        """Which elements of each object are within `tau` (metres): see :func:`neighbours`."""
+        return (neighbours(points, tau) for points in self.points)
+
     def reached(self, visible: BoolArray, tau: float) -> BoolArray:
         """Which elements lie within `tau` (metres) of one that is `visible` to a view, shape (S, V,
         M).
         """
-        near = (neighbours(points, tau) for points in self.points)
-        found = [
-            (one @ seen.T.astype(np.float32)).T > 0.0
-            for one, seen in zip(near, visible, strict=True)
-        ]
-        return np.stack(found)
+        return np.stack(list(map(covered, self.near(tau), visible)))
 
 
 def neighbours(points: FloatArray, tau: float) -> csr_matrix:
@@ -118,6 +117,11 @@ def neighbours(points: FloatArray, tau: float) -> csr_matrix:
     itself = np.arange(len(points))
     rows, columns = (np.concatenate([itself, *pair]) for pair in (pairs.T, pairs.T[::-1]))
     return csr_matrix((np.ones(len(rows), np.float32), (rows, columns)), shape=2 * (len(points),))
+
+
+def covered(near: csr_matrix, seen: BoolArray) -> BoolArray:
+    """Which of n points lie `near` (n, n) one that each of V views has `seen`, shape (V, n)."""
+    return np.asarray((near @ seen.T.astype(np.float32)).T > 0.0)
 
 
 class Believed(Protocol):

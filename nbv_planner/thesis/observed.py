@@ -11,10 +11,10 @@ from functools import cached_property
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from nbv_planner.geometry import BoolArray, FloatArray, polar_to_cartesian
+from nbv_planner.geometry import BoolArray, FloatArray, polar_points
 from nbv_planner.planning.objectives import OBJECTIVE_INFO, Situation
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.surface.seam import neighbours
+from nbv_planner.surface.seam import covered, neighbours
 from nbv_planner.thesis.area import BandObjective
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
@@ -83,7 +83,7 @@ class TrueSurface:
 
     @cached_property
     def _points(self) -> FloatArray:
-        return np.stack(polar_to_cartesian(self.angle, self.radius), axis=1)
+        return polar_points(self.angle, self.radius)
 
     @cached_property
     def _near(self) -> csr_matrix:
@@ -96,7 +96,7 @@ class TrueSurface:
             seen = observe(self.angle, self.radius, views, scene)
         else:
             seen = self.sight(self._points, Poses.given(views, scene.view_distance), scene)
-        return np.asarray((self._near @ seen.T.astype(np.float32)).T > 0.0) if self.tau else seen
+        return covered(self._near, seen) if self.tau else seen
 
 
 class ObservedSurface:

@@ -69,15 +69,12 @@ class CellHypotheses(Hypotheses):
             row[:-1] = ndimage.distance_transform_cdt(empty, "chessboard").reshape(-1)
         return found
 
-    def reached(self, visible: BoolArray, tau: float) -> BoolArray:
+    def near(self, tau: float) -> list[csr_matrix]:
         """See :class:`~nbv_planner.surface.seam.Hypotheses`; neighbours are looked for once."""
         if tau not in self.known:
             self.known[tau] = list(self._neighbours(tau))
-        found = [
-            (near @ seen.T.astype(np.float32)).T > 0.0
-            for near, seen in zip(self.known[tau], visible, strict=True)
-        ]
-        return np.stack(found)
+        found: list[csr_matrix] = self.known[tau]
+        return found
 
     def _neighbours(self, tau: float) -> Iterator[csr_matrix]:
         """1 where an element lies within `tau` (metres) of another one, by shape (M, M)."""

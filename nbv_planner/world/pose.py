@@ -20,7 +20,7 @@ from nbv_planner.geometry import (
     IntArray,
     PoseCovariance,
     angle_difference,
-    polar_to_cartesian,
+    polar_points,
     wrap_angle,
 )
 
@@ -232,7 +232,7 @@ class Poses:
         """The poses in the plane that :meth:`CameraPose.from_polar` gives, of arrays of shape
         (V,).
         """
-        position = np.stack(polar_to_cartesian(view_angle, distance), axis=-1) + centre
+        position = polar_points(view_angle, distance) + centre
         polar = np.stack([view_angle, distance, turn], axis=-1)
         return cls(position, _turned(view_angle + math.pi + turn), polar, centre)
 

@@ -29,7 +29,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import FloatArray, IntArray, polar_to_cartesian
+from nbv_planner.geometry import FloatArray, IntArray, polar_points
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.completeness import near_parts
 from nbv_planner.star2d.shapes.sampler import Shapes, ShapeSampler
@@ -272,7 +272,7 @@ class CoverageCertificate:
         shapes = self.sampler.draw(belief, self.scene)
         points = surface_density(shapes, self.scene.pixel_size, self.aim.density)
         if self.aim.regions is not None:
-            places = np.stack(polar_to_cartesian(shapes.angle, shapes.radius), axis=-1)
+            places = polar_points(shapes.angle, shapes.radius)
             points = self.aim.weighed(points, places + belief.centre)
             counts = points.any(axis=1)
             if not counts.any():

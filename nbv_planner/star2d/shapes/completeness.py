@@ -20,6 +20,7 @@ from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
     cartesian_to_polar,
+    polar_points,
     polar_to_cartesian,
     repeated,
 )
@@ -57,10 +58,7 @@ class MeasuredContour(PointSet):
         (metres) needs.
         """
         seen = seen_stretches(belief, pixel_size)
-        corners = (
-            np.stack(polar_to_cartesian(belief.angle, np.maximum(belief.mean, 0.0)), axis=1)
-            + belief.centre
-        )
+        corners = polar_points(belief.angle, np.maximum(belief.mean, 0.0)) + belief.centre
         first = np.flatnonzero(seen & np.roll(seen, -1))
         start = corners[first]
         way = corners[(first + 1) % len(corners)] - corners[first]

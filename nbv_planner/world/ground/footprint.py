@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial import cKDTree
 
-from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, polar_to_cartesian, repeated
+from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, polar_points, repeated
 
 # Samples of the edges per greatest radius.
 _SAMPLES = 100
@@ -55,7 +55,7 @@ class Footprint:
         self._radius = widest / math.cos(0.5 * float(steps.max()))
         self._turn = float(angle[0])
         #: shape (n, 2), metres.
-        self.corners = np.column_stack(polar_to_cartesian(angle[once], self._radius)) + centre
+        self.corners = polar_points(angle[once], self._radius) + centre
         self.greatest = float(self._radius.max())  #: greatest radius, metres.
 
     @cached_property

@@ -21,7 +21,7 @@ from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
     cartesian_to_polar,
-    polar_to_cartesian,
+    polar_points,
 )
 from nbv_planner.world.ground.footprint import on_edges
 from nbv_planner.world.objects.contour_files import load_contour, read_outlines
@@ -112,7 +112,7 @@ class Outlines:
     @classmethod
     def through(cls, points: SurfacePoints, name: str) -> Outlines:
         """The polygons through points that have numbers of their outlines."""
-        places = np.stack(polar_to_cartesian(points.angle, points.radius), axis=1)
+        places = polar_points(points.angle, points.radius)
         number = np.asarray(points.outline)
         return cls(name, [places[number == one] for one in np.unique(number)])
 
@@ -204,7 +204,7 @@ def parse_outlines(text: str | PolarObject | Outlines, scene: Scene) -> Outlines
         return outlines_in_file(str(text), scene.radius_max)
     shape = parse_object(text, scene)
     angle = angles_around(shape, _WALK)
-    corners = np.stack(polar_to_cartesian(angle, shape.radius(angle)), axis=1)
+    corners = polar_points(angle, shape.radius(angle))
     return Outlines(str(text), [corners])
 
 
