@@ -30,6 +30,8 @@ IntArray = NDArray[np.intp]
 """Array of indices or counts."""
 Arrays = Mapping[str, NDArray[Any]]
 """Arrays by name: what a model holds, as files keep it."""
+Point = tuple[float, float]
+"""Coordinates x and y, metres."""
 ORIGIN = (0.0, 0.0)
 """Of the object frame, metres."""
 TWO_PI = 2.0 * np.pi

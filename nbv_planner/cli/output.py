@@ -29,6 +29,7 @@ from nbv_planner.episode.records import (
 )
 from nbv_planner.errors import NbvPlannerError, cut, install_hint, reason
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
+from nbv_planner.geometry import Point
 from nbv_planner.known.deviation_report import DeviationReport, Known, Wanted, wanted
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.report.take_home import outline_of
@@ -207,7 +208,7 @@ def nominal_of(
 
 
 def compared_with(
-    nominal: Wanted | None, steps: Sequence[Step], placed: tuple[float, float]
+    nominal: Wanted | None, steps: Sequence[Step], placed: Point
 ) -> DeviationReport | None:
     """The deviations of what was hit in the steps, as seen from where the object is `placed`, from
     the nominal outline; None without one.

@@ -20,6 +20,7 @@ from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDeci
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.geometry import ORIGIN, Point
 from nbv_planner.known.known_solid import Beforehand
 from nbv_planner.mapping.either_mapping import scene_of
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings
@@ -147,7 +148,7 @@ class LoggedView:
         return f"chosen {_CHOSEN.get(decision.decided_by, otherwise)}"
 
     def step(
-        self, scene: Scene, settings: MeasurementSettings, placed: tuple[float, float] = (0.0, 0.0)
+        self, scene: Scene, settings: MeasurementSettings, placed: Point = ORIGIN
     ) -> Step | None:
         """The view as a step of an episode, as seen from where the object is `placed`; None until
         all has arrived.

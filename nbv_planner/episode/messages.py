@@ -25,7 +25,7 @@ from nbv_planner.clouds.cloud_fields import (
 )
 from nbv_planner.clouds.space_messages import CAMERA_INFO, IMAGE, POINTS, pose_of_values
 from nbv_planner.errors import InputRejectedError
-from nbv_planner.geometry import BoolArray, FloatArray
+from nbv_planner.geometry import ORIGIN, BoolArray, FloatArray, Point
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.view_space import ExclusionArray
 from nbv_planner.surface.coverage import CoverageEstimate
@@ -57,7 +57,7 @@ class Candidates:
         """Where they are, shape (V, 2) or (V, 3), metres."""
         return np.stack([self.x, self.y, *([] if self.z is None else [self.z])], axis=1)
 
-    def views(self, circle: float, centre: tuple[float, float] = (0.0, 0.0)) -> Poses:
+    def views(self, circle: float, centre: Point = ORIGIN) -> Poses:
         """The candidates about a `centre`, metres; on the view circle of radius `circle` up to
         single precision.
         """
@@ -144,7 +144,7 @@ class RecordedDecision:
     view_distance: float | None = None
     view_turn: float = 0.0  #: its line of sight against the direction to the centre, radians.
     #: about which the view was planned, in the object frame, metres.
-    centre: tuple[float, float] = (0.0, 0.0)
+    centre: Point = ORIGIN
     pose: CameraPose | None = None  #: the view itself in space; None in the plane.
     #: the rule that chose, as :attr:`~nbv_planner.planning.planners.Decision.decided_by`.
     decided_by: str = ""
@@ -154,7 +154,7 @@ class RecordedDecision:
     predicted_seconds: float = math.nan
     pace: tuple[float, ...] | None = None  #: :data:`PACE`, where the planner had learned it.
 
-    def view(self, circle: float, about: tuple[float, float] = (0.0, 0.0)) -> CameraPose:
+    def view(self, circle: float, about: Point = ORIGIN) -> CameraPose:
         """The view, where the view circle has the radius `circle`, as seen from the point `about`,
         metres.
         """

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nbv_planner.geometry import ORIGIN, TWO_PI, FloatArray, polar_points, wrap_angle
+from nbv_planner.geometry import ORIGIN, TWO_PI, FloatArray, Point, polar_points, wrap_angle
 
 DIRECTIONS = 720
 """Angles at which the radius of a known outline is kept."""
@@ -41,8 +41,8 @@ class KnownOutline:
     radius: FloatArray
     std: float  #: standard deviation of the object's distance from it along the normal, metres.
     place_std: tuple[float, float]  #: standard deviation of Δx and Δy, metres, and of Δθ, radians.
-    origin: tuple[float, float] = ORIGIN  #: the point of its own, in the object frame, metres.
-    centre: tuple[float, float] = ORIGIN  #: about which radii are asked for, likewise.
+    origin: Point = ORIGIN  #: the point of its own, in the object frame, metres.
+    centre: Point = ORIGIN  #: about which radii are asked for, likewise.
 
     def about(self, x: float, y: float) -> KnownOutline:
         """The same for radii about (x, y) of the object frame, metres."""

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.ndimage import label
 from scipy.optimize import minimize
 
-from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, wrap_angle
+from nbv_planner.geometry import TWO_PI, BoolArray, FloatArray, IntArray, Point, wrap_angle
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import valid_beams
 from nbv_planner.star2d.shapes.learned_prior import LearnedPriorSettings, ModelAverage
@@ -94,7 +94,7 @@ class FreeSquare:
             free[tuple(np.floor((v[passed] + outer) / side).astype(int) for v in (x, y))] = True
         return cls(outer, side, free)
 
-    def between(self, centre: tuple[float, float], x: FloatArray, y: FloatArray) -> BoolArray:
+    def between(self, centre: Point, x: FloatArray, y: FloatArray) -> BoolArray:
         """Whether the lines from the `centre` to (x, y), shape (n,), cross free cells before they
         end there.
         """
@@ -158,7 +158,7 @@ def most_probable_centre(
     y: FloatArray,
     std: FloatArray,
     circle: tuple[float, float, float],
-    before: tuple[float, float],
+    before: Point,
 ) -> tuple[float, float]:
     r"""The centre about which these hits are most probable, (x, y) and their noise `std`, shape
     (n,), metres.

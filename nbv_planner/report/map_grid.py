@@ -15,9 +15,11 @@ from scipy.spatial import cKDTree
 
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import (
+    ORIGIN,
     BoolArray,
     CircleInterpolation,
     FloatArray,
+    Point,
     angle_difference,
     cartesian_to_polar,
 )
@@ -45,7 +47,7 @@ class MapGrid:
     """
 
     scene: Scene
-    centre: tuple[float, float] = (0.0, 0.0)  #: in the frame of the map, metres.
+    centre: Point = ORIGIN  #: in the frame of the map, metres.
 
     @property
     def resolution(self) -> float:
@@ -58,7 +60,7 @@ class MapGrid:
         return math.ceil(2.0 * self.scene.view_distance / self.resolution)
 
     @property
-    def origin(self) -> tuple[float, float]:
+    def origin(self) -> Point:
         """Coordinates x and y of the lower left corner, metres."""
         half = 0.5 * self.size * self.resolution
         return self.centre[0] - half, self.centre[1] - half

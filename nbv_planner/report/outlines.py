@@ -14,10 +14,12 @@ import numpy as np
 
 from nbv_planner.episode.records import Step
 from nbv_planner.geometry import (
+    ORIGIN,
     TWO_PI,
     BoolArray,
     FloatArray,
     IntArray,
+    Point,
     angle_difference,
     cartesian_to_polar,
     polar_points,
@@ -45,7 +47,7 @@ class ClosedBelief:
     mean: FloatArray  #: shape (N,), metres, never negative.
     lower: FloatArray  #: shape (N,), metres, never negative.
     upper: FloatArray  #: shape (N,), metres, never negative.
-    centre: tuple[float, float] = (0.0, 0.0)  #: about which they are, metres.
+    centre: Point = ORIGIN  #: about which they are, metres.
 
     def places(self, radius: FloatArray) -> FloatArray:
         """Positions in the object frame at `radius` (N,), one of the curves; shape (N, 2),

@@ -13,9 +13,11 @@ import numpy as np
 
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.geometry import (
+    ORIGIN,
     BoolArray,
     FloatArray,
     IntArray,
+    Point,
     polar_points,
     runs_around,
 )
@@ -154,7 +156,7 @@ class Outline(OutlineFiles):
     #: whether beams have seen the surface there, shape (n,); else it is the prior's guess.
     measured: BoolArray
     frame: str = "object"  #: frame in which it is given.
-    centre: tuple[float, float] = (0.0, 0.0)  #: about which the angles are, in that frame, metres.
+    centre: Point = ORIGIN  #: about which the angles are, in that frame, metres.
     #: half of the band with and without errors common to views, in words; empty if not known.
     accuracy: str = ""
 

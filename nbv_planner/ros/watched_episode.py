@@ -30,6 +30,7 @@ from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.solid.solid_episode import SolidJudge, SolidView
 from nbv_planner.errors import NbvPlannerError
+from nbv_planner.geometry import ORIGIN, Point
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.ros.core import qos
@@ -106,7 +107,7 @@ class EpisodeMonitor(_Monitor):
         self,
         scene: Scene,
         measurement: MeasurementSettings,
-        placed: tuple[float, float] = (0.0, 0.0),
+        placed: Point = ORIGIN,
     ) -> None:
         needed = (SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, STATUS)
         super().__init__(EpisodeLog(), needed, without=(GROUND_TRUTH,))

@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import (
+    ORIGIN,
     TWO_PI,
     BoolArray,
     CircleInterpolation,
     FloatArray,
     IntArray,
+    Point,
     angle_difference,
     polar_points,
     polar_to_cartesian,
@@ -216,7 +218,7 @@ class SurfaceBelief:
     #: whether what the model assumes holds; empty where nobody checked.
     checks: tuple[Check, ...] = ()
     #: about which its angles and radii are, in the object frame, metres.
-    centre: tuple[float, float] = (0.0, 0.0)
+    centre: Point = ORIGIN
     #: errors common to views, which mean and band take into account; None if not.
     common: CommonErrors | None = None
     #: mean, std, lower and upper as if no error was common to views, shape (4, M), metres; None

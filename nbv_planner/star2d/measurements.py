@@ -9,10 +9,12 @@ import numpy as np
 
 from nbv_planner.errors import MeasurementError
 from nbv_planner.geometry import (
+    ORIGIN,
     TWO_PI,
     BoolArray,
     FloatArray,
     IntArray,
+    Point,
     Rows,
     angle_difference,
     cartesian_to_polar,
@@ -114,7 +116,7 @@ class Measurements(Rows):
         return np.sqrt(std**2 + self.pose_variance(slope)) if self.spread.any() else std
 
 
-def polar(hits: Hits, centre: tuple[float, float] = (0.0, 0.0)) -> Measurements:
+def polar(hits: Hits, centre: Point = ORIGIN) -> Measurements:
     """Hits in the plane as measurements of the radius about a `centre`, metres."""
     points = hits.points - np.array(centre)
     beam = hits.points - hits.origin
@@ -169,7 +171,7 @@ class PolarRays:
     of_hit: BoolArray
 
     @classmethod
-    def of(cls, rays: FreeRays, centre: tuple[float, float] = (0.0, 0.0)) -> PolarRays:
+    def of(cls, rays: FreeRays, centre: Point = ORIGIN) -> PolarRays:
         """Rays in the object frame about a `centre`, metres."""
         x, y = rays.origin - centre
         camera_angle = float(wrap_angle(np.arctan2(y, x)))

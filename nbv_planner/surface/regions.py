@@ -13,7 +13,7 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import ORIGIN, BoolArray, FloatArray
+from nbv_planner.geometry import ORIGIN, BoolArray, FloatArray, Point
 from nbv_planner.world.ground.footprint import on_edges
 from nbv_planner.world.objects.text import UNITS
 from nbv_planner.world.objects.true_outlines import Outlines
@@ -89,7 +89,7 @@ class Area(Region):
         """See :class:`Region`."""
         return {"polygon": [_digits(ring) for ring in self.rings]}
 
-    def meets(self, radius: float, centre: tuple[float, float], factor: float = 1.0) -> bool:
+    def meets(self, radius: float, centre: Point, factor: float = 1.0) -> bool:
         """Whether `factor` times it has a point within a `radius` of a `centre`, metres."""
         at = np.array([centre])
         if Outlines(self.name, [factor * ring for ring in self.rings]).holds(at).sum() % 2:
@@ -172,7 +172,7 @@ class Regions:
     elsewhere: float = 0.0
     #: of which stretches are parts: corners of each, shape (k, 2), metres.
     outline: Sequence[FloatArray] = ()
-    origin: tuple[float, float] = ORIGIN  #: of the points in the frame of the regions, metres.
+    origin: Point = ORIGIN  #: of the points in the frame of the regions, metres.
 
     @property
     def most(self) -> float:
@@ -194,7 +194,7 @@ class Regions:
         """
         return replace(self, origin=(self.origin[0] + x, self.origin[1] + y))
 
-    def check(self, radius: float, centre: tuple[float, float]) -> None:
+    def check(self, radius: float, centre: Point) -> None:
         """Refuse a polygon without a point within the greatest `radius` of the object about its
         `centre`, metres.
 

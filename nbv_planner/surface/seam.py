@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.spatial import cKDTree
 
-from nbv_planner.geometry import Arrays, BoolArray, FloatArray, IntArray, Rows
+from nbv_planner.geometry import Arrays, BoolArray, FloatArray, IntArray, Point, Rows
 from nbv_planner.surface.checks import Check
 from nbv_planner.surface.coverage import CoverageEstimate, CoverageTarget, ShapeCoverage
 from nbv_planner.surface.regions import Regions
@@ -214,7 +214,7 @@ class Mapped(Believed, Protocol):
         """Whether its numbers are."""
 
     @property
-    def centre(self) -> tuple[float, float]:
+    def centre(self) -> Point:
         """Point about which its numbers are, in the object frame, metres."""
 
 

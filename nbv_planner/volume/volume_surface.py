@@ -19,6 +19,7 @@ from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
     IntArray,
+    Point,
     cartesian_to_polar,
 )
 from nbv_planner.gp.posterior import saved_array
@@ -106,7 +107,7 @@ class VolumeSurface:
     count: int = 0  #: number of measurements.
     checks: Sequence[Check] = ()
     #: about which its cells are, in the object frame, metres.
-    centre: tuple[float, float] = ORIGIN
+    centre: Point = ORIGIN
 
     @classmethod
     def blank(cls, form: VolumeForm) -> VolumeSurface:

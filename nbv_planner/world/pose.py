@@ -18,6 +18,7 @@ from nbv_planner.geometry import (
     BoolArray,
     FloatArray,
     IntArray,
+    Point,
     PoseCovariance,
     angle_difference,
     polar_points,
@@ -49,7 +50,7 @@ class CameraPose:
     #: unit quaternion (x, y, z, w) of the axes in space; None in the plane.
     attitude: tuple[float, float, float, float] | None = None
     #: point about which view angle, distance and turn are, metres; it is no part of the pose.
-    centre: tuple[float, float] = field(default=ORIGIN, compare=False)
+    centre: Point = field(default=ORIGIN, compare=False)
     #: view angle, distance and turn where the pose was given by them: the thesis's tables depend on
     #: their last digits.
     _polar: tuple[float, float, float] | None = field(
@@ -62,7 +63,7 @@ class CameraPose:
         view_angle: float,
         distance: float,
         turn: float = 0.0,
-        centre: tuple[float, float] = ORIGIN,
+        centre: Point = ORIGIN,
     ) -> CameraPose:
         """The pose at a polar angle (radians) and distance (metres) of a `centre`, turned away by
         `turn`, radians.
@@ -113,7 +114,7 @@ class CameraPose:
         object.__setattr__(pose, "_polar", self._polar)
         return pose
 
-    def about(self, centre: tuple[float, float]) -> CameraPose:
+    def about(self, centre: Point) -> CameraPose:
         """The same pose, of which view angle, distance and turn are about another centre."""
         return self if centre == self.centre else replace(self, centre=centre)
 
@@ -219,7 +220,7 @@ class Poses:
     #: view angle, distance and turn of each, shape (V, 3), where they were given by them; see
     #: :class:`CameraPose`.
     _polar: FloatArray | None = None
-    centre: tuple[float, float] = ORIGIN  #: about which they are, metres.
+    centre: Point = ORIGIN  #: about which they are, metres.
 
     @classmethod
     def from_polar(
@@ -227,7 +228,7 @@ class Poses:
         view_angle: FloatArray,
         distance: FloatArray,
         turn: FloatArray,
-        centre: tuple[float, float] = ORIGIN,
+        centre: Point = ORIGIN,
     ) -> Poses:
         """The poses in the plane that :meth:`CameraPose.from_polar` gives, of arrays of shape
         (V,).
@@ -238,7 +239,7 @@ class Poses:
 
     @classmethod
     def on_circle(
-        cls, view_angles: ArrayLike, view_distance: float, centre: tuple[float, float] = ORIGIN
+        cls, view_angles: ArrayLike, view_distance: float, centre: Point = ORIGIN
     ) -> Poses:
         """Poses at `view_angles`, shape (V,), on a circle, that look at its centre."""
         angle = np.atleast_1d(np.asarray(view_angles, dtype=float))
@@ -264,7 +265,7 @@ class Poses:
         yaw = np.array([pose.yaw for pose in poses], dtype=float)
         return cls(position, _turned(yaw), polar, centre)
 
-    def about(self, centre: tuple[float, float]) -> Poses:
+    def about(self, centre: Point) -> Poses:
         """The same poses, of which view angles, distances and turns are about another centre."""
         return self if centre == self.centre else Poses(self.position, self.rotation, centre=centre)
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import BoolArray
+from nbv_planner.geometry import BoolArray, Point
 from nbv_planner.settings import Settings, python_setting, setting, settings_of
 from nbv_planner.world.scan import ConeSensor, SensorModel
 
@@ -213,7 +213,7 @@ SENSOR_NAMES = ("field_of_view", "range_min", "range_max")
 """What the header of a scan says of the sensor."""
 
 
-def centre_of(found: FoundScene | None) -> tuple[float, float]:
+def centre_of(found: FoundScene | None) -> Point:
     """Centre about which all is seen, metres."""
     return (0.0, 0.0) if found is None else (found.x, found.y)
 

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, angle_difference, wrap_angle
+from nbv_planner.geometry import (
+    ORIGIN,
+    TWO_PI,
+    BoolArray,
+    FloatArray,
+    Point,
+    angle_difference,
+    wrap_angle,
+)
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space.space import ExclusionArray, ViewSpace, aside
 from nbv_planner.planning.view_space.view_settings import SLACK, ViewSpaceSettings, in_arcs, on_arcs
@@ -38,7 +46,7 @@ class CircleViewSpace(ViewSpace):
         view_distance: float,
         *,
         angles: FloatArray | None = None,
-        centre: tuple[float, float] = ORIGIN,
+        centre: Point = ORIGIN,
     ) -> None:
         """Set up the candidates on a view circle of radius `view_distance` about a `centre`,
         metres.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nbv_planner.errors import SettingError
-from nbv_planner.geometry import BoolArray, FloatArray, angle_difference
+from nbv_planner.geometry import BoolArray, FloatArray, Point, angle_difference
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space.view_settings import ViewSpaceSettings, on_arcs
 from nbv_planner.surface.seam import Believed
@@ -115,7 +115,7 @@ class ViewSpace(ABC):
         self._judged: tuple[Ground, CameraPose | None, ExclusionArray] | None = None
 
     @property
-    def centre(self) -> tuple[float, float]:
+    def centre(self) -> Point:
         """Point around which the candidates lie, in the object frame, metres."""
         return self.candidates.centre
 
@@ -303,7 +303,7 @@ class ViewSpace(ABC):
         return np.asarray(reasons, dtype=np.uint8) | self.off_ground(views)
 
 
-def _place(space: ViewSpace) -> tuple[float, float] | None:
+def _place(space: ViewSpace) -> Point | None:
     """Where the camera stands, metres; None if that is not known."""
     return None if space._stands is None else (space._stands.x, space._stands.y)
 

@@ -16,7 +16,7 @@ from sensor_msgs.msg import LaserScan, PointCloud2, PointField
 from std_msgs.msg import Header
 
 from nbv_planner.clouds import cloud_fields
-from nbv_planner.geometry import optical, polar_to_cartesian
+from nbv_planner.geometry import ORIGIN, Point, optical, polar_to_cartesian
 from nbv_planner.planning.planners import Decision
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.volume.volume_surface import VolumeSurface
@@ -143,9 +143,7 @@ def candidates_to_msg(decision: Decision, header: Header) -> PointCloud2:
     return _cloud(layout, columns, header)
 
 
-def contour_to_msg(
-    points: SurfacePoints, header: Header, centre: tuple[float, float] = (0.0, 0.0)
-) -> PointCloud2:
+def contour_to_msg(points: SurfacePoints, header: Header, centre: Point = ORIGIN) -> PointCloud2:
     """Build the `ground_truth/surface` cloud of points about a `centre`, metres; with numbers of
     outlines where they have them.
     """

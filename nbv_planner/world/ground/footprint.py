@@ -8,7 +8,15 @@ from functools import cached_property
 import numpy as np
 from scipy.spatial import cKDTree
 
-from nbv_planner.geometry import ORIGIN, TWO_PI, BoolArray, FloatArray, polar_points, repeated
+from nbv_planner.geometry import (
+    ORIGIN,
+    TWO_PI,
+    BoolArray,
+    FloatArray,
+    Point,
+    polar_points,
+    repeated,
+)
 
 # Samples of the edges per greatest radius.
 _SAMPLES = 100
@@ -39,7 +47,7 @@ class Footprint:
         angle: FloatArray,
         radius: FloatArray,
         most: float = math.inf,
-        centre: tuple[float, float] = ORIGIN,
+        centre: Point = ORIGIN,
     ) -> None:
         """Give the radii, metres, at rising polar angles, radians, shape (M,), and the greatest one
         that is used.

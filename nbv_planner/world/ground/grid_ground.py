@@ -15,7 +15,7 @@ from scipy.ndimage import distance_transform_edt
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra
 
-from nbv_planner.geometry import BoolArray, FloatArray, IntArray
+from nbv_planner.geometry import BoolArray, FloatArray, IntArray, Point
 from nbv_planner.world.ground.footprint import Footprint
 from nbv_planner.world.ground.obstacles import cells_around, distance_to
 from nbv_planner.world.ground.occupancy_map import UNKNOWN, OccupancyMap, load_map
@@ -297,7 +297,7 @@ class GridGround(Ground):
         path[0] = start
         return path
 
-    def way_out(self, start: Sequence[float]) -> tuple[float, float]:
+    def way_out(self, start: Sequence[float]) -> Point:
         """The centre of the nearest free cell."""
         begin, out = self._out(start)
         if out == 0.0:

@@ -18,6 +18,7 @@ from nbv_planner.geometry import (
     ORIGIN,
     BoolArray,
     FloatArray,
+    Point,
     angle_difference,
     cartesian_to_polar,
     polar_to_cartesian,
@@ -142,7 +143,7 @@ class Ground(ABC):
         angle: FloatArray,
         upper: FloatArray,
         most: float = math.inf,
-        centre: tuple[float, float] = ORIGIN,
+        centre: Point = ORIGIN,
     ) -> Ground:
         """The same ground with an object that reaches up to `upper` (M,) of a `centre`, never
         beyond `most`, metres.
@@ -174,7 +175,7 @@ class Ground(ABC):
         """
 
     @abstractmethod
-    def way_out(self, start: Sequence[float]) -> tuple[float, float]:
+    def way_out(self, start: Sequence[float]) -> Point:
         """The place next to `start` that is in no zone; `start` itself if it is not."""
 
     @property
@@ -328,7 +329,7 @@ class OpenGround(Ground):
         between = np.array([polar_to_cartesian(*place) for place in polar], dtype=float)
         return np.vstack([[start], between.reshape(-1, 2) + self._centre, [end]])
 
-    def way_out(self, start: Sequence[float]) -> tuple[float, float]:
+    def way_out(self, start: Sequence[float]) -> Point:
         """The nearest free place on the ray from the centre through `start`."""
         x, y = float(start[0]), float(start[1])
         if not self.zones([x], [y]).any():
@@ -365,7 +366,7 @@ def _tangent_angle(disc: float, away: FloatArray) -> FloatArray:
     return np.asarray(np.arccos(np.clip(cos, 0.0, 1.0)))
 
 
-def along(path: FloatArray, distance: float) -> tuple[float, float]:
+def along(path: FloatArray, distance: float) -> Point:
     """Place on a path, shape (k, 2), at a `distance` from its start along it, metres; beyond its
     ends, these.
     """

@@ -19,6 +19,7 @@ from nbv_planner.errors import ContourError, reason
 from nbv_planner.geometry import (
     TWO_PI,
     FloatArray,
+    Point,
     angle_difference,
     cartesian_to_polar,
     polar_to_cartesian,
@@ -66,7 +67,7 @@ def load_contour(path: str | Path, *, own_origin: bool = False) -> tuple[FloatAr
     return contour.rising()
 
 
-def own_origin(path: str | Path) -> tuple[float, float]:
+def own_origin(path: str | Path) -> Point:
     """The :func:`seeing_point` of the contour in a file, in its unit.
 
     Raises:
@@ -75,7 +76,7 @@ def own_origin(path: str | Path) -> tuple[float, float]:
     return _FileContour.read(Path(path)).seeing_point()
 
 
-def seeing_point(x: FloatArray, y: FloatArray) -> tuple[float, float] | None:
+def seeing_point(x: FloatArray, y: FloatArray) -> Point | None:
     r"""Point from which all of a closed polygon is seen in straight lines, None if there is none.
 
     Of all such points, the kernel of the polygon with vertices :math:`p_i`, shape (n,) each, the
@@ -150,13 +151,13 @@ class _FileContour:
         """Cartesian coordinates of the points."""
         return polar_to_cartesian(self.angle, self.radius)
 
-    def about(self, origin: tuple[float, float]) -> _FileContour:
+    def about(self, origin: Point) -> _FileContour:
         """The same about another origin."""
         x, y = self.points()
         moved = cartesian_to_polar(x - origin[0], y - origin[1])
         return _FileContour(self.name, self.lines, *moved, self.where)
 
-    def seeing_point(self) -> tuple[float, float]:
+    def seeing_point(self) -> Point:
         """See :func:`seeing_point`; a ContourError if there is none."""
         found = seeing_point(*self.points())
         if found is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from nbv_planner.errors import ConfigFileError
 from nbv_planner.files.located_yaml import Located, read_located
-from nbv_planner.geometry import TWO_PI, polar_to_cartesian
+from nbv_planner.geometry import TWO_PI, Point, polar_to_cartesian
 from nbv_planner.settings import Settings, python_setting
 from nbv_planner.world.ray_casting import Contour
 
@@ -42,7 +42,7 @@ class WorldSettings(Settings):
     )
 
     @property
-    def placed(self) -> tuple[float, float]:
+    def placed(self) -> Point:
         """Position of the simulated object, metres."""
         return self.object_x, self.object_y
 
