@@ -20,13 +20,7 @@ from nbv_planner.episode.records import (
     calibration,
     episode_metrics,
 )
-from nbv_planner.geometry import (
-    BoolArray,
-    FloatArray,
-    intersection_over_union,
-    polar_points,
-    polar_to_cartesian,
-)
+from nbv_planner.geometry import BoolArray, FloatArray, intersection_over_union, polar_to_cartesian
 from nbv_planner.planning.endings import Termination
 from nbv_planner.planning.motion import TimeSettings, leg_time
 from nbv_planner.planning.view_space import ViewSpace
@@ -96,7 +90,9 @@ class SampledContour(PointSet):
         """Sample the closed polygon through points given in polar coordinates, rising in angle,
         shape (n,) each.
         """
-        return cls.of_vertices(polar_points(angle, radius), samples, spacing)
+        return cls.of_vertices(
+            np.stack(polar_to_cartesian(angle, radius), axis=1), samples, spacing
+        )
 
     @classmethod
     def of_vertices(
@@ -165,7 +161,7 @@ def surface_error(belief: SurfaceBelief, shape: PolarObject) -> SurfaceError:
     once = once_around(belief)
     # a Gaussian belief may leave the half-line on which radii live
     mean = np.maximum(belief.mean, 0.0)
-    places = polar_points(belief.angle[once], mean[once]) + belief.centre
+    places = np.stack(polar_to_cartesian(belief.angle[once], mean[once]), axis=1) + belief.centre
     return SurfaceError(
         rmse=float(np.sqrt(np.mean(error[once] ** 2))),
         max_error=float(error.max()),
