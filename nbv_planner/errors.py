@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 
 def did_you_mean(name: object, known: Iterable[str]) -> str:
-    """End of a message about a `name` that is not `known`: the one that was probably meant, empty
-    if there is none.
+    """End of a message about a `name` that is not `known`: the most similar known name, empty if
+    none is similar.
     """
     spelled = {other.lower(): other for other in known}
     close = difflib.get_close_matches(str(name)[:_SHOWN].lower(), spelled, n=1)

@@ -229,8 +229,8 @@ class PluggedSettings(Settings):
     """Settings that may name plug-ins, each of which has a section with settings of its own.
 
     Raises:
-        SettingError: as of :class:`Settings`; also a plug-in that is named and broken, and what no
-            section has.
+        SettingError: as of :class:`Settings`; also a plug-in that is named and broken, or an
+        unknown section.
     """
 
     plugins: ClassVar[Mapping[str, Plugins]] = {}
@@ -341,7 +341,7 @@ class Plugins:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names that may be asked for, without loading anything."""
+        """Available names, without loading anything."""
         return tuple(dict.fromkeys(one.name for one in self._entries if one.name not in self.taken))
 
     @cached_property
@@ -378,8 +378,8 @@ class Plugins:
         """The plug-in of this name.
 
         Raises:
-            UnknownNameError: there is none.
-            SettingError: it is broken; names the package and what is wrong.
+            UnknownNameError: it does not exist. SettingError: it is broken; names the package and
+            what is wrong.
         """
         found = next((plugin for plugin in self.all if plugin.name == name), None)
         if found is None or name in self.taken:

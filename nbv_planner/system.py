@@ -225,8 +225,8 @@ def read_regular(path: str | Path, most: int = LONGEST_TEXT) -> bytes:
 
 
 def at_home(path: str | Path) -> Path:
-    """A path with the home folder in place of `~`; unlike `Path.expanduser` it leaves that of
-    nobody as it is.
+    """A path with the home folder in place of `~`; unlike `Path.expanduser` it leaves the home of
+    an unknown user as it is.
     """
     return Path(os.path.expanduser(path))
 

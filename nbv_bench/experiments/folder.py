@@ -36,7 +36,7 @@ def read_manifest(folder: Path, kind: type[RunFolder]) -> dict[str, Any]:
     """Read `manifest.json` in the folder of a `kind` of runs.
 
     Raises:
-        ResultsError: there is none, or this version of the package cannot read it.
+        ResultsError: it is missing, or this version of the package cannot read it.
     """
     path = folder / MANIFEST_FILE
     if not path.is_file():
@@ -115,8 +115,8 @@ _Entered = TypeVar("_Entered", bound="RunFolder")
 
 
 class RunFolder:
-    """Context manager for a folder of the results of many runs, that this process alone writes
-    into.
+    """Context manager for a folder of the results of many runs, into which only this process
+    writes.
 
     Processes that run a shard each write into it at the same time: each the files of its own runs.
     """

@@ -44,8 +44,8 @@ def read_sweep(folder: str | Path) -> SweepResults:
     checked.
 
     Raises:
-        ResultsError: it is none, has another format version, or a file in it cannot be read or is
-            of another case.
+        ResultsError: it is not the results folder of a sweep, has another format version, or a file
+        in it cannot be read or is of another case.
     """
     folder = Path(folder)
     manifest = read_manifest(folder, SweepFolder)

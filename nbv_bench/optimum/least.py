@@ -72,7 +72,8 @@ class OptimumRow:
 
 
 def optimum_row(text: str, candidates: int, cache: Path | None, time_limit: float) -> OptimumRow:
-    """Optimum and greedy coverage of an object by so many candidate views, in the thesis's scene.
+    """Optimum and greedy coverage of an object by `candidates` candidate views, in the thesis's
+    scene.
 
     `cache` is the folder of the cache, None for the usual one; `time_limit` seconds are for each
     number of views.

@@ -90,9 +90,8 @@ def _undominated(visible: BoolArray, place: FloatArray | None) -> BoolArray:
 def greedy_views(problem: CoverageProblem, points: int | None = None) -> list[int]:
     r"""Rows that the omniscient greedy planner takes, :math:`θ^*_t = \arg\max F(θ | θ_{1:t-1})`.
 
-    It ends when so many `points` have been seen, or all that can be.
-
-    The first of equals wins. Its coverage by T views is at least :math:`(1 - 1/e) F(Θ^*_T)` (thesis
+    It ends when `points` points have been seen, or all that can be seen. Of equal views the first
+    is taken. Its coverage by T views is at least :math:`(1 - 1/e) F(Θ^*_T)` (thesis
     ch. 4.1; Nemhauser, Wolsey and Fisher 1978).
     """
     taken = list[int]()
@@ -185,7 +184,8 @@ def points_for_95(points: int) -> int:
 
 
 def least_views(problem: CoverageProblem, points: int, *, time_limit: float) -> Cheapest | None:
-    r"""Find the fewest views that see so many `points`, :math:`\min |Θ|, F(Θ) \ge n`; None if all
+    r"""Find the fewest views that see at least `points` points, :math:`\min |Θ|, F(Θ) \ge n`; None
+    if all
     see fewer.
 
     After `time_limit` (seconds) the best set found so far is taken, the greedy one if there is

@@ -30,7 +30,7 @@ def least_time(
     *,
     time_limit: float,
 ) -> Cheapest | None:
-    r"""Find the tour on a circle that has seen so many `points` first; None if all views see fewer.
+    r"""Find the quickest tour on a circle that sees `points` points; None if all views see fewer.
 
     The camera starts at the offset 0 and needs `seconds_per_radian` to move along the circle to
     views at the `offset`, shape (V,), radians counter-clockwise in [0, 2π), and `dwell` seconds at
@@ -173,7 +173,7 @@ def best_sweep(
     hindsight.
 
     It begins at the view nearest to the start; each further view is the one nearest to its step.
-    None if no sweep sees so many `points`. Arguments as in :func:`least_time`; the bound is 0.
+    None if no sweep sees `points`. Arguments as in :func:`least_time`; the bound is 0.
     """
     place = offset[problem.candidates]
     first = place[np.minimum(place, TWO_PI - place).argmin()]

@@ -14,7 +14,8 @@ def farthest_ranks(views: Poses, visited: Poses) -> FloatArray:
     """Distance of each of the views, shape (V,), from the nearest of those `visited`, metres: 0 if
     there is none.
 
-    The rule by which rivals continue where their papers end: take the view farthest from all.
+    With it rivals continue where their papers define no choice: they take the view farthest from
+    all.
     """
     if not len(visited):
         return np.zeros(len(views))

@@ -76,7 +76,7 @@ def command(kind: str, path: Path) -> str:
 
 
 class Prompt(NamedTuple):
-    """One parameter that is asked for."""
+    """One parameter to ask for."""
 
     parameter: str  #: its name; the option has dashes.
     text: str  #: what is asked.
@@ -221,9 +221,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask for what the options leave open if somebody is there to answer, check everything, and
-    write the file.
-    """
+    """Ask for what the options do not give (on a terminal), check it, and write the file."""
     path = Path(arguments.file)
     if path.is_dir() or (path.exists() and not arguments.force):
         raise ResultsError(
@@ -318,8 +316,8 @@ def _number(meta: Setting, prompt: Prompt, text: str) -> tuple[str, float]:
 
 
 def doubt(kind: str, prompt: Prompt, text: str) -> str:
-    """Words for an answer without a unit that is hardly meant in the one that is asked for; empty
-    if it may be.
+    """Question about an answer without a unit whose value is implausible in the default unit; empty
+    if it is plausible.
     """
     value = checked(kind, prompt, text) if text else ""
     meta = _settings(kind)[prompt.parameter][1]

@@ -33,7 +33,7 @@ from nbv_planner.geometry import Point
 from nbv_planner.known.deviation_report import DeviationReport, Known, Wanted, wanted
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.report.take_home import outline_of
-from nbv_planner.surface.checks import Level, told
+from nbv_planner.surface.checks import Level, check_text
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.scene import Scene
@@ -97,7 +97,7 @@ def print_view(
         if check.level.speaks and check.name not in before:
             say(
                 f"  {'doubt' if check.level is Level.FAILED else 'note'}:"
-                f" {told(check, config.measurement.noise)}"
+                f" {check_text(check, config.measurement.noise)}"
             )
 
 

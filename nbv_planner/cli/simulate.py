@@ -196,7 +196,7 @@ def _run_solid(arguments: argparse.Namespace) -> int:
 
 
 def is_about_solid(arguments: argparse.Namespace) -> bool:
-    """Whether the object, given by itself or in the parameter file, is one in space."""
+    """Whether the object, given by option or in the parameter file, is a solid in space."""
     given = arguments.object
     if given is None and arguments.params_file:
         values = parameter_files.values_for(arguments.params_file, "depth_camera")

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _serve(
-    live: LiveEpisode, arguments: argparse.Namespace, heard: AbstractContextManager[None]
+    live: LiveEpisode, arguments: argparse.Namespace, receiving: AbstractContextManager[None]
 ) -> None:
     """Serve the page, and print which messages are missing whenever that changes."""
     from nbv_planner.view.server import serving
@@ -69,7 +69,7 @@ def _serve(
             while not server.watched.wait(0.5):
                 pass
             print(_OPENED, flush=True)
-        with heard:
+        with receiving:
             waited: tuple[str, ...] | None = None
             while True:
                 waits = live.view().waits_for

@@ -46,7 +46,8 @@ def scan_from_msg(msg: Any) -> Scan:
     """Read a LaserScan, or the first return of each beam of a MultiEchoLaserScan.
 
     The beams of a sensor that turns clockwise, or is mounted upside down, are reversed. A
-    `range_max` of 0 or `+inf` is none. The angles may end a turn later or earlier than where they
+    `range_max` of 0 or `+inf` means no limit. The angles may end a turn later or earlier than where
+    they
     began, as across the back of the sensor.
 
     Raises:

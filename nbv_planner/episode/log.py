@@ -223,7 +223,7 @@ class EpisodeLog:
         self._episode = episode
         self.readers = READERS  #: of the messages; those in space once parameters say so.
         self.number = 0  #: number of the current episode, from 1; 0 before the first decision.
-        self.heard: set[str] = set()  #: topics on which a usable message has been received.
+        self.received: set[str] = set()  #: topics on which a usable message has been received.
         #: decisions of the episodes before it, or before the episode that is followed.
         self.earlier: deque[RecordedDecision] = deque(maxlen=_MOST_DECISIONS)
         self._goal_stamps: deque[int] = deque(maxlen=_MOST_DECISIONS)
@@ -325,7 +325,7 @@ class EpisodeLog:
         """
         if self.follows(topic):
             self._takers[topic](value, stamp)
-            self.heard.add(topic)
+            self.received.add(topic)
 
     def camera(self, sent: CameraPose) -> CameraPose:
         """Pose of the camera where `sent` is that of what carries it; unchanged without a mount in
@@ -415,9 +415,9 @@ class EpisodeLog:
         """
         info = self._infos.entries.get(stamp)
         if info is not None:
-            self._believe(info.applied(belief), stamp)
+            self._take_belief(info.applied(belief), stamp)
         elif self.info is None and isinstance(belief, SurfaceBelief):
-            self._believe(belief, stamp)
+            self._take_belief(belief, stamp)
         else:
             self._held.keep(stamp, belief)
 
@@ -426,9 +426,9 @@ class EpisodeLog:
         self._infos.keep(info.stamp, info)
         self._learn(info)
         if (held := self._held.entries.get(info.stamp)) is not None:
-            self._believe(info.applied(held), info.stamp)
+            self._take_belief(info.applied(held), info.stamp)
 
-    def _believe(self, belief: Surface, stamp: int) -> None:
+    def _take_belief(self, belief: Surface, stamp: int) -> None:
         self.belief = belief
         if len(self.surface_stamps) < _MOST_SURFACES:
             self.surface_stamps.append(stamp)

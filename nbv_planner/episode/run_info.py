@@ -162,9 +162,7 @@ def parameters_from_file(path: str) -> RunParameters:
 def usable_config(
     parameters: RunParameters | None, info: SurfaceInfo | None = None
 ) -> tuple[EpisodeConfig | None, str]:
-    """The configuration, with what the mapper knew of the sensor, or None and the reason why there
-    is none.
-    """
+    """The configuration, with what the mapper knew of the sensor, or None and the reason."""
     if parameters is None:
         return None, "run_info is not in the bag (its parameters can be given with --params-file)"
     try:

@@ -45,7 +45,7 @@ _Views = Generator[ViewRecord, None, Termination]
 
 @dataclass(eq=False)
 class Simulation:
-    """An episode that is set up, and takes its views one by one as they are asked for."""
+    """An episode whose views are taken one by one, on request."""
 
     config: EpisodeConfig  #: the configuration it was built from.
     shape: PolarObject | None = None  #: the true object; None takes that of the configuration.
@@ -120,7 +120,7 @@ class Simulation:
         self._now = 0
         self._began = time.perf_counter_ns()
         if not thesis:
-            self._refer()
+            self._recentre()
             self.core.inputs.pose, self._newest = self._start, self.belief
             events.take_surface(self.core, self._newest, 0)
         self._to_come: Iterator[ViewRecord] = self._run()
@@ -320,7 +320,7 @@ class Simulation:
     def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
         """Map scans, and give the planner the scene that they show."""
         self._measured = self._mapping.add(scans, scans[-1].view - 1).hits
-        self._refer(scans[-1].pose)
+        self._recentre(scans[-1].pose)
         self._newest = self._mapping.belief().as_transmitted()
         return self._newest
 
@@ -342,9 +342,9 @@ class Simulation:
             else list(self.core.episode.visited)
         )
 
-    def _refer(self, taken: CameraPose | None = None) -> None:
-        """Refer the planner to what the mapping has found, with the last scan; without a hit that
-        was an approach.
+    def _recentre(self, taken: CameraPose | None = None) -> None:
+        """Recentre the planner at the object that the mapping has found with the last scan; a scan
+        without a hit was an approach.
         """
         if not isinstance(self._mapping, SearchingMapping):
             return

@@ -239,7 +239,7 @@ def scan_mapping(
     A `map` and what is `known` take the place of the files that the settings name.
 
     Raises:
-        SettingError: the outline is none of such an object.
+        SettingError: the outline does not fit the object.
     """
     known = known if any(known) else (config.known_outline, config.known_solid)
     if not config.search.unknown:
@@ -379,8 +379,8 @@ def deciders_for(
 
 
 def planner_core(planner: Planner, monitor: TerminationMonitor) -> PlannerCore:
-    """The planner's side of an episode in one process: nobody starts it, and the camera stands once
-    it is there.
+    """The planner's side of an episode in one process: it starts at once, and the camera stands as
+    soon as it arrives.
     """
     alone = SessionSettings(wait_for_start=False, goal_subscribers=0)
     return PlannerCore(planner, monitor, ArrivalSettings(settle_time=0.0), alone)

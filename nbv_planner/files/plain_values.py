@@ -55,7 +55,7 @@ def inflated(text: str, size: int, name: str) -> bytes:
     """The `size` bytes that :func:`deflated` wrote; `name` is for messages.
 
     Raises:
-        ValueError: it is none, or of others; no more than that many are unpacked.
+        ValueError: the data are damaged or of another size; no more than `size` bytes are unpacked.
     """
     try:
         content = zlib.decompressobj().decompress(base64.b64decode(text, validate=True), size + 1)
@@ -71,7 +71,8 @@ def from_plain(kind: Any, value: Any, name: str = "fact") -> Any:
     for messages.
 
     Raises:
-        StateFileError: `content`: it is none; names the place, what is there and what may be.
+        StateFileError: `content`: the value does not fit; names the place, the value and what is
+        allowed.
     """
     kind = getattr(kind, "__value__", kind)  # NDArray is a type statement's alias since numpy 2.5
     origin, parts = typing.get_origin(kind), typing.get_args(kind)

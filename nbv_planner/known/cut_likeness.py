@@ -81,7 +81,7 @@ class CutPair:
         """Read what :func:`dataclasses.asdict` gave.
 
         Raises:
-            ResultsError: it is none.
+            ResultsError: it is not valid.
         """
         try:
             curve = tuple(map(float, content["likelihoods"]))

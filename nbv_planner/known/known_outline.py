@@ -134,7 +134,7 @@ def stds_in(content: dict[str, Any]) -> Stds:
     """Deviations of what is known, and of its place.
 
     Raises:
-        ValueError: one is none.
+        ValueError: one is not valid.
     """
     std, along, turn = map(float, [content["std"], *content["place_std"]])
     if not all(0.0 < one < math.inf for one in (std, along, turn)):
@@ -146,7 +146,7 @@ def known_outline(content: dict[str, Any]) -> KnownOutline:
     """Read what :attr:`KnownOutline.plain` gave.
 
     Raises:
-        ValueError: a value is none.
+        ValueError: a value is not valid.
     """
     radius = float(content["unit"]) * np.array(str(content["radius"]).split(), dtype=float)
     x, y = map(float, content["origin"])

@@ -294,7 +294,7 @@ def known_solid(content: dict[str, Any], radius: float) -> KnownSolid:
     kept.
 
     Raises:
-        ValueError: a value is none.
+        ValueError: a value is not valid.
     """
     loops = tuple(map(str, content["loops"]))
     return _read(loops, float(radius), stds_in(content))
@@ -316,7 +316,7 @@ def known_form(content: dict[str, Any], radius: float) -> KnownForm:
     """Read what :attr:`KnownForm.plain` gave, of outlines or of a mesh.
 
     Raises:
-        ValueError: a value is none.
+        ValueError: a value is not valid.
     """
     if "loops" in content:
         return known_solid(content, radius)

@@ -97,7 +97,7 @@ class MatchingSettings(DwellSettings):
         return round(self.pose_timeout * 1e9)
 
     def track(self, size: int) -> PoseTrack:
-        """A track of so many poses, which gives scans theirs."""
+        """A track of at most so many poses, in which scans find theirs."""
         return PoseTrack(size, round(self.pose_tolerance * 1e9), round(self.pose_gap * 1e9))
 
 

@@ -45,7 +45,7 @@ class MappedScans:
 
     @classmethod
     def none(cls, views: int = 0) -> MappedScans:
-        """Nothing that would have been measured in so many new views."""
+        """The result of so many new views without a measurement."""
         return cls(views, Hits.none(), Counter())
 
 

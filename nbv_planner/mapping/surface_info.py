@@ -18,7 +18,7 @@ from nbv_planner.known.known_outline import KnownOutline, known_outline
 from nbv_planner.settings import from_mapping, plain_settings
 from nbv_planner.star2d.belief import CommonErrors, SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import PriorSettings
-from nbv_planner.surface.checks import Check, Level, told
+from nbv_planner.surface.checks import Check, Level, check_text
 from nbv_planner.volume.grid import Merged
 from nbv_planner.volume.published import FreeCells, surface_of
 from nbv_planner.volume.volume_surface import VolumeSurface
@@ -101,7 +101,7 @@ class SurfaceInfo:
                 "limit": float(check.limit),
                 "level": check.level.name,
                 "detail": check.detail,
-                "words": told(check, self.declared),
+                "words": check_text(check, self.declared),
             }
             for check in self.checks
         ]
@@ -134,8 +134,8 @@ def info_from_text(text: str) -> SurfaceInfo:
     """Read the text of a `surface_info` message.
 
     Raises:
-        InputRejectedError: reason `surface_info`: it is too long, no YAML, of another version, or a
-            value is none.
+        InputRejectedError: reason `surface_info`: it is too long, not YAML, of another version, or
+        a value is not valid.
     """
     try:
         if len(text) > _LONGEST:

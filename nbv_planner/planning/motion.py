@@ -168,8 +168,8 @@ def learned_pace(legs: Sequence[Leg], prior: _T) -> _T:
 
 
 def looks_between(space: ViewSpace, start: CameraPose, end: CameraPose, every: float) -> Poses:
-    """Views that a camera takes `every` so many metres (> 0) of the leg from a view to another,
-    without the two.
+    """Views that a camera takes every `every` metres (> 0) on the path from one view to another,
+    without these two.
 
     It goes along the path on the ground, or where nothing is known of that around the centre by the
     shorter arc; its distance changes evenly then. The turn against the direction to the centre

@@ -31,7 +31,7 @@ _OF_RADIUS = 0.5
 
 @dataclass(frozen=True)
 class TerminationSettings(Settings):
-    """Limits that end an episode; a limit of 0 is switched off where its description says so.
+    """Limits that end an episode; 0 switches a limit off if its description says so.
 
     Raises:
         SettingError: a value is out of range.

@@ -32,8 +32,8 @@ def rgb(color: str) -> tuple[float, float, float]:
 
 
 def utility_colors(utility: FloatArray, feasible: BoolArray) -> FloatArray:
-    """Colours of candidate views: cividis from the least to the greatest utility, grey where there
-    is none to show.
+    """Colours of candidate views: cividis from the least to the greatest utility, grey if there is
+    no value.
 
     Of the value of the objective, finite or not, and which views may be chosen, shape (V,) each;
     returns red, green and blue, shape (V, 3), each from 0 to 1.

@@ -297,7 +297,8 @@ class System:
     ) -> tuple[list[tuple[Any, CameraPose]], list[PreflightCheck]]:
         """See :func:`paired`; nothing without scans or poses."""
         scans, poses = (
-            [(stamp, what) for stamp, _, _, what in heard] for heard in (self.scans, self.poses)
+            [(stamp, what) for stamp, _, _, what in received]
+            for received in (self.scans, self.poses)
         )
         if not (scans and poses):
             return [], []
@@ -364,7 +365,7 @@ def input_checks(
     )
     checks = list[PreflightCheck]()
     for name in ("surface_mapper", "nbv_planner"):
-        good, said = system.nodes.get(name, (False, "not heard"))
+        good, said = system.nodes.get(name, (False, "no message"))
         advice = "topics, services: it says what is missing"
         checks.append(
             PreflightCheck(name, said, "without a warning", _outcome(False, not good), advice)
@@ -388,16 +389,16 @@ def input_checks(
         advice = "tf2_echo with these frames"
         missing = _outcome(not system.poses)
         checks.append(PreflightCheck("transforms", found, asked, missing, advice))
-    for topic, heard, frame in (
+    for topic, received, frame in (
         (next(iter(sensor)), system.scans, mapper.camera_frame),
         (CAMERA_POSE, system.poses, mapper.object_frame),
     ):
         refused = system.refused.get(topic, [])
-        if heard or refused:
-            checks.append(refused_check(topic, len(heard), refused))
-        if heard:
-            checks.append(frame_check(topic, [one[2] for one in heard], frame))
-            checks.append(age_check(topic, [one[1] for one in heard], session))
+        if received or refused:
+            checks.append(refused_check(topic, len(received), refused))
+        if received:
+            checks.append(frame_check(topic, [one[2] for one in received], frame))
+            checks.append(age_check(topic, [one[1] for one in received], session))
     return checks
 
 
@@ -425,21 +426,21 @@ class PosesBeforeStart:
     """
 
     def __init__(self) -> None:
-        self._heard: deque[tuple[float, float, CameraPose]] = deque(maxlen=_MOST_POSES)
+        self._poses: deque[tuple[float, float, CameraPose]] = deque(maxlen=_MOST_POSES)
 
     def hear(self, now: float, age: float, pose: CameraPose) -> None:
-        """Keep a pose that arrived `now` at an age of so many seconds."""
-        self._heard.append((now, age, pose))
+        """Keep a pose that arrived `now` with an `age` in seconds."""
+        self._poses.append((now, age, pose))
 
     @property
-    def heard(self) -> bool:
+    def received(self) -> bool:
         """Whether there is any pose."""
-        return bool(self._heard)
+        return bool(self._poses)
 
     def enough(self, now: float) -> bool:
         """Whether their spread can be judged, or no more have come in the time for it."""
-        return self.heard and (
-            len(self._heard) >= _FEWEST_POSES or now - self._heard[0][0] >= _JUDGED
+        return self.received and (
+            len(self._poses) >= _FEWEST_POSES or now - self._poses[0][0] >= _JUDGED
         )
 
     def checks(
@@ -452,7 +453,7 @@ class PosesBeforeStart:
         known: bool,
     ) -> list[PreflightCheck]:
         """The checks of the newest poses; distances mean nothing unless the scene is `known`."""
-        recent = [entry for entry in self._heard if self._heard[-1][0] - entry[0] < _JUDGED]
+        recent = [entry for entry in self._poses if self._poses[-1][0] - entry[0] < _JUDGED]
         checks = pose_checks([pose for _, _, pose in recent], scene, views, arrival, known=known)
         return (
             [*checks, age_check("camera_pose", [age for _, age, _ in recent], session)]

@@ -78,7 +78,7 @@ class _Monitor(EpisodeListener):
 
     def start_when_ready(self) -> None:
         """Start the episode once, as soon as every node is connected."""
-        connected = self._needed <= self.log.heard
+        connected = self._needed <= self.log.received
         if connected and not self._asked_to_start and self._start.service_is_ready():
             self._asked_to_start = True
             self._start.call_async(Trigger.Request())

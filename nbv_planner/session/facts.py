@@ -231,15 +231,13 @@ class Approached:
     """The camera has looked from its goal, and has not met the object yet."""
 
     def change(self, state: EpisodeState) -> EpisodeState:
-        """Choose another view; this one is none."""
+        """Choose another view; the current one has been withdrawn."""
         return state.aimless(approaches=state.approaches + 1)
 
 
 @dataclass(frozen=True)
 class Counted:
-    """The view of the goal counts, with the surface of the time `stamp`, which has so many
-    `hits`.
-    """
+    """The view of the goal counts, with the surface of the time `stamp`, which has `hits` hits."""
 
     stamp: int
     hits: int
@@ -280,7 +278,7 @@ class Judged:
 
 @dataclass(frozen=True)
 class Lost:
-    """The mapper has lost the newest `views`: its surface has so many `hits` only."""
+    """The mapper has lost the newest `views`: its surface has only `hits` hits."""
 
     views: int
     hits: int

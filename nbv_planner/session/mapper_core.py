@@ -155,8 +155,8 @@ class MapJob:
         return MapUpdate(self, known, belief, mapped, 1e3 * (time.perf_counter() - started))
 
     def alike(self, noise: RangeNoise) -> object:
-        """Key of updates of equal duration, one scan more in the same model in linear time; None if
-        it is none.
+        """Key of updates of equal duration: one more scan in the same model in linear time; None
+        for any other update.
         """
         if len(self.scans) != 1:
             return None
@@ -210,7 +210,7 @@ class MapperCore:
         self.ask()
 
     def resume(self, known: SurfaceMap) -> None:
-        """Go on from another map; nothing is changed by one that is none.
+        """Continue from another map; a map that is not valid changes nothing.
 
         Raises:
             StateFileError: what is said of the goal is impossible.

@@ -173,7 +173,7 @@ class LegWatch:
         self.leg = None
 
     def forget_view(self) -> None:
-        """The view that the leg has led to is lost, and there is none to the next view yet."""
+        """The view at the end of the path is lost, and there is no path to the next view yet."""
         if self._came is not None:
             self.leg = self._came = None
 

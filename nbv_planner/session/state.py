@@ -115,7 +115,7 @@ class Miss:
         return f"not reached: {self._offset()}, {follows}"
 
     def figures(self) -> dict[str, float]:
-        """The numbers of the last pose by name; none if there is none."""
+        """The numbers of the last pose by name; empty without a pose."""
         numbers = {"miss_distance": self.distance, "miss_turn": self.turn}
         return {name: number for name, number in numbers.items() if not math.isnan(number)}
 
@@ -139,8 +139,8 @@ class Miss:
 
 
 def behind_text(seconds: float) -> str:
-    """Message that poses arrive whose stamps are so many seconds before the goal that was given
-    before them.
+    """Message that poses arrive whose stamps are `seconds` before the goal that was sent before
+    them.
     """
     return (
         f"poses come, but stamped {seconds:.0f} s before the goal: their clock has stepped back, or"

@@ -65,9 +65,7 @@ class SurfaceMap:
 
     @property
     def long(self) -> bool:
-        """Whether a restart would map so many batches that the journal is to hold the map
-        instead.
-        """
+        """Whether the journal has so many batches that it should be replaced by the map itself."""
         return self.batches >= (COMPACTED if self.mapper.model.refits_all else COMPACTED_FITS)
 
 

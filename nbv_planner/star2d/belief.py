@@ -1,4 +1,4 @@
-"""What is believed of the surface, and the evidence for it."""
+"""The belief about the surface, and the evidence for it."""
 
 from __future__ import annotations
 

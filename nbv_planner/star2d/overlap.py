@@ -1,4 +1,4 @@
-r"""Do the views fit together? Residuals of the hits about a believed contour, for the tests of
+r"""Do the views fit together? Residuals of the hits about a mean contour, for the tests of
 displacements in :mod:`nbv_planner.surface.displacement`.
 
 Distance, normal and cell are those of the place where the beam crosses the contour: at the noisy
@@ -78,8 +78,8 @@ def thinned(views: Sequence[ViewData], most: int) -> tuple[IntArray, FloatArray]
 
 
 class ContourPolyline:
-    """A believed contour as a polyline of steps about as long as the noise, and what is surely
-    inside of it.
+    """A mean contour as a polyline of steps about as long as the noise, and the region that is
+    certainly inside.
     """
 
     def __init__(self, belief: SurfaceBelief, std: float) -> None:

@@ -1,6 +1,6 @@
 """The robust fit: weights of measurements whose noise is not Gaussian, by expectation maximisation.
 
-A noisy hit lies at an angle of its own: on a steep surface, comparing its radius with the contour
+A noisy hit lies at a wrong angle: on a steep surface, comparing its radius with the contour
 there is biased, since the angle's error is none of the model. Along its beam the error is only that
 of the range.
 
@@ -203,9 +203,7 @@ NOISE_MODELS = ("gaussian", "student_t", "contaminated")
 
 @dataclass(frozen=True)
 class RobustSettings(Settings):
-    """How the mapper treats beams that may be wrong; without `robust` each is believed
-    permanently.
-    """
+    """How the mapper treats beams that may be wrong; without `robust` each is accepted."""
 
     robust: bool = setting(
         True,

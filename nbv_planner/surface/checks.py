@@ -25,7 +25,7 @@ class Level(enum.IntEnum):
 
     @property
     def speaks(self) -> bool:
-        """Whether it is to be told: it is neither good nor without data."""
+        """Whether it is reported: it is neither good nor untested."""
         return self in (Level.NOTED, Level.FAILED)
 
 
@@ -167,7 +167,7 @@ class Check:
         return f"{kind.says.format(**vars(self))}: {kind.advice}"
 
 
-def told(check: Check, declared: RangeNoise) -> str:
+def check_text(check: Check, declared: RangeNoise) -> str:
     """Words of a check, and where the noise differs from the `declared` one, the lines for the
     parameter file.
     """

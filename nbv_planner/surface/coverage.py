@@ -121,7 +121,7 @@ class CoverageTarget:
         """This one with the noise that the mapper has found, where it is larger than declared.
 
         A resolution of `noise_std` + `pixel_size` (metres), which follows from the noise, grows
-        with it; another one was asked for.
+        with it; another one was set explicitly.
         """
         factor = noise_factor(checks)
         if factor == 1.0:

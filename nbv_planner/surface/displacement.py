@@ -1,5 +1,5 @@
-r"""Do the views fit together? Tests of displacements that would explain how views contradict each
-other.
+r"""Do the views fit together? Tests of displacements that would explain contradictions between
+views.
 
 Only where views overlap can they contradict each other, and what the surface is like there must not
 matter. So the contour is cut into cells about as long as the noise, in each of which the surface
@@ -75,7 +75,7 @@ class Comparable(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Displaced:
-    """How the hits of all views lie about a believed surface that is cut into cells."""
+    """Residuals of the hits of all views about a mean surface divided into cells."""
 
     #: x, y (metres) and yaw (radians) of the camera in each view, shape (views, 3).
     pose: FloatArray

@@ -59,7 +59,7 @@ def region_settings(path: str) -> dict[str, str]:
 
 
 def regions_in_file(path: Path, metres: float = 1.0) -> Regions:
-    """The regions of a file, whose lengths are in units of so many `metres`.
+    """The regions of a file, whose lengths are in units of `metres` metres.
 
     Raises:
         NbvPlannerError: as of :func:`region_settings`.
@@ -79,10 +79,10 @@ def regions_in_file(path: Path, metres: float = 1.0) -> Regions:
 
 @lru_cache(maxsize=8)
 def regions_in(text: str) -> Regions | None:
-    """The regions of a text in one line; None of an empty one.
+    """The regions of a text in one line; None for an empty text.
 
     Raises:
-        ConfigFileError: it is none.
+        ConfigFileError: it is not valid.
     """
     return _read(located(text, "regions", has_lines=False), 1.0, None) if text else None
 

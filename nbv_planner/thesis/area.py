@@ -223,8 +223,8 @@ class Uncertainty(BandObjective):
         within_noise(scene, settings)
 
     def evaluate(self, situation: Situation) -> FloatArray:
-        """Value per view, shape (V,); a look reaches as far as it fixes the surface, if that is
-        asked for.
+        """Value per view, shape (V,); with `seen_std` a look reaches only as far as it fixes the
+        surface.
         """
         scene = situation.scene
         # the declared noise where no look would fix it with that found
@@ -252,7 +252,7 @@ def within_noise(scene: Scene, settings: TargetSettings, factor: float = 1.0) ->
     declared noise.
 
     Raises:
-        SettingError: there is none.
+        SettingError: it does not exist.
     """
     if not settings.seen_std:
         return scene

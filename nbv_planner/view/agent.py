@@ -156,7 +156,7 @@ class Agent:
 
 
 class AgentEpisode:
-    """What an agent is told and rewarded for."""
+    """Observations and rewards of an agent."""
 
     def __init__(self, setup: EpisodeSetup, target: KnownObject, object: str, noise: int) -> None:
         """Begin with an object, and the noise of a seed."""

@@ -126,7 +126,7 @@ class LiveEpisode(EpisodeLog):
             scene = self.scene
             pose = self._pose_now
             hits = dict(self._hits)
-            first = topic not in self.heard
+            first = topic not in self.received
             super().add(topic, value, stamp)
             self._received_at = time.monotonic()
             changed = {*_CHANGES.get(topic, ()), *(["status"] if first else [])}
@@ -149,14 +149,14 @@ class LiveEpisode(EpisodeLog):
             return True
         return False
 
-    def _believe(self, belief: Surface, stamp: int) -> None:
+    def _take_belief(self, belief: Surface, stamp: int) -> None:
         """Process a surface; one with fewer measurements than before comes from a mapper that has
         been reset.
         """
         if self.belief is not None and belief.count < self.belief.count:
             self._hits.clear()
             self._unpaired.clear()
-        super()._believe(belief, stamp)
+        super()._take_belief(belief, stamp)
 
     def _paired(self, scan: MatchedScan) -> None:
         """Measure a scan; keep what is shown within bounds, spread over the surface and over
@@ -248,7 +248,7 @@ class LiveEpisode(EpisodeLog):
                 waits_for=tuple(
                     words
                     for topic, words in _AWAITED.items()
-                    if topic not in self.heard and topic in self.readers
+                    if topic not in self.received and topic in self.readers
                 ),
                 ground=self._ground_now(),
                 versions=dict(self._versions),

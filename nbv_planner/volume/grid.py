@@ -271,7 +271,8 @@ class Cells:
     def adding(self, hits: Hits, free: Iterable[FreeRays] = ()) -> Cells:
         """With more hits, and with rays on which there is no surface, those of the hits among them.
 
-        A cell that was hit stays so, whatever passes through it; a ray ends a cell before its hit.
+        A cell that was hit remains hit, even if rays pass through it; a ray ends a cell before its
+        hit.
 
         Raises:
             MeasurementError: a hit is of another dimension, not finite, or has no positive
@@ -335,8 +336,8 @@ def _until_hits(hits: Hits, free: Sequence[FreeRays], margin: float) -> Iterator
 
 
 def crossed(lattice: Lattice, rays: FreeRays) -> IntArray:
-    """Numbers of the cells that rays go through, each once; of more than 20 000 in space so many
-    are drawn, as neighbours go through the same cells.
+    """Numbers of the cells that rays go through, each once; in space at most 20 000 rays are
+    sampled, since neighbours go through the same cells.
     """
     if lattice.dimension == 3 and len(rays.length) > _ENOUGH:
         drawn = np.random.default_rng(0).choice(len(rays.length), _ENOUGH, replace=False)

@@ -51,7 +51,7 @@ class MaternTerm:
 
 @dataclass(frozen=True)
 class ImplicitPrior:
-    """What is believed of φ before any measurement, in units of the radius of the ball."""
+    """Prior of φ before any measurement, in units of the radius of the ball."""
 
     terms: tuple[MaternTerm, ...] = (MaternTerm(0.15, 0.7), MaternTerm(0.06, 0.22, rough=True))
     constant: float = 0.2  #: standard deviation of the constant c.

@@ -24,7 +24,7 @@ class FreeCells:
     the hits.
 
     Raises:
-        ValueError: a value is none.
+        ValueError: a value is not valid.
     """
 
     dimension: int  #: D, 2 or 3.
@@ -59,11 +59,7 @@ class FreeCells:
         return cls(form.dimension, float(form.radius), int(surface.count), free, prior)
 
     def cells(self, number: int) -> BoolArray:
-        """Which of so many cells are free, shape (N,).
-
-        Raises:
-            ValueError: there are others.
-        """
+        """Which of the cells are free, shape (N,). Raises: ValueError: their number differs."""
         content = np.frombuffer(inflated(self.free, -(-number // 8), "free"), dtype=np.uint8)
         return np.unpackbits(content, count=number).astype(bool)
 

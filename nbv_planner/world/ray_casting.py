@@ -26,7 +26,7 @@ class Contour:
 
 
 def cast_beams(contour: Contour, pose: CameraPose, bearings: FloatArray) -> FloatArray:
-    """Range of the first crossing of each beam with the contour, `inf` where there is none.
+    """Range of the first crossing of each beam with the contour, `inf` without a crossing.
 
     Every edge is paired only with the beams between the bearings of its ends, so the work is
     O(edges + crossings), without a Python loop. The contour is in the object frame; the B

@@ -78,10 +78,8 @@ _CHANGING = 3
 
 @dataclass(frozen=True)
 class SensorHeader:
-    """What the headers of scans say of the sensor; 0 where they do not tell.
-
-    A whole turn without limits of the range tells no field of view: a cloud is laid out so,
-    wherever its points are.
+    """Properties of the sensor in the headers of scans; 0 if not stated. A full turn without range
+    limits states no field of view: clouds are converted so, wherever their points are.
     """
 
     field_of_view: float = 0.0  #: widest cone about the line of sight that the beams fill, radians.
@@ -90,7 +88,7 @@ class SensorHeader:
 
     @classmethod
     def of(cls, scan: Scan) -> SensorHeader:
-        """What the header of one scan says: a range of 0 or `+inf` tells nothing."""
+        """Properties in the header of one scan: a range of 0 or `+inf` states nothing."""
         limits = (scan.range_min, scan.range_max)
         laid_out = scan.field_ahead == TWO_PI and limits == (0.0, math.inf)
         far = 0.0 if scan.range_max == math.inf else scan.range_max
@@ -120,9 +118,8 @@ class SensorHeader:
 
     def in_scene(self, scene: Scene) -> tuple[dict[str, float], tuple[str, ...]]:
         r"""Those of `field_of_view`, `range_min` and `range_max` that differ from the scene's, and
-        the names not told.
-
-        What does not hold the object is no part of the sensor's cone: the field of view is at most
+        the names not stated. Only the part of the cone that can contain the object counts: the
+        field of view is at most
         :math:`2 \arcsin(r_{max} / d_{cam})`, the range :math:`d_{cam} + r_{max}`.
         """
         most = {

@@ -132,8 +132,7 @@ class SensorModel(Protocol):
     def range_std(
         self, noise: RangeNoise, distance: FloatArray, incidence: FloatArray
     ) -> FloatArray:
-        """Standard deviation of ranges at each `distance`, metres, for the `noise` that somebody
-        assumes.
+        """Standard deviation of ranges at each `distance`, metres, for an assumed `noise`.
 
         The incidence is the angle of each beam to the normal of the surface, radians; to the
         direction to the centre where the surface is not known.

@@ -156,7 +156,7 @@ def test_hits_near_the_centre_are_kept_for_a_surface_without_a_radius(tmp_path):
         hits = view.step(SCENE, MeasurementSettings()).hits
         assert (np.hypot(*hits.points.T) < 1.0).any() == some
         live = LiveEpisode()
-        live._believe(belief, SECOND + 5)
+        live._take_belief(belief, SECOND + 5)
         live._paired(scan)
         assert len(live.view().last_hits) == len(hits)
 

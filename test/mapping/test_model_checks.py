@@ -34,9 +34,9 @@ from nbv_planner.surface.checks import (
     Check,
     CheckSettings,
     Level,
+    check_text,
     failed_checks,
     forbidding,
-    told,
     untested,
 )
 from nbv_planner.surface.displacement import in_rows
@@ -270,15 +270,15 @@ def test_noise_that_differs_is_told_with_the_lines_for_the_parameter_file():
     )
     check = dataclasses.replace(check, score=0.2)
     assert (
-        told(check, RangeNoise(0.2, 0.0))
+        check_text(check, RangeNoise(0.2, 0.0))
         == "the noise of the ranges is 0.2 times the declared one: set the noise in the parameter"
         " file to what was found (noise_std: 0.04)"
     )
-    assert told(check, RangeNoise(0.05, 0.02)).endswith(
+    assert check_text(check, RangeNoise(0.05, 0.02)).endswith(
         "(noise_std: 0.01, noise_std_per_metre: 0.004)"
     )
     good = dataclasses.replace(check, level=Level.GOOD)
-    assert told(good, RangeNoise(0.2, 0.0)) == "the noise is the declared one"
+    assert check_text(good, RangeNoise(0.2, 0.0)) == "the noise is the declared one"
 
 
 def test_the_checks_use_smaller_noise_down_to_a_part_of_the_declared_one():

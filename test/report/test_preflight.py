@@ -204,7 +204,7 @@ def test_beams_on_the_object():
 def test_nothing_running_fails_and_names_what_is_missing():
     rows = {row.name: row for row in checks_of(System(), RunParameters({}))}
     assert rows["publishers of scan"].outcome is rows["publishers of camera_pose"].outcome is FAIL
-    assert rows["surface_mapper"].found == rows["nbv_planner"].found == "not heard"
+    assert rows["surface_mapper"].found == rows["nbv_planner"].found == "no message"
     assert "transforms" not in rows
 
 
@@ -256,7 +256,7 @@ def outcomes(before: preflight.PosesBeforeStart, *, known: bool = True) -> dict[
 
 def test_poses_before_a_start_are_enough_once_they_can_be_judged_or_no_more_have_come():
     before, here = preflight.PosesBeforeStart(), CameraPose.from_polar(0.3, 10.0)
-    assert (before.heard, before.enough(1e9)) == (False, False)
+    assert (before.received, before.enough(1e9)) == (False, False)
     assert outcomes(before).keys() == {"tolerances"}
     before.hear(100.0, 0.0, here)
     assert [before.enough(now) for now in (100.0, 102.9, 103.0)] == [False, False, True]

@@ -230,8 +230,8 @@ def series_around(sweep: Mapping[str, Any]) -> dict[str, list[Series]]:
     """Find the series of at least three planners in a sweep's plain values, those with a planner in
     common together.
 
-    They are named by the planner that all of them hold; a series of its own by its first one in the
-    sweep.
+    They are named by the planner that all of them contain; other series by their first planner in
+    the sweep.
     """
     labels = list(sweep["planners"])
     centres = dict[str, list[Series]]()

@@ -89,7 +89,7 @@ def compared_runs(
     A single run is called `name`; `analyse_bag` analyses a bag.
 
     Raises:
-        NbvPlannerError: it is none of these, or cannot be read.
+        NbvPlannerError: it is something else, or cannot be read.
     """
     folder = Path(path)
     if (folder / MANIFEST_FILE).is_file():

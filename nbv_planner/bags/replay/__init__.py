@@ -259,7 +259,7 @@ class RecordedWorld:
         if replayer.session.learn_speeds and recorded.pace is not None:
             pace: dict[str, Any] = dict(zip(PACE, recorded.pace, strict=True))
             planner.settings = replace(planner.settings, **pace)
-        planner.scan_history = replayer.heard
+        planner.scan_history = replayer.scan_history
         planner.update(question.belief, replayer.pose)
         return planner.decide(
             question.belief,

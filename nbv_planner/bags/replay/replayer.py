@@ -164,7 +164,7 @@ class Replayer:
             stamp for stamp in surface_stamps if stamp > 0 and matching.integrate == "always"
         )
         #: scans for a planner that takes them.
-        self.heard: tuple[tuple[Scan, CameraPose], ...] = ()
+        self.scan_history: tuple[tuple[Scan, CameraPose], ...] = ()
         self.pose: CameraPose | None = None  #: the newest.
         self._updates: deque[Update] = deque([self._update(0)], maxlen=_KEPT)
 
@@ -191,7 +191,7 @@ class Replayer:
         else:
             mapper.scan(stamp, what, "")
         taken = list(mapper.waiting)[before:]
-        self.heard += tuple((match.scan, match.pose) for match in taken)
+        self.scan_history += tuple((match.scan, match.pose) for match in taken)
         # Where every scan counts, the recorded surfaces say up to which one they were mapped
         # together.
         if not taken or (self._ends and taken[-1].stamp < self._ends[0]):
@@ -216,7 +216,7 @@ class Replayer:
     def forget(self, stamp: int) -> None:
         """Discard all measurements and the goal, as the mapper did at `stamp` (nanoseconds)."""
         self.mapper.reset()
-        self.heard = ()
+        self.scan_history = ()
         self._updated(stamp)
 
     def _updated(self, stamp: int) -> Update:

@@ -219,7 +219,7 @@ class SolidJudge(SolidRecord):
 
 
 class SolidEpisode:
-    """An episode that is set up, and takes its views one by one as they are asked for."""
+    """An episode whose views are taken one by one, on request."""
 
     def __init__(self, config: SolidConfig) -> None:
         """Build object, mapper and planner.

@@ -165,7 +165,7 @@ class SpacePlannerSettings(DecisionSettings):
 
 @dataclass(frozen=True)
 class InSpace(Settings):
-    """What tells the executables which nodes they are."""
+    """The parameter by which the executables choose the nodes of plane or space."""
 
     dimension: int = setting(
         3, "3 for nodes in space; those in the plane have no such parameter.", ge=3, le=3

@@ -62,8 +62,8 @@ class Circuit:
         return np.concatenate([[0.0], np.cumsum(np.tile(legs, 2))[:-1]])
 
     def sweep(self, first: IntArray, ahead: IntArray, back: IntArray) -> FloatArray:
-        """Time to go from `first` so many places counter-clockwise, and so many clockwise, the
-        shorter way twice.
+        """Time to go from `first` by so many places counter-clockwise and so many clockwise, the
+        shorter of the two twice.
         """
         size = len(self.times)
         one = self.way[first + ahead] - self.way[first]

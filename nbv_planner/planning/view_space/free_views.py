@@ -33,16 +33,16 @@ class FreeViewSpace(ViewSpace):
         candidates: Poses,
         settings: ViewSpaceSettings,
         keep_out: float,
-        extras: FloatArray | None = None,
+        costs: FloatArray | None = None,
     ) -> None:
         """Set up the candidates, with the :meth:`view_costs` of each; no path enters the radius
         `keep_out`, metres.
         """
         self._keep_out = keep_out
         super().__init__(candidates, settings)
-        self._extras: tuple[cKDTree, FloatArray] | None = None
-        if extras is not None and extras.any():
-            self._extras = cKDTree(_placed(candidates)), extras
+        self._costs: tuple[cKDTree, FloatArray] | None = None
+        if costs is not None and costs.any():
+            self._costs = cKDTree(_placed(candidates)), costs
 
     @classmethod
     def annulus(cls, settings: ViewSpaceSettings, scene: Scene) -> FreeViewSpace:
@@ -78,11 +78,11 @@ class FreeViewSpace(ViewSpace):
         """The poses listed in the settings, or in their file; see :func:`poses_from_file`."""
         if settings.posed:
             poses = check_view_poses("view_poses", settings.view_poses)
-            extras = None
+            costs = None
         else:
-            poses, extras = poses_from_file(settings.view_file)
+            poses, costs = poses_from_file(settings.view_file)
         views = Poses.of(list(poses))
-        return cls(views, settings, min(scene.radius_max, float(views.distance.min())), extras)
+        return cls(views, settings, min(scene.radius_max, float(views.distance.min())), costs)
 
     def path_length(self, start: CameraPose, ends: Poses) -> FloatArray:
         """Length of the shortest path around the object's bound, shape (V,), metres."""
@@ -90,9 +90,9 @@ class FreeViewSpace(ViewSpace):
 
     def view_costs(self, views: Poses) -> tuple[FloatArray, FloatArray]:
         """Cost and seconds of the candidate nearest to each of any `views`, shape (V,) each."""
-        if self._extras is None:
+        if self._costs is None:
             return super().view_costs(views)
-        places, (cost, seconds) = self._extras
+        places, (cost, seconds) = self._costs
         nearest = places.query(_placed(views))[1]
         return cost[nearest], seconds[nearest]
 

@@ -51,9 +51,7 @@ _NAMES = {
 
 def excluded_numbers(exclusion: ExclusionArray) -> dict[str, int]:
     """Number of candidates that each reason excludes; one with several reasons counts for each of
-    them.
-
-    Zones of the ground in which there is none are left out.
+    them. Zones of the ground without a candidate are left out.
     """
     numbers = {reason: int(np.count_nonzero(exclusion & np.uint8(reason))) for reason in _NAMES}
     return {
@@ -121,7 +119,7 @@ class ViewSpace(ABC):
 
     @property
     def spacing(self) -> float:
-        """Angle between neighbouring candidates, radians; NaN where there is none for all."""
+        """Angle between neighbouring candidates, radians; NaN if it is not the same for all."""
         return math.nan
 
     @abstractmethod

@@ -255,7 +255,7 @@ def space_poses_from(path: str) -> Poses:
     as of :func:`~.view_settings.rows_of`; without these columns all look at the centre.
 
     Raises:
-        SettingError: the file cannot be read, or a pose is none; names its line.
+        SettingError: the file cannot be read, or a pose is not valid; names its line.
     """
     place, rows = f"view_file: {path}", rows_of(path, _MOST_POSES)
     turned = isinstance(rows[0][1], dict) and "qx" in rows[0][1]

@@ -183,8 +183,8 @@ def check_angles(name: str, angles: Sequence[float]) -> FloatArray:
     """Return view angles (radians) that a user lists as `name`.
 
     Raises:
-        SettingError: there is none or too many, one is not finite or out of range, or two are too
-            close to each other.
+        SettingError: the list is empty or too long, an angle is not finite or out of range, or two
+        are too close to each other.
     """
     if len(angles) > _MOST_LISTED:
         raise SettingError(f"{name}: has {len(angles)} angles, must be {_MOST_LISTED} or fewer")
@@ -213,8 +213,8 @@ def check_view_poses(name: str, numbers: Sequence[float]) -> list[CameraPose]:
     `name`.
 
     Raises:
-        SettingError: there is none or too many, the numbers are not three for each, or one is no
-            pose.
+        SettingError: the list is empty or too long, has not three numbers for each pose, or one is
+        not a valid pose.
     """
     if not len(numbers) or len(numbers) % 3:
         raise SettingError(

@@ -276,7 +276,7 @@ class InputMonitor:
         return f"{number or 'nobody'} publish{'es' if number < 2 else ''} it, {what}"
 
     def gone(self, *topics: str) -> list[str]:
-        """Describe the inputs received before whose publisher is gone."""
+        """Describe the inputs received earlier whose publisher no longer exists."""
         return [
             f"{self.described(topic)}: its publisher is gone"
             for topic in topics

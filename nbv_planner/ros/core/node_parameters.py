@@ -130,8 +130,8 @@ def _declare(node: Node, name: str, default: Any, meta: Setting) -> None:
 
 
 def tell(node: Node, file: str, read: Callable[[str], Mapping[str, Any]]) -> None:
-    """Show what is `read` from the file of a parameter as parameters that nobody can give: run_info
-    and bags hold them.
+    """Show what is `read` from the file of a parameter as read-only parameters, so that run_info
+    and bags contain them.
 
     Raises:
         NbvPlannerError: as of `read`.

@@ -208,7 +208,7 @@ def called(
     """Call a service of a running node, with true for a `switch`; returns its success and message.
 
     Raises:
-        NbvPlannerError: no node offers the service, or answers, within so many `seconds`.
+        NbvPlannerError: no node offers the service, or answers, within `seconds`.
     """
     kind = SetBool if switch else Trigger
     with ros_of_its_own(domain) as executor:

@@ -252,7 +252,7 @@ class Decisions:
         self.under_way = False
 
     def ask(self, now: int) -> None:
-        """Start the decision that is due, unless there is none or one is under way."""
+        """Start the decision that is due, if there is one and none is running."""
         node = self._node
         core = node.core
         if self.under_way:

@@ -239,7 +239,7 @@ class GoalOutput:
         return conversions.pose_to_msg(carrier, self._node.header(self._frame, target.stamp))
 
     def repeat(self, target: Target) -> None:
-        """Publish a target once more, for subscribers that have not received it."""
+        """Publish a target again, for subscribers that have not received it."""
         self._goal.publish(self.message(target))
 
     def send(self, target: Target, core: PlannerCore) -> None:

@@ -21,7 +21,7 @@ from nbv_planner.session.questions import Ranking, State
 from nbv_planner.session.state import Goal, behind_text
 from nbv_planner.session.targets import pace
 from nbv_planner.star2d.belief import SurfaceBelief
-from nbv_planner.surface.checks import Level, failed_checks, told
+from nbv_planner.surface.checks import Level, check_text, failed_checks
 from nbv_planner.surface.coverage import named
 from nbv_planner.surface.seam import Banded
 
@@ -116,7 +116,9 @@ def _doubts(core: PlannerCore) -> list[str]:
     """What the failed checks of the newest surface say, and that of the noise where it differs."""
     checks = () if core.inputs.belief is None else core.inputs.belief.checks
     noise = [check for check in checks if check.name == "noise" and check.level is Level.NOTED]
-    return [told(check, core.planner.settings.noise) for check in (*failed_checks(checks), *noise)]
+    return [
+        check_text(check, core.planner.settings.noise) for check in (*failed_checks(checks), *noise)
+    ]
 
 
 def _troubles(core: PlannerCore, inputs: InputMonitor) -> list[str]:

@@ -119,7 +119,7 @@ class Operator:
         """
         node = self._node
         checked = not self.unchecked
-        if not checked and self.before.heard:
+        if not checked and self.before.received:
             self._check_start()
             checked = True
         message = events.start(node.core, node.now_ns())

@@ -36,7 +36,7 @@ from nbv_planner.volume.bodies.depth_sensor import DepthSensor
 
 
 class SolidDeciders(Deciders):
-    """Planner and monitor over solids; what a mapper in the plane tells changes nothing."""
+    """Planner and monitor over solids; information of a mapper in the plane is ignored."""
 
     listable = ("view_poses",)
 

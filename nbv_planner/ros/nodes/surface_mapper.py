@@ -32,7 +32,7 @@ from nbv_planner.ros.nodes.mapper_parts import MapperInputs, Result, SurfaceOutp
 from nbv_planner.session.mapper_core import MapperCore
 from nbv_planner.session.surface_map import KIND, SurfaceMap, map_from_records
 from nbv_planner.star2d.shapes.sampler import PriorSettings
-from nbv_planner.surface.checks import told
+from nbv_planner.surface.checks import check_text
 from nbv_planner.world.camera_mount import PoseSettings
 from nbv_planner.world.scene import Scene, check_proportions
 
@@ -239,6 +239,6 @@ class SurfaceMapperNode(BaseNode):
                 values,
             )
         doubts = [trouble] if trouble else []
-        doubts += [told(check, core.setup.noise) for check in checks if check.level.speaks]
+        doubts += [check_text(check, core.setup.noise) for check in checks if check.level.speaks]
         level = DiagnosticStatus.WARN if doubts else DiagnosticStatus.OK
         return level, "; ".join(["mapping", *doubts]), values

@@ -190,7 +190,7 @@ def calibration_for(target: str) -> CoverageCalibration:
     """The calibration that is shipped for a `target`: `points` or `completeness`.
 
     Raises:
-        SettingError: there is none.
+        SettingError: it does not exist.
     """
     table = json.loads(files(__package__).joinpath("calibration.json").read_text(encoding="utf-8"))
     if target not in table:

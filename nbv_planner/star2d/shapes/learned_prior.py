@@ -73,7 +73,7 @@ class LearnedPriorSettings(Settings):
 
     Raises:
         SettingError: a value is out of range, a list is empty, a symmetry is no whole number, or a
-            smoothness is none of those that :class:`nbv_planner.gp.kernels.PeriodicMatern` takes.
+        smoothness is not one of those that :class:`nbv_planner.gp.kernels.PeriodicMatern` takes.
     """
 
     prior_quantity: str = python_setting(

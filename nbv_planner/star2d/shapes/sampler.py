@@ -59,12 +59,12 @@ class ShapeSettings(LearnedPriorSettings, TargetSettings):
     )
 
     def check_size(self, views: int, name: str = "shapes") -> None:
-        """Refuse what some gigabytes would not hold: 10 bytes for each angle of each shape and
+        """Refuse what would need more than some gigabytes: 10 bytes for each angle of each shape
+        and
         view, or 250 without.
 
         Raises:
-            SettingError: names what was asked for, the `name` the number of shapes, and what is
-                allowed.
+            SettingError: names the request, the number of shapes by `name`, and what is allowed.
         """
         most = _MOST_CELLS // (self.shape_grid * max(views, 25))
         if self.shapes > most:

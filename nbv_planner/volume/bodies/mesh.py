@@ -27,7 +27,7 @@ _EDGES = tuple(
 
 
 def few_enough(number: int, what: str) -> int:
-    """The same number of `faces` or `vertices`, asked for before there is memory for them.
+    """The number of `faces` or `vertices`, checked before memory is allocated for them.
 
     Raises:
         ContourError: it is below 0, or beyond what a mesh may have.

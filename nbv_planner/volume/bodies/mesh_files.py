@@ -53,7 +53,7 @@ def is_solid(text: str) -> bool:
 
 def solid_object(text: str, radius_max: float) -> tuple[Mesh, list[str]]:
     """The mesh that `text`, one of :data:`FORMS`, describes, within `radius_max` (metres) of the
-    origin; and what is to be said of it.
+    origin; and a note about it.
 
     A family of solids fills the ball; a file is in its unit, with `origin=auto` about the middle of
     the box that holds it.

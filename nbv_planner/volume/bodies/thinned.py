@@ -16,7 +16,7 @@ from nbv_planner.world.scan import FreeRays, Pinhole, RangeNoise
 
 
 def depth_scan(depth: FloatArray, camera: Pinhole, sensor: DepthSensor) -> DepthScan:
-    """Every so manieth pixel of a depth image (metres along the optical axis, shape (H, W)), so
+    """Every n-th pixel of a depth image (metres along the optical axis, shape (H, W)), so
     that there are about as many as the sensor's `columns` and `rows`.
 
     0 and NaN, which cameras send for what they do not know, are unknown; `+inf` is no return up to
@@ -43,7 +43,7 @@ def depth_scan(depth: FloatArray, camera: Pinhole, sensor: DepthSensor) -> Depth
 
 
 def point_scan(points: FloatArray, width: int, sensor: DepthSensor) -> DepthScan:
-    """Every so manieth point of a cloud in its optical frame, shape (N, 3), metres, in rows of a
+    """Every n-th point of a cloud in its optical frame, shape (N, 3), metres, in rows of a
     `width`; points that are not finite, or at the origin, are unknown.
 
     Raises:

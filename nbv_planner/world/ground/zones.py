@@ -52,10 +52,10 @@ ZONE_TEXTS = {
 
 @dataclass(frozen=True)
 class GroundSettings(Settings):
-    """Where the robot must not be.
+    """Where the robot may not be.
 
     Raises:
-        SettingError: a value is out of range, or the text of the polygons is none.
+        SettingError: a value is out of range, or the text of the polygons is not valid.
     """
 
     ground_map: str = setting(
@@ -170,8 +170,8 @@ class Ground(ABC):
 
     @abstractmethod
     def path(self, start: Sequence[float], end: Sequence[float]) -> FloatArray:
-        """Corners of a path, shape (k, 2), metres, no longer than :meth:`lengths` says; empty if
-        there is none.
+        """Corners of a path, shape (k, 2), metres, no longer than :meth:`lengths` says; empty
+        without a path.
         """
 
     @abstractmethod

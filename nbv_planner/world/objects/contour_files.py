@@ -77,7 +77,7 @@ def own_origin(path: str | Path) -> Point:
 
 
 def seeing_point(x: FloatArray, y: FloatArray) -> Point | None:
-    r"""Point from which all of a closed polygon is seen in straight lines, None if there is none.
+    r"""Point that sees all of a closed polygon in straight lines, None if no point does.
 
     Of all such points, the kernel of the polygon with vertices :math:`p_i`, shape (n,) each, the
     one with the greatest distance t from the lines of its edges, by a linear programme over (c, t):

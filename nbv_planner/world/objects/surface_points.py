@@ -123,8 +123,8 @@ class _Walk:
     def search(self, start: float, apart: int) -> float | None:
         """Bisect for the angle behind `start` at which the surface leaves its pixel.
 
-        Return the last middle tried whose pixel is so many steps `apart` from that of `start`: 0 is
-        the same one, 1 shares a side; None if there is none.
+        Return the last midpoint tried whose pixel is `apart` steps from that of `start`: 0 is the
+        same pixel, 1 shares a side; None if there is no such point.
         """
         home, begin = self._at(start)
         left = start

@@ -49,7 +49,7 @@ def shipped_outline(family: str, name: str, scene: Scene) -> Polygon:
     """Load a shipped outline, its greatest radius 97 % of `radius_max`.
 
     Raises:
-        UnknownNameError: there is none of this name.
+        UnknownNameError: no outline has this name.
     """
     if name not in OUTLINES[family]:
         raise UnknownNameError(f"outline of {family}", name, OUTLINES[family])
@@ -239,7 +239,7 @@ def parameters_in(kinds: Mapping[str, type], text: str, whole: str) -> dict[str,
     """Parse `name=value,name=value`, of these names and types; the `whole` is for the error.
 
     Raises:
-        SettingError: a name is none of these or is given twice, or a value is no number.
+        SettingError: a name is unknown or given twice, or a value is not a number.
     """
     values: dict[str, Any] = {}
     for item in filter(None, text.split(",")):

@@ -238,7 +238,7 @@ def test_channels_nobody_described_and_methods_nobody_knows_are_remarked_on():
         file(message(b"lost", channel=9), chunk(b"abc", "rot13"), SCHEMA, CHANNEL, message(b"good"))
     )
     assert [data for _, _, data in found] == [b"good"]
-    assert any("never described" in remark for remark in remarks)
+    assert any("without a description" in remark for remark in remarks)
     assert any("rot13" in remark for remark in remarks)
 
 

@@ -32,7 +32,7 @@ def heard(world, planner, poses, age: float = 0.0) -> Robot:
     for number, pose in enumerate(poses, start=1):
         robot.send_pose(pose_msg(pose, robot.now() - round(age * 1e9)))
         world.spin_until(
-            lambda n=number: len(planner.operator.before._heard) == n, f"pose {number}"
+            lambda n=number: len(planner.operator.before._poses) == n, f"pose {number}"
         )
     return robot
 

@@ -74,7 +74,7 @@ def test_outliers_and_a_biased_pose_are_told_on_diagnostics(world):
     assert float(told.values["check.outliers"]) > 0.025
     assert float(told.values["check.bias"]) > 4.0
     assert told.level == DiagnosticStatus.WARN
-    assert "all views are displaced alike" in told.message
+    assert "all views are displaced in the same way" in told.message
 
 
 def test_an_object_with_two_surfaces_is_doubted_and_mapped_all_the_same(world):
