@@ -482,7 +482,7 @@ def _default(prompt: Prompt, kind: str, texts: Mapping[Prompt, str]) -> str:
     name = prompt.parameter
     value, meta = _settings(kind)[prompt.parameter]
     if kind in _IN_PLANE and kind not in _SIMULATED and name in SENSOR_NAMES:
-        return "as the scans say"
+        return "from the scans"
     answers = {
         one: checked(kind, one, text) for one, text in texts.items() if text and one != prompt
     }
