@@ -132,7 +132,7 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
             tokens_of(path)
         )
     assert tokens["nbv_planner"] <= 290_000
-    assert tokens["nbv_bench"] <= 53_500
+    assert tokens["nbv_bench"] <= 54_300
     assert tokens["volume"] <= 21_000
     assert tokens["known"] <= 21_500
     assert tokens["space"] <= 22_000

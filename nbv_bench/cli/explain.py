@@ -1,5 +1,5 @@
 """Draw utility against regret, the field of view by its depth, and what each objective counts, for
-an episode.
+an episode; of a surface of cells what EMC counts on its samples.
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ from nbv_bench.experiments.results import checked_episode
 from nbv_planner.cli.options import whole_number
 from nbv_planner.cli.output import drawn
 from nbv_planner.episode.parameters import recorded_config
-from nbv_planner.errors import ResultsError, SettingError, reason, shown
+from nbv_planner.errors import MeasurementError, ResultsError, SettingError, reason, shown
 from nbv_planner.files.results_folder import RECORD_FILE, read_json
 from nbv_planner.gp.posterior import saved_array
+from nbv_planner.known.known_solid import KnownSolid
 from nbv_planner.report.page import Picture, write_pictures
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.system import read_regular
+from nbv_planner.volume.published import CELLS_FILE, kept_cells
+from nbv_planner.volume.volume_surface import VolumeSurface
 
 BELIEFS_FILE = "beliefs.npz"
 _LARGEST = 2**28  # bytes
@@ -55,12 +58,17 @@ def run(arguments: argparse.Namespace) -> int:
     number = arguments.view or max(2, (len(views) + 1) // 2)
     if number > len(views):
         raise SettingError(f"--view {number} is out of range; the episode has {len(views)} views")
-    belief = _belief(folder / BELIEFS_FILE, number - 1)
+    cells = folder / CELLS_FILE
+    belief = (
+        _cells(cells, number - 1, config.known_solid)
+        if cells.exists()
+        else _belief(folder / BELIEFS_FILE, number - 1)
+    )
 
     def draw() -> list[Picture]:
         from nbv_bench.figures.explained import explanations
 
-        return explanations(config.scene, views, belief, number)
+        return explanations(config, views, belief, number)
 
     pictures: list[Picture] = drawn(True, draw, [])
     out = Path(arguments.out or folder / "explained")
@@ -93,8 +101,18 @@ def _belief(path: Path, views: int) -> SurfaceBelief:
         }
         return SurfaceBelief(angle, **{name: values[views - 1] for name, values in rows.items()})
     except (OSError, ValueError, IndexError) as error:
+        raise ResultsError(f"cannot read {path}: {reason(error)}") from error
+
+
+def _cells(path: Path, views: int, known: KnownSolid | None) -> VolumeSurface:
+    """The surface of cells after so many views of an episode."""
+    try:
+        content = _read_arrays(read_regular(path, _LARGEST), _LARGEST)
+        return kept_cells(content, views, known)
+    except (OSError, ValueError, MeasurementError) as error:
         raise ResultsError(
-            f"cannot read {path}: {reason(error)} (surface_model: radius alone writes it)"
+            f"cannot read view {views} in {path}: {reason(error)} (it begins where the surface is"
+            " one of cells: a later --view may be there)"
         ) from error
 
 

@@ -15,6 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle
 
+from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import ViewColumn
 from nbv_planner.geometry import (
     TWO_PI,
@@ -25,12 +26,18 @@ from nbv_planner.geometry import (
     polar_to_cartesian,
     world_to_camera,
 )
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage, Situation
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import panel_title, panels
+from nbv_planner.report.outlines import cone_outline
 from nbv_planner.report.page import Picture
 from nbv_planner.star2d.belief import SurfaceBelief
+from nbv_planner.surface.coverage import CoverageTarget
+from nbv_planner.surface.seam import Hypotheses, looked_at
 from nbv_planner.thesis import OBJECTIVES
 from nbv_planner.thesis.intervals import fov_boundary, in_simple_interval
+from nbv_planner.volume.volume_surface import VolumeSurface
+from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import Scene
 
 _LAYERS = 24
@@ -38,12 +45,11 @@ _ALONG = 80
 
 
 def explanations(
-    scene: Scene, views: Sequence[Mapping[str, Any]], belief: SurfaceBelief, number: int
+    config: EpisodeConfig, views: Sequence[Mapping[str, Any]], belief: Any, number: int
 ) -> list[Picture]:
     """The three pictures of an episode, given as in its record; `belief` is that on which view
-    `number` was chosen.
+    `number` was chosen, of the radius or of cells.
     """
-    angle = float(ViewColumn.angle.of(views[number - 1]))
     regret = (
         "Blue: surface points seen. Above it, by the length of a bar: individual regret, what the"
         " best candidate would have added. Green: (1 - 1/e) of the best set of as many views; from"
@@ -53,21 +59,112 @@ def explanations(
         "Shape of the field of view by its depth, in the plane and over the polar angle. Dotted:"
         " rays; dashed: bounds of the radius."
     )
+    return [
+        style.picture("regret", "Utility and regret", regret, draw_regret(views)),
+        style.picture(
+            "field_of_view",
+            "Depth and shape of the field of view",
+            field,
+            draw_fields(config.scene),
+        ),
+        _decision(config, views, belief, number)
+        if isinstance(belief, VolumeSurface)
+        else _objectives(config.scene, views, belief, number),
+    ]
+
+
+def _objectives(
+    scene: Scene, views: Sequence[Mapping[str, Any]], belief: SurfaceBelief, number: int
+) -> Picture:
+    angle = float(ViewColumn.angle.of(views[number - 1]))
     counts = (
         f"Band of the belief before view {number}, taken at {math.degrees(angle):.1f}°, over the"
         " polar angle from there. Coloured: what the objective counts there, the darker the more"
         " per area; in brackets its value. Dashed: edge of the field of view on the simple"
         " interval."
     )
-    return [
-        style.picture("regret", "Utility and regret", regret, draw_regret(views)),
-        style.picture(
-            "field_of_view", "Depth and shape of the field of view", field, draw_fields(scene)
-        ),
-        style.picture(
-            "objectives", "What each objective counts", counts, draw_counted(belief, scene, angle)
-        ),
+    figure = draw_counted(belief, scene, angle)
+    return style.picture("objectives", "What each objective counts", counts, figure)
+
+
+def _decision(
+    config: EpisodeConfig, views: Sequence[Mapping[str, Any]], belief: VolumeSurface, number: int
+) -> Picture:
+    columns = ViewColumn.angle, ViewColumn.distance, ViewColumn.turn
+    angle, distance, turn = (np.array(one.each(views[:number]), dtype=float) for one in columns)
+    taken = Poses.from_polar(angle, distance, turn)
+    view = taken[number - 1]
+    around = np.linspace(0.0, TWO_PI, config.views.num_views, endpoint=False)
+    circle = Poses.on_circle(around, view.distance)
+    visited = taken.chosen(slice(0, number - 1))
+    situation = Situation(belief, config.scene, circle, visited)
+    counts = (
+        f"Before view {number}, taken at {math.degrees(view.polar[0]):.1f}°. First: what each"
+        f" view of the circle adds to each of {config.planner.shapes} samples of the surface, in"
+        " sides of cells, and its mean, EMC; a dashed line at the view. Others: samples, what of"
+        " them has been seen, is left, and what the view adds, in brackets how much."
+    )
+    figure = draw_decision(situation, config.planner, view)
+    return style.picture("objectives", "What EMC counts on samples", counts, figure)
+
+
+def on_samples(
+    situation: Situation, settings: PlannerSettings, view: CameraPose
+) -> tuple[Hypotheses, FloatArray]:
+    """The hypotheses of EMC, and what a view adds at each of their elements, shape (S, M), in their
+    unit: EMC is the sum over M, averaged over S.
+    """
+    surface, scene = situation.surface, situation.scene
+    aim = CoverageTarget.of(settings).as_found(scene.pixel_size, surface.checks)
+    drawn = surface.hypotheses(aim, settings.shapes, settings.planner_seed)
+    one = Poses.of([view])
+    seen, visible = looked_at(surface, drawn, aim, situation.visited, one, scene)
+    return drawn, drawn.size * (1.0 - seen) * (visible[:, 0] & ~one.repeat(situation.visited)[0])
+
+
+_SAMPLES = 7
+
+
+def draw_decision(situation: Situation, settings: PlannerSettings, view: CameraPose) -> Figure:
+    """Draw what EMC counts on hypotheses of any member at a view, and its value over the views of
+    the situation.
+    """
+    aim = CoverageTarget.of(settings)
+    objective = ExpectedMarginalCoverage(aim, settings.shapes, settings.planner_seed)
+    gains = objective.coverage(situation).gains()
+    drawn, added = on_samples(situation, settings, view)
+    dots: style.Style = {"linestyle": "none", "marker": "."}
+    legend = [
+        Line2D([], [], color=style.FAINT, label="gain on a sample"),
+        Line2D([], [], color=style.MEAN, label="EMC"),
+        Line2D([], [], color=style.CAMERA, **dots, label="seen"),
+        Line2D([], [], color=style.BAND, **dots, label="left"),
+        Line2D([], [], color=style.LAST, **dots, label="added by the view, its field"),
     ]
+    figure, (curve, *maps) = panels(_SAMPLES + 1, 4, width=2.8, height=2.8, legend=legend)
+    angle = situation.views.polar[:, 0]
+    curve.plot(angle, gains.T, color=style.FAINT, linewidth=0.5)
+    curve.plot(angle, gains.mean(axis=0), color=style.MEAN)
+    curve.axvline(view.polar[0] % TWO_PI, color=style.LAST, linestyle="--", linewidth=0.9)
+    style.style_axes(curve, "view angle θ (rad)", "gain (sides of cells)")
+    style.style_angle_axis(curve)
+    panel_title(curve, f"EMC ({added.sum(axis=1).mean():.0f})")
+    reach = 1.1 * situation.scene.view_distance
+    cone = cone_outline(view, situation.scene)
+    samples = zip(maps, drawn.points, drawn.size, drawn.seen, added, strict=False)
+    for number, (panel, points, size, seen, new) in enumerate(samples, start=1):
+        panel.fill(*cone.T, color=style.LAST, alpha=0.08, linewidth=0)
+        real, seen, new = size > 0.0, seen > 0.0, new > 0.0
+        for which, shade in (
+            (real & seen & ~new, style.CAMERA),
+            (real & ~seen & ~new, style.BAND),
+            (new, style.LAST),
+        ):
+            panel.plot(*points[which].T, color=shade, markersize=1.5, **dots)
+        panel_title(panel, f"sample {number} ({added[number - 1].sum():.0f})")
+        style.style_axes(panel, "x (m)" if number > 3 else "", "y (m)" if number == 4 else "")
+        panel.set(aspect="equal", xlim=(-reach, reach), ylim=(-reach, reach))
+    return figure
 
 
 def draw_regret(views: Sequence[Mapping[str, Any]]) -> Figure:

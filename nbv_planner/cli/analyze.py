@@ -38,6 +38,7 @@ from nbv_planner.files.results_folder import ResultsFolder, write_whole
 from nbv_planner.known.deviation_report import DeviationReport
 from nbv_planner.report import page
 from nbv_planner.report.tables import Table
+from nbv_planner.volume.published import write_cells
 from nbv_planner.volume.volume_surface import VolumeSurface
 
 JSON_FILE = "analysis.json"
@@ -72,6 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             write_record(results.folder, analysis.record)
         if len(analysis.steps) == len(analysis.views):
             write_beliefs(results.folder, analysis.steps)
+            write_cells(results.folder, (step.belief for step in analysis.steps))
         log = analysis.recording.log
         report = _compared(analysis, arguments)
         if report is not None:

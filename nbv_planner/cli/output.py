@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from nbv_planner.bags.reader import Bag
 from nbv_planner.bags.storage import Progress
-from nbv_planner.episode.judge import EpisodeJudge, StarTruth
+from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import (
     EpisodeRecord,
@@ -36,6 +36,7 @@ from nbv_planner.report.take_home import outline_of
 from nbv_planner.surface.checks import Level, check_text
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.surface.seam import Hits
+from nbv_planner.volume.published import write_cells
 from nbv_planner.world.scene import Scene
 
 T = TypeVar("T")
@@ -123,12 +124,12 @@ def finish(
     It says seconds of the cost model only if it is `timed`: by a speed that was given; deviations
     where there is a `nominal` outline.
     """
-    if isinstance(judge.truth, StarTruth):
-        compared(judge)
+    compared(judge)
     record = judge.record(config.as_dict(), config.sensor.seed, termination, **config.packages)
     record = dataclasses.replace(record, metrics=record.metrics | t0_metric(config.near_optimal_by))
     write_record(results.folder, record)
     write_beliefs(results.folder, judge.steps)
+    write_cells(results.folder, (step.belief for step in judge.steps))
     x, y = config.world.placed  # steps are as seen from the true centre
     belief = judge.steps[-1].belief.seen_from(-x, -y) if judge.steps else None
     outline = written_outline(results, belief, config.scene)

@@ -303,6 +303,29 @@ class Certificate(Protocol):
         """
 
 
+def looked_at(
+    surface: Surface,
+    drawn: Hypotheses,
+    aim: CoverageTarget,
+    taken: Poses,
+    views: Poses,
+    scene: Scene,
+    ground: Ground | None = None,
+) -> tuple[FloatArray, BoolArray]:
+    """Part of each element of hypotheses that counts as seen once the views `taken` (T,) have been,
+    shape (S, M), and which of them each of `views` (V,) covers past a `ground`, shape (S, V, M).
+
+    With a resolution a view covers what lies within it of what it sees, and nothing is fixed by a
+    look whose noise is above `seen_std`.
+    """
+    visible, met = (surface.visible(drawn, poses, scene, ground) for poses in (views, taken))
+    if aim.seen_std:
+        visible &= fixed(drawn, views, scene.sensor, aim.noise, aim.seen_std)
+    if aim.tau:
+        visible, met = (drawn.reached(seen, aim.tau) for seen in (visible, met))
+    return drawn.doubted(met), visible
+
+
 def coverage_of(
     surface: Surface,
     drawn: Hypotheses,
@@ -312,22 +335,17 @@ def coverage_of(
     scene: Scene,
     ground: Ground | None = None,
 ) -> ShapeCoverage:
-    """What is to be seen of hypotheses from `views` (V,) once those `taken` (T,) have been, past a
-    `ground`.
+    """What is to be seen of hypotheses from `views` (V,) once those `taken` (T,) have been, see
+    :func:`looked_at`.
 
-    With a resolution a view covers what lies within it of what it sees, and nothing is fixed by a
-    look whose noise is above `seen_std`. A view that was taken adds nothing when it is repeated.
-    In space what no view sees does not count: undersides would never let the target be reached.
+    A view that was taken adds nothing when it is repeated. In space what no view sees does not
+    count: undersides would never let the target be reached.
     """
-    visible, met = (surface.visible(drawn, poses, scene, ground) for poses in (views, taken))
-    if aim.seen_std:
-        visible &= fixed(drawn, views, scene.sensor, aim.noise, aim.seen_std)
-    if aim.tau:
-        visible, met = (drawn.reached(seen, aim.tau) for seen in (visible, met))
+    seen, visible = looked_at(surface, drawn, aim, taken, views, scene, ground)
     size = drawn.size
     if drawn.points.shape[2] == 3:  # in the plane, as published, all counts
         size = size * (visible.any(axis=1) | (drawn.seen > 0.0))
-    return ShapeCoverage.left(size, drawn.doubted(met), visible, views.repeat(taken))
+    return ShapeCoverage.left(size, seen, visible, views.repeat(taken))
 
 
 def fixed(

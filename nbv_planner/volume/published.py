@@ -1,18 +1,23 @@
-"""What of a surface of cells is published: the merged hits, and the cells that are free."""
+"""What of a surface of cells is published: the merged hits, and the cells that are free; and what
+results keep.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from nbv_planner.errors import InputRejectedError, MeasurementError
 from nbv_planner.files.plain_values import deflated, inflated
-from nbv_planner.geometry import BoolArray
+from nbv_planner.geometry import Arrays, BoolArray
+from nbv_planner.gp.posterior import saved_array
 from nbv_planner.known.known_solid import KnownForm, KnownMesh, known_form
 from nbv_planner.volume.grid import FREE, HIT, UNKNOWN, Cells, Merged
-from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
+from nbv_planner.volume.volume_surface import VolumeForm, VolumeModel, VolumeSurface
 
 # Radii of scenes, metres.
 _LEAST, _MOST = 1e-5, 1e9
@@ -83,3 +88,37 @@ def surface_of(hits: Merged, known: FreeCells) -> VolumeSurface:
     state[hits.key >> lattice.dimension] = HIT
     blank = VolumeSurface.blank(form)
     return VolumeSurface(form, Cells(lattice, state, hits), blank.sight, known.count)
+
+
+CELLS_FILE = "cells.npz"
+
+
+def write_cells(folder: Path, beliefs: Iterable[Any]) -> None:
+    """Write :data:`CELLS_FILE`: of each view after which the surface is one of cells its
+    :meth:`.VolumeModel.state`, the radius that it is within, and its centre, metres, by name and
+    number of the view, `count_7`. No file without any.
+    """
+    arrays: dict[str, Any] = {}
+    for number, belief in enumerate(beliefs, start=1):
+        if isinstance(belief, VolumeSurface):
+            model = VolumeModel(belief.form)
+            model.surface = belief
+            held = {**model.state(), "radius": belief.form.radius, "centre": belief.centre}
+            arrays.update({f"{name}_{number}": value for name, value in held.items()})
+    if arrays:
+        np.savez_compressed(folder / CELLS_FILE, **arrays)
+
+
+def kept_cells(arrays: Arrays, number: int, known: KnownForm | None) -> VolumeSurface:
+    """The surface of cells after the view `number`, of what :func:`write_cells` wrote; `known` are
+    the outlines that were.
+
+    Raises:
+        MeasurementError: there is none.
+    """
+    end = f"_{number}"
+    held = {name[: -len(end)]: one for name, one in arrays.items() if name.endswith(end)}
+    radius = float(saved_array(held, "radius", least=_LEAST))
+    model = VolumeModel(VolumeForm(radius=radius, known=known))
+    model.restore(held)
+    return model.surface.seen_from(*-saved_array(held, "centre", 2))

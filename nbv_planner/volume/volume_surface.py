@@ -170,15 +170,13 @@ class VolumeSurface:
         return solids_of(self.cells, coarse, fields)
 
     def hypotheses(self, aim: CoverageTarget, count: int, seed: int) -> CellHypotheses:
-        """Draw objects; their elements count for their length, or in space for their area, in faces
-        of cells.
-        """
+        """Draw objects; their elements count for their size, in sides or faces of cells."""
         solids = self.solids(count, seed)
         if self.drawable:
             solids = others(self.cells, solids, seed)
         drawn = elements(self.form.lattice, solids, self.form.most, seed)
-        if self.form.dimension == 3:
-            drawn = dataclasses.replace(drawn, size=drawn.size / self.form.lattice.cell**2)
+        face = self.form.lattice.cell ** (self.form.dimension - 1)
+        drawn = dataclasses.replace(drawn, size=drawn.size / face)
         found = self._placed(self.met(drawn, aim.tau))
         return dataclasses.replace(found, size=aim.weighed(found.size, found.points))
 

@@ -5,6 +5,7 @@ show.
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -13,7 +14,10 @@ from programs import main
 from nbv_bench.optimum.best_sets import optimality, solve_optimum
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.simulation import Simulation
-from nbv_planner.world.visibility import observe
+from nbv_planner.errors import MeasurementError
+from nbv_planner.surface.coverage import POINTS
+from nbv_planner.volume.published import CELLS_FILE, kept_cells
+from nbv_planner.volume.volume_surface import VolumeSurface
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +28,18 @@ def episode(tmp_path_factory, fast_file):
     return folder
 
 
-def test_one_command_draws_the_three_pictures(episode, capsys):
+@pytest.fixture(scope="module")
+def of_cells(tmp_path_factory):
+    """Mapped by the radius until the third view; the fourth one explained is chosen on cells."""
+    folder = tmp_path_factory.mktemp("explain") / "letter"
+    options = ["--object", "letter:C", "--no-figures", "--set", "max_views=7"]
+    assert main(["simulate", *options, "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.mark.parametrize("name", ["episode", "of_cells"])
+def test_one_command_draws_the_three_pictures(name, request, capsys):
+    episode = request.getfixturevalue(name)
     assert main(["explain", str(episode)]) == 0
     assert {path.name for path in (episode / "explained").glob("*.png")} == {
         "regret.png",
@@ -34,15 +49,45 @@ def test_one_command_draws_the_three_pictures(episode, capsys):
     assert str(episode / "explained" / "regret.png") in capsys.readouterr().out
 
 
-def test_simple_regrets_of_a_simulated_episode_add_up_to_the_regret_against_the_optimum(episode):
+def test_what_is_kept_of_cells_is_what_the_next_view_was_chosen_on(of_cells):
+    record = json.loads((of_cells / "episode.json").read_text())
+    run = Simulation(recorded_config(record["config"]))
+    run.finish()
+    with np.load(of_cells / CELLS_FILE) as arrays:
+        for number, step in enumerate(run.steps, start=1):
+            if isinstance(step.belief, VolumeSurface):
+                kept = kept_cells(arrays, number, None)
+                both = (one.hypotheses(POINTS, 4, 0) for one in (kept, step.belief))
+                assert np.array_equal(*(drawn.points for drawn in both))
+            else:
+                assert f"count_{number}" not in arrays
+                with pytest.raises(MeasurementError, match="is missing"):
+                    kept_cells(arrays, number, None)
+    assert isinstance(run.steps[-1].belief, VolumeSurface)
+
+
+@pytest.mark.parametrize("damage", ["early", "cut", "radius", "cells"])
+def test_cells_that_are_not_there_are_one_error(of_cells, tmp_path, capsys, damage):
+    folder = shutil.copytree(of_cells, tmp_path / "copy")
+    file = folder / CELLS_FILE
+    if damage == "cut":
+        file.write_bytes(file.read_bytes()[:-100])
+    elif damage != "early":
+        with np.load(file) as arrays:
+            np.savez(file, **{**arrays, f"{damage}_4": np.array(0.0)})
+    assert main(["explain", str(folder), "--view", "2" if damage == "early" else "5"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert f"cannot read view {1 if damage == 'early' else 4} in {file}: " in said
+
+
+@pytest.mark.parametrize("name", ["episode", "of_cells"])
+def test_simple_regrets_of_a_simulated_episode_add_up_to_the_regret_against_the_optimum(
+    name, request
+):
+    episode = request.getfixturevalue(name)
     record = json.loads((episode / "episode.json").read_text())
     judge = Simulation(recorded_config(record["config"])).judge
-    visible = observe(
-        judge.truth.points.angle,
-        judge.truth.points.radius,
-        judge.space.candidates,
-        judge.truth.scene,
-    )
+    visible = judge.truth.visible(judge.space.candidates)
     regret = optimality(
         [view["new_points"] for view in record["views"]], solve_optimum(visible)
     ).regret

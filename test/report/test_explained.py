@@ -11,10 +11,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_bench.figures.explained import COUNTED, counted, draw_regret
+from nbv_bench.figures.explained import COUNTED, counted, draw_decision, draw_regret, on_samples
+from nbv_planner.episode.parameters import configure
+from nbv_planner.episode.simulation import Simulation
+from nbv_planner.episode.wiring import objective_named
 from nbv_planner.geometry import TWO_PI
+from nbv_planner.planning.objectives import Situation
 from nbv_planner.star2d.belief import SurfaceBelief, uniform_grid
+from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.thesis import OBJECTIVES
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
 # The layers and, of I and IOA, the samples along a ray are as fine as a picture needs them.
@@ -43,6 +49,29 @@ def test_what_is_drawn_adds_up_to_the_value_of_the_objective(seed, view, depth):
         areas = 0.5 * np.diff(found.edges**2, axis=0) * belief.step
         drawn = float((found.weight * areas).sum()) / scene.pixel_size**2
         assert drawn == pytest.approx(value, rel=WITHIN.get(name, 1e-3)), name
+
+
+@pytest.mark.parametrize("model", ["radius", "volume"])
+@pytest.mark.parametrize("target", ["points", "completeness"])
+def test_what_is_drawn_on_samples_adds_up_to_emc(model, target):
+    config = configure(
+        object="polygon:star", surface_model=model, target=target, max_views=3, shapes=8
+    )
+    run = Simulation(config)
+    run.finish()
+    surface = StarReader(config.scene)(run.belief) if model == "radius" else run.belief
+    visited = Poses.of([step.view for step in run.steps])
+    circle = run.judge.space.candidates
+    situation = Situation(surface, config.scene, circle, visited)
+    value = objective_named("EMC", settings=config.planner).evaluate(situation)
+    assert value.max() > 5.0
+    for place in (int(value.argmax()), len(circle) // 3):
+        _, added = on_samples(situation, config.planner, circle[place])
+        assert added.sum(axis=1).mean() == pytest.approx(value[place], rel=0.02, abs=0.02)
+    assert not on_samples(situation, config.planner, visited[0])[1].any()
+    curve, *maps = draw_decision(situation, config.planner, circle[0]).axes[-8:]
+    assert curve.lines[8].get_ydata() == pytest.approx(value)
+    assert len(maps) == 7
 
 
 def test_regret_picture_shows_the_sums_of_the_record():

@@ -62,6 +62,15 @@ def test_views_are_chosen_among_poses_anywhere_around_the_object(space, tmp_path
     assert min(distances) < 10.0
 
 
+def test_elements_count_sides_of_cells():
+    """As gains of EMC do, which are compared with one point where views are barred."""
+    episode = simulation("ellipse:a=4,b=4", noise_std=0.05, max_views=12)
+    episode.finish()
+    drawn = episode.belief.hypotheses(episode.config.target, 4, 0)
+    length = drawn.size.sum(axis=1) * episode.belief.form.lattice.cell
+    assert length == pytest.approx(np.full(4, 8.0 * np.pi), rel=0.08)  # along cells it is longer
+
+
 def test_without_a_hit_shapes_come_from_the_prior_and_the_episode_goes_on():
     """A camera that sees 5.2 m far meets nothing but tips: no claim is made before they are met."""
     episode = simulation("letter:L", range_max=5.2, max_views=3, checks=False, first_candidate=0)
