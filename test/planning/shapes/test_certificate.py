@@ -227,7 +227,7 @@ def test_an_episode_ends_when_enough_shapes_are_covered(part, ends):
     if ends:
         assert ended.reason is TerminationReason.COVERED
         assert ended.figures["probability"] == 1.0
-        assert "95.0% of the surface has been seen by 100.0%" in ended.detail
+        assert "95.0% of the surface has been seen in 100.0%" in ended.detail
 
 
 def test_covered_is_reported_rather_than_a_limit_reached_by_the_same_view():

@@ -278,7 +278,7 @@ def test_a_covered_outline_is_claimed_in_its_own_words():
     assert ended.reason is TerminationReason.COVERED
     assert (
         ended.detail
-        == "at least 95.0% of the outline is within 0.3 m of the measured surface by 100.0% of the"
+        == "at least 95.0% of the outline is within 0.3 m of the measured surface in 100.0% of the"
         " posterior shapes"
     )
     assert ended.figures["completeness_tau"] == 0.3
