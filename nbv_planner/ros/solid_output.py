@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +60,8 @@ def solid_markers(content: SceneContent, header: Header) -> MarkerArray:
     return assembled(made, header, {})
 
 
+# Of the newest surface alone: most arrays differ from the last one in the camera's pose.
+@lru_cache(maxsize=1)
 def _surface(surface: VolumeSurface, scene: DepthScene) -> Marker:
     """The mean surface, at most so many of its faces."""
     mesh = mean_surface(surface)

@@ -42,17 +42,21 @@ SHOWN = {
 }
 
 
-@pytest.fixture(scope="module")
-def surface():
+def surface_after(views):
     noise = RangeNoise(0.0, 0.004)
     camera = SimulatedDepthCamera(solid_named("box", 0.25), SENSOR, noise)
     known = VolumeSurface.blank(form_in_space(0.25))
-    for number in range(2):
+    for number in range(views):
         place = POSES.position[number], POSES.rotation[number]
         scan = camera.scan(*place, np.random.default_rng(number))
         hits, free = seen_in(scan, *place, noise, number)
         known = known.adding(hits, [free])
     return known
+
+
+@pytest.fixture(scope="module")
+def surface():
+    return surface_after(2)
 
 
 def places(marker):
@@ -84,6 +88,18 @@ def test_a_solid_is_triangles_points_cameras_and_candidates_by_value(surface):
     inside = SENSOR.sees(0.999 * (corners[1:] - corners[0]) @ POSES.rotation[0])
     assert inside.all()
     assert len(made["camera"].points) == 16
+
+
+def test_the_mean_surface_is_built_once_for_all_poses_of_the_camera(surface):
+    def triangles(known, pose, stamp):
+        content = SceneContent(SCENE, known, None, POSES[pose])
+        return solid_markers(content, header("object", stamp)).markers[0]
+
+    first = triangles(surface, 0, 5)
+    again = triangles(surface, 1, 7)
+    assert again is first
+    assert again.header.stamp.nanosec == 7
+    assert triangles(surface_after(1), 1, 7) is not first
 
 
 def test_what_is_not_known_is_deleted():
