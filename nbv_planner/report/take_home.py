@@ -140,11 +140,11 @@ def outline_of(belief: Any, scene: Scene, frame: str = "object") -> OutlineFiles
     """The outline of a belief of either surface."""
     if isinstance(belief, VolumeSurface):
         return Bodies(belief.likeliest.bodies, frame)
-    return Outline.of(belief, scene, frame)
+    return MeasuredOutline.of(belief, scene, frame)
 
 
 @dataclass(frozen=True, eq=False)
-class Outline(OutlineFiles):
+class MeasuredOutline(OutlineFiles):
     """The mean contour once around the centre, counter-clockwise, with its band; of n points
     each.
     """
@@ -161,7 +161,7 @@ class Outline(OutlineFiles):
     accuracy: str = ""
 
     @classmethod
-    def of(cls, belief: SurfaceBelief, scene: Scene, frame: str = "object") -> Outline:
+    def of(cls, belief: SurfaceBelief, scene: Scene, frame: str = "object") -> MeasuredOutline:
         """The outline of a belief; seen is what :func:`seen_stretches` counts as seen."""
         part = once_around(belief)
         mean, lower, upper = (

@@ -14,7 +14,7 @@ from nbv_planner.planning.termination import TerminationMonitor
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.session import facts
 from nbv_planner.session.facts import Stood
-from nbv_planner.session.questions import Inputs, SessionSettings, State
+from nbv_planner.session.questions import ReceivedInputs, SessionSettings, State
 from nbv_planner.session.state import EpisodeState, Miss
 from nbv_planner.surface.seam import Believed
 from nbv_planner.world.ground.zones import Ground
@@ -68,7 +68,7 @@ class Arrival:
         """Take note of a sign of the camera."""
         self.rest, self.vain = None, 0
 
-    def look(self, episode: EpisodeState, inputs: Inputs) -> Stood | None:
+    def look(self, episode: EpisodeState, inputs: ReceivedInputs) -> Stood | None:
         """Judge the newest pose; returns an arrival or its loss. In a pause the camera may only be
         driven away.
         """
@@ -108,7 +108,7 @@ class Arrival:
         since_arrival = episode.arrived and stamp > self._away
         return since_arrival or any(one < stamp < other for one, other in self._stood)
 
-    def behind(self, episode: EpisodeState, inputs: Inputs) -> float:
+    def behind(self, episode: EpisodeState, inputs: ReceivedInputs) -> float:
         """Seconds by which the newest pose, received since the target was given, is of a time
         before it; else NaN.
         """
@@ -117,7 +117,7 @@ class Arrival:
             return math.nan
         return (target.stamp - stamp) * 1e-9 if stamp < target.stamp else math.nan
 
-    def miss(self, episode: EpisodeState, inputs: Inputs, retries: int) -> Miss:
+    def miss(self, episode: EpisodeState, inputs: ReceivedInputs, retries: int) -> Miss:
         """By how much the camera has missed its target, which is sent again `retries` times."""
         target = episode.target
         assert target is not None
@@ -238,7 +238,7 @@ class PlannerCore:
         self.planner = planner  #: decides.
         self.monitor = monitor  #: ends the episode.
         self.settings = settings  #: its timeouts and retries.
-        self.inputs = Inputs()  #: inputs received.
+        self.inputs = ReceivedInputs()  #: inputs received.
         self.episode = EpisodeState()  #: all that decides.
         self.facts: list[facts.Fact] = []  #: what has happened since they were taken out of here.
         self.arrival = Arrival(arrival)  #: watches the camera.

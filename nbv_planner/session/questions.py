@@ -184,7 +184,7 @@ class SessionSettings(Settings):
 
 
 @dataclass
-class Inputs:
+class ReceivedInputs:
     """Newest inputs received so far; stamps are in nanoseconds, that of the belief is the time of
     its newest scan.
     """

@@ -30,7 +30,7 @@ class Level(enum.IntEnum):
 
 
 @dataclass(frozen=True)
-class Kind:
+class CheckKind:
     """What a check is about."""
 
     name: str  #: its key in diagnostics, results and settings.
@@ -40,65 +40,65 @@ class Kind:
 
 
 KINDS = (
-    Kind(
+    CheckKind(
         "field_of_view",
         "the field of view is the declared one",
         "the newest scans lack {score:.0%} of the declared field of view",
         "check what stands in front of the sensor and its driver, or set field_of_view to what the"
         " scans say",
     ),
-    Kind(
+    CheckKind(
         "range",
         "the range is the declared one",
         "the newest scans lack {score:.0%} of the declared range",
         "check the driver's mode, or set range_max to what the scans say",
     ),
-    Kind(
+    CheckKind(
         "alive",
         "the sensor is alive",
         "{score:.0f} scans repeat those of another view, or hold a single range, or no return",
         "check the driver and what stands in front of the lens",
     ),
-    Kind(
+    CheckKind(
         "noise",
         "the noise is the declared one",
         "the noise of the ranges is {score:.1f} times the declared one",
         "set the noise in the parameter file to what was found",
     ),
-    Kind(
+    CheckKind(
         "outliers",
         "few returns are outliers",
         "{score:.1%} of the returns lie off the surface (limit {limit:.1%})",
         "set robust: true, or clean the lens",
     ),
-    Kind(
+    CheckKind(
         "overlap",
         "the views fit together",
         "views do not fit together: displaced by {score:.1f} standard deviations (limit"
         " {limit:.1f})",
         "check the poses (drift, time stamps, a mirrored scan) and whether the object has moved",
     ),
-    Kind(
+    CheckKind(
         "bias",
         "no displacement is common to the views",
         "all views are displaced in the same way, by {score:.1f} standard deviations (limit"
         " {limit:.1f})",
         "calibrate where the sensor sits on its carrier",
     ),
-    Kind(
+    CheckKind(
         "star_shape",
         "each direction has one surface",
         "{score:.0%} of the beams of a view pass through what should be inside the object (limit"
         " {limit:.0%})",
         "move the declared centre, or let surface_model be auto or volume",
     ),
-    Kind(
+    CheckKind(
         "bounds",
         "the object lies inside the radius bounds",
         "{score:.0f} returns of a view continue the surface beyond radius_min or radius_max",
         "widen radius_min and radius_max, or correct the centre",
     ),
-    Kind(
+    CheckKind(
         "centre",
         "the object lies around its centre",
         "the centroid of the object is {score:.0%} of its mean radius off the declared centre"
@@ -106,7 +106,7 @@ KINDS = (
         " {limit:.0%})",
         "correct the origin of object_frame",
     ),
-    Kind(
+    CheckKind(
         "plane",
         "the camera moves in the plane of the object",
         "the camera is off the plane of the object, or changes its height, by {score:.0%} of the"
@@ -114,26 +114,26 @@ KINDS = (
         " (limit {limit:.0%})",
         "put the origin of object_frame at the height of the scans, and keep the camera there",
     ),
-    Kind(
+    CheckKind(
         "accuracy",
         "the views share no error beyond what is declared",
         "{detail}: {score:.1f} times what is declared (limit {limit:.1f})",
         "calibrate the sensor and its mount, or raise range_offset_std and mount_std",
     ),
-    Kind(
+    CheckKind(
         "any_outline",
         "a radius over the polar angle is enough",
         "a direction has several surfaces: all scans are mapped again, for any outline",
         "nothing to do; set surface_model: volume of surface_mapper to map any outline from the"
         " start",
     ),
-    Kind(
+    CheckKind(
         "thin_walls",
         "both sides of each wall can be told apart",
         "both sides of {detail} cannot be told apart",
         "use a less noisy sensor, or average more scans per view",
     ),
-    Kind(
+    CheckKind(
         "prior_outline",
         "the object is like its prior outline",
         "{score:.0%} of what was measured is unlike the prior outline (limit {limit:.0%})",

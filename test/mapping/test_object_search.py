@@ -22,7 +22,7 @@ from nbv_planner.mapping.object_search import SearchSettings, view_distance
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.mapping.searching_mapping import SearchingMapping
 from nbv_planner.report.map_grid import OCCUPIED, MapGrid
-from nbv_planner.report.take_home import Outline
+from nbv_planner.report.take_home import MeasuredOutline
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects.room import WorldSettings
@@ -415,7 +415,7 @@ def test_the_outline_and_the_map_are_in_the_frame_of_the_object():
         looks(WorldSettings(object_x=1.5, object_y=-1.0), np.arange(12) * (TWO_PI / 12))
     )
     belief = mapping.belief()
-    outline = Outline.of(belief, SCENE)
+    outline = MeasuredOutline.of(belief, SCENE)
     x, y = np.array(outline.points(outline.radius)).T
     np.testing.assert_allclose((np.mean(x), np.mean(y)), (1.5, -1.0), atol=0.4)
     grid = MapGrid(SCENE)

@@ -19,7 +19,7 @@ from nbv_planner.errors import ContourError
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
 from nbv_planner.report.map_grid import FREE, OCCUPIED, UNKNOWN, MapGrid
-from nbv_planner.report.take_home import Bodies, Outline, outline_of
+from nbv_planner.report.take_home import Bodies, MeasuredOutline, outline_of
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.seam import Hits
 from nbv_planner.volume.contours import Body
@@ -35,11 +35,12 @@ from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 SCENE = Scene()
 
 
-def outline(measured, size: int = 200, frame: str = "object") -> Outline:
+def outline(measured, size: int = 200, frame: str = "object") -> MeasuredOutline:
     """A wavy outline that was measured where `measured` says so."""
     grid = np.arange(size) * (2 * math.pi / size)
     radius = 5.0 + np.sin(3 * grid)
-    return Outline(grid, radius, radius - 0.2, radius + 0.3, np.asarray(measured(grid)), frame)
+    near, far = radius - 0.2, radius + 0.3
+    return MeasuredOutline(grid, radius, near, far, np.asarray(measured(grid)), frame)
 
 
 HALF = outline(lambda grid: (grid > 1.0) & (grid < 4.0))
@@ -152,12 +153,12 @@ def test_only_what_beams_have_seen_counts_as_measured():
     belief = belief_of(4.9, 5.1, size=200, hits=0)
     hits = belief.hits.copy()
     hits[20:60] = 1
-    seen = Outline.of(belief_of(4.9, 5.1, size=200, hits=hits), SCENE)
+    seen = MeasuredOutline.of(belief_of(4.9, 5.1, size=200, hits=hits), SCENE)
     assert seen.measured[25:55].all()
     assert not seen.measured[100:].any()
     assert "200 points" in seen.words
     assert "0.2 m wide" in seen.words
-    assert Outline.of(belief, SCENE).words == "200 points, 0.0% of them measured"
+    assert MeasuredOutline.of(belief, SCENE).words == "200 points, 0.0% of them measured"
 
 
 def test_the_outline_counts_each_direction_once():
@@ -169,7 +170,7 @@ def test_the_outline_counts_each_direction_once():
         for name in ("mean", "std", "lower")
     }
     both = SurfaceBelief(closed, **values, upper=np.full(101, 6.0), hits=np.ones(101, dtype=int))
-    assert len(Outline.of(both, SCENE).angle) == 100
+    assert len(MeasuredOutline.of(both, SCENE).angle) == 100
 
 
 GRID = MapGrid(SCENE)

@@ -69,7 +69,7 @@ _MANY = 10**6
 
 
 @dataclass(frozen=True, eq=False)
-class Update:
+class SurfaceUpdate:
     """A belief, and the time of the newest scan in it (nanoseconds; 0 for the prior)."""
 
     stamp: int
@@ -166,7 +166,7 @@ class Replayer:
         #: scans for a planner that takes them.
         self.scan_history: tuple[tuple[Scan, CameraPose], ...] = ()
         self.pose: CameraPose | None = None  #: the newest.
-        self._updates: deque[Update] = deque([self._update(0)], maxlen=_KEPT)
+        self._updates: deque[SurfaceUpdate] = deque([self._update(0)], maxlen=_KEPT)
 
     def receive(self, stamp: int, what: Received) -> None:
         """Process what was recorded at `stamp` (nanoseconds)."""
@@ -181,7 +181,7 @@ class Replayer:
         else:
             self.take(stamp, what)
 
-    def take(self, stamp: int, what: Scan | DepthScan | CameraPose) -> Update | None:
+    def take(self, stamp: int, what: Scan | DepthScan | CameraPose) -> SurfaceUpdate | None:
         """Receive a scan or a pose; returns the resulting update of the surface, if any."""
         mapper = self.mapper
         before = len(self.mapper.waiting)
@@ -219,16 +219,16 @@ class Replayer:
         self.scan_history = ()
         self._updated(stamp)
 
-    def _updated(self, stamp: int) -> Update:
+    def _updated(self, stamp: int) -> SurfaceUpdate:
         while self._ends and self._ends[0] <= stamp:
             self._ends.popleft()
         self._updates.append(self._update(stamp))
         return self._updates[-1]
 
-    def _update(self, stamp: int) -> Update:
-        return Update(stamp, self.mapper.known.mapper.belief().as_transmitted())
+    def _update(self, stamp: int) -> SurfaceUpdate:
+        return SurfaceUpdate(stamp, self.mapper.known.mapper.belief().as_transmitted())
 
-    def update_for(self, decision: RecordedDecision | None) -> Update:
+    def update_for(self, decision: RecordedDecision | None) -> SurfaceUpdate:
         """The newest update that the recorded planner can have received when it decided, or of
         all.
         """

@@ -31,7 +31,7 @@ from nbv_planner.episode.parameters import configure
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.geometry import polar_to_cartesian, wrap_angle
 from nbv_planner.report.map_grid import FREE, OCCUPIED, UNKNOWN
-from nbv_planner.report.take_home import Outline
+from nbv_planner.report.take_home import MeasuredOutline
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions, outline_output
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
@@ -75,7 +75,7 @@ def test_outline_and_map_are_those_of_the_surface_and_reach_late_subscribers(wor
     maps = world.listen(OccupancyGrid, "surface_mapper/map", qos.latched())
     world.spin_until(lambda: outlines and maps, "outline and map")
     belief = belief_from_msg(feed.surfaces[-1])
-    outline = Outline.of(belief, SCENE)
+    outline = MeasuredOutline.of(belief, SCENE)
     points = np.array([(point.x, point.y) for point in outlines[-1].polygon.points])
     np.testing.assert_allclose(points, np.array(outline.points(outline.radius)), atol=1e-5)
     assert {outlines[-1].header.frame_id, maps[-1].header.frame_id} == {"object"}
@@ -140,7 +140,7 @@ def test_when_the_planner_is_done_the_files_are_written_and_named(world, tmp_pat
         assert str(folder / name) in said
     assert f"{GRID} points, " in said
     assert "m wide there (median)" in said
-    outline = Outline.of(belief_from_msg(feed.surfaces[-1]), SCENE)
+    outline = MeasuredOutline.of(belief_from_msg(feed.surfaces[-1]), SCENE)
     np.testing.assert_allclose(load_contour(folder / "outline.csv")[1], outline.radius, atol=1e-5)
     assert yaml.safe_load((folder / "map.yaml").read_text())["image"] == "map.pgm"
     assert json.loads((folder / "outline.geojson").read_text())["features"]

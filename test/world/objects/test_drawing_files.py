@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
-from nbv_planner.report.take_home import Outline
+from nbv_planner.report.take_home import MeasuredOutline
 from nbv_planner.world.objects import Polygon, origin_words, parse_object, surface_points
 from nbv_planner.world.objects.contour_files import read_outlines
 from nbv_planner.world.objects.true_outlines import (
@@ -172,7 +172,7 @@ def test_what_the_package_writes_is_read_back_without_band_and_stretches(tmp_pat
     angle = np.arange(90) * (2.0 * math.pi / 90)
     radius = 5.0 + np.cos(3.0 * angle)
     seen = angle < 4.0
-    outline = Outline(angle, radius, radius - 0.1, radius + 0.1, seen)
+    outline = MeasuredOutline(angle, radius, radius - 0.1, radius + 0.1, seen)
     assert {len(read_outlines(path)) for path in outline.write(tmp_path)} == {1}
     for kind in ("csv", "geojson", "dxf"):
         shape = true_object(f"file:{tmp_path / 'outline'}.{kind}", SCENE)
