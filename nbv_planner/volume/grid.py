@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from nbv_planner.errors import MeasurementError, SettingError
-from nbv_planner.geometry import Arrays, BoolArray, FloatArray, IntArray
+from nbv_planner.geometry import Arrays, BoolArray, FloatArray, IntArray, Rows
 from nbv_planner.gp.posterior import saved_array
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.scan import FreeRays
@@ -137,7 +137,7 @@ class Lattice:
 
 
 @dataclass(frozen=True, eq=False)
-class Merged:
+class Merged(Rows):
     """Hits of one cell whose beams come from the same side, as one: a bounded number of them,
     whatever was added.
     """
@@ -149,7 +149,7 @@ class Merged:
     number: FloatArray  #: of hits in each, shape (n,).
 
     @classmethod
-    def none(cls, dimension: int) -> Merged:
+    def none(cls, dimension: int = 2) -> Merged:
         """No hit."""
         return cls(
             np.empty(0, np.intp),
@@ -181,8 +181,7 @@ class Merged:
     @property
     def state(self) -> Arrays:
         """All of it, as arrays by name."""
-        columns = (self.key, self.points, self.beams, self.weight, self.number)
-        return dict(zip(_OF_HITS, columns, strict=True))
+        return dict(zip(_OF_HITS, self._columns(), strict=True))
 
     def by(self, key: IntArray) -> Merged:
         """The same merged by other keys, shape (n,)."""
@@ -190,10 +189,7 @@ class Merged:
         start = np.flatnonzero(np.diff(key[order], prepend=np.intp(-1)))
         if not len(key):
             return self
-        summed = (
-            np.add.reduceat(one.take(order, axis=0), start)
-            for one in (self.points, self.beams, self.weight, self.number)
-        )
+        summed = (np.add.reduceat(one.take(order, axis=0), start) for one in self._columns()[1:])
         return Merged(key[order][start], *summed)
 
     def adding(self, hits: Hits, lattice: Lattice) -> Merged:
@@ -205,14 +201,10 @@ class Merged:
         side = (beam > 0.0) @ (1 << np.arange(lattice.dimension))
         _each(np.multiply, beam, weight)
         _each(np.multiply, place, weight)
-        rows = (place, beam, weight, np.ones(len(hits)))
-        key = (cell << lattice.dimension) + side
+        new = Merged((cell << lattice.dimension) + side, place, beam, weight, np.ones(len(hits)))
         kept = slice(None) if (cell >= 0).all() else cell >= 0
-        before = (self.points, self.beams, self.weight, self.number)
-        key = key[kept]
-        both = (np.concatenate([one, more[kept]]) for one, more in zip(before, rows, strict=True))
-        key = np.concatenate([self.key, key])
-        return Merged(key, *both).by(key)
+        both = Merged.together([self, new.chosen(kept)])
+        return both.by(both.key)
 
     @cached_property
     def mean(self) -> FloatArray:
