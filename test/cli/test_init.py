@@ -199,6 +199,17 @@ def test_the_file_for_a_simulation_is_simulated(folder, capsys):
     assert "95 % after" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("text", ["letter:C", "two_boxes"])
+def test_the_file_for_an_object_that_is_not_star_shaped_is_simulated(text, folder):
+    options = ["--for", "simulation", "--radius-max", "8", "--object", text]
+    assert main(["init", "mine.yaml", *options]) == 0
+    words = ["--no-figures", "--set", "max_views=1", "--out", "out"]
+    assert main(["simulate", "--params-file", "mine.yaml", *words]) == 0
+    record = json.loads((folder / "out" / "episode.json").read_text(encoding="utf-8"))
+    assert record["config"]["object"] == text
+    assert record["views"][0]["coverage"] > 0.1
+
+
 @pytest.mark.parametrize(
     ("text", "radius"),
     [("file:bracket.csv,unit=mm", "0.1"), ("ellipse:a=12,b=7", "12")],

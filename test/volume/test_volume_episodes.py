@@ -71,6 +71,17 @@ def test_elements_count_sides_of_cells():
     assert length == pytest.approx(np.full(4, 8.0 * np.pi), rel=0.08)  # along cells it is longer
 
 
+def test_an_episode_ends_where_only_barred_views_would_see_more():
+    """With gains in metres the barred ones never promised enough, and it took all 40 views."""
+    episode = Simulation(configure(object="two_boxes", no_go_polygons="3,9 9,3 12,12"))
+    record = episode.finish()
+    ended = record.termination
+    assert ended.reason is TerminationReason.NO_REACHABLE_VIEW
+    assert ended.figures["predicted_gain"] < 1.0 <= ended.figures["barred_gain"]
+    assert len(record.views) <= 16
+    assert all(not 0.5 < step.view.view_angle < 1.07 for step in episode.steps), "in the polygon"
+
+
 def test_without_a_hit_shapes_come_from_the_prior_and_the_episode_goes_on():
     """A camera that sees 5.2 m far meets nothing but tips: no claim is made before they are met."""
     episode = simulation("letter:L", range_max=5.2, max_views=3, checks=False, first_candidate=0)
