@@ -21,6 +21,7 @@ from scipy.stats import binomtest
 from campaigns.glyphs import GLYPHS, written
 from campaigns.running import (
     add_draws,
+    add_every,
     add_half,
     add_objects,
     add_results,
@@ -140,6 +141,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add_half(parser, GLYPHS)
     add_objects(parser)
+    add_every(parser)
     add_draws(parser, 1)
     add_set(parser)
     add_results(parser)
@@ -151,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.out)
     folder.joinpath("objects").mkdir(parents=True, exist_ok=True)
     given = arguments.objects
-    objects = objects_of(given or written(folder / "objects", arguments.half))
+    objects = objects_of(given or written(folder / "objects", arguments.half))[:: arguments.every]
     settings = " ".join(arguments.set)
     cases = [
         OutlineCase(text, draw, settings) for draw in range(arguments.draws) for text in objects
@@ -185,15 +187,17 @@ def summary(rows: Sequence[OutlineRow]) -> Iterator[str]:
 
 def compared(rows: Sequence[OutlineRow], settings: str) -> Iterator[str]:
     """Views of the rows of these `settings` over those of each other one in the folder, and over
-    those of the planner that knows there.
+    those of the planner that knows there, where it has other poses.
     """
     own = [row for row in rows if row.settings == settings]
+    mine = {_key(row): row.knows for row in own}
     for other in sorted({row.settings for row in rows} - {settings}):
         there = [row for row in rows if row.settings == other]
         name = other or "the default"
         yield from _views_over({_key(row): row.views for row in there}, name, own)
         knows = {_key(row): row.knows for row in there}
-        yield from _views_over(knows, f"the planner that knows of {name}", own)
+        if any(mine.get(key, number) != number for key, number in knows.items()):
+            yield from _views_over(knows, f"the planner that knows of {name}", own)
 
 
 def _key(row: OutlineRow) -> tuple[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -71,6 +72,8 @@ def test_views_are_compared_with_those_of_other_settings_of_the_same_objects():
     assert over.endswith("of 2 objects, 1 failed")
     assert knows.startswith("views to 95 % over the planner that knows of planner=uniform: 93.8% [")
     assert not list(compared(own, ""))
+    alike = [dataclasses.replace(row, knows=5) for row in sweep]
+    assert len(list(compared([*own, *alike], ""))) == 1
 
 
 def test_the_planner_that_knows_goes_on_where_the_surface_was_near_and_is_no_more(tmp_path):
