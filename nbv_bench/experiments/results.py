@@ -54,7 +54,7 @@ def read_sweep(folder: str | Path) -> SweepResults:
             isinstance(planner["planner"], str)
             for planner in manifest["sweep"]["planners"].values()
         ):
-            raise TypeError("a planner is no text")
+            raise TypeError("a planner is not text")
         for name, kind in (("versions", dict), ("cases", int)):
             if not isinstance(manifest[name], kind):
                 raise TypeError(f"{name} is {shown(manifest[name])}")

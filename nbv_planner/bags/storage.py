@@ -182,7 +182,7 @@ class SqliteFile:
         )
         for count, (number, topic, time, data) in enumerate(rows, start=1):
             if self._row is not None and number <= self._row:
-                raise sqlite3.DatabaseError("the numbers of its messages do not rise")
+                raise sqlite3.DatabaseError("the numbers of its messages do not increase")
             self._row = number
             if count % _ROWS_PER_REPORT == 0:
                 progress(number / last if last else 1.0)

@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _print_table(checks: list[PreflightCheck]) -> None:
     """Print the checks in columns, with advice below those that did not pass."""
     cells = [
-        ("", "check", "found", "asked"),
+        ("", "check", "found", "required"),
         *((check.outcome.value, check.name, check.found, check.asked) for check in checks),
     ]
     widths = [min(max(len(line[column]) for line in cells), 40) for column in range(4)]

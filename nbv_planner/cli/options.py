@@ -135,7 +135,7 @@ def add_namespace(parser: argparse.ArgumentParser) -> None:
     """Add the `--namespace` of running nodes."""
     parser.add_argument(
         "--namespace",
-        type=matching(_NAMESPACE, "is no ROS namespace; must be like /arm"),
+        type=matching(_NAMESPACE, "is not a ROS namespace; must be like /arm"),
         default="",
         metavar="NS",
         help="namespace of the nodes (default: none)",

@@ -251,7 +251,7 @@ def print_solid_header(judge: SolidJudge) -> None:
     for words in filter(None, (*judge.remarks, claim)):
         say(words)
     if judge.truth.hidden >= 0.001:
-        say(f"{judge.truth.hidden:.1%} of the surface is seen from no candidate view")
+        say(f"{judge.truth.hidden:.1%} of the surface is hidden from all candidate views")
     say(
         f"object {config.object}, planner {config.planner.label}, seed {config.camera.seed},"
         f" {len(judge.truth.views)} candidate views ({config.views.view_space}), target: the"

@@ -47,7 +47,7 @@ def pose_of_values(values: Mapping[str, str]) -> CameraPose | None:
         return None
     numbers = np.array([float(values[name]) for name in _VALUES])
     if not (np.isfinite(numbers).all() and abs(np.linalg.norm(numbers[3:]) - 1.0) < _NO_UNIT):
-        raise ValueError(f"{', '.join(_VALUES)} are no pose")
+        raise ValueError(f"{', '.join(_VALUES)} are not a pose")
     return CameraPose.in_space(numbers[:3], of_optical(numbers[3:]))
 
 

@@ -97,7 +97,7 @@ def _angles(belief: Surface) -> int:
 _CHOSEN = {
     "tour": "for the least time left, not for the most points now",
     "rollout": "for the fewest views left, not for the most points now",
-    "U": "by U: the objective promises no more, or hybrid keeps its bound",
+    "U": "by U: no further gain is expected, or hybrid keeps its bound",
     "uniform": "by equal steps",
     "random": "at random",
     "first_candidate": "as first_candidate",

@@ -214,7 +214,7 @@ def ground_truth(
             return described, remarks
         remarks.append(
             "the object in run_info and that on ground_truth/surface differ by up to"
-            f" {distance:.3g} m: the topic counts"
+            f" {distance:.3g} m: the topic is used"
         )
     return (
         GroundTruth(shape_through(contour), contour, "the points on ground_truth/surface", False),

@@ -98,7 +98,7 @@ def from_plain(kind: Any, value: Any, name: str = "fact") -> Any:
     # whatever values of other types and constructors that check theirs lead to
     except Exception as error:
         raise StateFileError(
-            "content", f"{name}: {shown(value)} is none ({cut(reason(error))})"
+            "content", f"{name}: {shown(value)} is not valid ({cut(reason(error))})"
         ) from error
     return _scalar(kind, value, name)
 

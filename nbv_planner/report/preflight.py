@@ -366,7 +366,7 @@ def input_checks(
     checks = list[PreflightCheck]()
     for name in ("surface_mapper", "nbv_planner"):
         good, said = system.nodes.get(name, (False, "no message"))
-        advice = "topics, services: it says what is missing"
+        advice = "its status and log, which say what is missing"
         checks.append(
             PreflightCheck(name, said, "without a warning", _outcome(False, not good), advice)
         )

@@ -88,7 +88,7 @@ def beam_checks(
     )
     return [
         PreflightCheck(
-            "beams that are known",
+            "valid beams",
             f"{beams - unknown} of {beams}",
             f"{1.0 - _UNKNOWN:.0%} or more",
             Outcome.WARN if unknown > _UNKNOWN * beams else Outcome.PASS,

@@ -259,7 +259,7 @@ def _follow(
             waits(f"planner: {status[1] or 'no status yet'}")
         if silence > (_GIVE_UP_AFTER if monitor.termination is None else _DONE_AFTER):
             for missing in incomplete(monitor.log.views):
-                waits(f"the record ends early: {missing}")
+                waits(f"the recording ends early: {missing}")
             detail = f"no sign of progress for {silence:.0f} s; last status: {status[1]}"
             return monitor.termination or Termination(TerminationReason.FAILED, {}, detail)
         try:

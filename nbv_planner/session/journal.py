@@ -235,7 +235,7 @@ def _parsed(content: bytes) -> tuple[dict[str, Any], list[Any], int, bytes]:
         if line + b"\n" != _LINE % (total.hex().encode(), text):
             raise StateFileError(
                 "damaged",
-                f"the checksum of line {number} does not fit: it is damaged, or no journal",
+                f"the checksum of line {number} is wrong: the file is damaged, or not a journal",
             )
         try:
             facts.append(json.loads(text))
@@ -244,7 +244,9 @@ def _parsed(content: bytes) -> tuple[dict[str, Any], list[Any], int, bytes]:
                 "content", f"line {number} is not a fact: {cut(reason(error))}"
             ) from error
     if not facts:
-        raise StateFileError("damaged", "it has no whole line: it is cut off, or no journal")
+        raise StateFileError(
+            "damaged", "it has no complete line: it is truncated, or not a journal"
+        )
     return _header_of(facts[0]), facts[1:], sum(len(line) + 1 for line in lines), total
 
 
@@ -295,7 +297,7 @@ def from_records(records: Iterable[Any]) -> tuple[EpisodeState, int]:
     at = 0
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict) or str(record.get("fact")) not in FACTS:
-            raise StateFileError("content", f"fact {number}: {shown(record)} is none")
+            raise StateFileError("content", f"fact {number}: {shown(record)} is not a fact")
         at = from_plain(int, record.get("at"), f"fact {number}: at")
         values = {name: value for name, value in record.items() if name not in _BESIDE}
         try:

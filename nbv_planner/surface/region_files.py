@@ -159,7 +159,7 @@ def _region(entry: Located, metres: float, loops: Sequence[FloatArray]) -> Regio
     if samples < 2:
         raise place.error("both ends are at the same place of the outline")
     if away > _FAR:
-        raise place.error(f"an end is {away:.2g} times the size of the outline away from that")
+        raise place.error(f"an end is {away:.2g} times the size of the outline away from it")
     return found
 
 
@@ -187,7 +187,7 @@ def _ring(place: Located, metres: float) -> FloatArray:
         raise place.error("has fewer than 3 different corners")
     long, wide = np.linalg.svd(corners - corners.mean(axis=0), compute_uv=False)
     if wide <= 1e-9 * long:
-        raise place.error("holds nothing: all its corners lie on a line")
+        raise place.error("has no area: all its corners lie on a line")
     return corners
 
 

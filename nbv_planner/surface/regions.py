@@ -210,7 +210,7 @@ class Regions:
                 if region.meets(radius, centre, metres)
             ]
             raise SettingError(
-                f"region_file: {region.name}: the polygon holds nothing within {radius:g} m"
+                f"region_file: {region.name}: the polygon contains nothing within {radius:g} m"
                 f" (radius_max) of the centre of the object{''.join(fits[:1])}"
             )
 

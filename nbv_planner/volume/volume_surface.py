@@ -342,7 +342,7 @@ class VolumeModel:
         cells = saved_array(state, "cells", len(lattice.centres), dtype=np.uint8)
         hits = Merged.of_state(state, lattice)
         if (cells > HIT).any() or (cells[lattice.outside] == UNKNOWN).any():
-            raise MeasurementError("cells: holds a value that is none")
+            raise MeasurementError("cells: holds a value that is not valid")
         if (cells[hits.key >> lattice.dimension] != HIT).any():
             raise MeasurementError("cells: one with a hit does not say so")
         count = int(saved_array(state, "count", dtype=np.integer, least=0))

@@ -54,8 +54,8 @@ def test_the_cuts_of_a_folder_go_from_the_lowest_to_the_highest(tmp_path):
     ("names", "said"),
     [
         ((), "holds no outline, must be a folder of 0.25.csv"),
-        (("low.csv",), r"low\.csv is named by no height, must be like 0.25.csv"),
-        (("nan.csv",), "named by no height"),
+        (("low.csv",), r"low\.csv does not have a height as its name, must be like 0.25.csv"),
+        (("nan.csv",), "a height as its name"),
         (("0.5.csv", "0.50.csv"), "are at the same height"),
     ],
 )

@@ -264,7 +264,7 @@ def test_waiting_thread_wakes_with_news():
         ("rollout", 1.0, "chosen for the fewest views left, not for the most points now"),
         ("CS-U", 1.0, "chosen within the interval of phase 1"),
         ("IOA", 1.0, "chosen for its shorter way"),
-        ("U", 1.0, "chosen by U: the objective promises no more, or hybrid keeps its bound"),
+        ("U", 1.0, "chosen by U: no further gain is expected, or hybrid keeps its bound"),
         ("rollout", 4.0, ""),
         ("rollout", 9.0, ""),
         ("", 1.0, ""),

@@ -163,7 +163,7 @@ def test_running_nodes_in_space_pass_and_a_wrong_unit_is_found(world):
     check.count()
     rows = {row.name: row for row in space_checks_of(system, system.parameters)}
     assert failed(rows.values()) == set()
-    for name in ("beams on the object", "beams that are known", "scans with a pose"):
+    for name in ("beams on the object", "valid beams", "scans with a pose"):
         assert rows[name].outcome is Outcome.PASS, rows[name]
     assert rows["publishers of camera_info"].outcome is Outcome.PASS
     assert rows["distance of the camera"].outcome is Outcome.PASS

@@ -168,7 +168,7 @@ def test_lengths_of_a_file_may_be_millimetres_and_a_stretch_is_of_a_file_beside_
         ),
         (
             "regions:\n  - {polygon: [[0, 0], [1, 1], [2, 2]], weight: 1}\n",
-            "holds nothing: all its",
+            "has no area: all its",
         ),
         ("regions:\n  - {polygon: [1, 2, 3], weight: 1}\n", "line 2: polygon: must be a list"),
         ("regions:\n  - {stretch: [[0, 0], [1, 1]], weight: 1}\n", "needs the outline"),

@@ -30,7 +30,7 @@ _MOST_POSES, _MOST_BYTES = 5000, 10**7
 # A quaternion written with few digits is off by less; one left at zero by 1.
 _UNIT = 1e-2
 _NUMBERS = 7
-_NO_POSE = "is no pose: numbers must be finite, qx to qw of length 1"
+_NO_POSE = "is not a pose: numbers must be finite, qx to qw of length 1"
 
 
 @dataclass(frozen=True)

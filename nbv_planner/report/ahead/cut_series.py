@@ -64,7 +64,9 @@ def cuts_in(folder: Path) -> list[Cut]:
     found = []
     for path in files:
         if not _HEIGHT.fullmatch(path.stem):
-            raise SettingError(f"series: {path} is named by no height, must be like 0.25.csv")
+            raise SettingError(
+                f"series: {path} does not have a height as its name, must be like 0.25.csv"
+            )
         found.append(Cut(float(path.stem), path.stem, f"file:{path}"))
     if not found:
         raise SettingError(f"series: {folder} holds no outline, must be a folder of 0.25.csv, ...")

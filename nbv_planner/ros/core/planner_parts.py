@@ -195,7 +195,8 @@ class EpisodeJournal(JournalKeeper):
         now = node.now_ns()
         if 0 < now < saved_at:  # 0: no time of a simulation has been received yet
             raise StateFileError(
-                "clock", f"it was saved {(saved_at - now) * 1e-9:.1f} s from now, by another clock"
+                "clock",
+                f"it was saved {(saved_at - now) * 1e-9:.1f} s in the future: the clocks differ",
             )
         before = deciders.views
         found = core.episode.found

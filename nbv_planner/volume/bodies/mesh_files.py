@@ -78,7 +78,7 @@ def solid_object(text: str, radius_max: float) -> tuple[Mesh, list[str]]:
             f" {_SMALLEST * radius_max:.3g} to {radius_max:g} m (radius_max): give unit=mm,"
             " origin=auto, or radius_max"
         )
-    both = f"its {len(mesh.faces)} faces count from both sides"
+    both = f"its {len(mesh.faces)} faces are visible from both sides"
     return mesh, [f"{path}: {fault}; {both}" for fault in mesh.faults()]
 
 
@@ -111,7 +111,7 @@ def _stl(content: bytes) -> Mesh:
         return _soup(table["corners"].astype(float))
     if not content.lstrip().startswith(b"solid"):
         raise ValueError(
-            f"is no STL file: its header tells {faces} faces, it has {len(content)} bytes"
+            f"is not an STL file: its header states {faces} faces, it has {len(content)} bytes"
         )
     few_enough(content.count(b"vertex") // 3, "faces")
     words = re.findall(rb"vertex\s+(\S+)\s+(\S+)\s+(\S+)", content)
@@ -154,7 +154,7 @@ def _ply(content: bytes) -> Mesh:
     start = len(head) + len(end)
     start += 2 if content[start : start + 2] == b"\r\n" else 1
     if not end or lines[0] != ["ply"]:
-        raise ValueError("is no PLY file")
+        raise ValueError("is not a PLY file")
     form = next(words[1] for words in lines if words[:1] == ["format"])
     elements = _elements(lines, _ORDERS[form] or "<")
     body: Any = _Text(content[start:].split()) if form == "ascii" else _Binary(content, start)

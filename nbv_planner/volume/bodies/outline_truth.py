@@ -44,7 +44,7 @@ class OutlineTruth:
         points, length = self.shape.sampled(self.scene.pixel_size)
         ever = self.shape.visible(points, self.views, self.scene).any(axis=0)
         hidden = 1.0 - float(length[ever].sum() / length.sum())
-        unseen = f"{hidden:.1%} of the outline is seen from no candidate view, and does not count"
+        unseen = f"{hidden:.1%} of the outline is hidden from all candidate views: not counted"
         return [self.shape.remark] * bool(self.shape.remark) + [unseen] * (hidden >= _SAID)
 
     def __len__(self) -> int:

@@ -276,8 +276,8 @@ def outlines_in_file(text: str, most: float) -> Outlines:
             )
         if _is_flat(loop):
             raise ContourError(
-                f"{path} {one.place(0)}: outline {number}, which begins there, holds nothing: all"
-                " its points lie on a line"
+                f"{path} {one.place(0)}: outline {number}, which begins there, has no area: all"
+                f" its points lie on a line"
             )
     shown = _shown(loops)
     left_out = {"holes": len(every) - len(found), "outlines within others": len(loops) - len(shown)}

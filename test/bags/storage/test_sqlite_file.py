@@ -105,7 +105,7 @@ def test_pages_that_refer_to_each_other_in_a_circle_end(tmp_path):
     remarks = Remarks()
     assert plain(SqliteFile(file, remarks).messages(lambda topic: False)) == []
     (remark,) = remarks.lines()
-    assert "is damaged (the numbers of its messages do not rise)" in remark
+    assert "is damaged (the numbers of its messages do not increase)" in remark
     assert "(after message " in remark
 
 
