@@ -44,7 +44,7 @@ SUBCOMMANDS = {
         (
             "run",
             "check",
-            "check a running system before its first goal: prints each value and the one required",
+            "check a running system before its first goal: each value and the one required",
         ),
         ("run", "init", "write a parameter file for your robot or simulation"),
         (
