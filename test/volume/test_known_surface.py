@@ -104,11 +104,16 @@ def written(path, text, scale=1.0):
 @pytest.mark.slow
 def test_an_outline_that_is_no_radius_saves_views(tmp_path):
     name = written(tmp_path / "two.csv", "two_boxes")
-    plain = Simulation(configure(object="two_boxes"))
-    known = Simulation(configure(object="two_boxes", prior_outline=name))
-    assert known.finish().metrics["completeness"] > 0.95
-    plain.finish()
-    assert len(known.views) < len(plain.views)
+    views = {"": 0, name: 0}  # to 95 % complete, of three seeds
+    for prior in views:
+        for seed in range(3):
+            chosen = configure(
+                object="two_boxes", prior_outline=prior, seed=seed, planner_seed=seed
+            )
+            complete = [view.completeness for view in Simulation(chosen).run()]
+            assert complete[-1] > 0.95
+            views[prior] += int(np.argmax(np.array(complete) >= 0.95)) + 1
+    assert views[name] < views[""]
 
 
 def test_what_is_no_radius_is_refused_where_one_is_needed(tmp_path):

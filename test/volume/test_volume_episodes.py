@@ -181,6 +181,7 @@ def test_the_command_simulates_a_letter_and_leaves_record_points_and_picture(tmp
     assert "ended: COVERED, at least 95.0% of the outline is within 0.3 m" in said
     files = {path.name for path in out.iterdir()}
     assert files == {
+        "cells.npz",
         "episode.json",
         "outline.csv",
         "outline.dxf",
