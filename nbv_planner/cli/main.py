@@ -122,6 +122,10 @@ def run_program(
     """
     try:
         words = 2 if " ".join(argv[:2]) in subcommands else 1
+        first = f"{argv[0]} " if argv else " "
+        pairs = {name: one for name, one in subcommands.items() if name.startswith(first)}
+        if pairs and words == 1:
+            _subcommand(program, about, pairs, argv[1:2])
         name = _subcommand(program, about, subcommands, [" ".join(argv[:words])] if argv else [])
         program = f"{program} {name}"
         with signals_end_process():

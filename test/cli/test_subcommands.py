@@ -137,6 +137,14 @@ def test_help_of_an_episode_names_all_that_can_be_chosen(capsys, name):
         assert word in said
 
 
+def test_help_of_a_group_lists_its_subcommands(capsys):
+    with pytest.raises(SystemExit):
+        main(["bag", "--help"])
+    said = capsys.readouterr().out
+    assert "bag replay" in said
+    assert "simulate" not in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -152,6 +160,8 @@ def test_help_of_an_episode_names_all_that_can_be_chosen(capsys, name):
                 "known: analyze, bag record, bag reindex, bag replay, check, ",
             ],
         ),
+        (["bag"], ["name a subcommand: bag record, bag replay, bag reindex"]),
+        (["episode", "stat"], ["unknown subcommand 'stat'", "known: episode pause, "]),
         (["--versoin"], ["unknown option '--versoin'", "did you mean --version?"]),
         (
             ["simulate", "--sed", "1"],
