@@ -91,8 +91,8 @@ def test_optical_frames_look_ahead_with_z_and_lists_are_read_back(tmp_path):
     [
         ("x,y,z", "has 0 poses"),
         ("x,y,z\n1,2", "line 2: must have the numbers x, y, z"),
-        ("x,y,z\n1,2,nan", "line 2: is no pose"),
-        ("x,y,z,qx,qy,qz,qw\n1,2,3,0,0,0,0", "line 2: is no pose"),
+        ("x,y,z\n1,2,nan", "line 2: is not a pose"),
+        ("x,y,z,qx,qy,qz,qw\n1,2,3,0,0,0,0", "line 2: is not a pose"),
         ("x,y,z\n0.5,0,0", "pose 1 is 0.5 m from the centre"),
     ],
 )
@@ -153,7 +153,7 @@ def test_poses_in_a_parameter_are_those_of_the_optical_frame():
     [
         ((), "has 0 numbers, must be 7 of each of 1 to 5000 poses"),
         ((1.0,) * 8, "has 8 numbers"),
-        ((2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5), "pose 1 is no pose"),
+        ((2.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5), "pose 1 is not a pose"),
         ((2.0, 0.0, math.nan, 0.0, 0.0, 0.0, 1.0), "is not a finite number"),
     ],
 )
