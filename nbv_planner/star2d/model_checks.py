@@ -26,10 +26,10 @@ from nbv_planner.star2d.overlap import (
     displacement_scores,
     thinned,
 )
-from nbv_planner.surface.checks import Check, CheckSettings, Level
+from nbv_planner.surface.checks import Check, CheckSettings, Level, fit_checks, judged_by
 from nbv_planner.surface.displacement import IN_A_ROW, Comparable, in_rows
 from nbv_planner.surface.seam import Hits
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, poses_in_plane
 from nbv_planner.world.scan import FreeRays, RangeNoise, Scan, SensorModel
 from nbv_planner.world.scene import Scene
 
@@ -358,11 +358,11 @@ class ModelChecks:
         if isinstance(belief, SurfaceBelief):
             of_surface = self._of_radius(belief)
         elif isinstance(belief, Comparable) and belief.drawable:
-            pose = np.stack([view.pose for view in self._views])
-            found, off, thin = belief.agreement(pose, *thinned(self._views, HITS))
+            cameras = poses_in_plane(np.stack([view.pose for view in self._views]))
+            found, off, thin = belief.agreement(cameras, *thinned(self._views, HITS))
             radius = 0.5 * (self.scene.radius_min + self.scene.radius_max)
             scores = found.scores(radius, self.noise_shown)
-            of_surface = _fit(limits, off, *scores, robust=self._robust)
+            of_surface = fit_checks(limits, off, *scores, robust=self._robust)
             walls = [_walls_check(thin)]
         height = max(
             abs(counts["highest"]), abs(counts["lowest"]), counts["highest"] - counts["lowest"]
@@ -370,14 +370,14 @@ class ModelChecks:
         field, far = self._lacking()
         other = Level.NOTED if limits.sensor_mismatch == "adapt" else Level.FAILED
         return [
-            _check("field_of_view", field, _LACKING, other),
-            _check("range", far, _LACKING, other),
-            _check("alive", counts["frozen"] + counts["constant"] + counts["blind"], 1.0),
+            judged_by("field_of_view", field, _LACKING, other),
+            judged_by("range", far, _LACKING, other),
+            judged_by("alive", counts["frozen"] + counts["constant"] + counts["blind"], 1.0),
             self._noise_check(),
             *of_surface[:4],
-            _check("bounds", counts["beyond"], 2.0 * IN_A_ROW),
+            judged_by("bounds", counts["beyond"], 2.0 * IN_A_ROW),
             *of_surface[4:5],
-            _check("plane", height / self.scene.view_distance, limits.height_limit),
+            judged_by("plane", height / self.scene.view_distance, limits.height_limit),
             *of_surface[5:],
             *walls,
         ]
@@ -392,9 +392,9 @@ class ModelChecks:
         off = residuals.outliers()
         overlap, bias = displacement_scores(residuals, outline, std, self.noise_shown)
         return [
-            *_fit(limits, off, overlap, bias, robust=self._robust),
-            _check("star_shape", self._pass_through(outline), limits.star_limit),
-            _check("centre", _centroid_offset(noise), limits.centre_limit, Level.NOTED),
+            *fit_checks(limits, off, overlap, bias, robust=self._robust),
+            judged_by("star_shape", self._pass_through(outline), limits.star_limit),
+            judged_by("centre", _centroid_offset(noise), limits.centre_limit, Level.NOTED),
             self._accuracy_check(belief.common),
             *_outline_check(belief),
         ]
@@ -452,20 +452,11 @@ def _moved(views: Sequence[ViewData], pose: CameraPose, distance: float) -> bool
     return way > _ELSEWHERE or abs(math.remainder(pose.yaw - yaw, TWO_PI)) > _ELSEWHERE
 
 
-def _check(name: str, score: float, limit: float, level: Level = Level.FAILED) -> Check:
-    """The check with the level that follows if its score is above its limit; without a score it has
-    not been made.
-    """
-    if math.isnan(score):
-        return Check(name, score, limit, Level.UNTESTED)
-    return Check(name, score, limit, level if score > limit else Level.GOOD)
-
-
 def _walls_check(walls: Sequence[FloatArray]) -> Check:
     """Whether walls have two sides; else where they are."""
     places = " and ".join(f"({x:.3f}, {y:.3f})" for x, y in (one[len(one) // 2] for one in walls))
     words = f"a wall thinner than a cell or than the noise, at {places} m,"
-    found = _check("thin_walls", float(len(walls)), 0.5, Level.NOTED)
+    found = judged_by("thin_walls", float(len(walls)), 0.5, Level.NOTED)
     return dataclasses.replace(found, detail=words)
 
 
@@ -475,18 +466,7 @@ def _outline_check(belief: SurfaceBelief) -> list[Check]:
         return []
     fit = outline_fit(belief.known, belief.evidence)
     score = float(fit.unlike[fit.measured].mean()) if len(fit.measured) else math.nan
-    return [_check("prior_outline", score, _UNLIKE, Level.NOTED)]
-
-
-def _fit(
-    limits: CheckSettings, off: float, overlap: float, bias: float, *, robust: bool
-) -> list[Check]:
-    """Whether hits lie on the surface, and views fit together."""
-    return [
-        _check("outliers", off, limits.outlier_limit, Level.NOTED if robust else Level.FAILED),
-        _check("overlap", overlap, limits.overlap_limit),
-        _check("bias", bias, limits.bias_limit),
-    ]
+    return [judged_by("prior_outline", score, _UNLIKE, Level.NOTED)]
 
 
 # A contour of so many angles, which noise leaves smooth, is seen whole from a point if it turns

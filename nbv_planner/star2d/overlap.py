@@ -25,7 +25,7 @@ from nbv_planner.geometry import (
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.displacement import GATE, IN_A_ROW, UNLIKE, Displaced, in_rows
 from nbv_planner.surface.seam import Hits
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, poses_in_plane
 from nbv_planner.world.scan import FreeRays
 
 # Beams of a scan that are kept, and hits of all views that are compared, at most.
@@ -239,7 +239,7 @@ def displacement_scores(
     cell, cells = cells_of(residuals.angle, outline, std)
     kept = ~(residuals.steep | residuals.lone)
     found = Displaced(
-        residuals.pose,
+        poses_in_plane(residuals.pose),
         residuals.view,
         residuals.distance,
         residuals.by,

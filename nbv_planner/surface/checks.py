@@ -286,3 +286,23 @@ class CheckSettings(Settings):
         "Part of the view distance by which the camera may be off the plane, or change its height.",
         ge=0.0,
     )
+
+
+def judged_by(name: str, score: float, limit: float, level: Level = Level.FAILED) -> Check:
+    """The check with the level that follows if its score is above its limit; without a score it has
+    not been made.
+    """
+    if math.isnan(score):
+        return Check(name, score, limit, Level.UNTESTED)
+    return Check(name, score, limit, level if score > limit else Level.GOOD)
+
+
+def fit_checks(
+    limits: CheckSettings, off: float, overlap: float, bias: float, *, robust: bool = False
+) -> list[Check]:
+    """Whether hits lie on the surface, and views fit together."""
+    return [
+        judged_by("outliers", off, limits.outlier_limit, Level.NOTED if robust else Level.FAILED),
+        judged_by("overlap", overlap, limits.overlap_limit),
+        judged_by("bias", bias, limits.bias_limit),
+    ]

@@ -24,7 +24,8 @@ but S is unsure where cells are few. The score of the group is the length of d i
 deviations of that of both which makes it shorter:
 :math:`\sqrt{\min(d^\top N d,\; d^\top S^{-1} d)}`. Groups are all views from each one on (drift; an
 object that moved), and each view alone; a displacement common to all views (bias) is one of the
-camera, ahead, left and turn, which contradicts itself as it comes from different sides.
+camera, in the plane ahead, left and turn, in space of six numbers, which contradicts itself as it
+comes from different sides.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ import numpy as np
 
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.surface.checks import ALL_AROUND
+from nbv_planner.world.pose import Poses
 
 # Beyond this many standard deviations a hit pulls no harder; beyond it lie outliers.
 GATE = 4.0
@@ -63,13 +65,14 @@ class Comparable(Protocol):
         """Whether there is a surface."""
 
     def agreement(
-        self, pose: FloatArray, view: IntArray, hits: FloatArray
+        self, cameras: Poses, view: IntArray, hits: FloatArray
     ) -> tuple[Displaced, float, list[FloatArray]]:
         """Residuals of hits, the part of them that lies off the surface, alone, NaN with too few,
-        and places in each wall whose sides cannot be told apart, shape (m, 2), metres.
+        and places in each wall whose sides cannot be told apart, shape (m, 2), metres; in space
+        none is sought.
 
-        Of the poses x, y (metres) and yaw (radians) of the views, shape (views, 3), the number of
-        the view of each hit, (n,), and its x, y and standard deviation, metres, (3, n).
+        Of the poses of the views, the number of the view of each hit, (n,), and its place and
+        standard deviation, metres, (D + 1, n).
         """
 
 
@@ -77,13 +80,12 @@ class Comparable(Protocol):
 class Displaced:
     """Residuals of the hits of all views about a mean surface divided into cells."""
 
-    #: x, y (metres) and yaw (radians) of the camera in each view, shape (views, 3).
-    pose: FloatArray
+    cameras: Poses  #: of the views.
     view: IntArray  #: number of the view of each hit, from 0, shape (n,).
     #: signed distance of each hit from the surface, positive outside, standard deviations, (n,).
     distance: FloatArray
-    #: its derivatives by a displacement of the hit: x, y (metres) and a turn about the centre
-    #: (radians), (n, 3).
+    #: its derivatives by a displacement of the hit: along each axis (metres) and a turn about the
+    #: centre, in space about each axis (radians), (n, 3) or (n, 6).
     by: FloatArray
     cell: IntArray  #: in which its beam meets the surface, shape (n,).
     cells: int  #: number of them.
@@ -103,7 +105,9 @@ class Displaced:
             return math.nan, math.nan
         cells = self.cells
         place = self.view * cells + self.cell
-        lengths = np.array([radius, radius, 1.0])
+        dimension = self.cameras.position.shape[1]
+        lengths = np.ones(self.by.shape[1])
+        lengths[:dimension] = radius
         by, distance = self.by * (lengths / noise), self.distance / noise
         sums = _sums(by, distance, place, self.kept, views * cells).reshape(views, cells, -1)
         groups = np.concatenate([np.triu(np.ones((views, views)))[1:], np.eye(views)])
@@ -114,7 +118,8 @@ class Displaced:
         overlap = _scores(own, every, weight, _ENOUGH_CELLS)
         if views < ALL_AROUND:
             return _greatest(overlap), math.nan
-        every = _of_cameras(sums, self.pose[:views] / lengths).sum(axis=0)
+        seats, rotation = self.cameras.position[:views] / radius, self.cameras.rotation[:views]
+        every = _of_cameras(sums, seats, rotation).sum(axis=0)
         weight = _weights(sums[..., 0], unlike)
         bias = _scores(every[None], every, weight[None], _MANY_CELLS)
         return _greatest(overlap), _greatest(bias)
@@ -135,30 +140,41 @@ def _weights(number: FloatArray, unlike: float) -> FloatArray:
     return np.asarray((sides > 1) / (1.0 + unlike * against))
 
 
-def _of_cameras(sums: FloatArray, pose: FloatArray) -> FloatArray:
-    """The sums (views, cells, 17), with derivatives by a displacement of the camera: ahead, left,
-    turn.
+def _of_cameras(sums: FloatArray, place: FloatArray, rotation: FloatArray) -> FloatArray:
+    """The sums (views, cells, ...), with derivatives by a displacement of the camera: ahead, left
+    (and up), and its turns.
+
+    Of cameras at a `place` c, shape (views, D), with the axes R, (views, D, D), a displacement t
+    and a turn ω move the hits by :math:`R t + c × R ω` and turn them by :math:`R ω`.
     """
-    x, y, yaw = pose.T
-    zero = np.zeros(len(yaw))
-    cos = np.cos(yaw)
-    sin = np.sin(yaw)
-    by = np.array([[cos, -sin, y], [sin, cos, -x], [zero, zero, zero + 1.0]]).transpose(2, 0, 1)
-    twice = (by[:, :, None, :, None] * by[:, None, :, None, :]).reshape(-1, 9, 9)
-    parts = [sums[..., :2], sums[..., 2:5] @ by, sums[..., 5:8] @ by, sums[..., 8:] @ twice]
-    return np.concatenate(parts, axis=-1)
+    dimension = place.shape[1]
+    size = 3 if dimension == 2 else 6
+    by = np.zeros((len(place), size, size))
+    by[:, :dimension, :dimension] = rotation
+    if dimension == 2:
+        by[:, :2, 2] = np.stack([place[:, 1], -place[:, 0]], axis=1)
+        by[:, 2, 2] = 1.0
+    else:
+        by[:, :3, 3:] = np.cross(place[:, :, None], rotation, axis=1)
+        by[:, 3:, 3:] = rotation
+    twice = (by[:, :, np.newaxis, :, np.newaxis] * by[:, np.newaxis, :, np.newaxis, :]).reshape(
+        -1, size**2, size**2
+    )
+    ends = [2, 2 + size, 2 + 2 * size]
+    number, slope, pull, products = np.split(sums, ends, axis=-1)
+    return np.concatenate([number, slope @ by, pull @ by, products @ twice], axis=-1)
 
 
 def _sums(
     by: FloatArray, distance: FloatArray, place: IntArray, kept: BoolArray, size: int
 ) -> FloatArray:
     """Sums over the kept hits of each place: number, z, D, D z and the products of D; shape (size,
-    17).
+    17), in space (size, 50).
     """
     slope = by[kept].T
     z = np.clip(distance[kept], -GATE, GATE)
     place = place[kept]
-    products = (slope[:, None] * slope).reshape(9, -1)
+    products = (slope[:, None] * slope).reshape(len(slope) ** 2, -1)
     columns = np.concatenate([[np.ones_like(z), z], slope, slope * z, products])
     return np.stack([np.bincount(place, column, minlength=size) for column in columns], axis=-1)
 
@@ -168,8 +184,8 @@ def _scores(own: FloatArray, every: FloatArray, weight: FloatArray, least: int) 
 
     Args:
         own: sums of the hits of each group in each cell, see :func:`_sums`, shape (groups, cells,
-            17).
-        every: those of all hits, shape (cells, 17).
+            17 or 50).
+        every: those of all hits, shape (cells, 17 or 50).
         weight: of each cell, 0 where not both a group and others look, shape (groups, cells).
         least: number of such cells below which the score is NaN.
 
@@ -177,18 +193,19 @@ def _scores(own: FloatArray, every: FloatArray, weight: FloatArray, least: int) 
         Shape (groups,).
     """
     number = np.maximum(every[:, :1], 1.0)
-    slope = own[..., 2:5]
-    pull = (own[..., 5:8] - slope * (every[:, 1:2] / number)) * weight[..., None]
+    size = 3 if own.shape[-1] == 17 else 6
+    slope, pull, products = np.split(own[..., 2:], [size, 2 * size], axis=-1)
+    pull = (pull - slope * (every[:, 1:2] / number)) * weight[..., None]
     normal = (
-        own[..., 8:].reshape(*slope.shape, 3) - slope[..., None] * (slope / number)[..., None, :]
+        products.reshape(*slope.shape, size) - slope[..., None] * (slope / number)[..., None, :]
     )
     normal = normal * weight[..., None, None]
     cells = (weight > 0.0).sum(axis=1)
-    precision = normal.sum(axis=1) + np.eye(3) / _LIKELY**2
+    precision = normal.sum(axis=1) + np.eye(size) / _LIKELY**2
     inverse = np.linalg.inv(precision)
     found = np.einsum("gij,gj->gi", inverse, pull.sum(axis=1))
     apart = pull - np.einsum("gcij,gj->gci", normal, found)
-    few = cells / np.maximum(cells - 3, 1)
+    few = cells / np.maximum(cells - size, 1)
     scatter = few[:, None, None] * (np.swapaxes(apart, 1, 2) @ apart)
     # A trace of the other, as fewer cells than numbers leave it singular.
     by_cells = inverse @ scatter @ inverse + _TRACE * inverse

@@ -5,6 +5,7 @@ sides.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -15,6 +16,8 @@ from nbv_planner.geometry import FloatArray, IntArray
 from nbv_planner.surface.displacement import GATE, IN_A_ROW, UNLIKE, Displaced, in_rows
 from nbv_planner.surface.seam import Hypotheses
 from nbv_planner.volume.grid import Merged
+from nbv_planner.volume.solids import CellHypotheses
+from nbv_planner.world.pose import Poses
 
 # Cosine between a beam and the normal up to which it grazes the surface.
 _GRAZING = 0.4
@@ -27,29 +30,32 @@ _WIDE, _SPREAD, _LONG = 3.0, 3.0, 1.0
 # Each side of it has so many hits and this part of the other side's; beams that graze it are of
 # neither. The variances along it and across are so uneven: (a - b) / (a + b).
 _EACH, _ALIKE, _FACING, _STRAIGHT = 4.0, 0.25, 0.3, 0.4
-# Deviation of an element from the surface, of the distance of two: it is the middle of a cell.
-_PLACED = 0.5
+# By dimension: the deviation of an element from the surface, of the distance of two (in the plane
+# it is the middle of a cell), and that by which a side sees a stretch off. In space chosen on a
+# cylinder, a superquadric, a table and a star.
+_PLACED, _UNLIKE = {2: 0.5, 3: 0.3}, {2: UNLIKE, 3: 0.05}
 
 
 def agreement(
-    elements: Hypotheses, apart: float, pose: FloatArray, view: IntArray, hits: FloatArray
+    elements: Hypotheses, apart: float, cameras: Poses, view: IntArray, hits: FloatArray
 ) -> tuple[Displaced, float]:
     """Residuals of hits for the test of displacements, and the part of them that lies off the
     surface, alone; NaN with too few hits.
 
     Args:
-        elements: of the likeliest surface (S = 1) in the plane.
+        elements: of the likeliest surface (S = 1).
         apart: distance of neighbouring ones, metres.
-        pose: x, y (metres) and yaw (radians) of the camera in each view, shape (views, 3).
+        cameras: of the views.
         view: number of the view of each hit, shape (n,).
-        hits: x, y and standard deviation of the range of each, metres, shape (3, n).
+        hits: place and standard deviation of the range of each, metres, shape (D + 1, n).
     """
     places, normals = elements.points[0], elements.normals[0]
+    dimension = places.shape[1]
     if not len(places):  # hits that noise has strewn, which make no body
         view, hits = view[:0], hits[:, :0]
-    points, std = hits[:2].T, np.hypot(hits[2], _PLACED * apart)
+    points, std = hits[:-1].T, np.hypot(hits[-1], _PLACED[dimension] * apart)
     tree = cKDTree(places)
-    beam = points - pose[view, :2]
+    beam = points - cameras.position[view]
     beam /= np.maximum(np.linalg.norm(beam, axis=1), 1e-12)[:, None]
     away, near = tree.query(points)
     off = ((points - places[near]) * normals[near]).sum(axis=1)
@@ -58,17 +64,36 @@ def agreement(
     _, near = tree.query(crossing)
     normal = normals[near]
     facing = -(normal * beam).sum(axis=1)
-    turn = normal[:, 1] * crossing[:, 0] - normal[:, 0] * crossing[:, 1]
-    by = np.stack([*normal.T, turn], axis=1) / std[:, None]
+    by = np.concatenate([normal, _levers(crossing, normal)], axis=1) / std[:, None]
     far = away > GATE * std
     lone = far & ~in_rows(far, IN_A_ROW)
     exact = float(np.median(std)) if len(std) else apart
     side = max(exact, 2.0 * apart)
     cell, cells = _stretches(crossing, normal, side)
     kept = ~(lone | (facing < _GRAZING))
-    unlike = UNLIKE * side / exact
-    found = Displaced(pose, view, way * facing / std, by, cell, cells, kept, unlike)
+    unlike = _UNLIKE[dimension] * side / exact
+    found = Displaced(cameras, view, way * facing / std, by, cell, cells, kept, unlike)
     return found, float(lone.mean()) if len(std) >= _ENOUGH_HITS else math.nan
+
+
+def at_hits(drawn: CellHypotheses, hits: Merged) -> CellHypotheses:
+    """The same with elements at the mean of the hits in their cell, where there are any: nearer to
+    the surface than the middle of the cell.
+    """
+    cell, size = hits.key >> drawn.lattice.dimension, len(drawn.lattice.centres)
+    weight = np.bincount(cell, hits.weight, size)[drawn.cell]
+    sums = [np.bincount(cell, axis, size)[drawn.cell] for axis in hits.points.T]
+    there = np.stack(sums, axis=-1) / np.where(weight > 0.0, weight, 1.0)[..., None]
+    return replace(drawn, points=np.where(weight[..., None] > 0.0, there, drawn.points))
+
+
+def _levers(places: FloatArray, normal: FloatArray) -> FloatArray:
+    """What a turn about the centre moves places along their normals, shape (n, 1), in space about
+    each axis, (n, 3).
+    """
+    if places.shape[1] == 3:
+        return np.cross(places, normal)
+    return (places[:, 0] * normal[:, 1] - places[:, 1] * normal[:, 0])[:, None]
 
 
 def _stretches(places: FloatArray, normal: FloatArray, side: float) -> tuple[IntArray, int]:

@@ -30,6 +30,8 @@ from nbv_planner.volume.grid import FREE, HIT, Cells, Lattice
 # What follows hits closest bends so many times as far, and so near before them, radii, it is free,
 # at such a level: chosen on glyphs seen from 8 and from 13 places.
 _BENDS, _ASIDE, _LEVEL = 2.5, 0.04, 0.03
+# Places of which the mean is asked for at a time, by dimension: each has a row of covariances.
+_AT_A_TIME = {2: 4096, 3: 512}
 # By what cells grow in which hits are merged, as long as there are too many of them.
 _WIDER = 1.2
 
@@ -251,7 +253,11 @@ class Posterior:
 
     def mean(self, points: FloatArray) -> FloatArray:
         """Mean of φ at points (n, D), metres: shape (n,), in radii."""
-        places = points / self.coarse.radius
+        step = _AT_A_TIME[points.shape[1]]
+        parts = np.split(points, range(step, len(points), step))
+        return np.concatenate([self._mean(part / self.coarse.radius) for part in parts])
+
+    def _mean(self, places: FloatArray) -> FloatArray:
         kernel = self.prior.covariance(places, self.given.points)
         return np.asarray(self.prior.mean(places) + kernel @ self._weights)
 

@@ -29,7 +29,7 @@ from nbv_planner.surface.coverage import POINTS, CoverageEstimate, CoverageTarge
 from nbv_planner.surface.displacement import Displaced
 from nbv_planner.surface.regions import Regions
 from nbv_planner.surface.seam import Hits, Hypotheses
-from nbv_planner.volume.agreement import agreement, thin_walls
+from nbv_planner.volume.agreement import agreement, at_hits, thin_walls
 from nbv_planner.volume.contours import Likeliest
 from nbv_planner.volume.grid import HIT, UNKNOWN, Cells, Lattice, Merged
 from nbv_planner.volume.implicit import ImplicitPrior, Posterior, Reading, observations
@@ -49,14 +49,13 @@ _SECTORS, _ASIDE = 180, 17
 # Samples differ less than objects do: of the part that they leave to be seen so much is left at
 # most and least. A claim asks for the target after so many views in a row: one that looks at what
 # samples get wrong undoes it. Chosen on glyphs, judged on others (docs/explanation/any_outline.md).
-_MOST_LEFT, _LEAST_LEFT = 2.0, 0.3
-_IN_A_ROW = 3
+_MOST_LEFT, _LEAST_LEFT, _IN_A_ROW = 2.0, 0.3, 3
 # Directions by which it is told how much is measured.
 _DIRECTIONS = 500
 # So many standard deviations before the greatest range beams surely return, and mostly do.
 _GREY, _MOSTLY = 3.0, 1.0
-# In how many turns it is asked what poses in space see.
-_TURNS = 10
+# In how many turns it is asked what poses in space see, and elements of all of a solid's surface.
+_TURNS, _WHOLE = 10, 10_000
 # What is drawn to tell what the object may occupy.
 _OCCUPYING, _SEED = 32, 0
 
@@ -241,12 +240,15 @@ class VolumeSurface:
         return PointSet(mean.points[0][met], mean.size[0][met])
 
     def agreement(
-        self, pose: FloatArray, view: IntArray, hits: FloatArray
+        self, cameras: Poses, view: IntArray, hits: FloatArray
     ) -> tuple[Displaced, float, list[FloatArray]]:
-        """See :func:`.agreement`, of the likeliest surface, and :func:`.thin_walls`."""
-        cell = self.form.lattice.cell
-        walls: list[FloatArray] = [one + self._aside for one in thin_walls(self.cells.hits, cell)]
-        return (*agreement(self.outline()[0], cell, pose, view, hits), walls)
+        """See :func:`.agreement`, of the likeliest surface; in the plane :func:`.thin_walls`."""
+        lattice, known, flat = self.form.lattice, self.cells.hits, self.form.dimension == 2
+        mean = elements(lattice, self.likeliest.solids, self.form.most if flat else _WHOLE, 0)
+        mean = self._placed(mean if flat else at_hits(mean, known))
+        walls: list[FloatArray] = thin_walls(known, lattice.cell) if flat else []
+        compared = agreement(mean, lattice.cell, cameras, view, hits)
+        return (*compared, [one + self._aside for one in walls])
 
     def measured(self, tolerance: float, regions: Regions | None = None) -> float:
         """Part of the directions from the origin whose ray passes within the `tolerance` (metres)

@@ -369,6 +369,11 @@ class Poses:
         return np.asarray(same.any(axis=1))
 
 
+def poses_in_plane(rows: FloatArray) -> Poses:
+    """The poses of x, y (metres) and yaw (radians), shape (V, 3)."""
+    return Poses(rows[:, :2], _turned(rows[:, 2]))
+
+
 def _spatial(poses: Poses) -> bool:
     """Whether they are in space."""
     return bool(poses.position.shape[1] == 3)

@@ -20,7 +20,7 @@ from nbv_planner.volume.agreement import agreement, thin_walls
 from nbv_planner.volume.grid import Merged
 from nbv_planner.volume.solids import elements
 from nbv_planner.volume.volume_surface import VolumeForm
-from nbv_planner.world.pose import CameraPose
+from nbv_planner.world.pose import CameraPose, poses_in_plane
 
 VIEWS = 12
 
@@ -85,7 +85,8 @@ def test_nothing_is_compared_before_the_first_hit():
 def test_hits_that_make_no_body_are_compared_with_nothing():
     lattice = VolumeForm().lattice
     none = elements(lattice, np.zeros((1, len(lattice.centres)), dtype=bool), 10, 0)
-    found, off = agreement(none, lattice.cell, np.zeros((9, 3)), np.arange(9), np.ones((3, 9)))
+    cameras = poses_in_plane(np.zeros((9, 3)))
+    found, off = agreement(none, lattice.cell, cameras, np.arange(9), np.ones((3, 9)))
     assert np.isnan([*found.scores(5.0), off]).all()
 
 
