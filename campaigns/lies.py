@@ -480,7 +480,7 @@ def alarms_of(simulation: Simulation, termination: Termination | None = None) ->
     """Messages of doubts, warnings and failures so far."""
     said = [*getattr(simulation, "refusals", ())]
     for step in simulation.judge.steps[-1:]:
-        said += [check.words for check in step.belief.checks if check.level.speaks]
+        said += [check.summary for check in step.belief.checks if check.level.speaks]
     if termination is not None and termination.reason.value in ("FAILED", "DOUBTFUL"):
         said.append(termination.detail)
     return tuple(dict.fromkeys(said))

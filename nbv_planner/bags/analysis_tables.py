@@ -175,7 +175,7 @@ def _summary(analysis: Analysis) -> Table:
                 else "the only one"
             ),
         ),
-        ("target", analysis.config.target.words if analysis.config else None),
+        ("target", analysis.config.target.summary if analysis.config else None),
         (
             "resolution τ",
             f"{analysis.config.planner.completeness_tau:g} m" if analysis.config else None,
@@ -235,7 +235,7 @@ def _checks(analysis: Analysis) -> Table:
                 check.limit,
                 check.level.name,
                 first.get(check.name),
-                check.words,
+                check.summary,
             )
             for check in last
         ],

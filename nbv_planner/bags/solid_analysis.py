@@ -95,7 +95,7 @@ def solid_tables(analysis: SolidAnalysis) -> list[Table]:
         ("resolution τ", f"{record.tau:g} m"),
         ("views", str(analysis.taken)),
         ("completeness at the end", f"{true:.4f}" if math.isfinite(true) else None),
-        ("as the planner said", estimate.words if estimate else None),
+        ("as the planner said", estimate.summary if estimate else None),
         ("ended", f"{ended.reason.value}: {ended.detail}"),
         ("path length between the views", f"{last.travelled:.3f} m" if last else None),
         ("distance travelled as recorded", f"{analysis.recording.log.path:.3f} m"),

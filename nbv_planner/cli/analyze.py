@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     print(outline)
     if report is not None:
-        print(f"deviation: {report.words}")
+        print(f"deviation: {report.summary}")
     drawn(
         arguments.figures,
         lambda: _write_pictures(results.path, name, analysis, tables, report),
@@ -159,7 +159,7 @@ def _write_pictures(
     pictures = list(draw_pictures(analysis))
     if report is not None and report.found.seen.any():
         figure = draw_deviation(report.found, report.tolerance)
-        pictures.append(picture("deviation", "Nominal against actual", report.words, figure))
+        pictures.append(picture("deviation", "Nominal against actual", report.summary, figure))
     _write_page(folder, name, analysis, tables, pictures, draw_animation(analysis))
 
 

@@ -58,7 +58,7 @@ def print_header(config: EpisodeConfig) -> None:
     say(
         f"object {config.object}, planner {config.planner.planner}, objective"
         f" {config.planner.used_objectives[-1]}, protocol {config.protocol}, seed"
-        f" {config.sensor.seed}, target {config.target.words}"
+        f" {config.sensor.seed}, target {config.target.summary}"
     )
     name = config.target.name
     say(f"view    angle   new points   true {name}   {f'estimated {name}':>25}   decision")
@@ -77,7 +77,7 @@ def print_view(
         narrow = config.termination.band_tolerance, config.target.regions
         said = f"{judge.steps[-1].belief.measured(*narrow):.1%}"
     else:
-        said = estimate.words
+        said = estimate.summary
     free = (
         ""
         if config.views.on_circle
@@ -160,7 +160,7 @@ def finish(
         say(f"{last.travelled:.1f} m from view to view{seconds}")
     say(outline)
     if report is not None:
-        say(f"deviation: {report.words}")
+        say(f"deviation: {report.summary}")
     drawn(figures, lambda: _write_pictures(results.path, config, judge, record), None)
     drawn(figures and report is not None, lambda: _draw_report(results.path, report), None)
     print_files(results)
@@ -172,7 +172,7 @@ def _by_weight(judge: EpisodeJudge, metrics: Mapping[str, Any]) -> str:
         return ""
     reached = Metric.W95.of(metrics) or "N/A"
     part = Metric.weighted.of(metrics)
-    return f"; completeness {judge.regions.words} {part:.1%}, 95 % after {reached} views"
+    return f"; completeness {judge.regions.summary} {part:.1%}, 95 % after {reached} views"
 
 
 def compared(judge: EpisodeJudge) -> None:
@@ -192,7 +192,7 @@ def written_outline(results: ResultsFolder, belief: Any, scene: Scene) -> str:
         return "outline: none, no view has been taken"
     outline = outline_of(belief, scene)
     outline.write(results.folder)
-    return f"outline: {outline.words}"
+    return f"outline: {outline.summary}"
 
 
 def nominal_of(

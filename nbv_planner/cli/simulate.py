@@ -256,7 +256,7 @@ def print_solid_header(judge: SolidJudge) -> None:
         f"object {config.object}, planner {config.planner.label}, seed {config.camera.seed},"
         f" {len(judge.truth.views)} candidate views ({config.views.view_space}), target: the"
         f" surface within {judge.tau:g} m of a measurement"
-        f"{'' if judge.regions is None else f', {judge.regions.words}'}"
+        f"{'' if judge.regions is None else f', {judge.regions.summary}'}"
     )
     say("view  azimuth  elevation    true        estimated         path   decision")
 
@@ -264,7 +264,7 @@ def print_solid_header(judge: SolidJudge) -> None:
 def print_solid_view(view: SolidView) -> None:
     """Print a view."""
     azimuth, elevation = view.angles
-    estimate = "" if view.estimate is None else view.estimate.words
+    estimate = "" if view.estimate is None else view.estimate.summary
     say(
         f"{view.number:4d}  {azimuth:6.1f}°   {elevation:6.1f}°   {view.reached:6.1%}"
         f"  {estimate:>25}  {view.travelled:6.2f} m  {view.milliseconds:5.0f} ms"
@@ -286,7 +286,7 @@ def finish_solid(
         last = judge.views[-1]
         reached = views_until(judge.views, 0.95) or "N/A"
         regions = judge.regions
-        by_weight = "" if regions is None else f", {last.weighted:.1%} {regions.words}"
+        by_weight = "" if regions is None else f", {last.weighted:.1%} {regions.summary}"
         say(
             f"{last.number} views, {last.travelled:.2f} m, true completeness"
             f" {last.completeness:.1%}{by_weight}, 95 % after {reached} views"

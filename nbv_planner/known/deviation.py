@@ -75,7 +75,7 @@ class Stretch:
     greatest: float  #: largest deviation in it, of the same sign, metres.
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """What it is, in words."""
         kind = "more" if self.mean > 0.0 else "less"
         return (

@@ -65,7 +65,7 @@ class DeviationReport:
     remark: str = ""
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """What was found, in one line."""
         found = self.found
         if not found.seen.any():
@@ -83,7 +83,7 @@ class DeviationReport:
         number = len(found.stretches)
         what = "stretches differ" if number > 1 else "stretch differs"
         said.append(f"{number or 'no'} {what} significantly")
-        said += [one.words for one in found.stretches[:_SAID]]
+        said += [one.summary for one in found.stretches[:_SAID]]
         if self.tolerance is not None:
             verdict = found.verdict(self.tolerance).value
             said.append(f"{verdict} at {self.tolerance:g} m, as far as it was seen")
@@ -103,7 +103,7 @@ class DeviationReport:
             strict=True,
         )
         return (
-            f"# deviation in metres, positive: material outside of the outline; {self.words}\n"
+            f"# deviation in metres, positive: material outside of the outline; {self.summary}\n"
             "x,y,deviation,lower,upper,seen,significant\n"
             + "".join(
                 f"{x:.9g},{y:.9g},"

@@ -150,10 +150,10 @@ def vouched(success: Termination, belief: Believed, views: int) -> Termination:
     """
     forbid = forbidding(belief.checks, views)
     if not forbid:
-        detail = "; ".join((success.detail, *(check.words for check in untested(belief.checks))))
+        detail = "; ".join((success.detail, *(check.summary for check in untested(belief.checks))))
         return dataclasses.replace(success, detail=detail)
     scores = {check.name: check.score for check in failed_checks(belief.checks)}
-    why = "; ".join(check.words for check in forbid)
+    why = "; ".join(check.summary for check in forbid)
     detail = f"{success.reason.value} ({success.detail}) cannot be confirmed: {why}"
     return Termination(TerminationReason.DOUBTFUL, {**success.figures, **scores}, detail)
 
@@ -169,7 +169,7 @@ class TerminationMonitor:
     ) -> None:
         self.settings = settings  #: its limits.
         self.regions = regions  #: by whose weights the surface counts.
-        self._by_weight = "" if regions is None else f", {regions.words}"
+        self._by_weight = "" if regions is None else f", {regions.summary}"
         #: judges the coverage by posterior shapes; None if switched off.
         self.certificate = certificate
         self.history: list[float] = []  #: estimated coverage after each view so far.
@@ -249,7 +249,7 @@ class TerminationMonitor:
         """The end with what is known of the coverage, where shapes estimate it."""
         if ended is None or self.estimate is None:
             return ended
-        estimated = f"estimated {self.estimate.target.name} {self.estimate.words}"
+        estimated = f"estimated {self.estimate.target.name} {self.estimate.summary}"
         return dataclasses.replace(ended, detail=f"{ended.detail}; {estimated}")
 
     def _band_narrow(self, belief: Believed) -> Termination | None:
@@ -299,7 +299,7 @@ class TerminationMonitor:
         if self.certificate.calibrated:
             held = (
                 f"; such claims held in {found.probability:.1%} of the tuning episodes; "
-                f"estimated {found.target.name} {found.words}"
+                f"estimated {found.target.name} {found.summary}"
             )
         return Termination(
             TerminationReason.COVERED,

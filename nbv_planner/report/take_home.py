@@ -60,7 +60,7 @@ class OutlineFiles(ABC):
 
     @property
     @abstractmethod
-    def words(self) -> str:
+    def summary(self) -> str:
         """What is in it, and how much of it was measured."""
 
     @property
@@ -177,7 +177,7 @@ class MeasuredOutline(OutlineFiles):
                 f"accurate to {both:.3g} m (median), {alone:.3g} m without the errors common to"
                 " all views"
             )
-            accuracy += f"; {words}, which is corrected" if (words := belief.common.words) else ""
+            accuracy += f"; {words}, which is corrected" if (words := belief.common.summary) else ""
         return cls(belief.angle[part], mean, lower, upper, seen, frame, belief.centre, accuracy)
 
     def points(self, radius: FloatArray) -> Places:
@@ -204,7 +204,7 @@ class MeasuredOutline(OutlineFiles):
         return runs_around(self.measured)
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """Number of points, part that was measured, and median width of the band there."""
         width = (self.upper - self.lower)[self.measured]
         said = f", its band {np.median(width):.3g} m wide there (median)" if len(width) else ""
@@ -254,7 +254,7 @@ class Bodies(OutlineFiles):
         ]
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """Number of bodies and points, part that was measured, and median deviation there."""
         if not self.bodies:
             return "none, nothing was hit"

@@ -210,7 +210,7 @@ def skip(core: PlannerCore, now: int) -> str:
         view = episode.goal.pose
         core.note(facts.Skipped(targets.left_out(core, view, now, missed=False)))
         view = view.about(core.planner.views.centre)
-        return f"skipped the view at {view.words(core.planner.circle, 6)}"
+        return f"skipped the view at {view.summary(core.planner.circle, 6)}"
     if episode.termination is not None or episode.ending is None:
         raise ValueError("no goal is under way")
     targets.end_home(core, "the return home was skipped")

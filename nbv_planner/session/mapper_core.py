@@ -289,7 +289,7 @@ class MapperCore:
         found = update.known.mapper.found
         if found and found.views and not (before and before.views and found.same_as(before)):
             self.messages.append(
-                LogMessage(f"{found.words}; found by {found.views} scans, all mapped about it")
+                LogMessage(f"{found.summary}; found by {found.views} scans, all mapped about it")
             )
         return True
 
@@ -330,8 +330,8 @@ class MapperCore:
             self.messages.append(
                 LogMessage(
                     "the headers of the scans change from one to the next, now"
-                    f" {SensorHeader.of(scan).words}: the widest values count; give field_of_view,"
-                    " range_min and range_max if they are known",
+                    f" {SensorHeader.of(scan).summary}: the widest values count; give"
+                    " field_of_view, range_min and range_max if they are known",
                     True,
                 )
             )

@@ -171,7 +171,7 @@ class CommonErrors:
         return np.abs(value) > _FOUND * std
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """What was found, in words; empty if nothing was."""
         said = (
             ("ranges are", 1.0, "m short", "m long"),

@@ -330,9 +330,9 @@ class ModelChecks:
         value, std = common.alone
         likely = (np.abs(value) + std)[:2]  # of a hit, which is what the band is about
         if worst <= limit and likely.max() > limit * common.prior[:2].max():
-            return Check("accuracy", math.nan, limit, Level.UNTESTED, common.words)
+            return Check("accuracy", math.nan, limit, Level.UNTESTED, common.summary)
         level = Level.FAILED if worst > limit else Level.NOTED if worst > 0.0 else Level.GOOD
-        return Check("accuracy", worst, limit, level, common.words)
+        return Check("accuracy", worst, limit, level, common.summary)
 
     def _pass_through(self, outline: ContourPolyline) -> float:
         """Greatest part of a view's beams that pass through the inside.

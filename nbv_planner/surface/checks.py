@@ -155,7 +155,7 @@ class Check:
     detail: str = ""  #: what was found, in words, where the score does not say it.
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """One sentence: what holds, what does not and what can be done, or that there is not enough
         data yet.
         """
@@ -172,12 +172,12 @@ def check_text(check: Check, declared: RangeNoise) -> str:
     parameter file.
     """
     if check.name != "noise" or not check.level.speaks:
-        return check.words
+        return check.summary
     found = declared.scaled(check.score)
     lines = [f"noise_std: {found.noise_std:.2g}"]
     if found.noise_std_per_metre:
         lines.append(f"noise_std_per_metre: {found.noise_std_per_metre:.2g}")
-    return f"{check.words} ({', '.join(lines)})"
+    return f"{check.summary} ({', '.join(lines)})"
 
 
 ALL_AROUND = 6

@@ -150,7 +150,7 @@ class CoverageTarget:
         return "completeness" if self.tau else "coverage"
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """What is to be covered, in words."""
         return self.words_of("outline")
 
@@ -158,7 +158,7 @@ class CoverageTarget:
         """The same of an `outline` or, in space, a `surface`."""
         if not self.tau:
             return "the surface points"
-        weight = "" if self.regions is None else f", {self.regions.words}"
+        weight = "" if self.regions is None else f", {self.regions.summary}"
         return f"the {what} within {self.tau:g} m of the measured surface{weight}"
 
 
@@ -217,7 +217,7 @@ class CoverageEstimate:
         return CoverageTarget(tau=self.tau)
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The estimate with its interval, and the level of that."""
         return (
             f"{self.mean:.1%} ({self.level:.0%}: {100 * self.lower:.0f} to {100 * self.upper:.0f})"

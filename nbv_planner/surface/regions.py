@@ -215,7 +215,7 @@ class Regions:
             )
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """What it is, in words."""
         number = len(self.regions)
         return (

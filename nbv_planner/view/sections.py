@@ -127,7 +127,7 @@ def _decision(view: LiveView) -> Data:
         data["chosen"] = {name: _number(getattr(decisions[-1], name)) for name in names}
         data["chosen"] |= {
             "angle": places[-1].polar[0],
-            "place": places[-1].words(view.scene.view_distance),
+            "place": places[-1].summary(view.scene.view_distance),
         }
         data["choice"] = view.views[-1].choice
         values = view.views[-1].candidates
@@ -269,7 +269,7 @@ def _coverage(view: LiveView) -> Data:
 
 def _checks(view: LiveView) -> list[Data]:
     checks = view.belief.checks if view.belief else ()
-    return [{"level": check.level.name.lower(), "words": check.words} for check in checks]
+    return [{"level": check.level.name.lower(), "words": check.summary} for check in checks]
 
 
 def _dots(points: SurfacePoints | None, most: int) -> Data:

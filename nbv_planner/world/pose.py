@@ -160,7 +160,7 @@ class CameraPose:
         on_circle = max(abs(self.distance - view_distance), abs(self.turn)) <= _ON_CIRCLE
         return {} if on_circle else {"view_distance": self.distance, "view_turn": self.turn}
 
-    def words(self, view_distance: float, digits: int = 4) -> str:
+    def summary(self, view_distance: float, digits: int = 4) -> str:
         """Where it is: its angle, and off the view circle of this radius distance and turn too; in
         space its position.
         """

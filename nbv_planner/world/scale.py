@@ -112,7 +112,7 @@ class SensorHeader:
         return not all(map(_same, astuple(self), astuple(other)))
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """The numbers, for a log."""
         return ", ".join(f"{name} {value:.4g}" for name, value in asdict(self).items())
 

@@ -196,7 +196,7 @@ class FoundScene:
             raise SettingError(f"no scene is found with the numbers {numbers}")
 
     @property
-    def words(self) -> str:
+    def summary(self) -> str:
         """What was found, for a log."""
         return (
             f"the object is around x {self.x:.4g} m, y {self.y:.4g} m, radius {self.radius_min:.3g}"

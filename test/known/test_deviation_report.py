@@ -55,16 +55,16 @@ def test_the_table_has_a_row_for_each_place_and_no_number_where_nothing_was_seen
 def test_the_words_say_what_differs_and_the_verdict():
     dent = np.where(np.abs(np.arange(600) - 300) < 20, 3.0, 4.0)
     made = report(dent)
-    assert "1 stretch differs significantly" in made.words
-    assert "less" in made.words
+    assert "1 stretch differs significantly" in made.summary
+    assert "less" in made.summary
     found = made.found
     place = np.nanargmax(np.where(found.seen, np.abs(found.mean), 0.0))
-    assert f"greatest {found.mean[place]:+.3g} m ({found.lower[place]:+.3g} to" in made.words
+    assert f"greatest {found.mean[place]:+.3g} m ({found.lower[place]:+.3g} to" in made.summary
     assert found.mean[place] == pytest.approx(-1.0, abs=0.1)
-    assert made.words.endswith("FAIL at 0.4 m, as far as it was seen")
-    assert "no stretch differs significantly" in report(4.0).words
-    assert report(4.0).words.endswith("PASS at 0.4 m, as far as it was seen")
-    assert "PASS" not in report(4.0, tolerance=None).words
+    assert made.summary.endswith("FAIL at 0.4 m, as far as it was seen")
+    assert "no stretch differs significantly" in report(4.0).summary
+    assert report(4.0).summary.endswith("PASS at 0.4 m, as far as it was seen")
+    assert "PASS" not in report(4.0, tolerance=None).summary
 
 
 def test_a_file_wins_over_what_was_known_and_without_either_there_is_nothing(tmp_path):

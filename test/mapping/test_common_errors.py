@@ -195,16 +195,16 @@ def test_ranges_that_are_too_long_or_short_are_found(offset):
     assert abs(np.mean(values) - offset) < 0.05
     assert np.mean(plain) < 0.1
     assert np.mean(inside) > 0.9
-    assert common.words.startswith("ranges are ")
-    assert ("long" if offset > 0.0 else "short") in common.words
-    assert common.words.endswith(", by 12 views")
+    assert common.summary.startswith("ranges are ")
+    assert ("long" if offset > 0.0 else "short") in common.summary
+    assert common.summary.endswith(", by 12 views")
 
 
 def test_hits_to_the_left_are_found():
     _, common = found(around(left=-0.15))
     assert common.found.tolist() == [False, True, False, False]
-    assert common.words.startswith("hits lie 0.")
-    assert "to the right" in common.words
+    assert common.summary.startswith("hits lie 0.")
+    assert "to the right" in common.summary
 
 
 def within(values, stds, truth) -> bool:
@@ -221,7 +221,7 @@ def test_bearings_that_are_too_wide_or_narrow_are_found(wide):
     settings = dataclasses.replace(DECLARED, bearing_scale_std=0.02)
     commons = [found(driven(seed, speed=0.0, wide=wide), settings)[1] for seed in range(8)]
     assert within([one.value[2] for one in commons], [one.std[2] for one in commons], wide)
-    words = [one.words for one in commons if one.found[2]]
+    words = [one.summary for one in commons if one.found[2]]
     assert words
     for said in words:
         assert re.search(
@@ -237,7 +237,7 @@ def test_scans_that_are_late_or_early_are_found_by_a_camera_that_drives(late):
     assert all(one.found[3] for one in commons)
     way = "late" if late > 0.0 else "early"
     for one in commons:
-        assert re.search(rf"scans are 0\.\d+ ± 0\.0\d+ s {way}, by 24 views", one.words)
+        assert re.search(rf"scans are 0\.\d+ ± 0\.0\d+ s {way}, by 24 views", one.summary)
 
 
 @pytest.mark.parametrize("late", [0.0, 0.1])
@@ -265,7 +265,7 @@ def test_the_skew_is_found_from_scans_and_poses_as_they_arrive(late):
     common = mapping.belief().common
     assert common.views == 24
     assert abs(common.value[3] - late) < 2.0 * common.std[3] < 0.06
-    assert ("s late" in common.words) == (late > 0.0)
+    assert ("s late" in common.summary) == (late > 0.0)
 
 
 def test_columns_are_derivatives_of_the_hits_by_each_error():
@@ -389,7 +389,7 @@ def test_the_message_carries_what_is_found():
     assert sent.by_noise.mean == pytest.approx(
         np.asarray(belief.by_noise.mean, dtype=np.float32), abs=0.0
     )
-    assert sent.common.words == belief.common.words
+    assert sent.common.summary == belief.common.summary
 
 
 def test_the_planner_chooses_as_if_nothing_was_common_to_views():

@@ -228,7 +228,7 @@ def test_an_honest_world_passes_all_checks(contour, lacking):
     assert [name for name, check in checks.items() if check.level] == lacking
     assert all(check.level is Level.UNTESTED for check in checks.values() if check.level)
     assert list(checks) == [kind.name for kind in KINDS if kind.name not in ONLY_THEN]
-    assert all(check.words for check in checks.values())
+    assert all(check.summary for check in checks.values())
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_what_has_too_little_data_is_not_tested():
         "bias",
         "accuracy",
     }
-    assert checks["overlap"].words == "not tested yet: whether the views fit together"
+    assert checks["overlap"].summary == "not tested yet: whether the views fit together"
     assert [check.name for check in forbidding(checks.values(), 5)] == ["overlap"]
     assert [check.name for check in forbidding(checks.values(), 6)] == ["overlap", "bias"]
     assert [check.name for check in untested(checks.values())] == ["overlap", "bias", "accuracy"]
@@ -362,7 +362,7 @@ def test_noise_smaller_than_declared_is_noted_and_nothing_is_adapted_to_it():
         check = found(World(noise=0.04), ROUND[:3], **limits)["noise"]
         assert check.level is Level.NOTED
         assert check.score < check.limit == 1.0 / CheckSettings().noise_limit
-        assert check.words.startswith("the noise of the ranges is 0.2 times the declared one")
+        assert check.summary.startswith("the noise of the ranges is 0.2 times the declared one")
     assert "noise" not in found(World(noise=0.04), ROUND[:3], noise_limit=0.0)
     scan = World(noise=0.04).seen_from(CameraPose.from_polar(0.0, SCENE.view_distance))
     checks = ModelChecks(SCENE, DECLARED.noise, CheckSettings())

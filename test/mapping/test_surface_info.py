@@ -123,5 +123,5 @@ def test_a_belief_gets_its_checks_its_centre_and_the_errors_common_to_views():
     belief = INFO.applied(dataclasses.replace(sent, common=None))
     assert belief.checks == INFO.checks
     assert belief.centre == (1.5, -2.0)
-    assert belief.common.words == "ranges are 0.32 ± 0.05 m long, by 9 views"
+    assert belief.common.summary == "ranges are 0.32 ± 0.05 m long, by 9 views"
     np.testing.assert_array_equal(belief.by_noise.mean, sent.without[0])

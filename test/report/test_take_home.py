@@ -156,9 +156,9 @@ def test_only_what_beams_have_seen_counts_as_measured():
     seen = MeasuredOutline.of(belief_of(4.9, 5.1, size=200, hits=hits), SCENE)
     assert seen.measured[25:55].all()
     assert not seen.measured[100:].any()
-    assert "200 points" in seen.words
-    assert "0.2 m wide" in seen.words
-    assert MeasuredOutline.of(belief, SCENE).words == "200 points, 0.0% of them measured"
+    assert "200 points" in seen.summary
+    assert "0.2 m wide" in seen.summary
+    assert MeasuredOutline.of(belief, SCENE).summary == "200 points, 0.0% of them measured"
 
 
 def test_the_outline_counts_each_direction_once():
@@ -224,14 +224,14 @@ def test_geojson_and_dxf_have_a_ring_of_each_body_and_its_stretches():
 
 
 def test_the_words_count_bodies_and_what_was_measured():
-    assert BOTH.words == (
+    assert BOTH.summary == (
         "2 bodies, 7 points, 71.4% of them measured, their standard deviation 0.05 m (median)"
     )
     (alone,) = [Bodies(BOTH.bodies[1:])]
-    assert alone.words.startswith("3 points, 100.0% of them")
+    assert alone.summary.startswith("3 points, 100.0% of them")
     blank = VolumeSurface.blank(VolumeForm())
     none = outline_of(blank, SCENE)
-    assert (none.words, none.rings, none.lines) == ("none, nothing was hit", [], [])
+    assert (none.summary, none.rings, none.lines) == ("none, nothing was hit", [], [])
     assert none.csv.endswith("x,y,std,measured\n")
 
 

@@ -266,7 +266,7 @@ def test_the_level_of_the_interval_is_that_of_the_message(said, level):
     found = status_from_msg(
         conversions.status_message("s", DiagnosticStatus.OK, "m", {**SAID, **CERTIFIED, **said})
     )
-    assert found.estimate.words == f"50.0% ({level:.0%}: 40 to 75)"
+    assert found.estimate.summary == f"50.0% ({level:.0%}: 40 to 75)"
 
 
 @pytest.mark.parametrize("value", ["x", float("nan"), 1.5])

@@ -109,12 +109,12 @@ def test_it_holds_what_the_region_file_says(world, tmp_path):
     there = tmp_path / "part.csv"
     there.write_text("from,to,weight\n0,90,1\n", encoding="utf-8")
     planner = world.start(NbvPlannerNode, region_file=str(there), run_info_nodes="")
-    assert "by weight (1 region" in planner.core.planner.expected.target.words
+    assert "by weight (1 region" in planner.core.planner.expected.target.summary
     heard = world.listen(String, "run_info", qos.latched())
     world.spin_until(lambda: heard, "run_info")
     there.unlink()
     config = parameters_from_msg(heard[-1]).config()
-    assert config.target.regions.words == "by weight (1 region, 0 elsewhere)"
+    assert config.target.regions.summary == "by weight (1 region, 0 elsewhere)"
 
 
 def test_a_region_file_that_is_not_allowed_stops_the_node_with_a_line(world, tmp_path):

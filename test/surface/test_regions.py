@@ -359,8 +359,8 @@ def test_a_file_given_to_the_planner_s_node_is_what_the_configuration_holds(tmp_
     config = config_from_parameters(
         {"nbv_planner": {"region_file": str(tmp_path / "r.csv")}}, object="ellipse:a=6,b=4"
     )
-    assert config.target.regions.words == "by weight (1 region, 0 elsewhere)"
-    assert "by weight" in config.target.words
+    assert config.target.regions.summary == "by weight (1 region, 0 elsewhere)"
+    assert "by weight" in config.target.summary
     again = configure(regions=config.planner.regions)
     assert again.planner.regions == config.planner.regions
 

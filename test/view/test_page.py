@@ -193,7 +193,7 @@ def test_checks_are_shown_with_each_surface_and_an_end_in_doubt_stands_out(page,
     )
     live.add(SURFACE, dataclasses.replace(belief, checks=checks), 5)
     page.wait_for("document.querySelectorAll('#checks li').length === 4")
-    assert page.text("#checks").splitlines() == [check.words for check in checks]
+    assert page.text("#checks").splitlines() == [check.summary for check in checks]
     marks = page.run(
         "[...document.querySelectorAll('#checks li')].map((li) => getComputedStyle(li,"
         " '::before').color)"

@@ -142,7 +142,7 @@ def test_a_sheet_is_covered_and_the_checks_say_where_it_cannot_be_told_apart(tmp
     assert record.views[-1].completeness >= 0.95
     (found,) = (one for one in episode.steps[-1].belief.checks if one.name == "thin_walls")
     assert (found.level, found.score) == (Level.NOTED, 1.0)
-    assert "both sides of a wall thinner than a cell or than the noise, at (" in found.words
+    assert "both sides of a wall thinner than a cell or than the noise, at (" in found.summary
 
 
 @pytest.mark.parametrize("object", ["letter:E", "two_boxes:gap=1"])

@@ -117,7 +117,7 @@ class _Work:
             made = {
                 "outline": partial(outline_to_msg, outline),
                 "map": partial(map_to_msg, cells, grid),
-                "deviation": lambda header: String(data=self.report.words),
+                "deviation": lambda header: String(data=self.report.summary),
                 "deviation_markers": lambda header: deviation_markers(
                     self.report.found, grid.scene, header
                 ),
@@ -126,11 +126,11 @@ class _Work:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             files = [*outline.write(folder), *grid.write(folder, cells)]
-            words = outline.words
+            words = outline.summary
             if self.report is not None:
                 self.report.write(folder)
                 files += [folder / DEVIATION_FILE, *_drawn(folder, self.report)]
-                words += f"; deviation: {self.report.words}"
+                words += f"; deviation: {self.report.summary}"
         except OSError as error:
             return _Done(
                 self, swept, error=f"cannot write the outline to {folder}: {reason(error)}"

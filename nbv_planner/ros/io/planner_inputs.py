@@ -312,6 +312,6 @@ class Decisions:
         else:
             view = answer.decision.view
             targets.no_path(core, question, view, node.now_ns())
-            place = view.words(node.scene.view_distance)
+            place = view.summary(node.scene.view_distance)
             node.drop("goal.no_path", f"{PATH_ACTION} has no path to the view at {place}")
         node.advance()

@@ -257,9 +257,8 @@ class GoalOutput:
         circle = self._node.scene.view_distance
         header = self._node.header(self._frame, goal.stamp)
         self._candidates.publish(conversions.candidates_to_msg(decision, header))
-        message = (
-            f"view {goal.round} at {decision.view.words(circle)}, decided by {decision.decided_by}"
-        )
+        place = decision.view.summary(circle)
+        message = f"view {goal.round} at {place}, decided by {decision.decided_by}"
         values = iteration_values(core, goal, circle)
         name = f"{self._node.get_name()}: iteration"
         self._iteration.publish(

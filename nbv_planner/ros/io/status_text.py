@@ -186,7 +186,7 @@ def summary(core: PlannerCore, keeper: JournalKeeper, now: int) -> str:
     rough = "width of the band" if what == "outline" else "directions that are measured"
     coverage = f"{_coverage(core, core.inputs.belief):.1%} by the {rough}"
     if found is not None:
-        coverage = f"{found.words} of {found.target.words_of(what)} by the {hypotheses}"
+        coverage = f"{found.summary} of {found.target.words_of(what)} by the {hypotheses}"
     lacking = "not saved: ~/save needs the parameter state_file, that of the mapper map_file"
     saved = f"saved to {keeper.path}" if keeper.path else lacking
     recorder = core.settings.recorder and f"; recorded by {core.settings.recorder}"

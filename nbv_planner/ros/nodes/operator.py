@@ -87,7 +87,7 @@ class AskedViews:
         decision = answer.decision
         if decision is None:
             raise ValueError("no candidate view may be chosen")
-        place = decision.view.words(node.scene.view_distance, 6)
+        place = decision.view.summary(node.scene.view_distance, 6)
         return f"view_angle: {place}, utility: {decision.utility:.6g}"
 
 

@@ -264,7 +264,7 @@ def test_a_calibrated_estimate_is_that_of_its_table():
     estimate = certificate.estimate(EVERYWHERE, views_at(TURN), 0.05)
     median, lower, upper, probability = calibration.estimate(found, 0.95)
     assert estimate == CoverageEstimate(median, lower, upper, probability, 0.9)
-    assert f"(90%: {100 * lower:.0f} to {100 * upper:.0f})" in estimate.words
+    assert f"(90%: {100 * lower:.0f} to {100 * upper:.0f})" in estimate.summary
 
 
 def test_an_end_without_a_claim_says_what_is_known():
@@ -274,7 +274,7 @@ def test_an_end_without_a_claim_says_what_is_known():
     monitor = TerminationMonitor(limits, certificate)
     ended = monitor.after_view(EVERYWHERE, 1.0, all_at(TURN))
     assert ended.reason is TerminationReason.MAX_VIEWS
-    assert ended.detail == f"1 views taken; estimated coverage {monitor.estimate.words}"
+    assert ended.detail == f"1 views taken; estimated coverage {monitor.estimate.summary}"
 
 
 @pytest.mark.parametrize(("lower", "ends"), [(0.85, False), (0.95, True)])

@@ -212,7 +212,9 @@ def test_the_settings_name_the_target():
     assert CoverageTarget.of(PlannerSettings(target="points")) == POINTS
     aim = CoverageTarget("length", 0.5, RangeNoise(0.2, 0.0))
     assert CoverageTarget.of(PlannerSettings(completeness_tau=0.5)) == aim
-    assert CoverageTarget("length", 0.3).words == "the outline within 0.3 m of the measured surface"
+    assert (
+        CoverageTarget("length", 0.3).summary == "the outline within 0.3 m of the measured surface"
+    )
 
 
 def noisy(score, level=Level.NOTED):
