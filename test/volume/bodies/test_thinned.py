@@ -56,7 +56,9 @@ def test_a_cloud_gives_the_places_of_its_points():
     points = rng.uniform(0.5, 1.0, (12 * 16, 3))
     points[3], points[4] = np.nan, 0.0
     scan = point_scan(points, 16, SENSOR)
-    hits, _ = seen_in(scan, np.zeros(3), np.eye(3), NOISE, 0)
+    assert np.flatnonzero(np.isnan(scan.ranges)).tolist() == [3, 4]
+    hits, free = seen_in(scan, np.zeros(3), np.eye(3), NOISE, 0)
+    assert len(free.length) == len(points) - 2
     known = np.delete(points, [3, 4], axis=0)
     np.testing.assert_allclose(hits.points, known[:, [2, 0, 1]] * (1.0, -1.0, -1.0), atol=1e-12)
     assert len(point_scan(rng.uniform(1.0, 2.0, (100_000, 3)), 100_000, SENSOR).ranges) <= 192
