@@ -106,7 +106,7 @@ def test_failed_cases_are_listed_and_give_exit_code_1(sweep, capsys, monkeypatch
             " mine.csv" in line
         )
         file = sweep / line.rpartition("traceback: ")[2].rstrip(")")
-        assert "load_contour" in json.loads(file.read_text())["traceback"]
+        assert "contour_files.py" in json.loads(file.read_text())["traceback"]
     assert said.err.splitlines()[-1].startswith("4 of 4 cases, 2 failed, ")
 
 

@@ -159,7 +159,7 @@ def test_the_command_prints_the_plan_and_writes_its_poses(part, tmp_path, capsys
     arguments = ["plan", "--prior", part, "--set", "linear_speed=0.5", "--out", str(out)]
     assert main(arguments) == 0
     said = capsys.readouterr().out.splitlines()
-    assert said[0].split()[:6] == ["view", "x", "y", "yaw", "way", "time"]
+    assert said[0].split()[:6] == ["view", "x", "y", "yaw", "path", "time"]
     assert said[-1] == f"written: {out}"
     assert len(poses_from_file(str(out))[0]) == len(said) - 2
     assert main(arguments) == 2
