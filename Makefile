@@ -11,9 +11,9 @@ PYTHON ?= python3
 ROS_DISTRO_WHEELS ?= jazzy
 OBJECT ?= polygon:star
 SOLID ?= solid:mug
-# Three at a time on two cores, since tests of nodes mostly wait; tests of one file stay together, the longest files
+# Four at a time on two cores, since tests of nodes mostly wait; tests of one file stay together, the longest files
 # first (test/conftest.py).
-PYTEST_ARGS ?= -n 3 --dist loadfile --no-loadscope-reorder
+PYTEST_ARGS ?= -n 4 --dist loadfile --no-loadscope-reorder
 
 VENV_jazzy := .venv
 VENV_kilted := .venv-kilted

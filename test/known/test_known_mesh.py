@@ -37,10 +37,15 @@ def surface_points(text, count):
     return solid_object(text, 8.0)[0].sample(count, seed=1)
 
 
+@functools.cache
+def known_points(text):
+    return surface_points(text, 2000)
+
+
 @given(st.tuples(*[st.floats(-9.0, 9.0)] * 3))
 @settings(max_examples=50, deadline=None)
 def test_the_distance_to_a_ball_is_that_to_its_centre_less_its_radius(place):
-    radius = float(np.linalg.norm(surface_points("solid:ball", 2000)[0], axis=1).mean())
+    radius = float(np.linalg.norm(known_points("solid:ball")[0], axis=1).mean())
     found = float(known("solid:ball").signed(np.array([place]), STILL)[0])
     assert found == pytest.approx(float(np.linalg.norm(place)) - radius, abs=0.35)
 

@@ -61,11 +61,10 @@ def point_scan(points: FloatArray, width: int, sensor: DepthSensor) -> DepthScan
         points = points[_first(step) :: step]
     beams = np.stack([points[:, 2], -points[:, 0], -points[:, 1]], axis=1)
     ranges = np.linalg.norm(beams, axis=1)
-    unknown = ~(np.isfinite(ranges) & (ranges > 0.0))
+    known = np.isfinite(ranges) & (ranges > 0.0)
     # Where an unknown point lies nobody knows: its beam counts as unknown, in any direction.
-    beams[unknown], ranges[unknown] = (1.0, 0.0, 0.0), 1.0
-    directions = beams / ranges[:, None]
-    ranges[unknown] = np.nan
+    ranges = np.where(known, ranges, np.nan)
+    directions = np.where(known[:, None], beams / ranges[:, None], (1.0, 0.0, 0.0))
     return DepthScan(sensor, ranges, directions)
 
 
