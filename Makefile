@@ -81,6 +81,8 @@ test-all: lint  ## also the tests before a release: the wheel, notebooks, anothe
 	@mkdir -p $(ROS_LOG_DIR)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
 
+# These do not wait: as many at a time as there are cores.
+test-fast: PYTEST_ARGS = -n 2 --dist loadfile --no-loadscope-reorder
 test-fast: $(STAMP)  ## the tests without processes, sweeps and pictures
 	$(BIN)/python -m pytest -m "not slow and not release" $(PYTEST_ARGS)
 
