@@ -18,10 +18,10 @@ def scheduled_beta(t: int, delta: float, a: float, b: float) -> float:
     :func:`benchmarks.slope_tail.slope_tail` gives `a` and `b` (m/rad).
 
     Raises:
-        SettingError: `a` is not above δ/2, or β is not positive.
+        SettingError: δ outside (0, 1), `a` or `b` not positive, a round before the first, or no
+            positive β.
     """
-    if not 2.0 * a > delta:
-        raise SettingError(f"schedule_a: {a} must be above delta/2 ({delta / 2.0:g})")
+    _check(t, delta, a, b)
     beta = 2.0 * math.log(
         2.0 * math.pi**3 * b / 3.0 * math.sqrt(math.log(2.0 * a / delta)) * t**4 / delta
     )
@@ -43,3 +43,15 @@ def scheduled_half_width(std: FloatArray, t: int, delta: float, a: float, b: flo
     is refused, are those of :func:`scheduled_beta`.
     """
     return math.sqrt(scheduled_beta(t, delta, a, b)) * std + 1.0 / t**2
+
+
+def _check(t: int, delta: float, a: float, b: float) -> None:
+    if t < 1:
+        raise SettingError(f"round: {t} must be >= 1")
+    if not 0.0 < delta < 1.0:
+        raise SettingError(f"delta: {delta} must be > 0 and < 1")
+    for name, value in (("schedule_a", a), ("schedule_b", b)):
+        if not value > 0.0:
+            raise SettingError(f"{name}: {value} must be > 0")
+    if not 2.0 * a > delta:
+        raise SettingError(f"schedule_a: {a} must be above delta/2 ({delta / 2.0:g})")

@@ -62,6 +62,12 @@ def test_half_width_is_wider_by_one_over_t_squared():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
+        ((1, 0.0, 10.0, 1.0), ["delta", "0.0", "> 0"]),
+        ((1, 1.0, 10.0, 1.0), ["delta", "1.0", "< 1"]),
+        ((1, math.nan, 10.0, 1.0), ["delta", "nan"]),
+        ((1, 0.1, 0.0, 1.0), ["schedule_a", "> 0"]),
+        ((1, 0.1, 10.0, -1.0), ["schedule_b", "-1", "> 0"]),
+        ((0, 0.1, 10.0, 1.0), ["round", "0", ">= 1"]),
         ((1, 0.1, 0.05, 1.0), ["schedule_a", "0.05", "delta/2"]),
         ((1, 0.9, 1.0, 0.01), ["schedule_b", "0.01", "round 1", "> 0"]),
     ],

@@ -16,6 +16,7 @@ pytest.importorskip(
 
 from geometry_msgs.msg import PoseStamped, TransformStamped
 from ros_world import header
+from scipy.spatial import cKDTree
 from scipy.spatial.transform import Rotation
 from sensor_msgs.msg import CameraInfo, Image, PointCloud2
 from tf2_msgs.msg import TFMessage
@@ -114,9 +115,9 @@ def test_the_mapper_maps_at_the_pose_of_the_stamp_and_counts_what_has_none(world
     world.spin_until(lambda: poses, "the pose")
     assert space_pose_from_msg(poses[0]).offset(view[0]) == pytest.approx((0.0, 0.0), abs=1e-6)
     hits = mapper.core.known.mapper.model.surface.cells.hits.mean
-    # the box is 0.2 m wide, 0.1 m of it on each side
+    surface, _ = solid_named("box", 0.25).sample(50_000, seed=1)
     assert len(hits) > 30
-    assert np.abs(np.abs(hits).max(axis=1) - 0.1).max() < 0.07
+    assert cKDTree(surface).query(hits)[0].max() < 0.004  # the points are about 0.002 m apart
     assert np.median(hits[hits[:, 1] < -0.09, 1]) == pytest.approx(-0.1, abs=0.002)
     send(image_from(view, START + 40 * MS, "elsewhere"))
     send(image_from(view, START - 900 * MS))

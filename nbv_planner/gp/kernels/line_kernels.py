@@ -61,9 +61,16 @@ class FiniteSum(_Periodised):
     Not positive definite at length scales at which the images that are left out matter: the Fourier
     transform of the sum is that of the base times a Dirichlet kernel, which is negative at some
     frequencies.
+
+    Raises:
+        SettingError: κ is negative.
     """
 
     kappa: int = 1
+
+    def __post_init__(self) -> None:
+        if self.kappa < 0:
+            raise SettingError(f"kappa: {self.kappa} must be >= 0")
 
     def __call__(self, difference: ArrayLike) -> FloatArray:
         """Covariance in m² at angle `difference` in radians."""

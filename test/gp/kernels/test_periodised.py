@@ -82,6 +82,7 @@ def test_cut_off_is_smooth_at_both_ends():
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (lambda: FiniteSum(Rbf(), -1), ["kappa", "-1", ">= 0"]),
         (lambda: Truncated(Rbf(), 2.0, 2.0), ["cut_start", "2.0", "cut_end"]),
         (lambda: Truncated(Rbf(), -0.1, 2.0), ["cut_start", "-0.1", ">= 0"]),
     ],
