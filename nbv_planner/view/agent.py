@@ -31,6 +31,7 @@ from nbv_planner.world.objects.true_outlines import true_object
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.simulated_camera import SimulatedCamera
 
+# Objects whose scans are kept, the 100 of a set and some more: 5 MB each once seen from 100 views.
 _KEPT = 128
 
 
@@ -193,6 +194,3 @@ class AgentEpisode:
         judge = self.target.judge
         measured = judge.truth.measured(self.agent.belief.as_transmitted(), judge.tau)
         return PointErrors.of(measured, judge.outline, judge.tau).completeness
-
-
-# Objects whose scans are kept, the 100 of a set and some more: 5 MB each once seen from 100 views.
