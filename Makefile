@@ -80,6 +80,7 @@ test: lint  ## linters, types and the tests of every commit
 test-all: lint  ## also the tests before a release: the wheel, notebooks, another simulator, campaigns
 	@mkdir -p $(ROS_LOG_DIR)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@echo "Not run: what is SKIPPED above, with the reason; the wheels of $(filter-out $(ROS_DISTRO_WHEELS),jazzy kilted); other Pythons"
 
 # These do not wait: as many at a time as there are cores.
 test-fast: PYTEST_ARGS = -n 2 --dist loadfile --no-loadscope-reorder

@@ -152,6 +152,7 @@ setup(
             "pytest>=7,<8.4",
             "pytest-xdist>=3.7",
             "hypothesis>=6.36",
+            "ezdxf>=1",  # an independent reader of DXF
             # the notebooks, as a reader runs them
             "nbclient>=0.6",
             "nbformat>=5.2",

@@ -87,7 +87,6 @@ SLOW_MODULES = {
     "test_only_barred.py",
     "test_overlap.py",
     "test_plugins.py",
-    "test_prior_settings.py",
     "test_ray_casting.py",
     "test_release.py",
     "test_rivals.py",

@@ -379,6 +379,19 @@ def test_every_test_is_collected_where_a_library_of_one_module_is_missing(tmp_pa
     assert len(collected[0]) > 500 or not importlib.util.find_spec("rclpy")
 
 
+def test_the_lists_of_slow_tests_and_those_before_a_release_name_what_there_is(pytestconfig):
+    """One that was renamed would be run at every commit, and nobody told."""
+    here = ROOT / "test"
+    lists = pytestconfig.pluginmanager.get_plugin(str(here / "conftest.py"))
+    files = list(here.rglob("*.py"))
+    text = "".join(path.read_text(encoding="utf-8") for path in files)
+    tests = set(re.findall(r"^def (test_\w+)", text, re.MULTILINE))
+    assert {name.partition("[")[0] for name in lists.RELEASE_TESTS} - tests == set()
+    modules = {*lists.SLOW_MODULES, *lists.RELEASE_MODULES, *lists.LONG_FILES}
+    assert modules - {path.name for path in files} == set()
+    assert (lists.SLOW | lists.RELEASE) - {path.name for path in here.rglob("*")} == set()
+
+
 def test_the_advice_to_install_holds_where_pip_refuses_the_python_of_the_system():
     """As Ubuntu 24.04 does: it names a virtual environment, wherever it is given."""
     assert install_hint("ros") == "pip install '.[ros]' in the checkout, in a virtual environment"

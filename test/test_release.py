@@ -115,20 +115,29 @@ def wheel(built):
     return next(built.glob("*.whl"))
 
 
+def files_in(*folders: str) -> set[str]:
+    """Files below the folders, relative to the checkout, without notes on a folder inside a
+    package.
+    """
+    found = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
+    return {
+        path.relative_to(ROOT).as_posix()
+        for path in found
+        if "__pycache__" not in path.parts
+        and not (path.suffix == ".md" and path.is_relative_to(ROOT / "nbv_planner"))
+    }
+
+
 def data_of_the_release() -> set[str]:
     """Files that a running installation reads or that describe it, relative to the checkout."""
-    folders = ("config", "launch", "rviz", "resource")
-    found = {path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()}
-    kept = {path.relative_to(ROOT).as_posix() for path in found if "__pycache__" not in path.parts}
-    return kept | {"package.xml", "LICENSE"}
+    return files_in("config", "launch", "rviz", "resource") | {"package.xml", "LICENSE"}
 
 
 def test_sdist_holds_what_is_needed_to_build_and_to_understand_it(built):
     with tarfile.open(next(built.glob("*.tar.gz"))) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    modules = {path.relative_to(ROOT).as_posix() for path in (ROOT / "nbv_planner").rglob("*.py")}
-    assert modules <= names
-    assert data_of_the_release() <= names
+    assert files_in("nbv_planner", "nbv_bench") <= names
+    assert data_of_the_release() | files_in("examples") <= names
     assert {
         "CHANGELOG.rst",
         "CITATION.cff",
@@ -137,25 +146,22 @@ def test_sdist_holds_what_is_needed_to_build_and_to_understand_it(built):
         "setup.py",
         "setup.cfg",
     } <= names
-    assert "examples/mujoco/world.xml" in names
     assert not [name for name in names if name.startswith(("test/", "results/", "."))]
 
 
-def test_wheel_holds_every_module_and_puts_data_where_ros_looks_for_it(wheel):
+def test_wheel_holds_every_module_and_the_data_where_ros_looks_for_it_and_nothing_else(wheel):
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
-    package = ROOT / "nbv_planner"
-    files = {
-        path for path in package.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".md")
-    }
-    assert {path.relative_to(ROOT).as_posix() for path in files} <= names
-    assert {"LICENSE", "NOTICE"} <= {
-        name.rpartition("/")[2] for name in names if ".dist-info/" in name
-    }
+    described = {name for name in names if ".dist-info/" in name}
+    assert {"LICENSE", "NOTICE"} <= {name.rpartition("/")[2] for name in described}
     share = f"nbv_planner-{VERSION}.data/data/share/"
-    for path in data_of_the_release() - {"LICENSE", "resource/nbv_planner"}:
-        assert f"{share}nbv_planner/{path}" in names
-    assert f"{share}ament_index/resource_index/packages/nbv_planner" in names
+    data = data_of_the_release() - {"LICENSE", "resource/nbv_planner"}
+    marker = f"{share}ament_index/resource_index/packages/nbv_planner"
+    assert names - described == {
+        *files_in("nbv_planner", "nbv_bench"),
+        *(f"{share}nbv_planner/{path}" for path in data),
+        marker,
+    }
 
 
 def test_page_of_the_package_index_has_no_broken_link_or_picture(wheel):

@@ -128,7 +128,9 @@ def test_the_dxf_has_a_closed_outline_and_a_layer_for_what_was_guessed():
 
 
 def test_the_dxf_is_read_by_a_cad_library(tmp_path):
-    ezdxf = pytest.importorskip("ezdxf", reason="needs ezdxf: an independent reader of DXF")
+    pytest.importorskip("ezdxf", reason="needs ezdxf: an independent reader of DXF")
+    import ezdxf
+
     HALF.write(tmp_path)
     drawing = ezdxf.readfile(tmp_path / "outline.dxf")
     assert drawing.header["$INSUNITS"] == 6
