@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import runpy
 import struct
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+import pytest
 from episodes import end_of
 from simulated_bags import Pace, Timeline, status_bytes, text_bytes
 
@@ -97,6 +99,17 @@ def write(
             if number % flush_every == 0:
                 writer.flush()
     return path
+
+
+def converted(bag: Path, to: Path, storage: str) -> Path:
+    """The bag as rosbags writes it anew."""
+    words = ["--src", bag, "--dst", to, "--dst-storage", storage]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["rosbags-convert", *map(str, words)])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module("rosbags.convert", run_name="__main__")
+    assert ended.value.code == 0
+    return to
 
 
 def content(bag: Bag) -> list[tuple[str, int, bytes]]:

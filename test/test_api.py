@@ -28,12 +28,12 @@ CODE = "\n".join(re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DO
 QUICK = {"planner": "greedy", "objective": "U", "grid_size": 200, "max_views": 5}
 
 
-def python(code: str, folder: Path = ROOT) -> subprocess.CompletedProcess[str]:
+def python(code: str) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "MPLBACKEND": "Agg"}
     return subprocess.run(
         [sys.executable, "-c", code],
-        cwd=folder,
+        cwd=ROOT,
         env=environment,
         capture_output=True,
         text=True,
@@ -63,12 +63,13 @@ def test_to_import_the_package_loads_nothing_else():
     assert done.stdout.strip() == "[]"
 
 
-def test_the_code_of_the_page_runs(tmp_path):
+@pytest.mark.usefixtures("registry")
+def test_the_code_of_the_page_runs(tmp_path, monkeypatch, capsys):
     pytest.importorskip("matplotlib", reason="the extra 'analysis' is not installed")
     pytest.importorskip("pandas", reason="the extra 'analysis' is not installed")
-    done = python(CODE, tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "did you mean planner?" in done.stdout
+    monkeypatch.chdir(tmp_path)
+    exec(compile(CODE, "api.md", "exec"), {})
+    assert "did you mean planner?" in capsys.readouterr().out
     assert (tmp_path / "episode.png").stat().st_size > 10_000
 
 

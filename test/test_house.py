@@ -5,9 +5,6 @@ README of one sitting.
 from __future__ import annotations
 
 import ast
-import json
-import subprocess
-import sys
 import tokenize
 from collections import Counter, defaultdict
 from itertools import pairwise
@@ -182,22 +179,6 @@ def test_the_documents_are_short_enough_to_be_kept_true():
     """Words as `wc -w` counts them, tables and code included."""
     pages = [CHECKOUT / "README.md", *(CHECKOUT / "docs").rglob("*.md")]
     assert sum(len(page.read_text(encoding="utf-8").split()) for page in pages) <= 40_000
-
-
-def test_help_loads_little():
-    script = (
-        "import sys\nfrom nbv_planner.cli.main import main\n"
-        "try:\n    main(['--help'])\nexcept SystemExit:\n    pass\n"
-        "import json\nprint('LOADED ' + json.dumps(sorted(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=CHECKOUT
-    )
-    loaded = json.loads(done.stdout.rpartition("LOADED ")[2])
-    assert not [
-        name for name in loaded if name.partition(".")[0] in ("scipy", "matplotlib", "rclpy")
-    ]
-    assert len([name for name in loaded if name.startswith(ROOT.name)]) < 40
 
 
 def test_the_polar_angle_of_a_view_stands_where_the_circle_or_the_radius_is_meant():

@@ -5,8 +5,6 @@ from __future__ import annotations
 import bz2
 import lzma
 import shutil
-import subprocess
-import sys
 import zlib
 
 import pytest
@@ -16,7 +14,7 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[
 import lz4.block
 import lz4.frame
 import yaml
-from recorded import content, messages, plain, write
+from recorded import content, converted, messages, plain, write
 from rosbags.highlevel import AnyReader
 
 from nbv_planner.bags.reader import Bag
@@ -265,23 +263,9 @@ def test_of_a_packed_file_that_is_cut_the_begin_is_read(tmp_path, storage):
 
 
 def test_a_bag_that_somebody_else_has_converted_holds_the_same(bag_path, tmp_path):
-    from_mcap = next(bag_path.glob("*.mcap"), None) is not None
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "rosbags.convert",
-            "--src",
-            str(bag_path),
-            "--dst",
-            str(tmp_path / "other"),
-            "--dst-storage",
-            "sqlite3" if from_mcap else "mcap",
-        ],
-        check=True,
-        capture_output=True,
-    )
-    assert sorted(content(Bag(tmp_path / "other"))) == sorted(RECORDED)
+    to = "sqlite3" if next(bag_path.glob("*.mcap"), None) else "mcap"
+    other = Bag(converted(bag_path, tmp_path / "other", to))
+    assert sorted(content(other)) == sorted(RECORDED)
 
 
 def test_what_is_no_bag_is_refused_with_the_reason(tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -17,40 +19,62 @@ pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[
 from recorded import messages, write
 
 import nbv_planner
+from nbv_planner.cli.main import main
 
 # None among the modules is one that cannot be found.
-COMMAND = "import sys; from nbv_planner.cli.main import main; sys.exit(main(sys.argv[1:]))"
-WITHOUT = f"import sys; sys.modules['rosbags'] = None; {COMMAND}"
+WITHOUT = """
+import json, sys
+sys.modules["rosbags"] = None
+from nbv_planner.cli.main import main
+for words in json.load(sys.stdin):
+    print("ended with", main(words), flush=True)
+"""
 
 
-def run(code: str, *arguments: str, code_expected: int = 0) -> str:
-    environment = {**os.environ, "PYTHONPATH": str(Path(nbv_planner.__file__).parents[1])}
+@pytest.fixture(scope="module")
+def bag(tmp_path_factory):
+    """Return a bag; the results of what is done with it lie beside it."""
+    return write(tmp_path_factory.mktemp("both") / "bag", messages())
+
+
+def commands(bag, name):
+    """What is done with the bag, with and without."""
+    place = str(bag.parent / name)
+    return [
+        ["analyze", str(bag), "--no-figures", "--out", place],
+        ["bag", "replay", str(bag), "--out", f"{place}_replay"],
+    ]
+
+
+@pytest.fixture(scope="module")
+def without(bag):
+    """What a process that has no rosbags says of the bag, command by command."""
+    reindex = ["bag", "reindex", str(bag), "--out", str(bag.parent / "copy")]
     done = subprocess.run(
-        [sys.executable, "-c", code, *arguments],
-        env=environment,
-        capture_output=True,
+        [sys.executable, "-c", WITHOUT],
+        env={**os.environ, "PYTHONPATH": str(Path(nbv_planner.__file__).parents[1])},
+        input=json.dumps([*commands(bag, "without"), reindex]),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
-        check=False,
+        check=True,
     )
-    assert done.returncode == code_expected, done.stdout + done.stderr
-    return done.stdout + done.stderr
+    return re.split(r"ended with (\d)\n", done.stdout)
 
 
-def test_a_bag_is_analysed_and_replayed_as_with_rosbags(tmp_path):
-    bag = str(write(tmp_path / "bag", messages()))
-    for name, code in (("with", COMMAND), ("without", WITHOUT)):
-        run(code, "analyze", bag, "--no-figures", "--out", str(tmp_path / name))
-        said = run(code, "bag", "replay", bag, "--out", str(tmp_path / f"{name}_replay"))
-        assert "all 4 decisions are the same" in said
+def test_a_bag_is_analysed_and_replayed_as_with_rosbags(bag, without, capsys):
+    assert (without[1], without[3]) == ("0", "0"), without
+    assert "all 4 decisions are the same" in without[2]
+    assert [main(words) for words in commands(bag, "with")] == [0, 0]
+    assert "all 4 decisions are the same" in capsys.readouterr().out
     for file in ("views.csv", "outline.csv", "tables/views.csv"):
-        with_it, without = ((tmp_path / name / file) for name in ("with", "without"))
+        with_it, alone = ((bag.parent / name / file) for name in ("with", "without"))
         if with_it.exists():
-            assert with_it.read_bytes() == without.read_bytes(), file
-    assert (tmp_path / "with" / "views.csv").exists()
+            assert with_it.read_bytes() == alone.read_bytes(), file
+    assert (bag.parent / "with" / "views.csv").exists()
 
 
-def test_what_writes_a_bag_says_what_does_it_without(tmp_path):
-    bag = str(write(tmp_path / "bag", messages()))
-    said = run(WITHOUT, "bag", "reindex", bag, "--out", str(tmp_path / "copy"), code_expected=2)
-    assert "recording needs rosbags; or use ros2 bag record" in said
-    assert not (tmp_path / "copy").exists()
+def test_what_writes_a_bag_says_what_does_it_without(bag, without):
+    assert without[5] == "2", without
+    assert "recording needs rosbags; or use ros2 bag record" in without[4]
+    assert not (bag.parent / "copy").exists()

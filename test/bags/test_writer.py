@@ -4,15 +4,15 @@ result.
 
 from __future__ import annotations
 
-import subprocess
-import sys
-import textwrap
+import os
+import signal
 
 import pytest
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
 import yaml
+from forked import forked
 from recorded import content, messages, plain
 
 from nbv_planner.bags.reader import Bag
@@ -49,12 +49,9 @@ def test_what_was_flushed_survives_sigkill(tmp_path, storage):
     """The process dies at once: everything up to the last flush is read, and a whole bag can be
     made of it.
     """
-    script = textwrap.dedent(f"""
-        import os, sys
-        sys.path.insert(0, {str(__file__.rsplit("/bags/", 1)[0])!r})
-        from recorded import messages
-        from nbv_planner.bags.writer import BagWriter
-        writer = BagWriter(sys.argv[1], sys.argv[2])
+
+    def write_and_die(_say):
+        writer = BagWriter(tmp_path / "bag", storage)
         for number, message in enumerate(messages()):
             if message.topic.name not in writer:
                 writer.add_topic(message.topic.name, message.topic.type)
@@ -62,15 +59,11 @@ def test_what_was_flushed_survives_sigkill(tmp_path, storage):
             if number == 50:
                 writer.flush()
             if number == 60:
-                os.kill(os.getpid(), 9)
-        """)
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "bag"), storage],
-        check=False,
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == -9, done.stderr
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    with forked(write_and_die) as (process, _):
+        process.join()
+    assert process.exitcode == -signal.SIGKILL
     bag = Bag(tmp_path / "bag")
     expected = [(name, time) for name, time, _ in RECORDED[:51]]
     assert [(name, time) for name, time, _ in content(bag)] == expected

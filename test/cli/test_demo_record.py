@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import subprocess
-import sys
 
 import pytest
 
@@ -15,6 +13,7 @@ if importlib.util.find_spec("rclpy") is None:
 
 from layouts import DISPLAYS, LIVE_ONLY, MANAGER, PANELS, kind_of, plotted
 from programs import main
+from recorded import converted
 
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.episode.messages import status_values
@@ -52,21 +51,7 @@ def test_the_bag_of_a_demo_tells_the_same_as_its_record(here, fast_file, capsys,
     assert "beliefs differ by up to 0 m" in capsys.readouterr().out
     if kind == "fast":
         return
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "rosbags.convert",
-            "--src",
-            bag,
-            "--dst",
-            "other",
-            "--dst-storage",
-            "sqlite3",
-        ],
-        check=True,
-        capture_output=True,
-    )
+    converted(bag, "other", "sqlite3")
     assert main(["bag", "replay", "other"]) == 0
     assert main(["report", bag, "demo", "other", "--out", "comparison"]) == 0
     rows = json.loads((here / "comparison" / "comparison.json").read_text())["tables"]["paired"]

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import command
 import pytest
+from forked import forked
 from programs import main
 
 from nbv_bench.cli import experiment
+from nbv_bench.experiments.folder import folder_lock
 from nbv_bench.experiments.results import read_sweep
 
 pytest.importorskip("joblib", minversion="1.3", reason="joblib 1.3 comes with the extra 'bench'")
@@ -229,12 +231,19 @@ def test_worker_that_dies_ends_the_run_but_loses_nothing(sweep):
 
 
 def test_two_runners_do_not_write_into_one_folder(sweep, capsys):
-    process = command.start(["experiment", "long.yaml", "--out", "out", "--workers", "1"], sweep)
-    wait_for(sweep / "out", 1)
-    assert main(["experiment", "long.yaml", "--out", "out", "--resume"]) == 2
-    assert f"out is being written by process {process.pid} on " in capsys.readouterr().err
-    process.kill()
-    process.communicate()
+    options = ["experiment", "tiny.yaml", "--out", "out", "--workers", "1", "--resume"]
+    assert main(options) == 0
+
+    def hold(say):
+        with folder_lock(sweep / "out"):
+            say("held")
+            signal.pause()
+
+    with forked(hold) as (process, said):
+        assert said.readline() == "held\n"
+        assert main(options) == 2
+        assert f"out is being written by process {process.pid} on " in capsys.readouterr().err
+    assert main(options) == 0
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ import json
 import pytest
 from command import start
 
+from campaigns.__main__ import main
+
 SMALL = """\
 time_limit: 60
 parameters:
@@ -54,12 +56,10 @@ def test_three_kills_in_one_episode_change_neither_its_views_nor_its_surface(tmp
     )
 
 
-def test_a_scenario_that_is_not_allowed_is_refused_with_file_and_line(tmp_path):
+def test_a_scenario_that_is_not_allowed_is_refused_with_file_and_line(tmp_path, capsys):
     (tmp_path / "bad.yaml").write_text(
         SMALL.replace("node: nbv_planner", "node: planner"), encoding="utf-8"
     )
-    process = start(["faults", "bad.yaml", "--out", "out"], tmp_path, module="campaigns.__main__")
-    said, _ = process.communicate(timeout=180)
-    assert process.returncode == 2
-    assert "bad.yaml, line 12" in said
+    assert main(["faults", str(tmp_path / "bad.yaml"), "--out", str(tmp_path / "out")]) == 2
+    assert "bad.yaml, line 12" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

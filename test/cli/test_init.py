@@ -4,14 +4,14 @@ refused before.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import pty
-import subprocess
+import sys
 
 import pytest
 import yaml
-from command import environment
 
 from nbv_planner.cli.init import PROMPTS, SETUPS, nodes_for, shipped_file
 from nbv_planner.cli.main import main
@@ -19,7 +19,6 @@ from nbv_planner.episode.parameter_files import lay_over, load_parameters
 from nbv_planner.episode.parameters import config_from_parameters, derived
 from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
 from nbv_planner.settings import settings_of
-from nbv_planner.system import python_command
 
 BRACKET = "x,y\n40,-30\n40,20\n0,50\n-40,20\n-40,-30\n"
 OPTIONS = {
@@ -287,15 +286,21 @@ def on_a_terminal(folder, answers: list[str], *options: str, code: int = 0) -> s
     """What `init` says to somebody who types these answers, then Ctrl-D."""
     ours, theirs = pty.openpty()
     os.write(ours, ("\n".join(answers) + "\n\x04").encode())
-    command = [*python_command("nbv_planner.cli.main"), "init", *options]
-    done = subprocess.Popen(
-        command, cwd=folder, env=environment(), stdin=theirs, stdout=theirs, stderr=theirs
-    )
-    ended = done.wait(60)
-    said = os.read(ours, 65536).decode()
-    os.close(ours), os.close(theirs)
+    with (
+        open(theirs) as typed,
+        open(theirs, "w", closefd=False) as shown,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        for name, stream in (("stdin", typed), ("stdout", shown), ("stderr", shown)):
+            patch.setattr(sys, name, stream)
+        ended = main(["init", *options])
+    said = b""
+    with contextlib.suppress(OSError):  # how a terminal says that nobody has it any more
+        while more := os.read(ours, 65536):
+            said += more
+    os.close(ours)
     assert ended == code, said
-    return said
+    return said.decode()
 
 
 def test_questions_that_are_not_answered_to_the_end_write_nothing_and_lose_nothing(folder, capsys):

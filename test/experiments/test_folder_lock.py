@@ -5,38 +5,32 @@ from __future__ import annotations
 import multiprocessing
 import os
 import platform
-import signal
-import subprocess
-import sys
 
 import pytest
+from forked import forked
 
 from nbv_bench.experiments.folder import LOCK_FILE, folder_lock
 from nbv_planner.errors import ResultsError
 
-HOLD = """
-import sys
-from pathlib import Path
-from nbv_bench.experiments.folder import folder_lock
-with folder_lock(Path(sys.argv[1])):
-    print("held", flush=True)
-    sys.stdin.read()
-"""
+
+def hold(say, folder, free):
+    with folder_lock(folder):
+        say("held")
+        free.wait()
 
 
 @pytest.fixture
-def holder(tmp_path):
+def free():
+    """What lets the holder go."""
+    return multiprocessing.get_context("fork").Event()
+
+
+@pytest.fixture
+def holder(tmp_path, free):
     """Return another process that holds the folder."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(tmp_path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout.readline() == "held\n"
-    yield process
-    process.kill()
-    process.communicate()
+    with forked(hold, tmp_path, free) as (process, said):
+        assert said.readline() == "held\n"
+        yield process
 
 
 def test_second_process_is_refused_and_told_who_holds_the_folder(tmp_path, holder):
@@ -47,16 +41,17 @@ def test_second_process_is_refused_and_told_who_holds_the_folder(tmp_path, holde
     assert (tmp_path / LOCK_FILE).exists()
 
 
-def test_folder_is_free_again_once_its_holder_ends(tmp_path, holder):
-    holder.communicate("")
+def test_folder_is_free_again_once_its_holder_ends(tmp_path, holder, free):
+    free.set()
+    holder.join()
     assert list(tmp_path.iterdir()) == []
     with folder_lock(tmp_path):
         assert str(os.getpid()) in (tmp_path / LOCK_FILE).read_text()
 
 
 def test_lock_of_a_killed_process_is_taken_over(tmp_path, holder):
-    holder.send_signal(signal.SIGKILL)
-    holder.wait()
+    holder.kill()
+    holder.join()
     assert str(holder.pid) in (tmp_path / LOCK_FILE).read_text()
     with folder_lock(tmp_path):
         assert str(holder.pid) not in (tmp_path / LOCK_FILE).read_text()
@@ -69,22 +64,22 @@ def test_holder_that_cannot_be_read_is_just_another_process(tmp_path, holder):
         folder_lock(tmp_path).__enter__()
 
 
-def test_forked_child_does_not_keep_the_lock(tmp_path):
+def test_forked_child_does_not_keep_the_lock(tmp_path, free):
     """A worker that is left over must not hold up the next run."""
     parent, child = os.pipe()
     with folder_lock(tmp_path):
         fork = multiprocessing.get_context("fork").Process(target=os.read, args=(parent, 1))
         fork.start()
     try:
-        test_other_process_can_take_it(tmp_path)
+        test_other_process_can_take_it(tmp_path, free)
     finally:
         os.write(child, b"x")
         fork.join()
 
 
-def test_other_process_can_take_it(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", HOLD, str(tmp_path)], input="", capture_output=True, text=True
-    )
-    assert done.stdout == "held\n"
-    assert done.returncode == 0
+def test_other_process_can_take_it(tmp_path, free):
+    free.set()
+    with forked(hold, tmp_path, free) as (process, said):
+        assert said.read() == "held\n"
+        process.join()
+        assert process.exitcode == 0

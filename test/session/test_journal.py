@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 import json
 import math
 import os
-import signal
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
 import pytest
+from forked import forked
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays_of
@@ -277,27 +276,21 @@ def test_a_journal_too_large_to_be_read_is_not_written(tmp_path, monkeypatch):
     assert journal_in(tmp_path).read() == []
 
 
-WRITER = """
-import sys
-from nbv_planner.session.journal import Journal
-run = Journal(sys.argv[1], "session")
-run.begin()
-number = 0
-while True:
-    run.append([{"number": number, "fill": "x" * 20_000}])
-    print(number, flush=True)
-    number += 1
-"""
+def write_on(say, path):
+    run = Journal(path, "session")
+    run.begin()
+    for number in itertools.count():
+        run.append([{"number": number, "fill": "x" * 20_000}])
+        say(number)
 
 
 @pytest.mark.parametrize("delay", [0.0, 0.003, 0.011, 0.02])
 def test_a_process_killed_in_the_middle_of_an_append_loses_nothing_it_had_told(tmp_path, delay):
-    command = [sys.executable, "-c", WRITER, tmp_path / "run"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
-        told = [writer.stdout.readline() for _ in range(20)]
+    with forked(write_on, tmp_path / "run") as (writer, said):
+        told = [said.readline() for _ in range(20)]
         time.sleep(delay)
-        writer.send_signal(signal.SIGKILL)
-        told += writer.stdout.read().splitlines()
+        writer.kill()
+        told += said.read().splitlines()
     facts = Journal(tmp_path / "run", "session").read()
     assert [fact["number"] for fact in facts] == list(range(len(facts)))
     assert len(told) <= len(facts) <= len(told) + 1

@@ -7,8 +7,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -17,7 +15,7 @@ from views import at
 
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
-from recorded import CONFIG, finished, messages, write
+from recorded import CONFIG, converted, finished, messages, write
 from simulated_bags import surface_bytes, text_bytes
 from tables import column
 
@@ -73,22 +71,7 @@ def test_the_same_decisions_come_out(bag_path):
 
 def test_the_same_decisions_come_out_after_a_conversion_by_somebody_else(bag_path, tmp_path):
     to = "sqlite3" if next(bag_path.glob("*.mcap"), None) else "mcap"
-    subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "rosbags.convert",
-            "--src",
-            str(bag_path),
-            "--dst",
-            str(tmp_path / "other"),
-            "--dst-storage",
-            to,
-        ],
-        check=True,
-        capture_output=True,
-    )
-    assert replayed(tmp_path / "other") == replayed(bag_path)
+    assert replayed(converted(bag_path, tmp_path / "other", to)) == replayed(bag_path)
 
 
 CONFIGS = {
