@@ -432,6 +432,11 @@ class PosesBeforeStart:
         """Keep a pose that arrived `now` with an `age` in seconds."""
         self._poses.append((now, age, pose))
 
+    def begin(self) -> None:
+        """Judge another start: the robot may have driven until now, so only where it is counts."""
+        while len(self._poses) > 1:
+            self._poses.popleft()
+
     @property
     def received(self) -> bool:
         """Whether there is any pose."""

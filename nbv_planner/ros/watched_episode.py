@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -58,6 +59,10 @@ class ProgressListener(Protocol):
         """Nothing has been received for a while; the `message` says what came last."""
 
 
+# Seconds without an answer after which the planner is asked to start again.
+_ASKED_AGAIN = 3.0
+
+
 class _Monitor(EpisodeListener):
     """Subscribes to the nodes of one episode, and starts it once all of them are connected.
 
@@ -74,14 +79,21 @@ class _Monitor(EpisodeListener):
         self._needed = set(needed)
         # Last of all: a planner that has found this client has found the subscriptions above.
         self._start = self.create_client(Trigger, "nbv_planner/start")
-        self._asked_to_start = False
+        self._answer: Any = None
+        self._ask_again = -math.inf
 
     def start_when_ready(self) -> None:
-        """Start the episode once, as soon as every node is connected."""
-        connected = self._needed <= self.log.received
-        if connected and not self._asked_to_start and self._start.service_is_ready():
-            self._asked_to_start = True
-            self._start.call_async(Trigger.Request())
+        """Start the episode, as soon as every node is connected.
+
+        A planner that has not discovered this client yet does not hear it, so it is asked until it
+        answers; a start that is repeated changes nothing.
+        """
+        answered = self._answer is not None and self._answer.done()
+        if answered or time.monotonic() < self._ask_again or not self._needed <= self.log.received:
+            return
+        if self._start.service_is_ready():
+            self._ask_again = time.monotonic() + _ASKED_AGAIN
+            self._answer = self._start.call_async(Trigger.Request())
 
     @property
     def state(self) -> tuple[str, str]:

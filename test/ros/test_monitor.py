@@ -4,6 +4,8 @@ survive.
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 from beliefs import wavy_belief
@@ -16,8 +18,10 @@ pytest.importorskip(
 import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
 from geometry_msgs.msg import PoseStamped
+from rclpy.callback_groups import ReentrantCallbackGroup
 from rclpy.executors import SingleThreadedExecutor
-from ros_world import header, malformed_poses, malformed_scans, pose_msg, view_pose
+from rclpy.task import Future
+from ros_world import PATIENCE, header, malformed_poses, malformed_scans, pose_msg, view_pose
 from sensor_msgs.msg import LaserScan, PointCloud2
 from simulated_bags import info_of
 from std_msgs.msg import String
@@ -25,6 +29,7 @@ from std_srvs.srv import Trigger
 
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.endings import Termination, TerminationReason
+from nbv_planner.ros import watched_episode
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import free_domain_id
@@ -233,6 +238,35 @@ def test_it_starts_the_planner_once_it_hears_all_nodes_and_only_then(nodes):
         go_on()
     go_on()
     assert len(calls) == 1
+
+
+def test_it_asks_a_planner_again_that_does_not_answer(nodes, monkeypatch):
+    """As one does that has not discovered the monitor yet."""
+    monkeypatch.setattr(watched_episode, "_ASKED_AGAIN", 0.1)
+    calls = []
+
+    async def on_start(request, response):
+        calls.append(request)
+        if len(calls) < 3:
+            await Future()
+        return response
+
+    nodes.node.create_service(
+        Trigger, "nbv_planner/start", on_start, callback_group=ReentrantCallbackGroup()
+    )
+    for topic in ("scan", "pose", "info", "surface"):
+        nodes.say(topic, nodes.message(topic, 1, 100))
+    deadline = time.monotonic() + PATIENCE
+    while not (nodes.monitor._answer and nodes.monitor._answer.done()):
+        assert time.monotonic() < deadline
+        nodes.monitor.start_when_ready()
+        nodes.spin()
+    asked = len(calls)
+    assert asked >= 3
+    time.sleep(0.2)
+    nodes.monitor.start_when_ready()
+    nodes.spin()
+    assert len(calls) == asked
 
 
 def test_malformed_messages_do_not_stop_it(nodes):

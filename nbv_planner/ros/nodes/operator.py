@@ -202,6 +202,7 @@ class Operator:
         """
         node = self._node
         node.core.begin()
+        self.before.begin()
         node.incoming.reset()
         node.deciders.use_prior()
         node.goals.cancel()

@@ -69,6 +69,29 @@ def test_start_is_refused_with_the_value_found_and_asked(world, poses, age, word
     assert planner.core.episode.started
 
 
+def test_after_a_reset_a_start_is_judged_where_the_robot_is_by_then(world):
+    planner = world.start(NbvPlannerNode, **IDLE)
+    robot = heard(world, planner, [POSE] * 6)
+    elsewhere = [view_pose(0.9)] * 6
+    robot.send_pose(pose_msg(elsewhere[0], robot.now()))
+    world.spin_until(lambda: len(planner.operator.before._poses) == 7, "the pose elsewhere")
+    assert "spread of the poses" in world.call(Trigger, "nbv_planner/start").message
+    assert world.call(Trigger, "nbv_planner/reset").success
+    for pose in elsewhere[1:]:
+        robot.send_pose(pose_msg(pose, robot.now()))
+    world.spin_until(lambda: len(planner.operator.before._poses) == 6, "the poses there")
+    answer = world.call(Trigger, "nbv_planner/start")
+    assert (answer.success, answer.message) == (True, "started")
+
+
+def test_after_a_reset_one_pose_is_enough_of_a_robot_that_publishes_when_it_moves(world):
+    planner = world.start(NbvPlannerNode, **IDLE)
+    robot = heard(world, planner, [POSE])
+    assert world.call(Trigger, "nbv_planner/reset").success
+    assert world.call(Trigger, "nbv_planner/start").message == "started"
+    robot.goal(1)
+
+
 def test_what_is_only_doubtful_is_logged_and_started(world, capfd):
     planner = world.start(NbvPlannerNode, **IDLE, position_tolerance=2.0, heading_tolerance=0.3)
     heard(world, planner, [view_pose(0.3, 14.0)] * 6)
