@@ -1,18 +1,14 @@
-"""Three real processes over DDS: a whole episode, twice the same, the same as without ROS, and hard
+"""Three real processes over DDS: a whole episode, the same after a reset and without ROS, and hard
 to stop.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -22,20 +18,22 @@ pytest.importorskip(
     "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
 )
 
-import rclpy
 from diagnostic_msgs.msg import DiagnosticStatus
 from episodes import end_of
-from rclpy.executors import SingleThreadedExecutor
 from ros_world import PATIENCE, World
+from sensor_msgs.msg import PointCloud2
+from three_nodes import PARAMETERS, ThreeNodes
 
 from nbv_planner.cli.main import main
+from nbv_planner.clouds.sensor_messages import to_nanoseconds
 from nbv_planner.episode.messages import status_values
-from nbv_planner.episode.parameter_files import dump_parameters, load_parameters, shared_file
+from nbv_planner.episode.parameter_files import dump_parameters, shared_file
 from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.ros.core import qos
+from nbv_planner.ros.core.running import ros_of_its_own
 from nbv_planner.ros.node_processes import (
     NODES,
     NodeProcesses,
@@ -49,51 +47,11 @@ from nbv_planner.ros.watched_episode import EpisodeMonitor
 from nbv_planner.star2d.measurements import polar
 from nbv_planner.volume.volume_surface import VolumeSurface
 
-PARAMETERS = {
-    "depth_camera": {
-        "object": "polygon:star",
-        "seed": 7,
-        "num_beams": 61,
-        "scan_rate": 20.0,
-        "dropout_probability": 0.05,
-        "outlier_probability": 0.02,
-        "initial_view_angle": 1.0,
-    },
-    # As in a simulation: by default a robot stands for a while, and a view has more scans.
-    "surface_mapper": {"grid_size": 300, "settle_time": 0.0, "scans_per_view": 1},
-    # The monitor starts it once it hears all nodes.
-    "nbv_planner": {
-        "wait_for_start": True,
-        "settle_time": 0.0,
-        "objective": "U",
-        "certify": False,
-        "num_views": 60,
-        "max_views": 5,
-        "stall_views": 0,
-        "travel_weight": 0.01,
-    },
-}
-
 
 @pytest.fixture(scope="module")
-def parameter_file(tmp_path_factory) -> Path:
-    file = tmp_path_factory.mktemp("parameters") / "parameters.yaml"
-    file.write_text(dump_parameters(PARAMETERS), encoding="utf-8")
-    return file
-
-
-@pytest.fixture(scope="module")
-def config(parameter_file) -> EpisodeConfig:
-    parameters = load_parameters(parameter_file)
-    return config_from_parameters(
-        parameters, object=PARAMETERS["depth_camera"]["object"], protocol="sensor"
-    )
-
-
-@pytest.fixture(scope="module")
-def simulated(config):
+def simulated(running_nodes):
     """The same episode in this process, without ROS."""
-    return simulated_episode(config)
+    return simulated_episode(running_nodes.config)
 
 
 def simulated_episode(config: EpisodeConfig) -> SimpleNamespace:
@@ -102,87 +60,23 @@ def simulated_episode(config: EpisodeConfig) -> SimpleNamespace:
     return SimpleNamespace(steps=simulation.judge.steps, termination=ended)
 
 
-class Following:
-    """Three node processes, a monitor, and a publisher of nonsense, on a domain of their own."""
-
-    def __init__(self, config: EpisodeConfig, parameter_file: Path, logs: Path) -> None:
-        self.logs = logs
-        domain = free_domain_id()
-        rclpy.init(
-            args=[], domain_id=domain, signal_handler_options=rclpy.signals.SignalHandlerOptions.NO
-        )
-        self.monitor = EpisodeMonitor(config.scene, config.measurement, config.world.placed)
-        self.peer = rclpy.create_node("peer")
-        self.executor = SingleThreadedExecutor()
-        self.executor.add_node(self.monitor)
-        self.executor.add_node(self.peer)
-        self.nodes = NodeProcesses(parameter_file, logs, isolated_environment(domain))
-
-    def spin_until(
-        self, condition: Callable[[], object], what: str, *, patience: float = PATIENCE
-    ) -> None:
-        deadline = time.monotonic() + patience
-        while not condition():
-            assert time.monotonic() < deadline, f"waited in vain for {what}; {self.monitor.state}"
-            self.executor.spin_once(timeout_sec=0.05)
-            self.monitor.start_when_ready()
-
-    def codes(self) -> dict[str, int | None]:
-        return {name: process.poll() for name, process in self.nodes._processes.items()}
-
-
-@contextlib.contextmanager
-def following(config: EpisodeConfig, parameter_file: Path, logs: Path) -> Iterator[Following]:
-    run = Following(config, parameter_file, logs)
-    try:
-        with run.nodes:
-            yield run
-    finally:
-        run.executor.shutdown(timeout_sec=1.0)
-        rclpy.try_shutdown()
-
-
-def whole_episode(config: EpisodeConfig, parameter_file: Path, logs: Path) -> SimpleNamespace:
-    with following(config, parameter_file, logs) as run:
-        run.spin_until(lambda: run.nodes.check() or run.monitor.complete, "the end of the episode")
-        pids, still_running = run.nodes.pids, run.codes()
-    return SimpleNamespace(
-        steps=run.monitor.steps,
-        termination=run.monitor.termination,
-        pids=pids,
-        still_running=still_running,
-        codes=run.codes(),
-        logs=logs,
-    )
-
-
 @pytest.fixture(scope="module")
-def episode(ros_environment, config, parameter_file, tmp_path_factory) -> SimpleNamespace:
-    return whole_episode(config, parameter_file, tmp_path_factory.mktemp("episode"))
+def episode(running_nodes) -> SimpleNamespace:
+    running_nodes.reset()
+    return running_nodes.episode()
 
 
 def views(episode) -> list[float]:
     return [step.view.view_angle for step in episode.steps]
 
 
-def test_three_processes_complete_an_episode(episode):
-    assert len(set(episode.pids.values()) | {os.getpid()}) == 4
-    assert set(episode.pids) == {"depth_camera", "surface_mapper", "nbv_planner"}
-    assert episode.still_running == dict.fromkeys(NODES)
+def test_three_processes_complete_an_episode(running_nodes, episode):
+    assert len({*running_nodes.pids.values(), os.getpid()}) == 4
+    assert set(running_nodes.pids) == {"depth_camera", "surface_mapper", "nbv_planner"}
     assert episode.termination.reason is TerminationReason.MAX_VIEWS
     assert episode.termination.figures == {"views": 5.0}
     assert len(episode.steps) == 5
     assert all(len(step.hits) > 20 for step in episode.steps)
-
-
-def last_words(logs: Path) -> dict[str, str]:
-    return {name: (logs / f"{name}.log").read_text()[-2000:] for name in NODES}
-
-
-def test_the_processes_end_cleanly_and_say_nothing_on_stderr_but_the_log(episode):
-    assert episode.codes == dict.fromkeys(NODES, 0), last_words(episode.logs)
-    for name in NODES:
-        assert "Traceback" not in (episode.logs / f"{name}.log").read_text()
 
 
 def test_processes_and_simulation_take_the_same_decisions_for_the_same_seed(episode, simulated):
@@ -198,6 +92,42 @@ def test_processes_and_simulation_take_the_same_decisions_for_the_same_seed(epis
         assert ours.belief.mean.tolist() == pytest.approx(theirs.belief.mean.tolist(), abs=1e-6)
 
 
+def test_after_a_reset_nothing_is_left_of_an_episode(episode, three_nodes):
+    """Of none of its views: a node that is told of one of them later would say so."""
+    with World(three_nodes.domain) as world:
+        statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
+        surface = world.surfaces()
+        world.spin_until(
+            lambda: {status.name for _, status in world._diagnoses} >= set(NODES), "the nodes"
+        )
+        world.spin_until(lambda: statuses, "a status")
+        known = surface()
+        status = status_values(statuses[-1])
+        said = {status.name: status_values(status) for _, status in world._diagnoses}
+        clouds = world.listen(PointCloud2, "surface", qos.latched())
+        world.spin_until(lambda: clouds, "the surface")
+    assert (status["state"], status["views"], status["unreached_views"]) == ("WAITING", "0", "0")
+    assert to_nanoseconds(clouds[-1].header.stamp) == 0  # of no scan
+    assert not known.hits.any()
+    assert np.ptp(known.std) == pytest.approx(0.0, abs=1e-6)
+    assert said["surface_mapper"]["views"] == said["depth_camera"]["views"] == "0"
+    assert float(said["depth_camera"]["view_angle"]) == 1.0
+
+
+def test_after_a_reset_the_same_processes_take_the_same_views_to_the_digit(episode, three_nodes):
+    before = three_nodes.pids
+    again = three_nodes.episode()
+    assert three_nodes.pids == before
+    assert again.termination == episode.termination
+    assert views(again) == views(episode)
+    for one, other in zip(episode.steps, again.steps, strict=True):
+        assert one.objective_value == other.objective_value
+        assert np.array_equal(one.utilities, other.utilities)
+        assert np.array_equal(one.hits.points, other.hits.points)
+        assert np.array_equal(one.belief.mean, other.belief.mean)
+        assert np.array_equal(one.belief.std, other.belief.std)
+
+
 @pytest.mark.slow
 def test_processes_and_simulation_average_the_same_scans_of_a_view(ros_environment, tmp_path):
     parameters = {
@@ -205,44 +135,12 @@ def test_processes_and_simulation_average_the_same_scans_of_a_view(ros_environme
         "surface_mapper": {**PARAMETERS["surface_mapper"], "scans_per_view": 3},
         "nbv_planner": {**PARAMETERS["nbv_planner"], "max_views": 3},
     }
-    file = tmp_path / "dwelling.yaml"
-    file.write_text(dump_parameters(parameters), encoding="utf-8")
-    config = config_from_parameters(load_parameters(file), object="polygon:star", protocol="sensor")
-    theirs, run = simulated_episode(config), whole_episode(config, file, tmp_path)
+    with ThreeNodes(tmp_path, parameters) as nodes:
+        theirs, run = simulated_episode(nodes.config), nodes.episode()
     assert views(run) == views(theirs)
     for ours, other in zip(run.steps, theirs.steps, strict=True):
         assert ours.objective_value == pytest.approx(other.objective_value, rel=1e-9)
         assert ours.belief.mean.tolist() == pytest.approx(other.belief.mean.tolist(), abs=1e-6)
-
-
-@pytest.mark.slow
-def test_an_unknown_scene_is_found_by_the_processes_as_by_the_simulation(ros_environment, tmp_path):
-    (tmp_path / "world.yaml").write_text("object: {x: 4.0, y: -6.0}\n", encoding="utf-8")
-    there = {"object": "ellipse:a=5,b=3", "world_file": str(tmp_path / "world.yaml")}
-    parameters = {
-        **PARAMETERS,
-        "depth_camera": {**PARAMETERS["depth_camera"], **there, "outlier_probability": 0.0},
-        "surface_mapper": {**PARAMETERS["surface_mapper"], "scene": "unknown", "rough_radius": 8.0},
-    }
-    file = tmp_path / "unknown.yaml"
-    file.write_text(dump_parameters(parameters), encoding="utf-8")
-    config = config_from_parameters(
-        load_parameters(file), object=there["object"], protocol="sensor"
-    )
-    simulation = Simulation(config)
-    end_of(simulation)
-    assert simulation.approaches
-    run = whole_episode(config, file, tmp_path)
-    assert len(run.steps) == 5
-    theirs = simulation.judge.steps
-    assert views(run) == pytest.approx([step.view.view_angle for step in theirs], abs=1e-6)
-    assert [step.view.distance for step in run.steps] == pytest.approx(
-        [s.view.distance for s in theirs], abs=1e-6
-    )
-    for ours, other in zip(run.steps, theirs, strict=True):
-        assert ours.belief.centre == pytest.approx(other.belief.centre, abs=1e-6)
-        assert ours.belief.mean.tolist() == pytest.approx(other.belief.mean.tolist(), abs=1e-5)
-    assert "the object is around x" in (tmp_path / "surface_mapper.log").read_text()
 
 
 @pytest.mark.slow
@@ -270,13 +168,8 @@ def test_from_poses_of_a_file_the_processes_cover_the_object_as_the_simulation_d
             "deadline": 60.0,
         },
     }
-    file = tmp_path / "poses.yaml"
-    file.write_text(dump_parameters(parameters), encoding="utf-8")
-    config = config_from_parameters(
-        load_parameters(file), object="ellipse:a=6,b=4", protocol="sensor"
-    )
-    theirs = simulated_episode(config)
-    run = whole_episode(config, file, tmp_path)
+    with ThreeNodes(tmp_path, parameters) as nodes:
+        theirs, run = simulated_episode(nodes.config), nodes.episode()
     assert run.termination.reason is theirs.termination.reason is TerminationReason.COVERED, (
         run.termination
     )
@@ -285,10 +178,11 @@ def test_from_poses_of_a_file_the_processes_cover_the_object_as_the_simulation_d
         mine, its = ((step.view.view_angle, step.view.turn) for step in (ours, other))
         assert mine == pytest.approx(its, abs=1e-6)
     assert len({round(step.view.distance, 6) for step in run.steps}) > 1
-    assert run.codes == dict.fromkeys(NODES, 0), last_words(run.logs)
 
 
-def test_a_killed_node_is_reported_by_name(parameter_file, tmp_path):
+def test_a_killed_node_is_reported_by_name(tmp_path):
+    parameter_file = tmp_path / "parameters.yaml"
+    parameter_file.write_text(dump_parameters(PARAMETERS), encoding="utf-8")
     with NodeProcesses(parameter_file, tmp_path, isolated_environment(free_domain_id())) as nodes:
         nodes.check()
         for name in reversed(NODES):  # the first of those that have ended is reported
@@ -364,29 +258,54 @@ def test_three_nodes_in_one_process_take_the_same_decisions_too(changes, object)
         "depth_camera": {**PARAMETERS["depth_camera"], "object": object},
         "nbv_planner": {**PARAMETERS["nbv_planner"], **changes},
     }
-    expected = simulated_episode(
-        config_from_parameters(parameters, object=object, protocol="sensor")
-    )
+    config = config_from_parameters(parameters, object=object, protocol="sensor")
+    expected = simulated_episode(config)
     beliefs = [step.belief for step in expected.steps]
     assert isinstance(beliefs[-1], VolumeSurface) == (object == "chair")
-    with World() as world:
-        iterations = world.listen(DiagnosticStatus, "nbv_planner/iteration", qos.latched(100))
-        statuses = world.listen(DiagnosticStatus, "nbv_planner/status", qos.latched(100))
+    assert views(in_one_process(parameters, object)) == views(expected)
+
+
+def in_one_process(parameters: dict, object: str) -> EpisodeMonitor:
+    """An episode of the three nodes in this process, followed to its end."""
+    config = config_from_parameters(parameters, object=object, protocol="sensor")
+    with World() as world, ros_of_its_own(world.domain) as executor:
         for cls, name in zip((DepthCamera, SurfaceMapperNode, NbvPlannerNode), NODES, strict=True):
-            world.start(
-                cls,
-                **{
-                    **parameters[name],
-                    **({"wait_for_start": False} if name == "nbv_planner" else {}),
-                },
-            )
-        world.spin_until(
-            lambda: statuses and status_values(statuses[-1])["state"] == "DONE",
-            "the end of the episode",
-        )
-        world.spin_until(lambda: len(iterations) == 5, "the decisions")
-    angles = [float(status_values(msg)["view_angle"]) for msg in iterations]
-    assert angles == views(expected)
+            world.start(cls, **parameters[name])
+        monitor = EpisodeMonitor(config.scene, config.measurement, config.world.placed)
+        executor.add_node(monitor)
+
+        def ended() -> bool:
+            executor.spin_once(timeout_sec=0.0)
+            monitor.start_when_ready()
+            return monitor.complete
+
+        world.spin_until(ended, "the end of the episode")
+    return monitor
+
+
+def test_an_unknown_scene_is_found_by_the_nodes_as_by_the_simulation(tmp_path, capfd):
+    (tmp_path / "world.yaml").write_text("object: {x: 4.0, y: -6.0}\n", encoding="utf-8")
+    there = {"object": "ellipse:a=5,b=3", "world_file": str(tmp_path / "world.yaml")}
+    parameters = {
+        **PARAMETERS,
+        "depth_camera": {**PARAMETERS["depth_camera"], **there, "outlier_probability": 0.0},
+        "surface_mapper": {**PARAMETERS["surface_mapper"], "scene": "unknown", "rough_radius": 8.0},
+    }
+    simulation = Simulation(
+        config_from_parameters(parameters, object=there["object"], protocol="sensor")
+    )
+    end_of(simulation)
+    assert simulation.approaches
+    run, theirs = in_one_process(parameters, there["object"]), simulation.judge.steps
+    assert len(run.steps) == 5
+    assert views(run) == pytest.approx([step.view.view_angle for step in theirs], abs=1e-6)
+    assert [step.view.distance for step in run.steps] == pytest.approx(
+        [s.view.distance for s in theirs], abs=1e-6
+    )
+    for ours, other in zip(run.steps, theirs, strict=True):
+        assert ours.belief.centre == pytest.approx(other.belief.centre, abs=1e-6)
+        assert ours.belief.mean.tolist() == pytest.approx(other.belief.mean.tolist(), abs=1e-5)
+    assert "the object is around x" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("written", [False, True], ids=["robot.yaml", "init"])
