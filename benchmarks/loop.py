@@ -32,7 +32,7 @@ from nbv_planner.episode.messages import status_values
 from nbv_planner.episode.parameter_files import dump_parameters
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.running import ros_of_its_own
+from nbv_planner.ros.core.running import separate_context
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
 
 # Seconds between two calls: enough for a 99th percentile within minutes, without a notable load.
@@ -257,7 +257,7 @@ def loop_rows(
         NbvPlannerError: a node ended, or no goal came.
     """
     domain = free_domain_id()
-    with tempfile.TemporaryDirectory() as folder, ros_of_its_own(domain):
+    with tempfile.TemporaryDirectory() as folder, separate_context(domain):
         file = Path(folder) / "parameters.yaml"
         file.write_text(
             dump_parameters(_parameters(rate_hz, objective, num_beams)), encoding="utf-8"

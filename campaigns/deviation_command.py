@@ -62,7 +62,7 @@ class DeviationRow:
     draw: int
     sign: int
     views: int  #: that were taken; 0 where the object has no place for a bump.
-    found: int  #: 1 if a stretch of this sign lies over the place.
+    detected: int  #: 1 if a stretch of this sign lies over the place.
     false: int  #: stretches elsewhere.
     seen: float  #: part of the outline.
     holds: float  #: part of the places seen where the 95 % interval holds.
@@ -83,7 +83,7 @@ def compare(case: Deviating) -> DeviationRow:
     if case.sign:
         deviating = _deviating(nominal, case.sign * _HIGH * noise, base.scene, noise, rng)
         if deviating is None:
-            return DeviationRow(**known, views=0, found=0, false=0, seen=0.0, holds=0.0, band=0)
+            return DeviationRow(**known, views=0, detected=0, false=0, seen=0.0, holds=0.0, band=0)
         actual, place = deviating
     size = float(np.abs(nominal).mean())
     x, y, turn = _MOVED * rng.standard_normal(3) * [size, size, 1.0]
@@ -101,18 +101,20 @@ def compare(case: Deviating) -> DeviationRow:
     assert asked is not None
     report = asked.compared(Hits.together([step.hits for step in simulation.judge.steps]))
     return DeviationRow(
-        **known, views=len(simulation.views), **_judged(report.found, nominal, actual, place, case)
+        **known,
+        views=len(simulation.views),
+        **_judged(report.deviation, nominal, actual, place, case),
     )
 
 
 def _judged(
-    found: Deviation, nominal: Curve, actual: Curve, place: complex, case: Deviating
+    deviation: Deviation, nominal: Curve, actual: Curve, place: complex, case: Deviating
 ) -> dict[str, float | int]:
     """What is right of a comparison, by the outlines where they truly lie."""
     over = [
         case.sign * one.mean > 0.0
         and abs(complex(one.x, one.y) - place) < 0.5 * (one.length + _WIDE)
-        for one in found.stretches
+        for one in deviation.stretches
     ]
     true = Nominal([_points(nominal)])
     feet = true.feet(_points(_along(actual, 4 * _POINTS)))
@@ -121,14 +123,14 @@ def _judged(
     there = np.flatnonzero(number)
     mean = np.bincount(feet.cell, feet.distance, count)[there] / number[there]
     truth = np.interp(np.arange(count), there, mean, period=count)
-    holds = (found.lower <= truth) & (truth <= found.upper)
-    within = np.abs(found.mean - truth) <= found.band
+    holds = (deviation.lower <= truth) & (truth <= deviation.upper)
+    within = np.abs(deviation.mean - truth) <= deviation.band
     return {
-        "found": int(any(over)),
+        "detected": int(any(over)),
         "false": len(over) - sum(over),
-        "seen": found.part_seen,
-        "holds": float(holds[found.seen].mean()),
-        "band": int(within[found.seen].all()),
+        "seen": deviation.part_seen,
+        "holds": float(holds[deviation.seen].mean()),
+        "band": int(within[deviation.seen].all()),
     }
 
 
@@ -162,13 +164,13 @@ def _deviating(
     for middle in rng.integers(_POINTS, size=_TRIES):
         away = (np.arange(_POINTS) - middle + _POINTS // 2) % _POINTS - _POINTS // 2
         bell = np.exp(-4.0 * math.log(2.0) * (away * around / _POINTS / _WIDE) ** 2)
-        found = curve + height * bell * normal
-        turn = np.angle(np.roll(found, -1) / found)
-        reach = np.abs(found[bell > 0.01])
+        bumped = curve + height * bell * normal
+        turn = np.angle(np.roll(bumped, -1) / bumped)
+        reach = np.abs(bumped[bell > 0.01])
         if turn.min() > 0.0 and (
             scene.radius_min < reach.min() and reach.max() < scene.radius_max - _WITHIN * noise
         ):
-            return found, complex(curve[middle])
+            return bumped, complex(curve[middle])
     return None
 
 
@@ -191,17 +193,17 @@ def run(arguments: argparse.Namespace) -> int:
     ]
     table = ROWS_FILE, DeviationRow, ("object", "draw", "sign")
     rows = run_kept(compare, cases, arguments, "cases", table)
-    print("\n".join(told(rows)))
+    print("\n".join(summary(rows)))
     return 0
 
 
-def told(rows: Sequence[DeviationRow]) -> list[str]:
+def summary(rows: Sequence[DeviationRow]) -> list[str]:
     """What was found, what was not there, and how far the intervals hold."""
     ran = [row for row in rows if row.views]
     lines = []
     for sign, name in ((1, "bumps"), (-1, "dents")):
         some = [row for row in ran if row.sign == sign]
-        lines.append(f"{name} found: {sum(row.found for row in some)} of {len(some)}")
+        lines.append(f"{name} detected: {sum(row.detected for row in some)} of {len(some)}")
     without = [row for row in ran if not row.sign]
     wrong = sum(row.false > 0 for row in without)
     lines.append(f"objects as their outline with a false stretch: {wrong} of {len(without)}")

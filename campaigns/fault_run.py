@@ -66,7 +66,7 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.errors import NbvPlannerError, StateFileError
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.running import ros_of_its_own
+from nbv_planner.ros.core.running import separate_context
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import NodeProcesses, free_domain_id, isolated_environment
 from nbv_planner.session.journal import Journal, from_records
@@ -373,7 +373,7 @@ def run_faults(run: Run, campaign: Campaign, episode_seconds: float, folder: Pat
     # Killed processes would leave shared memory behind; UDP leaves nothing.
     environment = {**isolated_environment(domain), "FASTDDS_BUILTIN_TRANSPORTS": "UDPv4"}
     os.environ.update(environment)
-    with ros_of_its_own(domain):
+    with separate_context(domain):
         executor, relay = SingleThreadedExecutor(), FaultRelay(run)
         executor.add_node(relay)
         moments = moments_of(run, episode_seconds, campaign.time_limit)

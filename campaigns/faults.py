@@ -658,7 +658,7 @@ def load_campaign(name: str) -> Campaign:
         entry = (
             entries["cases"] if case.name == REFERENCE else entries["cases"].mapping()[case.name]
         )
-        with entry.blamed():
+        with entry.errors_here():
             given = campaign.parameters_of(case)
             shape = given.get("depth_camera", {}).get("object", DepthCameraParameters().object)
             Simulation(config_from_parameters(given, object=shape, protocol="sensor"))
@@ -669,7 +669,7 @@ def _scalar(entries: dict[str, Located], key: str, default: T, meta: Setting) ->
     """Value of `key`, checked, or the default."""
     if key not in entries:
         return default
-    with entries[key].named("").blamed():
+    with entries[key].named("").errors_here():
         value: T = check_value(key, entries[key].scalar(), default, meta)
     return value
 
@@ -684,7 +684,7 @@ def _parameters(entry: Located) -> dict[str, dict[str, Any]]:
         names = {name for of_node in known.values() for name in of_node}
         for name, value in sections[section].known_mapping("parameter", names).items():
             for node in (node for node in nodes if name in known[node]):
-                with value.named("").blamed():
+                with value.named("").errors_here():
                     found[node][name] = check_value(name, value.value(), *known[node][name])
     return {node: values for node, values in found.items() if values}
 
@@ -736,9 +736,9 @@ def _fault(entry: Located) -> Fault:
     values = {}
     for name, value in entry.known_mapping("setting", {"kind", *known}).items():
         if name != "kind":
-            with value.named("").blamed():
+            with value.named("").errors_here():
                 values[name] = check_value(name, value.scalar(), *known[name])
-    with entry.blamed():
+    with entry.errors_here():
         return FAULTS[kind](**values)
 
 

@@ -248,7 +248,7 @@ def _bad_path(
 ) -> list[str]:
     if len(path) < 2 or not (np.allclose(path[0], case.start) and np.allclose(path[-1], goal)):
         return [f"no path to {goal}, which is reachable"]
-    out = ground.way_out(case.start)
+    out = ground.nearest_free(case.start)
     inside = path[1:] if out != case.start else path  # the path out of a zone begins in it
     side = ground.map.resolution if isinstance(ground, GridGround) else 0.3
     places = [

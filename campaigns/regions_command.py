@@ -40,7 +40,7 @@ SETS = {"tuning": ("random_tuning",), "test": ("random_test",)}
 """Sets of objects by half: parameters may be chosen by the first one."""
 ELSEWHERE = {"quarter": 0.0, "soft": 0.2}
 """Weight of the rest of the outline."""
-WAYS = ("weighted", "alike", "knows")
+VARIANTS = ("weighted", "alike", "knows")
 """By weight, without regions, and by the planner that knows the object."""
 ROWS_FILE = "regions.csv"
 
@@ -70,7 +70,7 @@ class RegionsRow:
     draw: int
     rest: str
     model: str
-    way: str
+    variant: str
     views: int  #: to 95 % of the outline by weight; 0 if that was not reached.
     taken: int  #: views until it ended.
     reached: float  #: part of the outline by weight then.
@@ -83,7 +83,7 @@ class RegionsRow:
 
 
 def compare(case: Case) -> list[RegionsRow]:
-    """Run the episodes of a case, each way."""
+    """Run the episodes of a case, each variant."""
     alike = with_settings(
         shipped_config(case.object),
         {
@@ -102,17 +102,18 @@ def compare(case: Case) -> list[RegionsRow]:
     )
     knows = dataclasses.replace(knows, stop_at_completeness=FULL_ENOUGH)
     return [
-        _row(case, way, config) for way, config in zip(WAYS, (weighted, alike, knows), strict=True)
+        _row(case, variant, config)
+        for variant, config in zip(VARIANTS, (weighted, alike, knows), strict=True)
     ]
 
 
-def _row(case: Case, way: str, config: EpisodeConfig) -> RegionsRow:
+def _row(case: Case, variant: str, config: EpisodeConfig) -> RegionsRow:
     simulation = Simulation(config)
     simulation.judge.regions = case.regions  # whatever the planner counts
     record = simulation.finish()
     return RegionsRow(
         **dataclasses.asdict(case),
-        way=way,
+        variant=variant,
         views=int(Metric.W95.of(record.metrics) or 0),
         taken=len(record.views),
         reached=float(Metric.weighted.of(record.metrics)),
@@ -152,13 +153,16 @@ def run(arguments: argparse.Namespace) -> int:
         mine = [row for row in rows if (row.object, row.draw, row.rest, row.model) in asked]
         for line in summary(mine):
             print(f"{rest}: {line}")
-    return 1 if any(row.wrong for row in rows if row.way == "weighted") else 0
+    return 1 if any(row.wrong for row in rows if row.variant == "weighted") else 0
 
 
 def summary(rows: Sequence[RegionsRow]) -> list[str]:
-    """Views by weight over those of the other ways, with intervals over objects; and claims."""
-    by = {way: {(r.object, r.draw): r for r in rows if r.way == way} for way in WAYS}
-    lines = [_ratio(by, other, "views") for other in WAYS[1:]]
+    """Views by weight over those of the other variants, with intervals over objects; and claims."""
+    by = {
+        variant: {(r.object, r.draw): r for r in rows if r.variant == variant}
+        for variant in VARIANTS
+    }
+    lines = [_ratio(by, other, "views") for other in VARIANTS[1:]]
     lines.append(_ratio(by, "alike", "taken"))
     mine = by["weighted"].values()
     claims = [row for row in mine if row.reason == TerminationReason.COVERED.value]

@@ -26,7 +26,7 @@ from nbv_bench.experiments.runner import in_workers
 from nbv_bench.statistics import object_interval
 from nbv_planner.cli.options import one_of, whole_number
 from nbv_planner.cli.output import ProgressLine
-from nbv_planner.errors import SettingError
+from nbv_planner.errors import ConfigFileError, SettingError, shown
 from nbv_planner.files.results_folder import write_whole
 from nbv_planner.report.tables import MeanInterval
 from nbv_planner.world.objects import OBJECT_SETS
@@ -94,14 +94,23 @@ def columns_of(row: type) -> dict[str, Callable[[str], Any]]:
 
 
 def rows_in(place: Path, row: type[Result]) -> list[Result]:
-    """The rows of a file, none if there is no such file."""
+    """The rows of a file, none if there is no such file.
+
+    Raises:
+        ConfigFileError: it has other columns.
+    """
     if not place.exists():
         return []
     columns = columns_of(row)
     with place.open(encoding="utf-8", newline="") as lines:
+        table = csv.DictReader(lines)
+        if table.fieldnames != [*columns]:
+            raise ConfigFileError(
+                f"{place} has the columns {shown(table.fieldnames)}, must have"
+                f" {', '.join(columns)}: another version wrote it; take another folder"
+            )
         return [
-            row(**{name: columns[name](value) for name, value in found.items()})
-            for found in csv.DictReader(lines)
+            row(**{name: columns[name](value) for name, value in line.items()}) for line in table
         ]
 
 

@@ -31,7 +31,7 @@ from nbv_planner.report.ahead.cut_series import CutSeries
 from nbv_planner.report.take_home import outline_of
 
 ROWS_FILE = "series_rows.csv"
-WAYS = ("single", "series", "knows")
+VARIANTS = ("single", "series", "knows")
 """Each cut by itself, each with the one below as its prior, and by the planner that knows it."""
 
 
@@ -52,7 +52,7 @@ class SeriesRow:
     draw: int
     cuts: int
     height: float
-    way: str
+    variant: str
     views: int
     reached: float  #: part of the true target.
     seconds: float  #: by the cost model.
@@ -66,7 +66,7 @@ class SeriesRow:
 
 
 def compare(case: Case) -> list[SeriesRow]:
-    """Run all cuts of a case, each way."""
+    """Run all cuts of a case, each variant."""
     base = with_settings(
         shipped_config("polygon:star"),
         {
@@ -81,17 +81,17 @@ def compare(case: Case) -> list[SeriesRow]:
         series = CutSeries(base, folder, Path(place, "out"), again=False)
         for cut in series.cuts:
             known, _ = series.next_config()
-            for way, config in _configs(base, known):
+            for variant, config in _configs(base, known):
                 simulation = Simulation(config)
                 simulation.finish()
-                rows.append(_row(case, cut.height, way, simulation))
-                if way == "series":
+                rows.append(_row(case, cut.height, variant, simulation))
+                if variant == "series":
                     _keep(series, simulation)
     return rows
 
 
 def _configs(base: EpisodeConfig, known: EpisodeConfig) -> Iterator[tuple[str, EpisodeConfig]]:
-    """The three ways of a cut."""
+    """The three variants of a cut."""
     yield "series", known
     single = dataclasses.replace(known, outline=base.outline)
     yield "single", single
@@ -107,12 +107,12 @@ def _keep(series: CutSeries, simulation: Simulation) -> None:
         results.commit()
 
 
-def _row(case: Case, height: float, way: str, simulation: Simulation) -> SeriesRow:
+def _row(case: Case, height: float, variant: str, simulation: Simulation) -> SeriesRow:
     last, outline = simulation.views[-1], simulation.config.outline
     return SeriesRow(
         **dataclasses.asdict(case),
         height=height,
-        way=way,
+        variant=variant,
         views=len(simulation.views),
         reached=last.completeness,
         seconds=last.seconds,
@@ -154,17 +154,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def summary(rows: Sequence[SeriesRow]) -> list[str]:
-    """Views and seconds of the ways over each other, with intervals over series; claims."""
+    """Views and seconds of the variants over each other, with intervals over series; claims."""
     lines = []
     for one, other in (("series", "single"), ("knows", "single"), ("series", "knows")):
         for name in ("views", "seconds"):
             lines.append(f"{one} / {other}, {name}: {_ratio(rows, one, other, name)}")
-    for way in WAYS:
-        mine = [row for row in rows if row.way == way]
+    for variant in VARIANTS:
+        mine = [row for row in rows if row.variant == variant]
         claims = [row for row in mine if row.reason == TerminationReason.COVERED.value]
         lines.append(
-            f"{way}: {len(mine)} cuts, {len(claims)} claimed, {sum(row.wrong for row in claims)} of"
-            f" them wrong, {sum(row.reached < FULL_ENOUGH for row in mine)} below 95 %"
+            f"{variant}: {len(mine)} cuts, {len(claims)} claimed,"
+            f" {sum(row.wrong for row in claims)} of them wrong,"
+            f" {sum(row.reached < FULL_ENOUGH for row in mine)} below 95 %"
         )
     return lines
 
@@ -175,8 +176,8 @@ def _ratio(rows: Sequence[SeriesRow], one: str, other: str, name: str) -> str:
     for key in {(row.family, row.draw) for row in rows}:
         mine = [row for row in rows if (row.family, row.draw) == key]
         first, second = (
-            float(np.sum([getattr(row, name) for row in mine if row.way == way]))
-            for way in (one, other)
+            float(np.sum([getattr(row, name) for row in mine if row.variant == variant]))
+            for variant in (one, other)
         )
         sums[f"{key[0]}:{key[1]}", key[1]] = first, second
     ratio, interval = ratio_of_means(sums)

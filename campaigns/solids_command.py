@@ -2,9 +2,9 @@
 resolution of a measurement, over those of the greedy planner that knows the object.
 
 Beside the planners there are `knows`, which takes the view whose beams cover most of what is left
-of the true surface; `told`, which does from the second view on, after that of the rollout, whose
-first one is blind; `even`, views spread evenly, of which the number that is enough is known in
-hindsight; `random`; and the rivals of `nbv_bench`, by their gain. All look by the same simulated
+of the true surface; `informed`, which does from the second view on, after that of the rollout,
+whose first one is blind; `even`, views spread evenly, of which the number that is enough is known
+in hindsight; `random`; and the rivals of `nbv_bench`, by their gain. All look by the same simulated
 camera, with the same noise. The rollout goes on until it claims 95 % (COVERED): how often it does,
 and how often that is true. Objects are solids, or meshes of a folder.
 """
@@ -62,7 +62,7 @@ RIVALS = (
     *("frontier", "proximity_count", "rear_side", "unobserved", "projection", "occlusion_aware"),
 )
 """Gains of the planner `voxels`."""
-PLANNERS = ("rollout", "greedy", "random", "even", "knows", "told", *RIVALS)
+PLANNERS = ("rollout", "greedy", "random", "even", "knows", "informed", *RIVALS)
 THIN = ("chair", "plane", "hammer")
 """How the names of objects begin whose walls are thin."""
 ROWS_FILE = "solids.csv"
@@ -86,7 +86,7 @@ class SolidCase:
         mesh = is_solid(f"file:{self.object}")
         text = f"file:{self.object}" if mesh else f"solid:{self.object}"
         given = {"object": text, "radius_max": _RADIUS if mesh else 1.0, "range_max": 5.0}
-        planner = {"even": "random", "knows": "random", "told": "rollout"}.get(
+        planner = {"even": "random", "knows": "random", "informed": "rollout"}.get(
             self.planner, "voxels" if self.planner in RIVALS else self.planner
         )
         if planner == "voxels":
@@ -116,8 +116,8 @@ def run_case(case: SolidCase) -> SolidRow:
     started = time.process_time()
     if case.planner == "even":
         last, complete = _even(episode)
-    elif case.planner in ("knows", "told"):
-        first = [_blind(episode)] if case.planner == "told" else []
+    elif case.planner in ("knows", "informed"):
+        first = [_blind(episode)] if case.planner == "informed" else []
         last, complete = _first_full(_looks(episode, _knowing(episode, first)), episode)
     else:
         last, complete = _run(episode, claims=claims)
@@ -290,19 +290,19 @@ def table_of(rows: Sequence[SolidRow]) -> Iterator[str]:
         for planner in dict.fromkeys(row.planner for row in here):
             yield summary(here, planner)
         thin, thick = ([row for row in here if is_thin(row) == want] for want in (True, False))
-        told = [row for row in here if row.planner == "rollout"]
-        if not told:
+        claiming = [row for row in here if row.planner == "rollout"]
+        if not claiming:
             continue
         if thin and thick:
             yield from (
                 f"{word}: {summary(part, 'rollout')}"
                 for word, part in (("thin", thin), ("others", thick))
             )
-        claimed = [row for row in told if row.reason == TerminationReason.COVERED.value]
+        claimed = [row for row in claiming if row.reason == TerminationReason.COVERED.value]
         true = sum(row.complete >= FULL_ENOUGH for row in claimed)
         late = np.mean([row.last - row.views for row in claimed]) if claimed else 0.0
         yield (
-            f"{scenario}: claimed in {len(claimed)} of {len(told)} episodes, true in {true};"
+            f"{scenario}: claimed in {len(claimed)} of {len(claiming)} episodes, true in {true};"
             f" {late:.1f} views after 95 %"
         )
 

@@ -104,7 +104,7 @@ def compare(pair: Pair) -> PairRow:
     search = SearchSettings(scene="unknown", rough_radius=stated)
     known, _ = _episode(base)
     found, reason = _episode(dataclasses.replace(base, world=world, search=search))
-    seen = found.found
+    seen = found.estimated_scene
     assert seen is not None
     apart = math.hypot(seen.x - world.object_x, seen.y - world.object_y)
     return PairRow(

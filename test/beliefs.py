@@ -104,5 +104,5 @@ class Drawn(StarReader):
 def left_to_see(aim, shapes, taken, views, scene, belief):
     """What is to be seen of given shapes from `views` once those `taken` have been."""
     surface = StarReader(scene)(belief)
-    aim = aim.as_found(scene.pixel_size, belief.checks)
+    aim = aim.with_checks(scene.pixel_size, belief.checks)
     return coverage_of(surface, surface.met(shapes, aim), aim, taken, views, scene)

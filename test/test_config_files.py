@@ -374,7 +374,7 @@ EMPTY = "{ros__parameters: {}}"
         ("/**/surface_maper", "/surface_mapper"),
         ("mapper", "/surface_mapper"),
         ("surface_mapper", "/arm/surface_mapper"),
-        ("/arm/surface_mapper", "/leg/surface_mapper"),
+        ("/arm/surface_mapper", "/trip/surface_mapper"),
         ("/*/surface_mapper", "/robot/arm/surface_mapper"),
     ],
 )
@@ -396,7 +396,7 @@ def test_a_section_that_was_meant_for_a_node_and_does_not_reach_it_is_refused(wr
         ("/**", "/surface_mapper"),
         ("/**/nbv_planner", "/surface_mapper"),
         ("/arm/*", "/arm/surface_mapper"),
-        ("/leg/surface_mapper: {ros__parameters: {}}\n/arm/surface_mapper", "/arm/surface_mapper"),
+        ("/trip/surface_mapper: {ros__parameters: {}}\n/arm/surface_mapper", "/arm/surface_mapper"),
     ],
 )
 def test_a_file_with_sections_of_these_nodes_only_is_all_right(write, section, node):

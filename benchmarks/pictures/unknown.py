@@ -28,7 +28,7 @@ CIRCLE = np.linspace(0.0, 2.0 * np.pi, 400)
 
 def draw(axes: Axes, simulation: Simulation, views: int) -> None:
     """The world after so many views: truth, returns, what was found, and where the camera was."""
-    world, mapping, found = simulation.config.world, simulation._mapping, simulation.found
+    world, mapping, found = simulation.config.world, simulation._mapping, simulation.estimated_scene
     assert isinstance(mapping, SearchingMapping)
     assert found is not None
     for x, y, outline in (

@@ -32,7 +32,7 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError, install_hint
 from nbv_planner.files.results_folder import ResultsFolder, fresh_folder
 from nbv_planner.planning.endings import Termination, TerminationReason
-from nbv_planner.ros.core.running import ros_of_its_own
+from nbv_planner.ros.core.running import separate_context
 from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 from nbv_planner.ros.watched_episode import EpisodeMonitor
 from nbv_planner.surface.coverage import CoverageEstimate
@@ -188,7 +188,7 @@ def run(arguments: argparse.Namespace, came: list[int]) -> int:
         judge, domain = Simulation(config).judge, arguments.domain
         with (
             processes(domain, results.folder / "logs", arguments) as running,
-            ros_of_its_own(domain) as executor,
+            separate_context(domain) as executor,
         ):
             monitor = Monitor(config)
             executor.add_node(monitor)

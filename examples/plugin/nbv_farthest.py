@@ -12,7 +12,7 @@ from nbv_planner.settings import Settings, setting
 @dataclass(frozen=True)
 class Farthest(Settings):  # look from where the camera has not been
     travel_weight: float = setting(
-        0.0, "farthest: radians lost per metre of the way.", unit="rad/m", ge=0.0
+        0.0, "farthest: radians lost per metre of the path.", unit="rad/m", ge=0.0
     )
 
     def decide(self, situation):

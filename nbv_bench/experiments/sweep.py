@@ -158,7 +158,7 @@ class Sweep:
     #: all other settings; its object, protocol, planner and sensor seed are not used.
     base: EpisodeConfig = field(default_factory=EpisodeConfig)
     #: by label of a planner the fields, by group, that replace those of `base` for it.
-    own_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    variant_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
     vary: tuple[Variation, ...] = ()  #: settings that differ from `base` in further variants.
     #: content of the file that it was read from.
     text: str = field(default="", compare=False, repr=False)
@@ -203,9 +203,9 @@ class Sweep:
                     for name, number in changed.items()
                     if hasattr(getattr(self.base, group), name)
                 },
-                **self.own_settings.get(planner, {}).get(group, {}),
+                **self.variant_settings.get(planner, {}).get(group, {}),
             }
-            for group in (*VARIED_GROUPS, *self.own_settings.get(planner, {}))
+            for group in (*VARIED_GROUPS, *self.variant_settings.get(planner, {}))
         }
         groups["sensor"]["seed"] = seed
         config = replace(
@@ -231,7 +231,7 @@ class Sweep:
         planners = {label: plain_settings(planner) for label, planner in self.planners.items()}
         for planner in planners.values():
             del planner["planner_seed"]
-        for label, changed in self.own_settings.items():
+        for label, changed in self.variant_settings.items():
             planners[label]["settings"] = changed
         content = {
             "name": self.name,

@@ -79,7 +79,7 @@ def _read_fields(
         elif name in known:
             default, meta = known[name]
             content = item.scalar() if meta.choices else item.value()
-            with item.named(entry.path).blamed():
+            with item.named(entry.path).errors_here():
                 if meta.choices and content not in meta.choices:
                     raise UnknownNameError(name.rpartition("_")[2], content, meta.choices)
                 values[name] = check_value(name, content, default, meta)
@@ -104,7 +104,7 @@ def _read_objects(entry: Located, scene: Scene) -> dict[str, Located]:
         (text, place) for place in places for text in OBJECT_SETS.get(place.text(), (place.text(),))
     ]
     for text, item in items:
-        with item.blamed():
+        with item.errors_here():
             true_object(text, scene)
     return _each_once(items)
 
@@ -123,9 +123,9 @@ def _read_settings(entry: Located) -> EpisodeConfig:
     values = _read_fields(entry, EpisodeConfig, _NOT_TAKEN)
     for name, item in entry.mapping().items():
         if name in GROUPS:
-            with item.blamed():
+            with item.errors_here():
                 values[name] = from_mapping(GROUPS[name], values[name])
-    with entry.blamed():
+    with entry.errors_here():
         return EpisodeConfig(**values)
 
 
@@ -141,11 +141,11 @@ def _read_names(entry: Located, kind: str, known: Iterable[str]) -> tuple[str, .
 def _read_seeds(entry: Located) -> tuple[int, ...]:
     """Seeds: a count N for 0 to N - 1, or a list."""
     if not entry.is_sequence:
-        with entry.named("").blamed():
+        with entry.named("").errors_here():
             return tuple(range(check_value("seeds", entry.scalar(), 0, _COUNT)))
     items: list[tuple[int, Located]] = []
     for item in entry.sequence():
-        with item.blamed():
+        with item.errors_here():
             items.append((check_value("seed", item.scalar(), 0, _SEED), item))
     return tuple(_each_once(items))
 
@@ -154,7 +154,7 @@ def _read_planner(entry: Located) -> PlannerSettings:
     """Settings of a planner, without those of other groups."""
     values = _read_fields(entry, PlannerSettings, _NOT_TAKEN, "planners", also=(_SETTINGS,))
     named = {name: values[name] for name in PLANNER_CHOICE if name in values}
-    with entry.blamed():
+    with entry.errors_here():
         settings = from_mapping(
             PlannerSettings, {**values, **named_choice(named, PlannerSettings.planner)}
         )
@@ -196,7 +196,7 @@ def _read_vary(
         variation: dict[str, list[float]] = {name: [] for name in lists}
         for row in zip(*lists.values(), strict=True):
             for name, value in zip(lists, row, strict=True):
-                with value.named(item.path).blamed():
+                with value.named(item.path).errors_here():
                     variation[name].append(check_value(name, value.scalar(), *known[name]))
             label = variant_label(
                 {name: numbers[-1] for name, numbers in variation.items()}, base.as_dict()
@@ -265,7 +265,7 @@ def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> S
             else (EPISODE,)
         ),
         base=base,
-        own_settings={label: groups for label, groups in settings_of_label.items() if groups},
+        variant_settings={label: groups for label, groups in settings_of_label.items() if groups},
         vary=vary,
         text=text,
     )
@@ -283,7 +283,7 @@ def _build(sweep: Sweep, planners: Mapping[str, Located], places: Mapping[str, L
     built = {(sweep.base.scene, "auto")}  # when the objects were read
     for protocol, variant in product(sweep.protocols, sweep.variants):
         for label, entry in planners.items():
-            with places.get(variant, entry).blamed():
+            with places.get(variant, entry).errors_here():
                 case = sweep.case(
                     label, sweep.objects[0], protocol, sweep.seeds[0], variant=variant
                 )

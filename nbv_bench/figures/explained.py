@@ -115,7 +115,7 @@ def on_samples(
     unit: EMC is the sum over M, averaged over S.
     """
     surface, scene = situation.surface, situation.scene
-    aim = CoverageTarget.of(settings).as_found(scene.pixel_size, surface.checks)
+    aim = CoverageTarget.of(settings).with_checks(scene.pixel_size, surface.checks)
     drawn = surface.hypotheses(aim, settings.shapes, settings.planner_seed)
     one = Poses.of([view])
     seen, visible = looked_at(surface, drawn, aim, situation.visited, one, scene)

@@ -21,7 +21,7 @@ from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.settings import Settings, setting
 from nbv_planner.volume.bodies.depth_sensor import DepthSensor
-from nbv_planner.volume.grid import FREE, HIT, STRIDE, UNKNOWN, Cells, Lattice, free_way
+from nbv_planner.volume.grid import FREE, HIT, STRIDE, UNKNOWN, Cells, Lattice, free_line
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.pose import Poses
 
@@ -43,8 +43,8 @@ class SpaceGrid(OccupancyGrid):
         """
         lattice, hits = cells.lattice, cells.hits
         hidden = np.full(len(cells.state) + 1, np.inf)
-        for way in np.arange(STRIDE, depth / lattice.cell, STRIDE) * lattice.cell:
-            np.minimum.at(hidden, lattice.index(hits.mean + way * hits.direction), way)
+        for distance in np.arange(STRIDE, depth / lattice.cell, STRIDE) * lattice.cell:
+            np.minimum.at(hidden, lattice.index(hits.mean + distance * hits.direction), distance)
         hidden[-1] = np.inf  # outside
         odds = np.choose(cells.state, [0.0, logit(free), -logit(free)])
         observed = np.append(cells.state != UNKNOWN, True)
@@ -75,9 +75,11 @@ def rays_through(lattice: Lattice, poses: Poses, sensor: DepthSensor, columns: i
         start, end = lattice.through(position, direction)
         end = np.minimum(end, sensor.range_max)
         steps = np.arange(math.ceil(2.0 * lattice.radius / (STRIDE * lattice.cell)))
-        way = start[:, None] + (steps + 0.5) * (STRIDE * lattice.cell)
-        cell = lattice.index(position + way[..., None] * direction[:, None])
-        every.append(np.where((way < end[:, None]) & (cell >= 0), cell, nowhere).astype(np.int32))
+        distance = start[:, None] + (steps + 0.5) * (STRIDE * lattice.cell)
+        cell = lattice.index(position + distance[..., None] * direction[:, None])
+        every.append(
+            np.where((distance < end[:, None]) & (cell >= 0), cell, nowhere).astype(np.int32)
+        )
     cell = np.stack(every)
     new = np.ones(cell.shape, dtype=bool)
     new[..., 1:] = cell[..., 1:] != cell[..., :-1]
@@ -110,7 +112,7 @@ def frontier_in_view(cells: Cells, poses: Poses, sensor: DepthSensor) -> FloatAr
         ahead = position - inside
         ahead = ahead / np.linalg.norm(ahead, axis=1)[:, None]
         start = inside + _BEFORE * lattice.cell * ahead
-        found[number] = free_way(lattice, apart, start, np.tile(position, (len(start), 1))).sum()
+        found[number] = free_line(lattice, apart, start, np.tile(position, (len(start), 1))).sum()
     return found
 
 

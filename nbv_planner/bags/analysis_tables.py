@@ -51,8 +51,8 @@ _VIEW_COLUMNS = (
         ),
     ),
     Column("modelled_seconds", ViewColumn.seconds.heading, 1),
-    Column("predicted_seconds", "leg predicted (s)", 1),
-    Column("leg_seconds", "leg measured (s)", 1),
+    Column("predicted_seconds", "trip predicted (s)", 1),
+    Column("measured_seconds", "trip measured (s)", 1),
 )
 
 
@@ -244,7 +244,7 @@ def _checks(analysis: Analysis) -> Table:
         Column("limit", "limit"),
         Column("level", "level"),
         Column("since", "first not good at view"),
-        Column("words", "what it says"),
+        Column("text", "what it says"),
         note=(
             "In the surface of the last view. No success is claimed while one has FAILED, nor,"
             " where views can make them, while overlap or bias is UNTESTED."
@@ -274,7 +274,7 @@ def _views(analysis: Analysis) -> Table:
         " of the measured surface; accuracy: part of that within τ of the outline. Travelled:"
         " along the view circle, or from one pose to the next the shortest way around the object's"
         " bound. By the cost model: time of travel and views with linear_speed, turn_speed and"
-        " dwell_time; N/A at the default speed, which nobody gave. Leg: travel and view as"
+        " dwell_time; N/A at the default speed, which nobody gave. Trip: travel and view as"
         " predicted, and the time from the decision to the next one."
     )
     free = any(view.evidence.decision.view_distance is not None for view in analysis.views)
@@ -298,7 +298,7 @@ def _views(analysis: Analysis) -> Table:
         if stamp is not None:
             values["lasted"] = (stamp - decision.goal_stamp) * 1e-9
         if index + 1 < len(decided):
-            values["leg_seconds"] = (decided[index + 1] - decision.goal_stamp) * 1e-9
+            values["measured_seconds"] = (decided[index + 1] - decision.goal_stamp) * 1e-9
         values |= {
             ViewColumn.milliseconds.name: decision.milliseconds,
             ViewColumn.distance.name: distance,

@@ -50,11 +50,11 @@ class _Search:
     """Topics of a bag without a role so far, and the roles assigned."""
 
     free: list[Topic]
-    found: dict[str, Topic] = field(default_factory=dict)
+    roles: dict[str, Topic] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
     def give(self, name: str, topic: Topic, *remarks: str) -> None:
-        self.found[name] = topic
+        self.roles[name] = topic
         self.free = [other for other in self.free if other.name != topic.name]
         self.remarks += remarks
 
@@ -100,12 +100,12 @@ def find_topics(
     for name, recorded in (described or {}).get(full_name(RUN_INFO, chosen), {}).items():
         if (
             found := by_name.get((recorded, TYPES.get(name, "")))
-        ) is not None and name not in search.found:
+        ) is not None and name not in search.roles:
             search.give(name, found)
     _take_named(search, chosen)
     _take_from_elsewhere(search, chosen)
     _take_by_type(search)
-    return TopicMap(chosen, search.found, tuple(search.remarks))
+    return TopicMap(chosen, search.roles, tuple(search.remarks))
 
 
 def parse_mapping(texts: Iterable[str]) -> dict[str, str]:
@@ -162,7 +162,7 @@ def _namespace(topics: Iterable[Topic]) -> str:
 def _take_named(search: _Search, namespace: str) -> None:
     for topic in list(search.free):
         name, space = _part(topic) or ("", "")
-        if name in search.found or not (name.startswith("/") or (name and space == namespace)):
+        if name in search.roles or not (name.startswith("/") or (name and space == namespace)):
             continue
         if topic.type == TYPES[name]:
             search.give(name, topic)
@@ -180,7 +180,7 @@ def _take_from_elsewhere(search: _Search, namespace: str) -> None:
             for topic in search.free
             if topic.type == kind and (_part(topic) or ("",))[0] == name
         ]
-        if name not in search.found and len(fitting) == 1:
+        if name not in search.roles and len(fitting) == 1:
             remark = (
                 f"{fitting[0].name} is taken for {name}: the only one, though not in"
                 f" {namespace or '/'}"
@@ -192,7 +192,7 @@ def _take_by_type(search: _Search) -> None:
     # the other types are too common to identify a topic
     for kind in (messages.LASER_SCAN, messages.POSE_STAMPED):
         open_parts = [
-            name for name, own in TYPES.items() if own == kind and name not in search.found
+            name for name, own in TYPES.items() if own == kind and name not in search.roles
         ]
         fitting = [topic for topic in search.free if topic.type == kind and _part(topic) is None]
         if len(open_parts) == 1 and len(fitting) == 1:

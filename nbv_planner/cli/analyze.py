@@ -157,8 +157,8 @@ def _write_pictures(
     from nbv_planner.report.figures.style import picture
 
     pictures = list(draw_pictures(analysis))
-    if report is not None and report.found.seen.any():
-        figure = draw_deviation(report.found, report.tolerance)
+    if report is not None and report.deviation.seen.any():
+        figure = draw_deviation(report.deviation, report.tolerance)
         pictures.append(picture("deviation", "Nominal against actual", report.summary, figure))
     _write_page(folder, name, analysis, tables, pictures, draw_animation(analysis))
 

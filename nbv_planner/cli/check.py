@@ -62,7 +62,7 @@ def _print_table(checks: list[PreflightCheck]) -> None:
     """Print the checks in columns, with advice below those that did not pass."""
     cells = [
         ("", "check", "found", "required"),
-        *((check.outcome.value, check.name, check.found, check.asked) for check in checks),
+        *((check.outcome.value, check.name, check.measured, check.asked) for check in checks),
     ]
     widths = [min(max(len(line[column]) for line in cells), 40) for column in range(4)]
     for line, check in zip(cells, [None, *checks], strict=True):

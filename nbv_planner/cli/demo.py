@@ -196,8 +196,8 @@ def run_of(
         if not is_about_solid(arguments) or node != "depth_camera":  # it has no state in space
             parameters[node][name] = str((state / saved).resolve())
     watched = viewer(domain, came) if arguments.view else nullcontext("")
-    with watched as audience:
-        parameters["nbv_planner"].update({"recorder": audience} if audience else {})
+    with watched as recorder:
+        parameters["nbv_planner"].update({"recorder": recorder} if recorder else {})
         write_whole(file, dump_parameters(parameters))
         with BagWriter(results.folder / "bag") if arguments.record else nullcontext() as bag:
             yield file, bag

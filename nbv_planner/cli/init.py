@@ -34,7 +34,7 @@ from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.planning.view_space.space_views import SpaceViews
 from nbv_planner.settings import Setting, check_value, from_mapping
-from nbv_planner.world.scale import derived_words
+from nbv_planner.world.scale import derived_text
 from nbv_planner.world.scene import SENSOR_NAMES, check_proportions
 
 SETUPS = {
@@ -427,7 +427,7 @@ def _what_follows(kind: str, answers: dict[Prompt, Any]) -> str:
     for node, values in parameters.items():
         found.update(derived(values, nodes_for(kind)[node]))
     check = _check_space if kind in _IN_SPACE else _check_plane
-    follows = derived_words(found, [cls for one in nodes_for(kind).values() for cls in one])
+    follows = derived_text(found, [cls for one in nodes_for(kind).values() for cls in one])
     return "\n".join(filter(None, (follows, check(parameters, found))))
 
 

@@ -34,8 +34,8 @@ from nbv_planner.planning.planners import planner_names
 from nbv_planner.planning.planners.decision_settings import ON_SHAPES, PLANNER_CHOICE
 from nbv_planner.settings import plain_settings
 from nbv_planner.volume.bodies.mesh_files import FORMS as SOLID_FORMS
-from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_PLUGINS, origin_words
-from nbv_planner.world.scale import derived_words
+from nbv_planner.world.objects import OBJECT_FORMS, OBJECT_PLUGINS, origin_text
+from nbv_planner.world.scale import derived_text
 
 _NAMESPACE = r"/|(/?[A-Za-z_]\w*(/[A-Za-z_]\w*)*)?"
 T = TypeVar("T")
@@ -271,9 +271,9 @@ def say_derived(parameters: parameter_files.Parameters, config: EpisodeConfig) -
         for name, value in values.items()
         if "." not in name or name in used
     }
-    words = derived_words(said, classes)
+    words = derived_text(said, classes)
     say(textwrap.fill(words, 118, subsequent_indent="    ", break_on_hyphens=False))
-    if placed := origin_words(config.object):
+    if placed := origin_text(config.object):
         say(placed)
 
 
@@ -381,7 +381,7 @@ def require_ros(instead: str, domain: int | None = None, *, joins: bool = True) 
         RosUnavailableError: says how to get it, and what can be done `instead`.
     """
     try:
-        from nbv_planner.ros.core.running import ros_of_its_own
+        from nbv_planner.ros.core.running import separate_context
         from nbv_planner.ros.node_processes import foreign_rclpy, isolated_environment
 
         warning = foreign_rclpy()
@@ -395,5 +395,5 @@ def require_ros(instead: str, domain: int | None = None, *, joins: bool = True) 
     if domain is not None:
         os.environ.update(isolated_environment(domain))
     if joins:
-        with ros_of_its_own():
+        with separate_context():
             pass

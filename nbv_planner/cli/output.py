@@ -153,7 +153,7 @@ def finish(
         seconds = "; no time, since linear_speed is not given"
         if timed:
             reached = "N/A" if time95 is None else format(time95, ".0f")
-            words = judge.pace.time_words
+            words = judge.pace.time_text
             seconds = (
                 f" and {last.seconds:.0f} s by the cost model ({words}), 95 % after {reached} s"
             )
@@ -259,9 +259,9 @@ def drawn(wanted: bool, draw: Callable[[], T], nothing: T) -> T:
     if not wanted:
         return nothing
     try:
-        from nbv_planner.report.figures.style import own_style
+        from nbv_planner.report.figures.style import figure_style
 
-        with own_style():
+        with figure_style():
             return draw()
     except ImportError as error:
         say(f"no pictures: {error.name} is not installed ({install_hint('analysis')})")

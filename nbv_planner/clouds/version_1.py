@@ -18,7 +18,7 @@ from nbv_planner.errors import InputRejectedError
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import KINDS, Check, Level
 from nbv_planner.volume.grid import Merged
-from nbv_planner.world.scene import SENSOR_NAMES, FoundScene, centre_of
+from nbv_planner.world.scene import SENSOR_NAMES, EstimatedScene, centre_of
 
 SENSOR_LAYOUT: Layout = [("sensor", "f8")]
 SCENE_LAYOUT: Layout = [("scene", "f8")]
@@ -71,7 +71,7 @@ def sensor_from_msg(msg: Any) -> dict[str, float]:
     return dict(zip(SENSOR_NAMES, numbers, strict=True))
 
 
-def _found(msg: Any) -> FoundScene | None:
+def _found(msg: Any) -> EstimatedScene | None:
     """Read the scene that a `surface` cloud of an unknown one carries; None without one.
 
     Raises:
@@ -82,7 +82,7 @@ def _found(msg: Any) -> FoundScene | None:
     numbers = structured_points(msg, SCENE_LAYOUT)["scene"][:9].tolist()
     try:
         x, y, low, high, distance, start, end, views, turn = numbers
-        return FoundScene(x, y, low, high, distance, start, end, int(views), turn)
+        return EstimatedScene(x, y, low, high, distance, start, end, int(views), turn)
     except ValueError as error:  # also fewer points than numbers, and a NaN for the views
         raise InputRejectedError(
             "scene", f"the surface carries no usable scene: {error}"

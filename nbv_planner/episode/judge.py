@@ -22,13 +22,13 @@ from nbv_planner.episode.records import (
 )
 from nbv_planner.geometry import BoolArray, FloatArray, intersection_over_union, polar_to_cartesian
 from nbv_planner.planning.endings import Termination
-from nbv_planner.planning.motion import TimeSettings, leg_time
+from nbv_planner.planning.motion import TimeSettings, trip_time
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.star2d.belief import SurfaceBelief, once_around
 from nbv_planner.star2d.shapes.completeness import SAMPLES, MeasuredContour
 from nbv_planner.surface.coverage import PointSet
 from nbv_planner.surface.regions import Regions
-from nbv_planner.surface.seam import Believed
+from nbv_planner.surface.seam import PublishedSurface
 from nbv_planner.versions import versions
 from nbv_planner.volume.bodies.outline_truth import OutlineTruth
 from nbv_planner.world.objects import PolarObject, SurfacePoints
@@ -102,11 +102,11 @@ class SampledContour(PointSet):
         (metres) between.
         """
         closed = np.concatenate([vertices, vertices[:1]])
-        way = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(closed, axis=0).T))])
-        samples = max(samples, math.ceil(float(way[-1]) / spacing))
-        spacing = float(way[-1]) / samples
+        arc_length = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(closed, axis=0).T))])
+        samples = max(samples, math.ceil(float(arc_length[-1]) / spacing))
+        spacing = float(arc_length[-1]) / samples
         at = np.arange(samples) * spacing
-        points = np.stack([np.interp(at, way, closed[:, axis]) for axis in (0, 1)], axis=1)
+        points = np.stack([np.interp(at, arc_length, closed[:, axis]) for axis in (0, 1)], axis=1)
         return cls(points, np.ones(samples), spacing)
 
     @classmethod
@@ -316,7 +316,7 @@ class Judge(Generic[AnyTruth]):
         view: CameraPose,
         objective_value: float,
         milliseconds: float,
-        belief: Believed | None,
+        belief: PublishedSurface | None,
         passed: Sequence[CameraPose] = (),
     ) -> ViewRecord:
         """Judge a view of which less may be known than a step holds; errors of what is not known
@@ -329,7 +329,7 @@ class Judge(Generic[AnyTruth]):
         if self._last is not None:
             travelled += float(self.space.timed_path_length(self._last, Poses.of([view]))[0])
         seconds = self.views[-1].seconds if self.views else 0.0
-        seconds += float(leg_time(self.space, self._last, Poses.of([view]), self.pace)[0])
+        seconds += float(trip_time(self.space, self._last, Poses.of([view]), self.pace)[0])
         angle, distance, turn = view.polar
         greedy_gain = int((self._visible & ~self.seen).sum(axis=1).max())
         self.seen = self.seen | new

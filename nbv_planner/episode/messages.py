@@ -150,7 +150,7 @@ class RecordedDecision:
     decided_by: str = ""
     #: coverage before this view by the posterior shapes; None if not given.
     estimate: CoverageEstimate | None = None
-    #: of the leg and the view, by the cost model of the planner; NaN if not given.
+    #: of the trip and the view, by the cost model of the planner; NaN if not given.
     predicted_seconds: float = math.nan
     pace: tuple[float, ...] | None = None  #: :data:`PACE`, where the planner had learned it.
 

@@ -287,7 +287,7 @@ def _checked(
                 continue
             raise place.error(_unknown(key, others or known))
         value = entry.plain()
-        with place.blamed():
+        with place.errors_here():
             checked[key] = check_value(key, value, *known[key])
     return checked
 

@@ -52,8 +52,8 @@ from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.objects import OBJECT_PLUGINS
 from nbv_planner.world.objects.room import WORLD_SECTIONS, WorldSettings
 from nbv_planner.world.objects.world_file import world_settings
-from nbv_planner.world.scale import at_found, rescaled, scaled
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scale import at_estimate, rescaled, scaled
+from nbv_planner.world.scene import EstimatedScene, Scene
 from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings
 
 STATE_FILES = {
@@ -528,9 +528,9 @@ class EpisodeConfig:
             self.scene, self.kernel.build(), self.mapper, noise_std, planner.near_optimal_epsilon
         )
 
-    def at(self, found: FoundScene) -> EpisodeConfig:
-        """The same about the centre of what was found, its lengths in proportion to the object."""
-        scene = at_found(self.scene, found)
+    def at(self, estimated: EstimatedScene) -> EpisodeConfig:
+        """The same about the centre of the scene, its lengths in proportion to the object."""
+        scene = at_estimate(self.scene, estimated)
         groups = (name for name in GROUPS if name != "scene")
         changed = {name: rescaled(getattr(self, name), self.scene, scene) for name in groups}
         return dataclasses.replace(self, scene=scene, **changed)

@@ -265,7 +265,7 @@ class Step:
     candidates: Poses  #: the V candidate views of the decision.
     utilities: FloatArray  #: value of the objective at each, shape (V,).
     #: that with this view's measurements, of any member: see
-    #: :class:`~nbv_planner.surface.seam.Believed`.
+    #: :class:`~nbv_planner.surface.seam.PublishedSurface`.
     belief: Any
     hits: Hits  #: what was measured from the view.
     milliseconds: float  #: time that the decision took.

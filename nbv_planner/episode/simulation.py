@@ -21,7 +21,7 @@ from nbv_planner.planning.motion import with_looks
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.session import events
-from nbv_planner.session.facts import Heard
+from nbv_planner.session.facts import ScansReceived
 from nbv_planner.session.loop import views
 from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
 from nbv_planner.session.state import Goal
@@ -36,7 +36,7 @@ from nbv_planner.world.objects import (
 )
 from nbv_planner.world.objects.true_outlines import Outlines, true_object
 from nbv_planner.world.pose import CameraPose
-from nbv_planner.world.scene import FoundScene, check_proportions
+from nbv_planner.world.scene import EstimatedScene, check_proportions
 from nbv_planner.world.simulated_camera import SimulatedCamera
 
 _NOT_ENDED = Termination(TerminationReason.STOPPED, {}, "not ended yet: more views may be taken")
@@ -309,12 +309,12 @@ class Simulation:
     def scan(self, goal: Goal) -> list[MatchedScan]:
         """Look at the goal, and on the way there."""
         core, config = self.core, self.config
-        way = self._on_the_way(core.inputs.pose, goal.pose)
-        self._passed = tuple(map(self._from_truth, way))
+        between = self._on_the_way(core.inputs.pose, goal.pose)
+        self._passed = tuple(map(self._from_truth, between))
         dwelt = [self.look(goal.pose, number) for number in range(config.matching.scans_per_view)]
-        scans = [self.look(view, number) for number, view in enumerate(way, start=len(dwelt))]
+        scans = [self.look(view, number) for number, view in enumerate(between, start=len(dwelt))]
         if self.planner.takes_scans:
-            core.note(Heard(tuple((one.scan, one.pose) for one in (*scans, dwelt[0]))))
+            core.note(ScansReceived(tuple((one.scan, one.pose) for one in (*scans, dwelt[0]))))
         return [*scans, *dwelt]
 
     def map(self, scans: Sequence[MatchedScan]) -> SurfaceBelief:
@@ -327,12 +327,15 @@ class Simulation:
     @property
     def poses(self) -> list[CameraPose]:
         """Where the camera has been in an unknown scene, approaches first, in the object frame."""
-        return [*self.approaches, *(() if self.found is None else self.core.episode.visited)]
+        return [
+            *self.approaches,
+            *(() if self.estimated_scene is None else self.core.episode.visited),
+        ]
 
     @property
-    def found(self) -> FoundScene | None:
+    def estimated_scene(self) -> EstimatedScene | None:
         """What was found of an unknown scene; None where it is known."""
-        return self.core.episode.found
+        return self.core.episode.estimated_scene
 
     def _visited(self) -> list[CameraPose]:
         """Views taken."""
@@ -348,18 +351,19 @@ class Simulation:
         """
         if not isinstance(self._mapping, SearchingMapping):
             return
-        found = self._mapping.found
-        if taken is not None and not found.views:
+        estimated = self._mapping.estimated_scene
+        if taken is not None and not estimated.views:
             self.approaches.append(taken)
-        if found != self.found:
-            here = self.config.at(found)
+        if estimated != self.estimated_scene:
+            here = self.config.at(estimated)
             self.core.recentre(
-                found, *deciders(here, view_space(here.views, here.scene, here.ground, found))
+                estimated,
+                *deciders(here, view_space(here.views, here.scene, here.ground, estimated)),
             )
             self.mapper = self._mapping.model
 
     def _on_the_way(self, start: CameraPose | None, end: CameraPose) -> list[CameraPose]:
-        """Views on the leg to a view at which the camera looks, too."""
+        """Views on the trip to a view at which the camera looks, too."""
         every = self.config.planner.look_every
         return [] if start is None else with_looks(self.planner.views, [start, end], every)[1:-1]
 

@@ -13,7 +13,7 @@ from typing import Any
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import FloatArray
-from nbv_planner.known.known_solid import Beforehand, about_found
+from nbv_planner.known.known_solid import Beforehand, about_estimate
 from nbv_planner.mapping.arrival import ArrivalSettings, PoseSource
 from nbv_planner.mapping.either_mapping import EitherMapping, all_of_it
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
@@ -39,7 +39,7 @@ from nbv_planner.planning.planners.decision_settings import BLIND
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import (
     CircleViewSpace,
-    FoundViewSpace,
+    SearchViewSpace,
     ViewSpace,
     ViewSpaceSettings,
     set_ground,
@@ -75,7 +75,7 @@ from nbv_planner.world.ground.obstacles import known_obstacles
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
 from nbv_planner.world.pose import Poses
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import EstimatedScene, Scene
 
 _KINDS: dict[str, Callable[..., Planner]] = {
     "greedy": GreedyPlanner,
@@ -247,7 +247,7 @@ def scan_mapping(
     known_ground, volume = bool(config.ground.ground_map), config.surface_model == "volume"
     search = Search(config.search, config.scene, config.measurement.noise, known_ground, volume)
     of_object = dataclasses.replace(config, ground=GroundSettings())
-    build = partial(_found_mapping, of_object, grid, known)
+    build = partial(_searching_mapping, of_object, grid, known)
     return SearchingMapping(search, build, gives_up=config.surface_model == "auto")
 
 
@@ -276,16 +276,16 @@ def _known_mapping(
     return EitherMapping(of_radius, mapping(cells, all_of_it(config.scene)))
 
 
-def _found_mapping(
+def _searching_mapping(
     config: EpisodeConfig,
     grid: FloatArray | None,
     known: Beforehand,
-    found: FoundScene,
+    estimated: EstimatedScene,
     any_outline: bool,
 ) -> ScanMapping | EitherMapping:
-    known = about_found(known, found, adrift=config.outline.adrift)
+    known = about_estimate(known, estimated, adrift=config.outline.adrift)
     of_object = SearchSettings(surface_model="volume" if any_outline else "radius")
-    config = dataclasses.replace(config, search=of_object).at(found)
+    config = dataclasses.replace(config, search=of_object).at(estimated)
     return _known_mapping(config, grid, None, known)
 
 
@@ -320,16 +320,20 @@ def view_space(
     settings: ViewSpaceSettings,
     scene: Scene,
     ground: GroundSettings,
-    found: FoundScene | None = None,
+    estimated: EstimatedScene | None = None,
     map: OccupancyMap | None = None,
 ) -> ViewSpace:
-    """The candidates on the ground; where the scene was `found`, about its centre.
+    """The candidates on the ground; where the scene was `estimated`, about its centre.
 
     Raises:
         SettingError: the settings do not fit together.
         ConfigFileError: the map of the ground cannot be read.
     """
-    views = view_space_for(settings, scene) if found is None else FoundViewSpace(settings, found)
+    views = (
+        view_space_for(settings, scene)
+        if estimated is None
+        else SearchViewSpace(settings, estimated)
+    )
     set_ground(views, ground, map)
     return views
 

@@ -133,7 +133,7 @@ class Located:
         return node.start_mark.line + 1 if self.line else 0
 
     @contextmanager
-    def blamed(self) -> Iterator[None]:
+    def errors_here(self) -> Iterator[None]:
         """Attribute errors of the package inside the `with` block to this value."""
         try:
             yield

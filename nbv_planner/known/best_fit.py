@@ -120,8 +120,8 @@ class BestFit:
         """
         beam, across = self._beam
         reach = _FOLLOWED * self.hits.sigma
-        way = np.clip(self.off / across, -reach, reach)
-        return self.nominal.feet(self._away + self.middle + way[:, None] * beam).cell
+        step = np.clip(self.off / across, -reach, reach)
+        return self.nominal.feet(self._away + self.middle + step[:, None] * beam).cell
 
     def _moved(self, place: FloatArray) -> BestFit:
         return dataclasses.replace(self, place=place)
@@ -146,9 +146,9 @@ class BestFit:
         precision = self.place_std**-2.0
         turn = self.rotation
         right = weighted.T @ self.off - precision * np.append(self.place[:2] @ turn, self.place[2])
-        way = np.linalg.solve(weighted.T @ self.by + np.diag(precision), right)
+        step = np.linalg.solve(weighted.T @ self.by + np.diag(precision), right)
         limit = _FARTHEST * self.place_std
-        return self._moved(np.clip(self.place + np.append(turn @ way[:2], way[2]), -limit, limit))
+        return self._moved(np.clip(self.place + np.append(turn @ step[:2], step[2]), -limit, limit))
 
     def best(self) -> BestFit:
         """The best of the places found from several turns."""

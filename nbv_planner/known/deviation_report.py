@@ -36,8 +36,8 @@ class Wanted:
 
     def compared(self, hits: Met) -> DeviationReport:
         """Compare it with hits in the object frame."""
-        found = deviation_of(self.nominal, hits, self.place_std, self.place)
-        return DeviationReport(found, self.tolerance, self.remark)
+        deviation = deviation_of(self.nominal, hits, self.place_std, self.place)
+        return DeviationReport(deviation, self.tolerance, self.remark)
 
 
 def wanted(
@@ -60,32 +60,32 @@ def wanted(
 class DeviationReport:
     """The deviations of an object from its nominal outline."""
 
-    found: Deviation
+    deviation: Deviation
     tolerance: float | None
     remark: str = ""
 
     @property
     def summary(self) -> str:
         """What was found, in one line."""
-        found = self.found
-        if not found.seen.any():
+        deviation = self.deviation
+        if not deviation.seen.any():
             return "not known: no part of the outline was seen"
-        x, y, turn = found.place
-        said = [f"{found.part_seen:.1%} of the outline seen"]
-        if found.place.any():
+        x, y, turn = deviation.place
+        said = [f"{deviation.part_seen:.1%} of the outline seen"]
+        if deviation.place.any():
             said.append(f"displaced by {x:.3g} m, {y:.3g} m and {math.degrees(turn):.3g}°")
-        most = int(np.nanargmax(np.where(found.seen, np.abs(found.mean), np.nan)))
-        x, y = found.points[most]
+        most = int(np.nanargmax(np.where(deviation.seen, np.abs(deviation.mean), np.nan)))
+        x, y = deviation.points[most]
         said.append(
-            f"greatest {found.mean[most]:+.3g} m ({found.lower[most]:+.3g} to"
-            f" {found.upper[most]:+.3g}) at x {x:.4g}, y {y:.4g}"
+            f"greatest {deviation.mean[most]:+.3g} m ({deviation.lower[most]:+.3g} to"
+            f" {deviation.upper[most]:+.3g}) at x {x:.4g}, y {y:.4g}"
         )
-        number = len(found.stretches)
+        number = len(deviation.stretches)
         what = "stretches differ" if number > 1 else "stretch differs"
         said.append(f"{number or 'no'} {what} significantly")
-        said += [one.summary for one in found.stretches[:_SAID]]
+        said += [one.summary for one in deviation.stretches[:_SAID]]
         if self.tolerance is not None:
-            verdict = found.verdict(self.tolerance).value
+            verdict = deviation.verdict(self.tolerance).value
             said.append(f"{verdict} at {self.tolerance:g} m, as far as it was seen")
         return "; ".join(filter(None, [*said, self.remark]))
 
@@ -94,12 +94,12 @@ class DeviationReport:
         """Text with the columns x, y, deviation, lower, upper, seen, significant; of what was not
         seen no number.
         """
-        found = self.found
+        deviation = self.deviation
         rows = zip(
-            found.points.tolist(),
-            np.stack([found.mean, found.lower, found.upper], axis=1).tolist(),
-            found.seen,
-            found.significant,
+            deviation.points.tolist(),
+            np.stack([deviation.mean, deviation.lower, deviation.upper], axis=1).tolist(),
+            deviation.seen,
+            deviation.significant,
             strict=True,
         )
         return (

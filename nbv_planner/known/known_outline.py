@@ -92,8 +92,8 @@ class KnownOutline:
         slope = np.clip((after - before) / (2.0 * half * here), -_STEEPEST, _STEEPEST)
         cos, sin = np.cos(angle), np.sin(angle)
         pivot = place[:2] + self.origin - np.array(self.centre)
-        ways = ((1.0, 0.0), (0.0, 1.0), (pivot[1] - here * sin, here * cos - pivot[0]))
-        columns = [x * (cos + slope * sin) + y * (sin - slope * cos) for x, y in ways]
+        moves = ((1.0, 0.0), (0.0, 1.0), (pivot[1] - here * sin, here * cos - pivot[0]))
+        columns = [x * (cos + slope * sin) + y * (sin - slope * cos) for x, y in moves]
         return here, np.sqrt(1.0 + slope**2), np.stack(columns, axis=1)
 
     @property

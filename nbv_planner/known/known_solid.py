@@ -32,7 +32,7 @@ from nbv_planner.files.plain_values import deflated, inflated
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.known.known_outline import KnownOutline, Stds, plain_stds, stds_in
 from nbv_planner.world.objects.true_outlines import Outlines
-from nbv_planner.world.scene import FoundScene
+from nbv_planner.world.scene import EstimatedScene
 
 Beforehand = tuple[KnownOutline | None, "KnownForm | None"]
 """What is known of the radius, and of cells."""
@@ -116,8 +116,8 @@ class KnownForm(ABC):
         start, step = self.lattice
         index = (self.back(points, place) - start) / step
         inside = np.clip(index, 0.0, len(self.distance) - 1.0)
-        found = ndimage.map_coordinates(self.distance, inside.T, order=1, mode="nearest")
-        return np.asarray(found + step * np.linalg.norm(index - inside, axis=1))
+        distance = ndimage.map_coordinates(self.distance, inside.T, order=1, mode="nearest")
+        return np.asarray(distance + step * np.linalg.norm(index - inside, axis=1))
 
     def level(self, points: FloatArray, place: FloatArray) -> FloatArray:
         """Mean of φ at points (n, D), in radii: both axes."""
@@ -135,8 +135,8 @@ class KnownForm(ABC):
         for axis in np.flatnonzero(~self.lengths):
             alone = self.place_std[1] * (np.arange(len(self.lengths)) == axis)
             starts += [turn * alone for turn in _TURNS]
-        found = [self._from(start, hits, noise, same) for start in starts]
-        place, information, _ = min(found, key=lambda one: one[2])
+        fits = [self._from(start, hits, noise, same) for start in starts]
+        place, information, _ = min(fits, key=lambda one: one[2])
         left = -float(np.linalg.slogdet(information * self.place_variance)[1])
         log = 0.5 * (left - float((place**2 / self.place_variance).sum()))
         return Place(place, np.linalg.inv(information), log)
@@ -275,14 +275,14 @@ class KnownMesh(KnownForm):
         }
 
 
-def about_found(known: Beforehand, found: FoundScene, *, adrift: bool) -> Beforehand:
+def about_estimate(known: Beforehand, estimated: EstimatedScene, *, adrift: bool) -> Beforehand:
     """The same about the centre of a scene that was found; what is `adrift` lies there."""
     outline, solid = known
-    x, y = (found.x, found.y) if adrift else (0.0, 0.0)
+    x, y = (estimated.x, estimated.y) if adrift else (0.0, 0.0)
     return (
-        outline and outline.moved(x, y).about(found.x, found.y),
+        outline and outline.moved(x, y).about(estimated.x, estimated.y),
         (
-            solid.within(found.radius_max, x - found.x, y - found.y)
+            solid.within(estimated.radius_max, x - estimated.x, y - estimated.y)
             if isinstance(solid, KnownSolid)
             else None
         ),

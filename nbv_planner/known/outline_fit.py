@@ -271,7 +271,9 @@ def outline_fit(known: KnownOutline, evidence: Measured) -> OutlineFit:
     log[-1] += look.log_nothing()
     weights = np.exp(log - log.max())
     information, _ = look.exact()
-    return OutlineFit(known, look.place, information, look.found, chains, weights / weights.sum())
+    return OutlineFit(
+        known, look.place, information, look.residuals, chains, weights / weights.sum()
+    )
 
 
 def _narrowed(known: KnownOutline, evidence: Measured, turn: float) -> _Look:
@@ -290,7 +292,7 @@ class _Look:
     evidence: Measured
     place: FloatArray  #: displacement β, shape (3,).
     deviation: float  #: by which the object may be off the outline, metres.
-    found: _Residuals
+    residuals: _Residuals
     chain: Chain
 
     @classmethod
@@ -298,11 +300,11 @@ class _Look:
         cls, known: KnownOutline, evidence: Measured, place: FloatArray, factor: float = 1.0
     ) -> _Look:
         """Look at a place with `factor` times the deviation."""
-        found = _Residuals.of(known, place, evidence)
+        residuals = _Residuals.of(known, place, evidence)
         deviation = factor * known.std
-        ratios = found.log_ratios(deviation, _WIDE * float(known.radius.mean()))
+        ratios = residuals.log_ratios(deviation, _WIDE * float(known.radius.mean()))
         chain = Chain(ratios, float(_PARTS[0]))
-        return cls(known, evidence, place, deviation, found, chain)
+        return cls(known, evidence, place, deviation, residuals, chain)
 
     def next(self, sums: tuple[FloatArray, FloatArray], factor: float = 1.0) -> _Look:
         """Look where a Gauss-Newton step leads; where the centre would be outside, from here
@@ -328,8 +330,8 @@ class _Look:
     @cached_property
     def _columns(self) -> FloatArray:
         """Derivative along the normal by the place, and residual, in all cells, shape (360, 4)."""
-        by = self.found.by / self.found.normal[:, None]
-        return np.concatenate([by, self.found.off[:, None]], axis=1)
+        by = self.residuals.by / self.residuals.normal[:, None]
+        return np.concatenate([by, self.residuals.off[:, None]], axis=1)
 
     def by_stretches(self) -> tuple[FloatArray, FloatArray]:
         """Information on the place, (3, 3), and the gradient there, (3,), as if deviations of
@@ -337,15 +339,15 @@ class _Look:
         """
         near = self.deviation**2 * _correlation(_NEAR)[:EACH, :EACH]
         columns = self._columns.reshape(STRETCHES, EACH, 4)
-        solved = np.linalg.solve(_diagonals(self.found.variance) + near, columns)
+        solved = np.linalg.solve(_diagonals(self.residuals.variance) + near, columns)
         weighted = (1.0 - self.chain.unlike)[:, None, None] * solved
         return self._with_prior(np.einsum("jci,jck->ik", columns[..., :3], weighted))
 
     def exact(self) -> tuple[FloatArray, FloatArray]:
         """The same with the deviation as one process; what is unlike has more noise."""
         like = between_stretches(1.0 - self.chain.unlike[None])[0]
-        there = self.found.there
-        noise = self.found.variance / np.maximum(like, _LEAST)
+        there = self.residuals.there
+        noise = self.residuals.variance / np.maximum(like, _LEAST)
         gram = near_covariance(self.known.std)[np.ix_(there, there)] + np.diag(noise[there])
         columns = self._columns[there]
         factor = cholesky(gram, lower=True, check_finite=False)
@@ -365,14 +367,14 @@ class _Look:
         """Log of the likelihood of one process, unlike in cells of 1, shape (360,), to that of
         independent stretches.
         """
-        there = self.found.there
+        there = self.residuals.there
         wide = _WIDE * float(self.known.radius.mean())
         covariance = near_covariance(self.deviation) + wide**2 * _correlation(_FAR) * np.outer(
             unlike, unlike
         )
-        covariance = covariance[np.ix_(there, there)] + np.diag(self.found.variance[there])
+        covariance = covariance[np.ix_(there, there)] + np.diag(self.residuals.variance[there])
         apart = there[:, None] // EACH == there // EACH
-        off = self.found.off[there]
+        off = self.residuals.off[there]
         return float(_log_density(covariance, off) - _log_density(covariance * apart, off))
 
     def _with_prior(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -16,7 +16,7 @@ from nbv_planner.known.known_outline import DIRECTIONS, KnownOutline
 from nbv_planner.known.known_solid import KnownSolid
 from nbv_planner.known.nominal import Nominal
 from nbv_planner.settings import Settings, setting
-from nbv_planner.world.objects.contour_files import load_contour, own_origin
+from nbv_planner.world.objects.contour_files import file_origin, load_contour
 from nbv_planner.world.objects.text import UNITS, file_options
 from nbv_planner.world.objects.true_outlines import outlines_in_file
 from nbv_planner.world.objects.true_shapes import Polygon
@@ -184,10 +184,10 @@ def _read(text: str, changed: int) -> tuple[tuple[float, float], FloatArray]:
     outlines_in_file(text, _ANY)
     metres = UNITS[unit]
     try:
-        contour, x, y = load_contour(path, own_origin=moved), 0.0, 0.0
+        contour, x, y = load_contour(path, file_origin=moved), 0.0, 0.0
     except ContourError:
-        contour = load_contour(path, own_origin=True)
-        x, y = own_origin(path)
+        contour = load_contour(path, file_origin=True)
+        x, y = file_origin(path)
     angle, radius = contour
     around = TWO_PI / DIRECTIONS * np.arange(DIRECTIONS)
     shape = Polygon(tuple(angle.tolist()), tuple((metres * radius).tolist()))

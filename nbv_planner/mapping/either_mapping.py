@@ -44,7 +44,7 @@ class EitherMapping:
     as if it had been of cells from the start.
     """
 
-    found = None  #: see :class:`~nbv_planner.mapping.scan_mapping.ScanMapping`.
+    estimated_scene = None  #: see :class:`~nbv_planner.mapping.scan_mapping.ScanMapping`.
     background = None
     scan_kind, scene_kind = Scan, Scene
 

@@ -22,7 +22,7 @@ from nbv_planner.mapping.object_fit import (
 )
 from nbv_planner.settings import Settings, setting
 from nbv_planner.world.scan import RangeNoise
-from nbv_planner.world.scene import AROUND, FoundScene, Scene
+from nbv_planner.world.scene import AROUND, EstimatedScene, Scene
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ _CHANGE = 0.02
 _REACH = math.radians(75.0)
 
 
-def first_guess(search: SearchSettings, scene: Scene) -> FoundScene:
+def first_guess(search: SearchSettings, scene: Scene) -> EstimatedScene:
     """Before the first scan: any object within the outer bound, and views outside of it.
 
     Raises:
@@ -121,7 +121,7 @@ def first_guess(search: SearchSettings, scene: Scene) -> FoundScene:
     """
     _check_stated(search.stated(scene))
     outer = _OUTER * search.stated(scene)
-    return FoundScene(0.0, 0.0, _INSIDE * outer, outer, view_distance(outer, 0.0, scene))
+    return EstimatedScene(0.0, 0.0, _INSIDE * outer, outer, view_distance(outer, 0.0, scene))
 
 
 def _check_stated(radius: float) -> None:
@@ -156,8 +156,11 @@ class Search:
     any_outline: bool = False
 
     def after(
-        self, found: FoundScene, scans: Sequence[MatchedScan], known: FoundScene | None = None
-    ) -> tuple[FoundScene, list[BoolArray], bool]:
+        self,
+        estimated: EstimatedScene,
+        scans: Sequence[MatchedScan],
+        known: EstimatedScene | None = None,
+    ) -> tuple[EstimatedScene, list[BoolArray], bool]:
         """The scene after all `scans` so far, with what was `found` before the last, their
         background beams, and whether many returns lie apart from the object.
 
@@ -165,7 +168,7 @@ class Search:
         again.
         """
         returns = Returns.of(scans, self.scene)
-        mine, apart = self._of_object(returns, scans, found)
+        mine, apart = self._of_object(returns, scans, estimated)
         background = [np.zeros(len(match.scan.ranges), dtype=bool) for match in scans]
         for number, beams in enumerate(background):
             beams[returns.beam[~mine & (returns.scan == number)]] = True
@@ -173,17 +176,17 @@ class Search:
             return known, background, apart
         hit = np.flatnonzero(np.bincount(returns.scan[mine], minlength=len(scans)) >= _LEAST_HITS)
         if len(hit) == 0:
-            return self._closer(found, scans), background, apart
+            return self._closer(estimated, scans), background, apart
         x, y = returns.x[mine], returns.y[mine]
-        fresh = self._around(x, y, self.noise.std(returns.distance[mine]), found, scans)
+        fresh = self._around(x, y, self.noise.std(returns.distance[mine]), estimated, scans)
         clear = math.inf if self.mapped else _clear(returns, ~mine, fresh)
         if fresh.view_distance > clear:
             fresh = dataclasses.replace(fresh, view_distance=clear)
-        moved = math.hypot(fresh.x - found.x, fresh.y - found.y)
-        moved += abs(fresh.radius_max - found.radius_max)
-        same = moved <= _CHANGE * fresh.radius_max and found.view_distance <= _ASIDE * clear
-        if found.views and same:
-            fresh = found
+        moved = math.hypot(fresh.x - estimated.x, fresh.y - estimated.y)
+        moved += abs(fresh.radius_max - estimated.radius_max)
+        same = moved <= _CHANGE * fresh.radius_max and estimated.view_distance <= _ASIDE * clear
+        if estimated.views and same:
+            fresh = estimated
         poses = [scans[int(number)].pose for number in hit]
         x, y = np.array([(pose.x - fresh.x, pose.y - fresh.y) for pose in poses]).T
         seen_from = np.arctan2(y, x)
@@ -191,7 +194,7 @@ class Search:
         return dataclasses.replace(fresh, **arc, views=len(hit)), background, apart
 
     def _of_object(
-        self, returns: Returns, scans: Sequence[MatchedScan], found: FoundScene
+        self, returns: Returns, scans: Sequence[MatchedScan], estimated: EstimatedScene
     ) -> tuple[BoolArray, bool]:
         """Which returns are of the object, shape (n,): the patch nearest to the given point, and
         those that go with it, and whether many returns lie apart from it.
@@ -202,7 +205,11 @@ class Search:
         that is apart.
         """
         stated = self.settings.stated(self.scene)
-        size = 0.5 * (found.radius_min + found.radius_max) if found.views else MEAN_PART * stated
+        size = (
+            0.5 * (estimated.radius_min + estimated.radius_max)
+            if estimated.views
+            else MEAN_PART * stated
+        )
         part = returns.patches(_OUTER * stated, _CELL * size)
         # others are outliers
         whole = (part > 0) & (np.bincount(part, minlength=1)[part] >= _LEAST_HITS)
@@ -212,8 +219,8 @@ class Search:
         mine = np.asarray(part == part[np.argmin(away)])
         if (part > 0).sum() == mine.sum():
             return mine, False
-        centre = (found.x, found.y)
-        if not found.views:
+        centre = (estimated.x, estimated.y)
+        if not estimated.views:
             centre = fitted_circle(returns.x[mine], returns.y[mine], stated)[:2]
         free = FreeSquare.of(scans, self.scene, _OUTER * stated, _FREE_CELL * size)
         behind = np.bincount(part, free.between(centre, returns.x, returns.y))
@@ -232,16 +239,16 @@ class Search:
         x: FloatArray,
         y: FloatArray,
         std: FloatArray,
-        found: FoundScene,
+        estimated: EstimatedScene,
         scans: Sequence[MatchedScan],
-    ) -> FoundScene:
+    ) -> EstimatedScene:
         """Centre and bounds from hits on the object and their noise, shape (n,), metres, and the
         view circle.
         """
         centre_x, centre_y, mean = circle = fitted_circle(x, y, self.settings.stated(self.scene))
         # one view alone tells nothing of symmetry, and of any outline there need not be one
-        if found.views and not self.any_outline:
-            centre_x, centre_y = most_probable_centre(x, y, std, circle, (found.x, found.y))
+        if estimated.views and not self.any_outline:
+            centre_x, centre_y = most_probable_centre(x, y, std, circle, (estimated.x, estimated.y))
         for _ in range(_PULLS):  # one end of a long object must not be taken for the whole
             near, far = np.quantile(np.hypot(x - centre_x, y - centre_y), [0.005, 0.995])
             if math.hypot(centre_x, centre_y) <= _MOST_OFF * far:
@@ -259,9 +266,9 @@ class Search:
         # of any outline what lies in its middle must be in range, too
         nearest = 0.0 if self.any_outline else float(near)
         distance = view_distance(high, nearest, self.scene, clear)
-        return FoundScene(centre_x, centre_y, low, high, distance)
+        return EstimatedScene(centre_x, centre_y, low, high, distance)
 
-    def _closer(self, found: FoundScene, scans: Sequence[MatchedScan]) -> FoundScene:
+    def _closer(self, estimated: EstimatedScene, scans: Sequence[MatchedScan]) -> EstimatedScene:
         """The next scene to look at where nothing was hit yet: closer on the ray of the last scan,
         by a part of what it shows to be free.
 
@@ -291,8 +298,8 @@ class Search:
         if blind or (distance < _NEAREST * stated and not turn):
             angle = angle + TWO_PI / _RAYS
             distance = min(_farthest(scans, 0.0, 0.0), _ASIDE * _OUTER * stated)
-        high = min(found.radius_max, distance / _ASIDE)
-        return FoundScene(0.0, 0.0, _INSIDE * high, high, distance, angle, angle, turn=turn)
+        high = min(estimated.radius_max, distance / _ASIDE)
+        return EstimatedScene(0.0, 0.0, _INSIDE * high, high, distance, angle, angle, turn=turn)
 
     def _turn(self, looked: Sequence[float], sine: float) -> float:
         """Where to look next from a place, against the given point, radians; 0 if nothing is left.
@@ -316,17 +323,17 @@ def _farthest(scans: Sequence[MatchedScan], x: float, y: float) -> float:
     return max(math.hypot(match.pose.x - x, match.pose.y - y) for match in scans)
 
 
-def _clear(returns: Returns, beside: BoolArray, found: FoundScene) -> float:
+def _clear(returns: Returns, beside: BoolArray, estimated: EstimatedScene) -> float:
     """How far from the centre nothing else has been seen, metres, by returns that are `beside` the
     object, shape (n,).
 
     What is nearer than the least circle does not count: it cannot be avoided.
     """
-    outer = math.hypot(found.x, found.y) + _ASIDE * found.view_distance
-    part = returns.patches(outer, _CELL * found.radius_max)
-    away = np.hypot(returns.x - found.x, returns.y - found.y)
+    outer = math.hypot(estimated.x, estimated.y) + _ASIDE * estimated.view_distance
+    part = returns.patches(outer, _CELL * estimated.radius_max)
+    away = np.hypot(returns.x - estimated.x, returns.y - estimated.y)
     whole = (part > 0) & beside & (np.bincount(part, beside)[part] >= _LEAST_HITS)
-    whole &= away > _ASIDE * (AROUND * found.radius_max)
+    whole &= away > _ASIDE * (AROUND * estimated.radius_max)
     return float(np.min(away / _ASIDE, where=whole, initial=np.inf))
 
 

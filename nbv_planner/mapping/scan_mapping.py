@@ -20,7 +20,7 @@ from nbv_planner.surface.seam import Hits, SurfaceModel
 from nbv_planner.world.ground.obstacles import KnownObstacles
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import EstimatedScene, Scene
 
 
 def _before_background(match: MatchedScan) -> Scan:
@@ -54,7 +54,7 @@ class ScanMapping:
 
     #: the scene that was found, and which beams of each scan have met something else; None where
     #: the scene is known.
-    found: FoundScene | None = None
+    estimated_scene: EstimatedScene | None = None
     any_outline = False  #: whether the surface is one of cells, in place of the radius.
     doubts = 0  #: see :class:`~nbv_planner.mapping.either_mapping.EitherMapping`.
     background: Sequence[BoolArray] | None = None
@@ -98,15 +98,15 @@ class ScanMapping:
         groups = [list(of_view) for _, of_view in groupby(scans, key=lambda match: match.view)]
         for number, together in enumerate(groups, start=1):
             view = together[0].view
-            found = self._measured(together, new_view=view > newest_view)
+            each = self._measured(together, new_view=view > newest_view)
             apart += self._unlike(together)
-            new = Hits.together([one.hits for one in found])
-            free = [one.free for one in found]
+            new = Hits.together([one.hits for one in each])
+            free = [one.free for one in each]
             final = last and number == len(groups)
             self.model.take(new, free, same_view=view <= newest_view, last=final)
             hits.append(new)
             views += view > newest_view
-            for one in found:
+            for one in each:
                 dropped.update(one.dropped)
         return MappedScans(views, Hits.together(hits), dropped, apart)
 
@@ -125,10 +125,10 @@ class ScanMapping:
             self.checks.scanned(
                 _before_background(match), match.pose, new_view=new_view and number == 0
             )
-        found = measured(scans, self._scene, self._settings, self.checks.noise_factor)
+        each = measured(scans, self._scene, self._settings, self.checks.noise_factor)
         if new_view:
-            self.checks.mapped(scans[0].pose, found[0].hits, found[0].free, scans[0].rate)
-        return found
+            self.checks.mapped(scans[0].pose, each[0].hits, each[0].free, scans[0].rate)
+        return each
 
     def _unlike(self, scans: Sequence[MatchedScan]) -> int:
         """See :attr:`MappedScans.unlike`."""

@@ -18,12 +18,12 @@ from nbv_planner.mapping.scan_mapping import MappedScans, ScanMapping
 from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.surface.checks import failed_checks
 from nbv_planner.surface.seam import SurfaceModel
-from nbv_planner.world.scale import at_found
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scale import at_estimate
+from nbv_planner.world.scene import EstimatedScene, Scene
 
 # The scene that gives the sensor, scans about the centre, and the newest view before them.
 _Call = tuple[Scene, list[MatchedScan], int]
-Build = Callable[[FoundScene, bool], ScanMapping | EitherMapping]
+Build = Callable[[EstimatedScene, bool], ScanMapping | EitherMapping]
 """Gives an empty mapping for a scene, of any outline or of a radius."""
 # Judgements in a row by which the radius is given up: a centre that moves makes beams pass through
 # what should be inside by itself, twice in a row in 1 of 100 episodes.
@@ -90,7 +90,7 @@ class SearchingMapping:
         self._belief = None
         if not self._scans:  # the distance from which it looks depends on the sensor
             self._settle(first_guess(self._search.settings, scene))
-        self._mapping.use(at_found(scene, self.found))
+        self._mapping.use(at_estimate(scene, self.estimated_scene))
 
     def copy(self) -> SearchingMapping:
         """An independent copy."""
@@ -98,13 +98,13 @@ class SearchingMapping:
         twin._mapping = self._mapping.copy()
         return twin
 
-    def _settle(self, found: FoundScene) -> None:
+    def _settle(self, estimated: EstimatedScene) -> None:
         """Start an empty mapping for a scene, with the sensor that is known now."""
-        self.found = found  #: the scene.
+        self.estimated_scene = estimated  #: the scene.
         self._belief = None
         self._calls = []
-        self._mapping = self._build(found, self._searched.any_outline)
-        self._mapping.use(at_found(self._search.scene, found))
+        self._mapping = self._build(estimated, self._searched.any_outline)
+        self._mapping.use(at_estimate(self._search.scene, estimated))
 
     def add(
         self,
@@ -112,7 +112,7 @@ class SearchingMapping:
         newest_view: int,
         *,
         last: bool = True,
-        known: FoundScene | None = None,
+        known: EstimatedScene | None = None,
     ) -> MappedScans:
         """Find the scene with these scans, and map them; all others, too, if the scene has changed.
 
@@ -121,26 +121,28 @@ class SearchingMapping:
         """
         if not scans:
             return self._mapping.add(scans, newest_view)
-        before = self.found
+        before = self.estimated_scene
         number = len(self._scans)
         self._scans = [*self._scans, *scans]
         self._belief = None
-        found, background, apart = self._searched.after(before, self._scans, known)
+        estimated, background, apart = self._searched.after(before, self._scans, known)
         kept = all(
             np.array_equal(old, new) for old, new in zip(self.background, background, strict=False)
         )
         self.background = background
-        if not found.views:  # nothing to map yet: without hits nothing is known within the bounds
-            self._settle(found)
+        if (
+            not estimated.views
+        ):  # nothing to map yet: without hits nothing is known within the bounds
+            self._settle(estimated)
             return MappedScans.none()
         new = len({match.view for match in scans if match.view > newest_view})
         same_kind = self._searched.any_outline == self._mapping.any_outline
-        if before.views and kept and same_kind and found.same_as(before):
-            self.found = found
+        if before.views and kept and same_kind and estimated.same_as(before):
+            self.estimated_scene = estimated
             self._wait(number, newest_view)
             again = False
         else:
-            self._anew(found)
+            self._anew(estimated)
             again = True
         if not last:
             return MappedScans.none(new)
@@ -149,18 +151,18 @@ class SearchingMapping:
             self._belief = self._mapping.belief()
             failed = {check.name for check in failed_checks(self._belief.checks)}
             # of what one view alone has met nothing is known that others could pass through
-            met_again = self.found.views > 1
+            met_again = self.estimated_scene.views > 1
             doubted = (GIVEN_UP_BY in failed and met_again) or apart
             self.doubts = self.doubts + 1 if doubted else 0
             if self.doubts >= _ENOUGH:  # what was apart may be of it
-                found, self.background, _ = self._searched.after(before, self._scans)
-                self._anew(found)
+                estimated, self.background, _ = self._searched.after(before, self._scans)
+                self._anew(estimated)
                 mapped, again = self._mapped(), True
         return dataclasses.replace(mapped, views=new, again=again)
 
-    def _anew(self, found: FoundScene) -> None:
+    def _anew(self, estimated: EstimatedScene) -> None:
         """Have all scans mapped again, from the first one on that has met the object."""
-        self._settle(found)
+        self._settle(estimated)
         met = (
             np.isfinite(match.scan.ranges) & ~mask
             for match, mask in zip(self._scans, self.background, strict=True)
@@ -177,7 +179,7 @@ class SearchingMapping:
         calls = self._calls
         self._calls = []
         for number, (scene, scans, newest_view) in enumerate(calls, start=1):
-            self._mapping.use(at_found(scene, self.found))
+            self._mapping.use(at_estimate(scene, self.estimated_scene))
             mapped = self._mapping.add(scans, newest_view, last=number == len(calls))
         return mapped
 
@@ -185,7 +187,7 @@ class SearchingMapping:
         self, scans: Sequence[MatchedScan], background: Sequence[BoolArray]
     ) -> list[MatchedScan]:
         """The scans about the centre, their beams on the background marked."""
-        x, y = self.found.x, self.found.y
+        x, y = self.estimated_scene.x, self.estimated_scene.y
         return [
             dataclasses.replace(
                 match, pose=match.pose.relative_to(x, y), background=mask if mask.any() else None
@@ -199,7 +201,9 @@ class SearchingMapping:
         checks = belief.checks
         if self._gives_up and self.any_outline and checks:
             checks = (*checks, ANY_OUTLINE)
-        return dataclasses.replace(belief, checks=checks, centre=(self.found.x, self.found.y))
+        return dataclasses.replace(
+            belief, checks=checks, centre=(self.estimated_scene.x, self.estimated_scene.y)
+        )
 
     @property
     def scans(self) -> tuple[MatchedScan, ...]:
@@ -210,7 +214,9 @@ class SearchingMapping:
         """What is held about the present centre, besides the :attr:`scans`, as arrays by name."""
         return {**self._mapping.state(), _DOUBTS: np.array(self.doubts)}
 
-    def restore(self, state: Arrays, found: FoundScene, scans: Sequence[MatchedScan]) -> None:
+    def restore(
+        self, state: Arrays, estimated: EstimatedScene, scans: Sequence[MatchedScan]
+    ) -> None:
         """Restore the :meth:`state` of another one of the same settings, with what it had `found`
         in its `scans`.
 
@@ -219,9 +225,11 @@ class SearchingMapping:
         """
         self.doubts = int(saved_array(state, _DOUBTS, dtype=np.integer, least=0))
         self._scans = list(scans)
-        self._settle(found)
+        self._settle(estimated)
         self._mapping.restore(state)
-        self.background = self._searched.after(found, self._scans, found)[1] if scans else []
+        self.background = (
+            self._searched.after(estimated, self._scans, estimated)[1] if scans else []
+        )
 
 
 ViewMapping = ScanMapping | EitherMapping | SearchingMapping

@@ -23,11 +23,11 @@ from nbv_planner.volume.grid import Merged
 from nbv_planner.volume.published import FreeCells, surface_of
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.scan import RangeNoise
-from nbv_planner.world.scene import SENSOR_NAMES, FoundScene, Scene, centre_of
+from nbv_planner.world.scene import SENSOR_NAMES, EstimatedScene, Scene, centre_of
 
 VERSION = 2
 _LONGEST = 2**18
-_FOUND = [one.name for one in fields(FoundScene) if one.name != "views"]
+_FOUND = [one.name for one in fields(EstimatedScene) if one.name != "views"]
 _COMMON = ("value", "std", "prior")
 _MOUNT = ("x", "y", "yaw")
 _MOST = 1e9
@@ -44,7 +44,7 @@ class SurfaceInfo:
     declared: RangeNoise  #: noise of the ranges as declared.
     #: by which the mapper multiplies it, as the scans show; 1 where they do not.
     noise_factor: float = 1.0
-    scene: FoundScene | None = None  #: where the object was to be found: what was found of it.
+    scene: EstimatedScene | None = None  #: where the object was to be found: what was found of it.
     #: x, y (metres) and yaw (radians) of the camera on the carrier whose poses are published.
     mount: tuple[float, ...] = (0.0, 0.0, 0.0)
     checks: tuple[Check, ...] = ()  #: whether what mapper and planner assume holds.
@@ -101,7 +101,7 @@ class SurfaceInfo:
                 "limit": float(check.limit),
                 "level": check.level.name,
                 "detail": check.detail,
-                "words": check_text(check, self.declared),
+                "text": check_text(check, self.declared),
             }
             for check in self.checks
         ]
@@ -172,7 +172,7 @@ def _info(content: dict[str, Any]) -> SurfaceInfo:
         (
             None
             if scene is None
-            else FoundScene(views=int(scene["views"]), **{n: float(scene[n]) for n in _FOUND})
+            else EstimatedScene(views=int(scene["views"]), **{n: float(scene[n]) for n in _FOUND})
         ),
         tuple(_number(mount[name], name, -_MOST) for name in _MOUNT),
         tuple(

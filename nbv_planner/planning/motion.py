@@ -2,7 +2,7 @@
 looks.
 
 Time to a view is that of driving and turning at once, and of standing still for the scan, see
-:func:`leg_time`. What a robot really takes depends on its navigation; the model is what planners
+:func:`trip_time`. What a robot really takes depends on its navigation; the model is what planners
 compare and what tables report as seconds.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nbv_planner.planning.view_space import ViewSpace
 
 
-# A look that falls on the end of a leg is the view there, whatever the rounding: parts of the way
+# A look that falls on the end of a trip is the view there, whatever the rounding: parts of the path
 # from look to look.
 _ROUNDING = 1e-6
 
@@ -65,7 +65,7 @@ class TimeSettings(Settings):
     )
 
     @property
-    def time_words(self) -> str:
+    def time_text(self) -> str:
         """The cost model in words."""
         return f"{self.linear_speed:g} m/s, {self.turn_speed:g} rad/s, {self.dwell_time:g} s a view"
 
@@ -89,7 +89,7 @@ def turns_to(start: CameraPose, ends: Poses) -> FloatArray:
     return np.abs(angle_difference(ends.reverse_heading, start.reverse_heading))
 
 
-def leg_time(
+def trip_time(
     space: ViewSpace, start: CameraPose | None, ends: Poses, settings: TimeSettings
 ) -> FloatArray:
     """Time from a view to each of others until these have been taken, shape (V,), seconds; travel
@@ -107,10 +107,8 @@ def leg_time(
 
 
 @dataclass(frozen=True)
-class Leg:
-    """A leg that the robot has driven to a view, as the view space describes it, and the seconds it
-    took.
-    """
+class Trip:
+    """A trip of the robot to a view, as the view space describes it, and the seconds it took."""
 
     length: float  #: metres.
     turn: float  #: of the heading, radians, not negative.
@@ -120,7 +118,7 @@ class Leg:
     dwell: float = math.nan
 
 
-MOST_LEGS = 30
+MOST_TRIPS = 30
 """Legs from which speeds are learned: the newest."""
 _T = TypeVar("_T", bound=TimeSettings)
 # Seconds: a travel that took less counts as if it had taken them; a camera that is there at once
@@ -130,9 +128,9 @@ _LEAST_TRAVEL = 1e-3
 _DECIMALS = 9
 
 
-def learned_pace(legs: Sequence[Leg], prior: _T) -> _T:
-    r"""The settings with the speeds and the dwell time of `legs`; those of the `prior` count as one
-    more measurement.
+def learned_pace(trips: Sequence[Trip], prior: _T) -> _T:
+    r"""The settings with the speeds and the dwell time of `trips`; those of the `prior` count as
+    one more measurement.
 
     The speeds v and ω are least absolute deviations,
 
@@ -140,28 +138,30 @@ def learned_pace(legs: Sequence[Leg], prior: _T) -> _T:
         + \left|\log\frac{v}{v_0}\right| + \left|\log\frac{ω}{ω_0}\right|,
 
     of the travel times :math:`t_i` for lengths :math:`l_i` and turns :math:`ψ_i`, over the speeds
-    :math:`l_i / t_i` and :math:`ψ_i / t_i` of the legs and those of the prior: as with a median,
-    less than half of the legs, however long they took, do not lead it astray. A speed that no leg
+    :math:`l_i / t_i` and :math:`ψ_i / t_i` of the trips and those of the prior: as with a median,
+    less than half of the trips, however long they took, do not lead it astray. A speed that no trip
     depends on stays that of the prior; one that no setting may have counts as none. The dwell time
     is the median.
     """
-    if not legs:
+    if not trips:
         return prior
-    length, turn = (np.array([getattr(leg, name) for leg in legs]) for name in ("length", "turn"))
-    took = np.maximum([leg.travel for leg in legs], _LEAST_TRAVEL)
+    length, turn = (
+        np.array([getattr(trip, name) for trip in trips]) for name in ("length", "turn")
+    )
+    took = np.maximum([trip.travel for trip in trips], _LEAST_TRAVEL)
     limits = {name: meta for name, _, meta in settings_of(TimeSettings)}
     v, w = (
-        np.array([getattr(prior, name), *filter(limits[name].admits, way / took)])
-        for name, way in (("linear_speed", length), ("turn_speed", turn))
+        np.array([getattr(prior, name), *filter(limits[name].admits, along_path / took)])
+        for name, along_path in (("linear_speed", length), ("turn_speed", turn))
     )
-    model = np.maximum(length / v[:, None, None], turn / w[:, None])  # (speeds, rates, legs)
+    model = np.maximum(length / v[:, None, None], turn / w[:, None])  # (speeds, rates, trips)
     loss = (
         np.abs(np.log(took / model)).sum(axis=2)
         + np.abs(np.log(v / v[0]))[:, None]
         + np.abs(np.log(w / w[0]))
     )
     best = np.unravel_index(int(np.argmin(np.round(loss, _DECIMALS))), loss.shape)
-    dwell = float(np.median([prior.dwell_time, *(leg.dwell for leg in legs)]))
+    dwell = float(np.median([prior.dwell_time, *(trip.dwell for trip in trips)]))
     return dataclasses.replace(
         prior, linear_speed=float(v[best[0]]), turn_speed=float(w[best[1]]), dwell_time=dwell
     )
@@ -183,8 +183,8 @@ def looks_between(space: ViewSpace, start: CameraPose, end: CameraPose, every: f
         path = space.ground.path(*ends)
         path = path if len(path) else np.array(ends)
         length = path_length(path)
-    way = every * np.arange(1, math.ceil(length / every - _ROUNDING))
-    part = way / length if length else way
+    along_path = every * np.arange(1, math.ceil(length / every - _ROUNDING))
+    part = along_path / length if length else along_path
     if space.ground is None:
         first, last = (np.array(view.polar) for view in (start, end))
         whole = np.array([angle_difference(last[0], first[0]), *(last - first)[1:]])
@@ -192,7 +192,7 @@ def looks_between(space: ViewSpace, start: CameraPose, end: CameraPose, every: f
         return Poses.from_polar(angle, distance, turn, space.centre)
     turn = start.turn + part * (end.turn - start.turn)
     x, y = (
-        np.array([along(path, distance) for distance in way]).reshape(-1, 2).T
+        np.array([along(path, distance) for distance in along_path]).reshape(-1, 2).T
         - np.array(space.centre)[:, None]
     )
     return Poses.from_polar(wrap_angle(np.arctan2(y, x)), np.hypot(x, y), turn, space.centre)
@@ -212,15 +212,15 @@ def with_looks(space: ViewSpace, views: Sequence[CameraPose], every: float) -> l
 
 
 def time_matrix(space: ViewSpace, views: Poses, settings: TimeSettings) -> FloatArray:
-    """Time from each of `views` to each of them, see :func:`leg_time`, shape (V, V), seconds."""
-    return np.array([leg_time(space, view, views, settings) for view in views])
+    """Time from each of `views` to each of them, see :func:`trip_time`, shape (V, V), seconds."""
+    return np.array([trip_time(space, view, views, settings) for view in views])
 
 
 def route_time(times: FloatArray, route: IntArray) -> FloatArray:
-    """Time of routes, seconds: the sum over the legs between the views `route`, shape (..., n),
+    """Time of routes, seconds: the sum over the trips between the views `route`, shape (..., n),
     after the first of all.
 
-    The legs take `times`, shape (V, V), seconds; -1 stands for no view and may follow the last one
+    The trips take `times`, shape (V, V), seconds; -1 stands for no view and may follow the last one
     only.
     """
     before = route[..., :-1]

@@ -17,7 +17,7 @@ from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.checks import failed_checks, forbidding, untested
 from nbv_planner.surface.coverage import CoverageEstimate, named
 from nbv_planner.surface.regions import Regions
-from nbv_planner.surface.seam import Banded, Believed, Certificate
+from nbv_planner.surface.seam import Banded, Certificate, PublishedSurface
 from nbv_planner.world.pose import CameraPose, Poses
 
 # Most barred views that are named, and how far apart they are, in distances from the centre.
@@ -144,7 +144,7 @@ def _places(views: Poses) -> str:
     )
 
 
-def vouched(success: Termination, belief: Believed, views: int) -> Termination:
+def vouched(success: Termination, belief: PublishedSurface, views: int) -> Termination:
     """The `success`, after a number of `views`, with what is not tested; DOUBTFUL where the checks
     forbid it.
     """
@@ -181,9 +181,9 @@ class TerminationMonitor:
         #: a success that no check forbids, but which waits for a view that may: it holds if none
         #: can be taken.
         self.withheld: Termination | None = None
-        self._covered: tuple[Believed | None, float, float] = (None, 0.0, 0.0)
+        self._covered: tuple[PublishedSurface | None, float, float] = (None, 0.0, 0.0)
 
-    def coverage(self, belief: Believed) -> float:
+    def coverage(self, belief: PublishedSurface) -> float:
         """Estimated coverage of the surface, in [0, 1]; cached for the newest belief, which is
         evaluated again.
         """
@@ -199,7 +199,7 @@ class TerminationMonitor:
         """Whether the next view is to tell whether a success after the newest one is right."""
         return bool(self.doubts) and self.doubts[-1]
 
-    def _waits(self, belief: Believed, farthest: Callable[[], float]) -> bool:
+    def _waits(self, belief: PublishedSurface, farthest: Callable[[], float]) -> bool:
         """Whether a success waits for a further view, as one may contradict it, or test what is not
         tested yet.
         """
@@ -212,7 +212,7 @@ class TerminationMonitor:
 
     def after_view(
         self,
-        belief: Believed,
+        belief: PublishedSurface,
         elapsed: float,
         taken: Sequence[CameraPose] = (),
         farthest: Callable[[], float] = lambda: math.pi,
@@ -252,7 +252,7 @@ class TerminationMonitor:
         estimated = f"estimated {self.estimate.target.name} {self.estimate.summary}"
         return dataclasses.replace(ended, detail=f"{ended.detail}; {estimated}")
 
-    def _band_narrow(self, belief: Believed) -> Termination | None:
+    def _band_narrow(self, belief: PublishedSurface) -> Termination | None:
         s = self.settings
         if not isinstance(belief, Banded):
             return None
@@ -276,7 +276,9 @@ class TerminationMonitor:
         detail = f"the band is narrower than {s.band_tolerance:g} m {where}"
         return Termination(TerminationReason.BAND_NARROW, figures, detail)
 
-    def _covered_enough(self, belief: Believed, taken: Sequence[CameraPose]) -> Termination | None:
+    def _covered_enough(
+        self, belief: PublishedSurface, taken: Sequence[CameraPose]
+    ) -> Termination | None:
         s = self.settings
         if self.certificate is None:
             return None
@@ -313,7 +315,7 @@ class TerminationMonitor:
         )
 
     def before_view(
-        self, predicted_gain: float, belief: Believed, path_length: float = 0.0
+        self, predicted_gain: float, belief: PublishedSurface, path_length: float = 0.0
     ) -> Termination | None:
         """Judge the best gain of the next view that `belief` predicts, and the length of the path
         through all views with it, metres.

@@ -65,7 +65,7 @@ class Episode(Simulation):
         with analysis_needed("plot() draws with matplotlib"):
             from nbv_planner.report.figures.episode_content import episode_frames
             from nbv_planner.report.figures.episode_figure import draw_figure
-            from nbv_planner.report.figures.style import own_style
+            from nbv_planner.report.figures.style import figure_style
         judge = self.judge
         ground = judge.space.ground
         frames = episode_frames(
@@ -77,7 +77,7 @@ class Episode(Simulation):
             ground,
             judge.regions,
         )
-        with own_style():
+        with figure_style():
             return draw_figure(frames[-1])
 
     def _repr_png_(self) -> bytes | None:
@@ -86,9 +86,9 @@ class Episode(Simulation):
             figure = self.plot()
         except DependencyError:
             return None
-        from nbv_planner.report.figures.style import own_style, png_bytes
+        from nbv_planner.report.figures.style import figure_style, png_bytes
 
-        with own_style():
+        with figure_style():
             return png_bytes(figure)
 
 

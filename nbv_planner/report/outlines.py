@@ -193,7 +193,7 @@ def ground_shades(ground: GridGround) -> FloatArray:
     return shades
 
 
-def way_outline(
+def path_outline(
     start: CameraPose, end: CameraPose, radius: float, ground: Ground | None = None
 ) -> FloatArray:
     """Corners of the shortest path between two views, shape (N, 2), metres: that on a `ground` if
@@ -221,12 +221,14 @@ def way_outline(
     return np.vstack([ends[0], between, ends[1]])
 
 
-def ways(views: Sequence[CameraPose], scene: Scene, ground: Ground | None) -> list[FloatArray]:
+def paths_between(
+    views: Sequence[CameraPose], scene: Scene, ground: Ground | None
+) -> list[FloatArray]:
     """Corners of the path from each view to the next one, outside the bound of the radius and of no
     view, as above.
     """
     keep_out = min([scene.radius_max, *(view.distance for view in views)])
-    return [way_outline(start, end, keep_out, ground) for start, end in pairwise(views)]
+    return [path_outline(start, end, keep_out, ground) for start, end in pairwise(views)]
 
 
 def cone_outline(pose: CameraPose, scene: Scene) -> FloatArray:

@@ -61,14 +61,14 @@ class PreflightCheck:
     """One check."""
 
     name: str  #: what is checked.
-    found: str  #: value found, with its unit.
+    measured: str  #: value found, with its unit.
     asked: str  #: value asked.
     outcome: Outcome
     advice: str = ""  #: what to look at unless it passed.
 
     def __str__(self) -> str:
         advice = f" ({self.advice})" if self.advice and self.outcome is not Outcome.PASS else ""
-        return f"{self.name}: {self.found}, must be {self.asked}{advice}"
+        return f"{self.name}: {self.measured}, must be {self.asked}{advice}"
 
 
 def _outcome(fails: bool, warns: bool = False) -> Outcome:
@@ -136,13 +136,13 @@ def spread_check(poses: Sequence[CameraPose], arrival: ArrivalSettings) -> Prefl
     place, turn = (
         math.sqrt(part.sum(axis=1).mean()) for part in np.split(squares, [among], axis=1)
     )
-    change = middles[1] - middles[0]
-    for verb, unit, way, spread, tolerance in (
-        ("moves", "m", math.hypot(*change[:among]), place, arrival.position_tolerance),
-        ("turns", "rad", math.hypot(*change[among:]), turn, arrival.heading_tolerance),
+    between = middles[1] - middles[0]
+    for verb, unit, change, spread, tolerance in (
+        ("moves", "m", math.hypot(*between[:among]), place, arrival.position_tolerance),
+        ("turns", "rad", math.hypot(*between[among:]), turn, arrival.heading_tolerance),
     ):
-        if way > 2.0 * spread and way > 0.5 * tolerance:
-            found = f"{verb} by {way:.3g} {unit} meanwhile"
+        if change > 2.0 * spread and change > 0.5 * tolerance:
+            found = f"{verb} by {change:.3g} {unit} meanwhile"
             return PreflightCheck(name, found, asked, Outcome.WARN, "to be judged while it stands")
     parts = place / arrival.position_tolerance, turn / arrival.heading_tolerance
     found = f"{place:.2g} m, {turn:.2g} rad"
@@ -180,18 +180,22 @@ def spacing_check(views: ViewSpace, arrival: ArrivalSettings) -> PreflightCheck:
     )
 
 
-def count_check(name: str, found: int, asked: int, *, needed: bool, advice: str) -> PreflightCheck:
+def count_check(name: str, count: int, asked: int, *, needed: bool, advice: str) -> PreflightCheck:
     """Number of publishers or subscribers; without any that is `needed` an episode is
     impossible.
     """
     return PreflightCheck(
-        name, str(found), str(asked), _outcome(needed and found == 0, found != asked), advice
+        name,
+        str(count),
+        str(asked),
+        _outcome(needed and count == 0, count != asked),
+        advice,
     )
 
 
-def frame_check(topic: str, found: Iterable[str], asked: str) -> PreflightCheck:
+def frame_check(topic: str, measured: Iterable[str], asked: str) -> PreflightCheck:
     """Frames of the messages of a topic; an empty one that is asked stands for any."""
-    frames = sorted(set(found))
+    frames = sorted(set(measured))
     wrong = [frame for frame in frames if asked and frame != asked]
     return PreflightCheck(
         f"frame of {topic}",

@@ -35,7 +35,7 @@ from nbv_planner.geometry import ORIGIN, Point
 from nbv_planner.mapping.scans import MeasurementSettings
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.running import ros_of_its_own
+from nbv_planner.ros.core.running import separate_context
 from nbv_planner.ros.io.listener import EpisodeListener
 from nbv_planner.ros.io.recorder import BagRecorder
 from nbv_planner.ros.node_processes import NodeProcesses, isolated_environment
@@ -216,7 +216,7 @@ def run_episode(
     environment = isolated_environment(domain)
     os.environ.update(environment)
     with (
-        ros_of_its_own(domain) as executor,
+        separate_context(domain) as executor,
         NodeProcesses(parameter_file, log_folder, environment, respawn=respawn) as nodes,
     ):
         listener.started(domain, nodes.pids)
@@ -351,7 +351,7 @@ def watch_solid(
     os.environ.update(environment)
     instead = {"depth_camera": robot} if robot else None
     nodes = NodeProcesses(parameter_file, log_folder, environment, respawn=respawn, instead=instead)
-    with ros_of_its_own(domain) as executor, nodes:
+    with separate_context(domain) as executor, nodes:
         started(domain, nodes.pids)
         # Before the monitor: a planner that has found the monitor has found the recorder.
         if bag is not None:

@@ -16,11 +16,11 @@ from nbv_planner.session import facts, targets
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, EndQuestion, Question, State, Verdict
 from nbv_planner.session.state import Goal, SurfaceOrigin, Target
-from nbv_planner.surface.seam import Believed
+from nbv_planner.surface.seam import PublishedSurface
 
 
 def take_surface(
-    core: PlannerCore, belief: Believed, stamp: int, origin: SurfaceOrigin | None = None
+    core: PlannerCore, belief: PublishedSurface, stamp: int, origin: SurfaceOrigin | None = None
 ) -> int:
     """Process a belief whose newest scan is from `stamp` (nanoseconds); returns the number of views
     that are lost.

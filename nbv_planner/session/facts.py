@@ -9,14 +9,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from nbv_planner.files.plain_values import was
 from nbv_planner.planning.endings import Termination
-from nbv_planner.planning.motion import MOST_LEGS, Leg
+from nbv_planner.planning.motion import MOST_TRIPS, Trip
 from nbv_planner.session.state import EpisodeState, Goal, LeftOut, Miss, SurfaceOrigin, Target
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis.regret import Round
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import FoundScene
+from nbv_planner.world.scene import EstimatedScene
 
 
 class Fact(Protocol):
@@ -31,15 +32,19 @@ class Begun:
     """A new episode, which knows of the one before only what is not about it."""
 
     started: bool
-    legs: tuple[Leg, ...] = ()
-    found: FoundScene | None = None
+    trips: tuple[Trip, ...] = field(default=(), metadata=was("legs"))
+    estimated_scene: EstimatedScene | None = field(default=None, metadata=was("found"))
     origin: SurfaceOrigin | None = None
     listed: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Forget all else."""
         return EpisodeState(
-            self.started, legs=self.legs, found=self.found, origin=self.origin, listed=self.listed
+            self.started,
+            trips=self.trips,
+            estimated_scene=self.estimated_scene,
+            origin=self.origin,
+            listed=self.listed,
         )
 
 
@@ -101,13 +106,13 @@ class Asked:
 
 @dataclass(frozen=True, eq=False)
 class Decided:
-    """The next view was chosen, in a round of the regret ledger, if any, after a `leg`, if one was
+    """The next view was chosen, in a round of the regret ledger, if any, after a `trip`, if one was
     driven.
     """
 
     goal: Goal
     round: Round | None
-    leg: Leg | None
+    trip: Trip | None = field(metadata=was("leg"))
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Send the camera there."""
@@ -117,11 +122,11 @@ class Decided:
             raise ValueError(
                 f"round: taken {played.taken} must be between 0 and best {played.best}"
             )
-        legs = state.legs if self.leg is None else (*state.legs, self.leg)[-MOST_LEGS:]
+        trips = state.trips if self.trip is None else (*state.trips, self.trip)[-MOST_TRIPS:]
         return replace(
             state,
             goal=self.goal,
-            legs=legs,
+            trips=trips,
             rounds=(*state.rounds[: len(state.visited)], self.round),
             sent=now,
             tries=0,
@@ -217,13 +222,13 @@ class Barred:
 
 @dataclass(frozen=True)
 class Withdrawn:
-    """The goal was withdrawn since the camera must not go there any more, as `words` say."""
+    """The goal was withdrawn since the camera must not go there any more, as the `reason` says."""
 
-    words: str
+    reason: str = field(metadata=was("words"))
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Choose another view."""
-        return state.aimless(withdrawal=self.words, withdrawn_views=state.withdrawn_views + 1)
+        return state.aimless(withdrawal=self.reason, withdrawn_views=state.withdrawn_views + 1)
 
 
 @dataclass(frozen=True)
@@ -326,14 +331,14 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Found:
+class SceneEstimated:
     """The object is thought to be elsewhere."""
 
-    found: FoundScene | None
+    estimated_scene: EstimatedScene | None = field(metadata=was("found"))
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """No pose is another one for that."""
-        return replace(state, found=self.found)
+        return replace(state, estimated_scene=self.estimated_scene)
 
 
 @dataclass(frozen=True)
@@ -348,7 +353,7 @@ class Sourced:
 
 
 @dataclass(frozen=True, eq=False)
-class Heard:
+class ScansReceived:
     """Scans that counted, each with its pose, for a planner with a map of its own."""
 
     scans: tuple[tuple[Scan, CameraPose], ...]

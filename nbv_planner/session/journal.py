@@ -37,7 +37,7 @@ _BEFORE, _BETWEEN = len(b'{"sum": "'), len(b'", "fact": ')
 _VERSION_1 = b"PK"  # an NPZ archive
 # What a line holds besides the fields of its fact; the last one is of 2.0.0.
 _BESIDE = ("at", "fact", "reach")
-_OLD_WORDS = (
+_OLD_VERSION = (
     f"it has version 1, this package reads version {VERSION}: end the episode with the release that"
     " began it, or move the file away to begin anew"
 )
@@ -81,7 +81,7 @@ class Journal:
             self._check(header, any_episode)
         except FileNotFoundError as error:
             if (old := self.path.with_suffix(".npz")).is_file():  # its name in version 1
-                raise StateFileError("version", f"{old}: {_OLD_WORDS}") from error
+                raise StateFileError("version", f"{old}: {_OLD_VERSION}") from error
             raise StateFileError("missing", f"{self.path} does not exist") from error
         except OSError as error:
             raise StateFileError(
@@ -225,7 +225,7 @@ def _sync_folder(folder: Path) -> None:
 def _parsed(content: bytes) -> tuple[dict[str, Any], list[Any], int, bytes]:
     """Header, facts, number of bytes of whole lines, and the sum behind the last one."""
     if content.startswith(_VERSION_1):
-        raise StateFileError("version", _OLD_WORDS)
+        raise StateFileError("version", _OLD_VERSION)
     *lines, _ = content.split(b"\n")
     total = b""
     facts = []
@@ -279,6 +279,7 @@ FACTS: Mapping[str, type] = {
     if isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "change")
 }
 """All facts by name."""
+_FACTS_OF_2_0 = {"Found": "SceneEstimated", "Heard": "ScansReceived"}  # what they are called now
 
 
 def to_record(fact: episode_facts.Fact, at: int) -> dict[str, Any]:
@@ -296,12 +297,14 @@ def from_records(records: Iterable[Any]) -> tuple[EpisodeState, int]:
     state = EpisodeState()
     at = 0
     for number, record in enumerate(records, start=1):
-        if not isinstance(record, dict) or str(record.get("fact")) not in FACTS:
+        name = str(record.get("fact")) if isinstance(record, dict) else ""
+        name = _FACTS_OF_2_0.get(name, name)
+        if name not in FACTS:
             raise StateFileError("content", f"fact {number}: {shown(record)} is not a fact")
         at = from_plain(int, record.get("at"), f"fact {number}: at")
-        values = {name: value for name, value in record.items() if name not in _BESIDE}
+        values = {key: value for key, value in record.items() if key not in _BESIDE}
         try:
-            fact = from_plain(FACTS[record["fact"]], values, f"fact {number}: {record['fact']}")
+            fact = from_plain(FACTS[name], values, f"fact {number}: {name}")
             state = fact.change(state)
             _check_poses(state)
         except StateFileError:

@@ -10,7 +10,7 @@ from nbv_planner.session import events
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import Answer, EndQuestion, Question, Verdict
 from nbv_planner.session.state import Goal
-from nbv_planner.surface.seam import Believed
+from nbv_planner.surface.seam import PublishedSurface
 
 
 class World(Protocol):
@@ -26,7 +26,7 @@ class World(Protocol):
         frame.
         """
 
-    def map(self, scans: Sequence[MatchedScan]) -> Believed:
+    def map(self, scans: Sequence[MatchedScan]) -> PublishedSurface:
         """The belief with these scans, too."""
 
 

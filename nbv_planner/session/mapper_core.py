@@ -27,7 +27,7 @@ from nbv_planner.session.surface_map import (
 )
 from nbv_planner.surface.seam import Mapped
 from nbv_planner.world.pose import CameraPose
-from nbv_planner.world.scale import SensorHeader, SensorHeaders, adopted, at_found, rescaled
+from nbv_planner.world.scale import SensorHeader, SensorHeaders, adopted, at_estimate, rescaled
 from nbv_planner.world.scan import RangeNoise, Scan
 from nbv_planner.world.scene import Scene
 
@@ -87,7 +87,7 @@ class MapUpdate:
             sensor=SurfaceInfo.sensor_of(self.job.scene),
             declared=setup.noise,
             noise_factor=mapper.checks.noise_factor,
-            scene=mapper.found,
+            scene=mapper.estimated_scene,
             mount=mount,
         )
 
@@ -104,7 +104,7 @@ class MapUpdate:
                 job.scene,
                 job.scans,
                 known.progress,
-                known.mapper.found,
+                known.mapper.estimated_scene,
                 through,
                 job.before.mapper.doubts,
             )
@@ -116,8 +116,8 @@ class MapUpdate:
     @property
     def scene(self) -> Scene:
         """The scene about the centre of the belief, with the sensor that it was mapped with."""
-        found = self.known.mapper.found
-        return self.job.scene if found is None else at_found(self.job.scene, found)
+        estimated = self.known.mapper.estimated_scene
+        return self.job.scene if estimated is None else at_estimate(self.job.scene, estimated)
 
 
 @dataclass(frozen=True, eq=False)
@@ -282,14 +282,20 @@ class MapperCore:
         if update.job.episode is not self._episode:
             return False
         self._count_beams(update)
-        before = self.known.mapper.found
+        before = self.known.mapper.estimated_scene
         self.last = update
         self.known = update.known
         self.updates += 1
-        found = update.known.mapper.found
-        if found and found.views and not (before and before.views and found.same_as(before)):
+        estimated = update.known.mapper.estimated_scene
+        if (
+            estimated
+            and estimated.views
+            and not (before and before.views and estimated.same_as(before))
+        ):
             self.messages.append(
-                LogMessage(f"{found.summary}; found by {found.views} scans, all mapped about it")
+                LogMessage(
+                    f"{estimated.summary}; found by {estimated.views} scans, all mapped about it"
+                )
             )
         return True
 
@@ -313,7 +319,7 @@ class MapperCore:
                 f"{number} {reason}" for reason, number in sorted(mapped.dropped.items())
             )
             self._warn("beam", f"no beam has met the surface; left out: {counts or 'none'}")
-        if update.known.mapper.found and (beside := mapped.dropped.get("background", 0)):
+        if update.known.mapper.estimated_scene and (beside := mapped.dropped.get("background", 0)):
             words = (
                 f"{beside} beams end on something else than the object nearest to the given point"
             )
@@ -353,7 +359,7 @@ class MapperCore:
         """
         search = self.setup.search
         scene = self.scene
-        outer = at_found(scene, first_guess(search, scene)) if search.unknown else scene
+        outer = at_estimate(scene, first_guess(search, scene)) if search.unknown else scene
         found, unknown = self.headers.widest.in_scene(outer)
         given = {name: value for name, value in found.items() if name not in self.setup.given}
         try:

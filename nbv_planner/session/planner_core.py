@@ -8,7 +8,7 @@ import math
 from dataclasses import dataclass, replace
 
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.planning.motion import Leg, TimeSettings, leg_time, turns_to
+from nbv_planner.planning.motion import TimeSettings, Trip, trip_time, turns_to
 from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor
 from nbv_planner.planning.view_space import ViewSpace
@@ -16,10 +16,10 @@ from nbv_planner.session import facts
 from nbv_planner.session.facts import Stood
 from nbv_planner.session.questions import ReceivedInputs, SessionSettings, State
 from nbv_planner.session.state import EpisodeState, Miss
-from nbv_planner.surface.seam import Believed
+from nbv_planner.surface.seam import PublishedSurface
 from nbv_planner.world.ground.zones import Ground
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scene import FoundScene
+from nbv_planner.world.scene import EstimatedScene
 
 
 @dataclass(frozen=True)
@@ -160,54 +160,54 @@ class Arrival:
         return f"the pose has not changed since goal {rest.goal}"
 
 
-class LegWatch:
-    """Measures the leg to a goal, as long as nothing disturbs it."""
+class TripTimer:
+    """Measures the trip to a goal, as long as nothing disturbs it."""
 
     def __init__(self) -> None:
         self.start: CameraPose | None = None  #: where the camera set out for its goal.
-        self.leg: Leg | None = None  #: the leg to the goal; None if disturbed.
+        self.trip: Trip | None = None  #: the trip to the goal; None if disturbed.
         self._came: int | None = None
 
     def disturb(self) -> None:
-        """Let the leg under way not count."""
-        self.leg = None
+        """Let the trip under way not count."""
+        self.trip = None
 
     def forget_view(self) -> None:
         """The view at the end of the path is lost, and there is no path to the next view yet."""
         if self._came is not None:
-            self.leg = self._came = None
+            self.trip = self._came = None
 
     def arrived(self, goal_stamp: int, since: int | None, tries: int) -> None:
         """Measure the travel to the view of a goal, which counts; one that was sent again was
         disturbed.
         """
-        if self.leg is None or since is None or tries:
+        if self.trip is None or since is None or tries:
             return
-        if self.leg.length + self.leg.turn:
-            self.leg = replace(self.leg, travel=(since - goal_stamp) * 1e-9)
+        if self.trip.length + self.trip.turn:
+            self.trip = replace(self.trip, travel=(since - goal_stamp) * 1e-9)
             self._came = since
 
-    def driven(self, views: ViewSpace, last: Poses, now: int) -> Leg | None:
-        """The leg that ends with the decision at `now`, after the view `last`; None if it was
+    def driven(self, views: ViewSpace, last: Poses, now: int) -> Trip | None:
+        """The trip that ends with the decision at `now`, after the view `last`; None if it was
         disturbed.
         """
-        if self.leg is None or self._came is None:
+        if self.trip is None or self._came is None:
             return None
         seconds = float(views.view_costs(last)[1][0])
-        return replace(self.leg, dwell=max(0.0, (now - self._came) * 1e-9 - seconds))
+        return replace(self.trip, dwell=max(0.0, (now - self._came) * 1e-9 - seconds))
 
     def set_out(
         self, views: ViewSpace, start: CameraPose | None, view: CameraPose, pace: TimeSettings
     ) -> None:
-        """Begin a leg."""
+        """Begin a trip."""
         self.start = start
-        self.leg = None
+        self.trip = None
         self._came = None
         end = Poses.of([view])
         if start is not None:
             length = float(views.timed_path_length(start, end)[0])
             turn = float(turns_to(start, end)[0])
-            self.leg = Leg(length, turn, float(leg_time(views, start, end, pace)[0]))
+            self.trip = Trip(length, turn, float(trip_time(views, start, end, pace)[0]))
 
 
 class PlannerCore:
@@ -242,11 +242,11 @@ class PlannerCore:
         self.episode = EpisodeState()  #: all that decides.
         self.facts: list[facts.Fact] = []  #: what has happened since they were taken out of here.
         self.arrival = Arrival(arrival)  #: watches the camera.
-        self.drive = LegWatch()  #: measures its legs.
+        self.drive = TripTimer()  #: measures its trips.
         #: whether the start came before the poses by which it is to be checked.
         self.unchecked = False
         #: by what the goal has been judged.
-        self.judged: tuple[Believed, Ground | None] | None = None
+        self.judged: tuple[PublishedSurface, Ground | None] | None = None
         self.token = object()  #: names what questions are about.
         self.waiting_since: int | None = None
         self.begin()
@@ -256,13 +256,15 @@ class PlannerCore:
         one of them.
         """
         known, started = self.episode, not self.settings.wait_for_start
-        self.note(facts.Begun(started, known.legs, known.found, known.origin, known.listed))
+        self.note(
+            facts.Begun(started, known.trips, known.estimated_scene, known.origin, known.listed)
+        )
         refused, self.inputs.refused = self.inputs.refused, None
         if refused is not None:
             self.inputs.belief, self.inputs.belief_stamp, origin, _ = refused
             self.note(facts.Sourced(origin))
         self.arrival.moved()
-        self.drive, self.unchecked = LegWatch(), False
+        self.drive, self.unchecked = TripTimer(), False
         self.waiting_since, self.token = None, object()
 
     def resume(self, episode: EpisodeState) -> None:
@@ -271,7 +273,7 @@ class PlannerCore:
         self.facts.clear()
         self.arrival.moved()
         self.arrival.aim(episode, 0)
-        self.drive = LegWatch()
+        self.drive = TripTimer()
         self.waiting_since = None
         self.token = object()
         self._leave_out()
@@ -298,16 +300,16 @@ class PlannerCore:
         self._leave_out()
 
     def recentre(
-        self, found: FoundScene | None, planner: Planner, monitor: TerminationMonitor
+        self, estimated: EstimatedScene | None, planner: Planner, monitor: TerminationMonitor
     ) -> None:
         """Continue about another centre, with `planner` and `monitor` of the scene that was
         found.
         """
-        known = self.episode.found
-        if found is None or known is None or not found.same_as(known):
+        known = self.episode.estimated_scene
+        if estimated is None or known is None or not estimated.same_as(known):
             self.token = object()  # a decision under way is about the old centre
         self.planner, self.monitor = planner, monitor
-        self.note(facts.Found(found))
+        self.note(facts.SceneEstimated(estimated))
         self._leave_out()
 
     def _leave_out(self) -> None:

@@ -20,7 +20,7 @@ from nbv_planner.planning.view_space import ExclusionArray, path_length_through
 from nbv_planner.session.state import SurfaceOrigin
 from nbv_planner.settings import Settings, python_setting, setting
 from nbv_planner.surface.coverage import CoverageEstimate
-from nbv_planner.surface.seam import Banded, Believed
+from nbv_planner.surface.seam import Banded, PublishedSurface
 from nbv_planner.world.pose import CameraPose, Poses
 
 
@@ -100,7 +100,8 @@ DONE | clock went back | ClockWentBack | DONE
 """What may follow an event in a state: facts, and the states that they lead to; all else changes
 none.
 
-Facts about inputs alone (`Asked`, `Barred`, `Found`, `Heard`, `Listed`, `Sourced`) are left out.
+Facts about inputs alone (`Asked`, `Barred`, `Listed`, `ScansReceived`, `SceneEstimated`, `Sourced`)
+are left out.
 """
 
 
@@ -189,7 +190,7 @@ class ReceivedInputs:
     its newest scan.
     """
 
-    belief: Believed | None = None
+    belief: PublishedSurface | None = None
     belief_stamp: int = 0
     pose: CameraPose | None = None  #: in the object frame.
     pose_stamp: int = 0
@@ -200,7 +201,7 @@ class ReceivedInputs:
     unrecorded: tuple[str, ...] = ()
     #: newest surface of another origin, with its stamp, its origin and why it was refused; None if
     #: one of the episode's own has arrived since.
-    refused: tuple[Believed, int, SurfaceOrigin, str] | None = None
+    refused: tuple[PublishedSurface, int, SurfaceOrigin, str] | None = None
 
     def unheard(self, wanted: int) -> bool:
         """Whether one of the `wanted` subscribers of the goals, or the recorder, is missing."""
@@ -218,7 +219,7 @@ class Question:
 
     planner: Planner
     monitor: TerminationMonitor
-    belief: Believed
+    belief: PublishedSurface
     belief_stamp: int
     current_view: CameraPose | None
     visited: tuple[CameraPose, ...]
@@ -312,7 +313,7 @@ class EndQuestion:
     """
 
     monitor: TerminationMonitor
-    belief: Believed
+    belief: PublishedSurface
     elapsed: float
     taken: tuple[CameraPose, ...]
     farthest: Callable[[], float]

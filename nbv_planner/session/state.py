@@ -9,13 +9,13 @@ from typing import Any
 
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.endings import Termination
-from nbv_planner.planning.motion import Leg
+from nbv_planner.planning.motion import Trip
 from nbv_planner.planning.planners import Decision
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.thesis.regret import Round
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import FoundScene
+from nbv_planner.world.scene import EstimatedScene
 
 NEAR = 4.0
 """Tolerances within which a miss is a near one."""
@@ -298,8 +298,8 @@ class EpisodeState:
     withheld: Termination | None = None
     #: rounds of the regret ledger: of each view taken, and of the goal.
     rounds: tuple[Round | None, ...] = ()
-    #: legs that the robot has driven undisturbed, in this episode and before it.
-    legs: tuple[Leg, ...] = ()
+    #: trips that the robot has driven undisturbed, in this episode and before it.
+    trips: tuple[Trip, ...] = ()
     left_out: tuple[LeftOut, ...] = ()  #: candidates that are left out for a while.
     #: scans that counted, for a planner with a map of its own.
     scan_history: tuple[tuple[Scan, CameraPose], ...] = ()
@@ -317,7 +317,7 @@ class EpisodeState:
     #: number of goals at which an object in an unknown place has not been seen yet.
     approaches: int = 0
     #: where the object was found; None where it is about the origin.
-    found: FoundScene | None = None
+    estimated_scene: EstimatedScene | None = None
     #: where its surfaces come from; None before the first, or if not given.
     origin: SurfaceOrigin | None = None
     #: candidates by name of the parameter that lists them, where they are listed.

@@ -15,13 +15,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from nbv_planner.errors import StateFileError
-from nbv_planner.files.plain_values import from_plain, to_plain
+from nbv_planner.files.plain_values import from_plain, to_plain, was
 from nbv_planner.geometry import Arrays
 from nbv_planner.mapping.matching import MatchedScan, check_state
 from nbv_planner.mapping.searching_mapping import SearchingMapping, ViewMapping
 from nbv_planner.surface.seam import Mapped
 from nbv_planner.world.scale import SensorHeader
-from nbv_planner.world.scene import FoundScene
+from nbv_planner.world.scene import EstimatedScene
 
 KIND = "surface map"
 """What the journal is about."""
@@ -78,7 +78,8 @@ class Batch:
     scene: Any  #: gave the sensor.
     scans: tuple[MatchedScan, ...]
     progress: Progress  #: after them.
-    found: FoundScene | None  #: scene after them, where it was searched.
+    #: scene after them, where it was searched.
+    estimated_scene: EstimatedScene | None = field(metadata=was("found"))
     #: what the checks remember of each view before, as it was judged then.
     through: tuple[float, ...]
     doubts: int = 0  #: in how many judgements in a row before the radius did not hold.
@@ -90,7 +91,7 @@ class _Whole:
 
     progress: Progress
     arrays: Arrays
-    found: FoundScene | None
+    estimated_scene: EstimatedScene | None = field(metadata=was("found"))
     scans: tuple[MatchedScan, ...]
 
 
@@ -111,7 +112,7 @@ def map_record(known: SurfaceMap) -> dict[str, Any]:
     """A whole map as a record of a journal, in place of its batches."""
     mapper = known.mapper
     scans = mapper.scans if isinstance(mapper, SearchingMapping) else ()
-    return {"map": to_plain(_Whole(known.progress, mapper.state(), mapper.found, scans))}
+    return {"map": to_plain(_Whole(known.progress, mapper.state(), mapper.estimated_scene, scans))}
 
 
 def map_from_records(
@@ -154,7 +155,7 @@ def map_from_records(
             blank.checks.through = list(batch.through)
         if isinstance(blank, SearchingMapping):
             # the last one is judged as it was then: by the scene before the radius was given up
-            blank.add(batch.scans, before, last=last, known=None if last else batch.found)
+            blank.add(batch.scans, before, last=last, known=None if last else batch.estimated_scene)
         else:
             blank.add(batch.scans, before, last=last)
         before = batch.progress.newest_view
@@ -176,7 +177,7 @@ def _typed(read: T, blank: ViewMapping, number: int) -> T:
 def _restore(blank: ViewMapping, whole: _Whole) -> None:
     if not isinstance(blank, SearchingMapping):
         blank.restore(whole.arrays)
-    elif whole.found is not None:
-        blank.restore(whole.arrays, whole.found, whole.scans)
+    elif whole.estimated_scene is not None:
+        blank.restore(whole.arrays, whole.estimated_scene, whole.scans)
     else:
-        raise StateFileError("content", "found: the map is of a known scene")
+        raise StateFileError("content", "estimated_scene: the map is of a known scene")

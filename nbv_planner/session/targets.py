@@ -30,7 +30,7 @@ from nbv_planner.session.state import (
     reach_of,
     remedy,
 )
-from nbv_planner.surface.seam import Believed
+from nbv_planner.surface.seam import PublishedSurface
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scene import centre_of
 
@@ -78,8 +78,8 @@ def informed(core: PlannerCore) -> TerminationMonitor:
 
 
 def pace(core: PlannerCore) -> DecisionSettings:
-    """The planner's settings with the speeds of the legs driven so far."""
-    return learned_pace(core.episode.legs, core.planner.settings)
+    """The planner's settings with the speeds of the trips driven so far."""
+    return learned_pace(core.episode.trips, core.planner.settings)
 
 
 def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> Goal:
@@ -90,28 +90,28 @@ def set_out(core: PlannerCore, question: Question, answer: Answer, now: int) -> 
     assert decision is not None
     view = decision.view
     visited = core.episode.visited
-    leg = core.drive.driven(views, Poses.of(visited[-1:]), now)
+    trip = core.drive.driven(views, Poses.of(visited[-1:]), now)
     core.drive.set_out(views, question.current_view, view, planner.settings)
     figures = dict(answer.figures or {})
     pose = core.inputs.pose
     figures["travel"] = (
         math.nan if pose is None else float(views.ground_path_length(pose, Poses.of([view]))[0])
     )
-    if core.drive.leg is not None:
-        figures["predicted_seconds"] = core.drive.leg.predicted
+    if core.drive.trip is not None:
+        figures["predicted_seconds"] = core.drive.trip.predicted
     if core.settings.learn_speeds:
         figures |= {
             field.name: getattr(planner.settings, field.name) for field in fields(TimeSettings)
         }
-    if core.episode.found is not None:
-        figures["centre_x"], figures["centre_y"] = centre_of(core.episode.found)
+    if core.episode.estimated_scene is not None:
+        figures["centre_x"], figures["centre_y"] = centre_of(core.episode.estimated_scene)
     number = len(visited) + 1
     stamp = question.belief_stamp
     # What was asked for the answer alone is not published.
     published = replace(decision, promised=None)
     goal = Goal(view, now, published, number, answer.milliseconds, stamp, figures)
     played = None if planner.ledger is None else planner.ledger.rounds([*visited, view])[-1]
-    core.note(facts.Decided(goal, played, leg))
+    core.note(facts.Decided(goal, played, trip))
     core.arrival.set_out(core.episode, core.inputs.pose)
     return goal
 
@@ -153,8 +153,8 @@ def no_view(core: PlannerCore, question: Question) -> Termination:
     excluded = planner.views.excluded(now, question.visited, radius)
     figures = {name: float(number) for name, number in excluded_numbers(excluded).items()}
     detail = f"no candidate view may be chosen: {excluded_text(excluded)}"
-    if blamed := zones_text(planner.views):
-        detail += f"; {blamed}"
+    if zones := zones_text(planner.views):
+        detail += f"; {zones}"
     if episode.last_miss is not None:
         figures |= episode.last_miss.figures()
         detail += f"; {episode.unreached_views} goals given up, the last one {episode.last_miss}"
@@ -254,12 +254,12 @@ def _give_up(core: PlannerCore, goal: Goal, miss: Miss, now: int, *, reported: b
     return None
 
 
-def count_view(core: PlannerCore, belief: Believed) -> None:
+def count_view(core: PlannerCore, belief: PublishedSurface) -> None:
     """Count the view of the goal, of which a scan is in the surface."""
     goal = core.episode.goal
     episode = core.episode
     assert goal is not None
-    if episode.found is not None and not episode.found.views:
+    if episode.estimated_scene is not None and not episode.estimated_scene.views:
         core.note(facts.Approached())
         if core.episode.approaches >= MOST_APPROACHES:
             end(core, nothing_found(core.episode.approaches))

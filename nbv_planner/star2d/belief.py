@@ -127,7 +127,7 @@ _FOUND = np.array([2.5, 3.0, 3.0, 3.0])
 # standard deviation on average, so that must stand out against what is declared.
 _ALONE = np.array([True, False, False, False])
 # Part of the prior variance that views take away at least where they tell anything.
-_TOLD = 1e-9
+_LEAST_INFORMATION = 1e-9
 # Digits after the point that are said at most.
 _MOST_DIGITS = 6
 
@@ -151,8 +151,10 @@ class CommonErrors:
         :math:`v p^2 / (p^2 - s^2)` and :math:`s p / \sqrt{p^2 - s^2}`, which is large where they
         tell nothing.
         """
-        told = np.maximum(1.0 - (self.std / np.maximum(self.prior, 1e-12)) ** 2, _TOLD)
-        return self.value / told, self.std / np.sqrt(told)
+        information = np.maximum(
+            1.0 - (self.std / np.maximum(self.prior, 1e-12)) ** 2, _LEAST_INFORMATION
+        )
+        return self.value / information, self.std / np.sqrt(information)
 
     @property
     def shown(self) -> tuple[FloatArray, FloatArray]:
@@ -163,7 +165,7 @@ class CommonErrors:
         return np.where(_ALONE, value, self.value), np.where(_ALONE, std, self.std)
 
     @property
-    def found(self) -> BoolArray:
+    def significant(self) -> BoolArray:
         """Which of them, as :attr:`shown`, differ from 0 by more than 3 standard deviations, the
         first by 2.5; (4,).
         """
@@ -181,7 +183,7 @@ class CommonErrors:
         )
         found = list[str]()
         for (what, unit, less, more), value, std, there in zip(
-            said, *self.shown, self.found, strict=True
+            said, *self.shown, self.significant, strict=True
         ):
             if there:
                 found.append(
@@ -273,7 +275,7 @@ class SurfaceBelief:
         Further away from the nearest measurement than the tolerance itself, a surface at 45 degrees
         to the ray leaves such a band: there it is the prior that is narrow, which is no evidence.
         """
-        return (self.width < tolerance) & (way_to_measurement(self) <= tolerance)
+        return (self.width < tolerance) & (distance_to_measurement(self) <= tolerance)
 
     def narrow_part(self, tolerance: float, regions: Regions | None = None) -> float:
         """Part of the circle that is :meth:`narrow`, see
@@ -306,7 +308,7 @@ class SurfaceBelief:
 
     def keep_off(self, ground: Ground, most: float) -> Ground:
         """The ground with what the object may occupy, see
-        :class:`~nbv_planner.surface.seam.Believed`.
+        :class:`~nbv_planner.surface.seam.PublishedSurface`.
         """
         return ground.with_object(self.angle, self.upper, most, self.centre)
 
@@ -347,7 +349,7 @@ def contour_steps(belief: SurfaceBelief) -> FloatArray:
     return np.hypot(np.roll(x, -1) - x, np.roll(y, -1) - y)
 
 
-def way_to_measurement(belief: SurfaceBelief) -> FloatArray:
+def distance_to_measurement(belief: SurfaceBelief) -> FloatArray:
     """Length of the mean contour from each grid angle to the nearest with a measurement, shape
     (M,), metres.
     """

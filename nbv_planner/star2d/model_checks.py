@@ -49,8 +49,8 @@ def through_parts(views: Sequence[ViewData], outline: ContourPolyline) -> list[f
     )
     at_x, at_y = np.repeat([view.pose[:2] for view in views], number, axis=0).T
     direction, length = np.concatenate([view.rays for view in views], axis=1)
-    way = length * _PLACES[:, None]
-    depth = outline.depth(at_x + way * np.cos(direction), at_y + way * np.sin(direction)).max(
+    moved = length * _PLACES[:, None]
+    depth = outline.depth(at_x + moved * np.cos(direction), at_y + moved * np.sin(direction)).max(
         axis=0
     )
     parts = np.split(depth > _SURELY * std, np.cumsum(number)[:-1])
@@ -325,7 +325,7 @@ class ModelChecks:
             sought = self.accuracy.accuracy and self.accuracy.prior.any()
             return Check("accuracy", math.nan, limit, Level.UNTESTED if sought else Level.GOOD)
         worst = float(
-            (np.abs(common.shown[0]) / np.maximum(common.prior, 1e-12) * common.found).max()
+            (np.abs(common.shown[0]) / np.maximum(common.prior, 1e-12) * common.significant).max()
         )
         value, std = common.alone
         likely = (np.abs(value) + std)[:2]  # of a hit, which is what the band is about
@@ -448,8 +448,8 @@ class ModelChecks:
 def _moved(views: Sequence[ViewData], pose: CameraPose, distance: float) -> bool:
     """Whether the camera stands elsewhere than at the last view, by a part of the view distance."""
     x, y, yaw = views[-1].pose if views else (math.inf, math.inf, 0.0)
-    way = math.hypot(pose.x - x, pose.y - y) / distance
-    return way > _ELSEWHERE or abs(math.remainder(pose.yaw - yaw, TWO_PI)) > _ELSEWHERE
+    moved = math.hypot(pose.x - x, pose.y - y) / distance
+    return moved > _ELSEWHERE or abs(math.remainder(pose.yaw - yaw, TWO_PI)) > _ELSEWHERE
 
 
 def _walls_check(walls: Sequence[FloatArray]) -> Check:

@@ -153,13 +153,13 @@ class ContourPolyline:
             it, the x and y of that place, metres, and the normal there, (2, n).
         """
         distance, (normal_x, normal_y) = self.nearest(x, y)
-        way = distance / np.maximum(-(normal_x * beam[0] + normal_y * beam[1]), _GRAZING)
-        x, y = x + way * beam[0], y + way * beam[1]
+        beyond = distance / np.maximum(-(normal_x * beam[0] + normal_y * beam[1]), _GRAZING)
+        x, y = x + beyond * beam[0], y + beyond * beam[1]
         angle = cartesian_to_polar(x, y)[0]
         normal = np.stack(
             [np.interp(angle, self.angle, part, period=TWO_PI) for part in self._normal]
         )
-        return distance, way, x, y, normal / np.maximum(np.hypot(*normal), 1e-12)
+        return distance, beyond, x, y, normal / np.maximum(np.hypot(*normal), 1e-12)
 
     def depth(self, x: FloatArray, y: FloatArray) -> FloatArray:
         """How far inside what is surely inside points of any shape lie, metres; negative
@@ -195,13 +195,13 @@ class Residuals:
         pose = np.stack([one.pose for one in views])
         beam = np.stack([x, y]) - pose[view, :2].T
         beam /= np.maximum(np.hypot(*beam), 1e-12)
-        distance, way, x, y, normal = outline.crossing(x, y, beam)
+        distance, beyond, x, y, normal = outline.crossing(x, y, beam)
         facing = -(normal * beam).sum(axis=0)
         angle, radius = cartesian_to_polar(x, y)
         by = (np.stack([*normal, normal[1] * x - normal[0] * y]) / std).T
         steep = (normal[0] * x + normal[1] * y < _STEEP * radius) | (facing < _GRAZING)
         exact = float(np.median(std)) if len(std) else math.nan
-        return cls(pose, view, way * facing / std, distance / std, by, angle, steep, exact)
+        return cls(pose, view, beyond * facing / std, distance / std, by, angle, steep, exact)
 
     @property
     def lone(self) -> BoolArray:

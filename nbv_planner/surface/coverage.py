@@ -117,7 +117,7 @@ class CoverageTarget:
         tau, regions = settings.completeness_tau, regions_in(settings.regions)
         return cls("length", tau, settings.noise, settings.seen_std, regions)
 
-    def as_found(self, pixel_size: float, checks: Sequence[Check]) -> CoverageTarget:
+    def with_checks(self, pixel_size: float, checks: Sequence[Check]) -> CoverageTarget:
         """This one with the noise that the mapper has found, where it is larger than declared.
 
         A resolution of `noise_std` + `pixel_size` (metres), which follows from the noise, grows

@@ -125,7 +125,7 @@ def _outline(entry: Located, metres: float, folder: Path | None) -> list[FloatAr
         return [_ring(loop, metres) for loop in entry.sequence()]
     if folder is None:
         raise entry.error("must be a list of corners")
-    with entry.blamed():
+    with entry.errors_here():
         return list(outlines_in_file(f"file:{folder / entry.text()}", _ANY).loops)
 
 

@@ -1,9 +1,9 @@
 """The seam: what planning, sessions and judges know of a surface, whatever its topology and
 dimension D, 2 or 3.
 
-A member, such as :mod:`nbv_planner.star2d`, says what a mapper publishes (:class:`Believed`), and
-reads from it what the object may be (:class:`Surface`). Two notions are enough: what a pose makes
-*visible*, and what evidence has *seen*.
+A member, such as :mod:`nbv_planner.star2d`, says what a mapper publishes
+(:class:`PublishedSurface`), and reads from it what the object may be (:class:`Surface`). Two
+notions are enough: what a pose makes *visible*, and what evidence has *seen*.
 """
 
 from __future__ import annotations
@@ -70,12 +70,14 @@ class Hits(Rows):
             np.empty(0, dtype=np.intp),
         )
 
-    def moved(self, *way: float) -> Hits:
-        """The same in a frame with the same axes, in which their origin is at `way` (D numbers),
-        metres.
+    def moved(self, *shift: float) -> Hits:
+        """The same in a frame with the same axes, in which their origin is at `shift` (D
+        numbers), metres.
         """
         return (
-            replace(self, points=self.points + way, origin=self.origin + way) if any(way) else self
+            replace(self, points=self.points + shift, origin=self.origin + shift)
+            if any(shift)
+            else self
         )
 
 
@@ -124,7 +126,7 @@ def covered(near: csr_matrix, seen: BoolArray) -> BoolArray:
     return np.asarray((near @ seen.T.astype(np.float32)).T > 0.0)
 
 
-class Believed(Protocol):
+class PublishedSurface(Protocol):
     """What a mapper has published of a surface."""
 
     @property
@@ -132,7 +134,7 @@ class Believed(Protocol):
         """Whether what the mapper assumes holds."""
 
     @property
-    def by_noise(self) -> Believed:
+    def by_noise(self) -> PublishedSurface:
         """The same as if no error was common to views: what a further view would change."""
 
     @property
@@ -167,14 +169,14 @@ class Banded(Protocol):
         """
 
 
-class Surface(Believed, Protocol):
+class Surface(PublishedSurface, Protocol):
     """What the object may be, as far as is known. Immutable; poses and points are in the object
     frame.
     """
 
     @property
     def by_noise(self) -> Surface:
-        """See :class:`Believed`."""
+        """See :class:`PublishedSurface`."""
 
     @property
     def drawable(self) -> bool:
@@ -206,7 +208,7 @@ class Surface(Believed, Protocol):
         """Which elements each pose sees, past the obstacles of a `ground`, shape (S, V, M)."""
 
 
-class Mapped(Believed, Protocol):
+class Mapped(PublishedSurface, Protocol):
     """The belief of a mapping, before it is published."""
 
     @property

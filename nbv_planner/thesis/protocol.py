@@ -191,8 +191,8 @@ def observe_views(
         planner.update(belief, None)
         decision = planner.decide(belief, visited=visited())
         if decision is None:
-            blamed = zones_text(planner.views)
-            detail = "no candidate view may be chosen" + (f": {blamed}" if blamed else "")
+            zones = zones_text(planner.views)
+            detail = "no candidate view may be chosen" + (f": {zones}" if zones else "")
             return Termination(TerminationReason.NO_REACHABLE_VIEW, {}, detail)
         milliseconds = 1e3 * (time.process_time() - started)
         if not observer.new_points(decision.view).any():

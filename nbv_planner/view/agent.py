@@ -17,7 +17,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.searching_mapping import ViewMapping
-from nbv_planner.planning.motion import leg_time
+from nbv_planner.planning.motion import trip_time
 from nbv_planner.planning.objectives import EXPECTED
 from nbv_planner.planning.planners import Decision, Planner
 from nbv_planner.planning.termination import TerminationMonitor
@@ -185,7 +185,7 @@ class AgentEpisode:
         self.seen = seen
         pace = self.setup.config.planner
         self.seconds += float(
-            leg_time(self.setup.planner.views, before, Poses.of([self.at]), pace)[0]
+            trip_time(self.setup.planner.views, before, Poses.of([self.at]), pace)[0]
         )
         self.mask &= self.setup.apart[action]
 

@@ -250,10 +250,10 @@ class CircleEnv(gymnasium.Env[Observation, np.int64]):
             from nbv_planner.report.figures.animation import pixels
             from nbv_planner.report.figures.episode_content import episode_frames
             from nbv_planner.report.figures.episode_figure import draw_figure
-            from nbv_planner.report.figures.style import own_style
+            from nbv_planner.report.figures.style import figure_style
         judge = self.judged()
         truth = episode.target.judge.truth
-        with own_style():
+        with figure_style():
             return pixels(
                 draw_figure(
                     episode_frames(judge.steps, judge.views, truth.shape, truth.scene, line)[-1]

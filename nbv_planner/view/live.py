@@ -276,7 +276,7 @@ def target_of(view: LiveView) -> CoverageTarget:
     return view.status.estimate.target if view.status and view.status.estimate else POINTS
 
 
-def target_words(view: LiveView) -> str:
+def target_text(view: LiveView) -> str:
     """What is estimated, in words."""
     target = target_of(view)
     return f"{target.name} at {target.tau:g} m" if target.tau else target.name

@@ -26,7 +26,7 @@ from nbv_planner.view.live import (
     LiveView,
     estimated_coverage,
     target_of,
-    target_words,
+    target_text,
     true_coverage,
 )
 from nbv_planner.volume.volume_surface import VolumeSurface
@@ -67,7 +67,7 @@ def _status(view: LiveView) -> Data:
         "elapsed": _number(status.elapsed),
         "estimate": _number(status.coverage_estimate),
         "interval": [estimate.lower, estimate.upper, estimate.level] if estimate else None,
-        "target": target_words(view),
+        "target": target_text(view),
         "deviation": view.deviation,
         "waits_for": list(view.waits_for),
     }
@@ -193,14 +193,16 @@ def _picture(view: LiveView) -> Data:
     return data | {"png": png, "azimuth": azimuth, "elevation": elevation, "tau": tau}
 
 
-def _ways(view: LiveView, barred: GridGround | None) -> list[list[list[float | None]]]:
-    """Corners of the ways between the views; on the circle only where the ground is known."""
+def _paths(view: LiveView, barred: GridGround | None) -> list[list[list[float | None]]]:
+    """Corners of the paths between the views; on the circle only where the ground is known."""
     if view.depth is not None:
         return []
     taken = _chosen(view)
     if barred is None and not outlines.are_free(Poses.of(taken)):
         return []
-    return [[_list(xy, 3) for xy in way] for way in outlines.ways(taken, view.scene, barred)]
+    return [
+        [_list(xy, 3) for xy in path] for path in outlines.paths_between(taken, view.scene, barred)
+    ]
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:
@@ -227,17 +229,17 @@ _CELLS = 400
 
 
 def _ground(view: LiveView) -> Data:
-    """The ways between the views, and where the robot must not be as a picture: corner, direction,
+    """The paths between the views, and where the robot must not be as a picture: corner, direction,
     side of a pixel.
     """
     barred = outlines.barred_ground(view.ground, view.belief, view.scene)
     if barred is None:
-        return {"ways": _ways(view, None)}
+        return {"paths": _paths(view, None)}
     step = math.ceil(max(barred.cells.shape) / _CELLS)
     shades = np.rint(255.0 * outlines.ground_shades(barred)[::step, ::step]).astype(np.uint8)
     map = barred.map
     return {
-        "ways": _ways(view, barred),
+        "paths": _paths(view, barred),
         "png": base64.b64encode(_png(shades)).decode("ascii"),
         "x": map.x,
         "y": map.y,
@@ -263,13 +265,13 @@ def _coverage(view: LiveView) -> Data:
         "estimate": [list(point) for point in estimated_coverage(view)],
         "true": [list(point) for point in true_coverage(view)],
         "target": FULL_ENOUGH,
-        "label": f"{target_words(view)} (%)",
+        "label": f"{target_text(view)} (%)",
     }
 
 
 def _checks(view: LiveView) -> list[Data]:
     checks = view.belief.checks if view.belief else ()
-    return [{"level": check.level.name.lower(), "words": check.summary} for check in checks]
+    return [{"level": check.level.name.lower(), "text": check.summary} for check in checks]
 
 
 def _dots(points: SurfacePoints | None, most: int) -> Data:

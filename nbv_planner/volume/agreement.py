@@ -59,8 +59,8 @@ def agreement(
     beam /= np.maximum(np.linalg.norm(beam, axis=1), 1e-12)[:, None]
     away, near = tree.query(points)
     off = ((points - places[near]) * normals[near]).sum(axis=1)
-    way = off / np.maximum(-(normals[near] * beam).sum(axis=1), _GRAZING)
-    crossing = points + way[:, None] * beam
+    beyond = off / np.maximum(-(normals[near] * beam).sum(axis=1), _GRAZING)
+    crossing = points + beyond[:, None] * beam
     _, near = tree.query(crossing)
     normal = normals[near]
     facing = -(normal * beam).sum(axis=1)
@@ -72,7 +72,7 @@ def agreement(
     cell, cells = _stretches(crossing, normal, side)
     kept = ~(lone | (facing < _GRAZING))
     unlike = _UNLIKE[dimension] * side / exact
-    found = Displaced(cameras, view, way * facing / std, by, cell, cells, kept, unlike)
+    found = Displaced(cameras, view, beyond * facing / std, by, cell, cells, kept, unlike)
     return found, float(lone.mean()) if len(std) >= _ENOUGH_HITS else math.nan
 
 

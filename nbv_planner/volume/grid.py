@@ -338,32 +338,32 @@ def crossed(lattice: Lattice, rays: FreeRays) -> IntArray:
     end = np.minimum(end, rays.length)
     live = end > start
     found = np.zeros(len(lattice.centres), dtype=bool)
-    way, end = start[live], end[live]
+    depth, end = start[live], end[live]
     # in cells from the corner of the lattice, an axis at a time: the march is most of the time
     origin = (rays.origin + lattice.half) / lattice.cell
     direction = rays.direction[live].T / lattice.cell
-    while len(way):
-        found[lattice.number(o + way * d for o, d in zip(origin, direction, strict=True))] = True
-        further = way + STRIDE * lattice.cell
+    while len(depth):
+        found[lattice.number(o + depth * d for o, d in zip(origin, direction, strict=True))] = True
+        further = depth + STRIDE * lattice.cell
         going = further < end
-        way = np.where(going, further, way)  # one that has ended stays where it is
-        if np.count_nonzero(going) < _LIVE * len(way):
-            way, end, direction = way[going], end[going], direction[:, going]
+        depth = np.where(going, further, depth)  # one that has ended stays where it is
+        if np.count_nonzero(going) < _LIVE * len(depth):
+            depth, end, direction = depth[going], end[going], direction[:, going]
     return np.flatnonzero(found)
 
 
-def free_way(lattice: Lattice, apart: IntArray, start: FloatArray, end: FloatArray) -> BoolArray:
-    """From which of the places, shape (n, D), nothing solid lies on the way to another one, (n, D),
+def free_line(lattice: Lattice, apart: IntArray, start: FloatArray, end: FloatArray) -> BoolArray:
+    """From which of the places, shape (n, D), nothing solid is on the line to another one, (n, D),
     within the ball.
 
     `apart`, shape (N + 1,), is how many cells each one is from the nearest solid one along the axis
-    on which it is the farthest, 0 in it: so far nothing is met, whatever the direction.
+    on which it is the farthest, 0 in it: so far nothing is met, in any direction.
     """
-    way = end - start
-    way *= 1.0 / np.maximum(np.linalg.norm(way, axis=1), 1e-12)[:, None]
+    direction = end - start
+    direction *= 1.0 / np.maximum(np.linalg.norm(direction, axis=1), 1e-12)[:, None]
     # in cells from the corner of the lattice, single precision: the march is most of the time
     place = ((start + lattice.half) / lattice.cell).astype(np.float32)
-    way = way.astype(np.float32)
+    direction = direction.astype(np.float32)
     middle, most = np.float32(0.5 * lattice.count), np.float32(lattice.radius / lattice.cell) ** 2
     strides = lattice.strides.astype(np.int32)
     step = np.maximum(apart - 1, _MARCH).astype(np.float32)
@@ -372,10 +372,10 @@ def free_way(lattice: Lattice, apart: IntArray, start: FloatArray, end: FloatArr
     while len(live):
         off = place - middle
         kept = np.einsum("nd,nd->n", off, off) < most
-        live, place, way = live[kept], place[kept], way[kept]
+        live, place, direction = live[kept], place[kept], direction[kept]
         cell = place.astype(np.int32) @ strides
         met = apart[cell] == 0
         free[live[met]] = False
-        live, way = live[~met], way[~met]
-        place = place[~met] + step[cell[~met], None] * way
+        live, direction = live[~met], direction[~met]
+        place = place[~met] + step[cell[~met], None] * direction
     return free

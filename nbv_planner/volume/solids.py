@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray
 from nbv_planner.surface.seam import Hypotheses
 from nbv_planner.volume.bodies.depth_sensor import DepthSensor
-from nbv_planner.volume.grid import STRIDE, Lattice, free_way
+from nbv_planner.volume.grid import STRIDE, Lattice, free_line
 from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 
@@ -269,7 +269,7 @@ def marched(
         inside = _in_field(local[pose, :, element], scene)
         pose, element = pose[inside], element[inside]
         start = (points + _BEFORE * lattice.cell * normals)[element]
-        free = free_way(lattice, drawn.apart[solid], start, poses.position[pose])
+        free = free_line(lattice, drawn.apart[solid], start, poses.position[pose])
         visible[pose[free], asked[element[free]]] = True
     return found
 

@@ -255,8 +255,8 @@ class VolumeSurface:
         of a hit, whatever the `regions`: more hits never lower it; too high behind another surface.
         """
         hits = self.cells.hits.mean
-        ways = np.random.default_rng(0).standard_normal((_DIRECTIONS, self.form.dimension))
-        along = hits @ (ways / np.linalg.norm(ways, axis=1)[:, None]).T
+        rays = np.random.default_rng(0).standard_normal((_DIRECTIONS, self.form.dimension))
+        along = hits @ (rays / np.linalg.norm(rays, axis=1)[:, None]).T
         aside = (hits**2).sum(axis=1)[:, None] - along**2
         return float(((along > 0.0) & (aside <= tolerance**2)).any(axis=0).mean())
 

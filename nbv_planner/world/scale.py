@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.settings import Setting, changed, settings_of, value_of
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import LEAST_FIELD, FoundScene, Scene
+from nbv_planner.world.scene import LEAST_FIELD, EstimatedScene, Scene
 
 T = TypeVar("T")
 _ROOT = "radius_max"
@@ -182,20 +182,20 @@ def rescaled(settings: T, before: Scene, now: Scene) -> T:
     return changed(settings, values)
 
 
-def at_found(scene: Scene, found: FoundScene) -> Scene:
-    """The scene about the centre of what was found; its sensor is that of `scene`, its pixels are
-    in proportion.
+def at_estimate(scene: Scene, estimated: EstimatedScene) -> Scene:
+    """The scene about the centre of an estimated one; its sensor is that of `scene`, its pixels
+    are in proportion.
     """
     return replace(
         scene,
-        radius_min=found.radius_min,
-        radius_max=found.radius_max,
-        view_distance=found.view_distance,
-        pixel_size=_times(scene.pixel_size, found.radius_max / scene.radius_max),
+        radius_min=estimated.radius_min,
+        radius_max=estimated.radius_max,
+        view_distance=estimated.view_distance,
+        pixel_size=_times(scene.pixel_size, estimated.radius_max / scene.radius_max),
     )
 
 
-def derived_words(
+def derived_text(
     derived: Mapping[str, Any], classes: Iterable[type], source: str = "not given, so derived"
 ) -> str:
     """One line for a log: the values that were `derived` for settings of `classes`, with where they
@@ -206,15 +206,15 @@ def derived_words(
     return f"{source}: " + (", ".join(words) or "nothing")
 
 
-def adopted(settings: T, found: Mapping[str, Any], source: str) -> tuple[T, str]:
-    """The settings with what was `found` where it differs, and that in words for a log, empty where
-    nothing does.
+def adopted(settings: T, values: Mapping[str, Any], source: str) -> tuple[T, str]:
+    """The settings with these `values` where they differ, and those that do as text for a log,
+    empty where none does.
 
     Raises:
         SettingError: it does not fit the others.
     """
-    changes = {name: value for name, value in found.items() if value != getattr(settings, name)}
-    words = derived_words(changes, [type(settings)], source) if changes else ""
+    changes = {name: value for name, value in values.items() if value != getattr(settings, name)}
+    words = derived_text(changes, [type(settings)], source) if changes else ""
     return replace(settings, **changes), words  # type: ignore[type-var]
 
 

@@ -162,7 +162,7 @@ demands a closer one.
 
 
 @dataclass(frozen=True)
-class FoundScene:
+class EstimatedScene:
     """Where an object of unknown place and size is thought to be, and the circle from which to look
     at it.
 
@@ -203,7 +203,7 @@ class FoundScene:
             f" to {self.radius_max:.3g} m; views from {self.view_distance:.4g} m"
         )
 
-    def same_as(self, other: FoundScene) -> bool:
+    def same_as(self, other: EstimatedScene) -> bool:
         """Whether centre, bounds and view circle are the same: all on which a mapping depends."""
         mine, its = ((s.x, s.y, s.radius_min, s.radius_max, s.view_distance) for s in (self, other))
         return mine == its
@@ -213,9 +213,9 @@ SENSOR_NAMES = ("field_of_view", "range_min", "range_max")
 """What the header of a scan says of the sensor."""
 
 
-def centre_of(found: FoundScene | None) -> Point:
+def centre_of(estimated: EstimatedScene | None) -> Point:
     """Centre about which all is seen, metres."""
-    return (0.0, 0.0) if found is None else (found.x, found.y)
+    return (0.0, 0.0) if estimated is None else (estimated.x, estimated.y)
 
 
 # The bounds of a length, rounded to six digits as the message names them, may be given.

@@ -97,7 +97,7 @@ def test_checks_of_the_last_surface_are_a_table_with_the_view_at_which_each_was_
             "limit": 1.0,
             "level": "FAILED",
             "since": 2,
-            "words": dead.summary,
+            "text": dead.summary,
         },
         {
             "check": "overlap",
@@ -105,7 +105,7 @@ def test_checks_of_the_last_surface_are_a_table_with_the_view_at_which_each_was_
             "limit": 5.0,
             "level": "GOOD",
             "since": None,
-            "words": fits.summary,
+            "text": fits.summary,
         },
     ]
     assert as_json(analysis.record)["checks"] == [

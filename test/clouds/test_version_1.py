@@ -19,10 +19,10 @@ from nbv_planner.bags.reader import typestore
 from nbv_planner.clouds.version_1 import recorded_belief, sensor_from_msg
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.surface.checks import KINDS, Check, Level
-from nbv_planner.world.scene import FoundScene
+from nbv_planner.world.scene import EstimatedScene
 
 NAN, INF = math.nan, math.inf
-FOUND = FoundScene(1.5, -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
+FOUND = EstimatedScene(1.5, -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
 
 
 def cloud(belief=None, **old):

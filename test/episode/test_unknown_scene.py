@@ -19,7 +19,7 @@ from nbv_planner.known.outline_fit import outline_fit
 from nbv_planner.known.prior_outline import PriorOutlineSettings
 from nbv_planner.mapping.object_search import SearchSettings
 from nbv_planner.planning.endings import TerminationReason
-from nbv_planner.planning.view_space import FoundViewSpace, ViewSpaceSettings, set_ground
+from nbv_planner.planning.view_space import SearchViewSpace, ViewSpaceSettings, set_ground
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.zones import GroundSettings
@@ -28,7 +28,7 @@ from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.objects.true_outlines import Outlines, parse_outlines
 from nbv_planner.world.pose import CameraPose
 from nbv_planner.world.scale import scaled
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import EstimatedScene, Scene
 from nbv_planner.world.simulated_camera import MotionSettings, SensorSettings
 
 PLAIN = PlannerSettings(planner="greedy", objective="U", target="points")
@@ -112,7 +112,7 @@ def test_a_wrong_centre_and_a_wrong_size_are_found_out(text, factor):
     assert end_of(simulation).reason is TerminationReason.COMPLETE
     assert depth_inside(simulation) < 0.0
     assert len(simulation.poses) == len(simulation.judge.steps) + len(simulation.approaches)
-    found = simulation.found
+    found = simulation.estimated_scene
     assert found is not None
     assert found.radius_max > 0.9 * np.max(
         simulation.judge.truth.shape.radius(np.linspace(0.0, TWO_PI, 360))
@@ -176,9 +176,9 @@ def test_another_object_in_view_is_no_part_of_it():
     beside = MotionSettings(initial_view_angle=1.2)  # not where the other one is
     simulation = Simulation(unknown("ellipse:a=5,b=3", 6.0, world, motion=beside))
     assert end_of(simulation).reason is TerminationReason.COMPLETE
-    assert simulation.found is not None
-    assert simulation.found.radius_max < 8.0
-    assert math.hypot(simulation.found.x - 1.0, simulation.found.y + 0.8) < 1.5
+    assert simulation.estimated_scene is not None
+    assert simulation.estimated_scene.radius_max < 8.0
+    assert math.hypot(simulation.estimated_scene.x - 1.0, simulation.estimated_scene.y + 0.8) < 1.5
 
 
 def test_one_end_of_a_long_object_is_not_taken_for_the_whole():
@@ -224,7 +224,7 @@ def test_the_thesis_protocol_knows_the_scene():
 def test_a_known_scene_is_not_searched():
     simulation = Simulation(EpisodeConfig(planner=PLAIN, stop_at_coverage=0.3))
     end_of(simulation)
-    assert simulation.found is None
+    assert simulation.estimated_scene is None
     assert all(step.belief.centre == (0.0, 0.0) for step in simulation.judge.steps)
 
 
@@ -332,8 +332,8 @@ def test_a_view_that_the_map_bars_comes_closer_and_the_others_stay_where_they_ar
     """A circle of 4.8 m about the middle of a room of 10 m, whose walls are 0.3 m off for the
     robot.
     """
-    space = FoundViewSpace(
-        ViewSpaceSettings(num_views=8), FoundScene(0.0, 0.0, 0.5, 1.1, 4.8, views=1)
+    space = SearchViewSpace(
+        ViewSpaceSettings(num_views=8), EstimatedScene(0.0, 0.0, 0.5, 1.1, 4.8, views=1)
     )
     set_ground(space, GroundSettings(ground_map=str(room / "map.yaml"), robot_radius=0.3))
     belief = Simulation(EpisodeConfig(planner=PLAIN)).belief
@@ -346,9 +346,9 @@ def test_a_view_that_the_map_bars_comes_closer_and_the_others_stay_where_they_ar
 
 
 def test_an_approach_that_the_map_bars_is_made_from_the_nearest_free_place(room):
-    scene = FoundScene(0.0, 0.0, 0.5, 2.0, 9.0, 1.0, 1.0)
+    scene = EstimatedScene(0.0, 0.0, 0.5, 2.0, 9.0, 1.0, 1.0)
     ground = GroundSettings(ground_map=str(room / "map.yaml"), robot_radius=0.3)
-    space = FoundViewSpace(ViewSpaceSettings(), scene)
+    space = SearchViewSpace(ViewSpaceSettings(), scene)
     set_ground(space, ground)
     belief = Simulation(EpisodeConfig(planner=PLAIN)).belief
     small = dataclasses.replace(belief, upper=np.full_like(belief.upper, 1.0))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from campaigns.deviation_command import DeviationRow, _deviating, _outline, told
+from campaigns.deviation_command import DeviationRow, _deviating, _outline, summary
+from campaigns.running import rows_in
+from nbv_planner.errors import ConfigFileError
 from nbv_planner.world.scene import Scene
 
 
@@ -23,15 +25,23 @@ def test_a_bump_is_as_high_and_wide_as_it_says_and_nowhere_else(sign):
     assert away[np.abs(actual - place) > 1.5].max() < 0.01
 
 
-def test_what_is_told_counts_each_kind_apart():
-    def row(sign, found=0, false=0, views=5, holds=0.96, band=1):
-        return DeviationRow("a", 0, sign, views, found, false, 0.9, holds, band)
+def test_the_summary_counts_each_kind_apart():
+    def row(sign, detected=0, false=0, views=5, holds=0.96, band=1):
+        return DeviationRow("a", 0, sign, views, detected, false, 0.9, holds, band)
 
     rows = [row(1, 1), row(1, views=0), row(-1, 0, 2, holds=0.92, band=0), row(0, false=1), row(0)]
-    assert told(rows) == [
-        "bumps found: 1 of 1",
-        "dents found: 0 of 1",
+    assert summary(rows) == [
+        "bumps detected: 1 of 1",
+        "dents detected: 0 of 1",
         "objects as their outline with a false stretch: 1 of 2",
         "the 95 % interval holds at 95.0% of the places seen, 90.0% of all",
         "the simultaneous one holds for 2 of 2 without a bump, for 1 of 2 with one",
     ]
+
+
+def test_rows_of_another_version_are_refused_in_one_line(tmp_path):
+    place = tmp_path / "rows.csv"
+    place.write_text("object,draw,found\na,0,1\n")
+    with pytest.raises(ConfigFileError, match=r"rows\.csv has the columns .*found.*detected") as e:
+        rows_in(place, DeviationRow)
+    assert "\n" not in str(e.value)

@@ -115,7 +115,7 @@ def test_what_the_thesis_protocol_does_not_look_at_is_refused_there_alone(tmp_pa
         match=r"line 3: planners\.X\.settings\.\w+\.\w+: has no effect in the thesis",
     ):
         sweeps.load(tmp_path, sweep + "[sensor, thesis]\n")
-    assert set(sweeps.load(tmp_path, sweep + "[sensor]\n").own_settings) == {"X"}
+    assert set(sweeps.load(tmp_path, sweep + "[sensor]\n").variant_settings) == {"X"}
 
 
 def test_planners_may_have_other_candidates_in_both_protocols(tmp_path):

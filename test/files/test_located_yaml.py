@@ -45,7 +45,7 @@ def test_numbers_are_read_as_in_parameter_files(read):
 def test_error_inside_a_block_is_blamed_on_the_value(read):
     with (
         pytest.raises(ConfigFileError, match=r"x\.yaml, line 2: b: not allowed$"),
-        read("a: 1\nb: 2").mapping()["b"].blamed(),
+        read("a: 1\nb: 2").mapping()["b"].errors_here(),
     ):
         raise SettingError("not\nallowed")
 

@@ -40,9 +40,9 @@ def rows_of(text):
 def test_the_table_has_a_row_for_each_place_and_no_number_where_nothing_was_seen():
     made = report(4.0, part=0.5)
     rows = rows_of(made.csv)
-    assert len(rows) == len(made.found.points)
+    assert len(rows) == len(made.deviation.points)
     seen = [row["seen"] == "1" for row in rows]
-    assert seen == made.found.seen.tolist()
+    assert seen == made.deviation.seen.tolist()
     for row, there in zip(rows, seen, strict=True):
         numbers = [row[name] for name in ("lower", "deviation", "upper")]
         if there:
@@ -57,10 +57,12 @@ def test_the_words_say_what_differs_and_the_verdict():
     made = report(dent)
     assert "1 stretch differs significantly" in made.summary
     assert "less" in made.summary
-    found = made.found
-    place = np.nanargmax(np.where(found.seen, np.abs(found.mean), 0.0))
-    assert f"greatest {found.mean[place]:+.3g} m ({found.lower[place]:+.3g} to" in made.summary
-    assert found.mean[place] == pytest.approx(-1.0, abs=0.1)
+    deviation = made.deviation
+    place = np.nanargmax(np.where(deviation.seen, np.abs(deviation.mean), 0.0))
+    assert (
+        f"greatest {deviation.mean[place]:+.3g} m ({deviation.lower[place]:+.3g} to" in made.summary
+    )
+    assert deviation.mean[place] == pytest.approx(-1.0, abs=0.1)
     assert made.summary.endswith("FAIL at 0.4 m, as far as it was seen")
     assert "no stretch differs significantly" in report(4.0).summary
     assert report(4.0).summary.endswith("PASS at 0.4 m, as far as it was seen")
@@ -80,7 +82,7 @@ def test_the_picture_shows_every_place_seen_and_not_seen():
     from nbv_planner.report.figures.recorded_figure import draw_deviation
 
     made = report(np.where(np.arange(600) < 40, 4.6, 4.0), part=0.6)
-    figure = draw_deviation(made.found, 0.3)
+    figure = draw_deviation(made.deviation, 0.3)
     lines = figure.axes[0].collections
-    assert sum(len(one.get_paths()) for one in lines) == len(made.found.points)
+    assert sum(len(one.get_paths()) for one in lines) == len(made.deviation.points)
     assert "FAIL at 0.3 m" in figure.axes[0].get_title(loc="left") + figure.axes[0].get_title()

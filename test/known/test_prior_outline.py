@@ -19,7 +19,7 @@ from nbv_planner.star2d.shapes.learned_prior import ModelAverage
 from nbv_planner.star2d.shapes.learned_shapes import LearnedShapes, shape_sampler
 from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings, ShapeSettings
 from nbv_planner.world.objects import parse_object
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import EstimatedScene, Scene
 
 SCENE = Scene()
 OBJECT = "random:irregular:1"
@@ -189,7 +189,7 @@ def test_it_travels_with_the_surface_to_the_last_bit(tmp_path):
     back = info.applied(dataclasses.replace(belief, known=None))
     assert back.known.plain == belief.known.plain
     assert back.known.radius.tobytes() == belief.known.radius.tobytes()
-    found = FoundScene(1.0, -0.5, 2.0, 8.0, 10.0, 0.3, 2.5, views=1)
+    found = EstimatedScene(1.0, -0.5, 2.0, 8.0, 10.0, 0.3, 2.5, views=1)
     moved = dataclasses.replace(info, scene=found).applied(belief)
     assert moved.known.centre == (1.0, -0.5)
     assert "prior_outline" not in SurfaceInfo.about(simulated().belief, **known).text

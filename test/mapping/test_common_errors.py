@@ -202,7 +202,7 @@ def test_ranges_that_are_too_long_or_short_are_found(offset):
 
 def test_hits_to_the_left_are_found():
     _, common = found(around(left=-0.15))
-    assert common.found.tolist() == [False, True, False, False]
+    assert common.significant.tolist() == [False, True, False, False]
     assert common.summary.startswith("hits lie 0.")
     assert "to the right" in common.summary
 
@@ -221,7 +221,7 @@ def test_bearings_that_are_too_wide_or_narrow_are_found(wide):
     settings = dataclasses.replace(DECLARED, bearing_scale_std=0.02)
     commons = [found(driven(seed, speed=0.0, wide=wide), settings)[1] for seed in range(8)]
     assert within([one.value[2] for one in commons], [one.std[2] for one in commons], wide)
-    words = [one.summary for one in commons if one.found[2]]
+    words = [one.summary for one in commons if one.significant[2]]
     assert words
     for said in words:
         assert re.search(
@@ -234,7 +234,7 @@ def test_scans_that_are_late_or_early_are_found_by_a_camera_that_drives(late):
     settings = dataclasses.replace(DECLARED, time_skew_std=0.1)
     commons = [found(driven(seed, late=late), settings)[1] for seed in range(8)]
     assert within([one.value[3] for one in commons], [one.std[3] for one in commons], late)
-    assert all(one.found[3] for one in commons)
+    assert all(one.significant[3] for one in commons)
     way = "late" if late > 0.0 else "early"
     for one in commons:
         assert re.search(rf"scans are 0\.\d+ ± 0\.0\d+ s {way}, by 24 views", one.summary)

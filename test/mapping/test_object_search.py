@@ -28,9 +28,9 @@ from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.objects.true_outlines import true_object
 from nbv_planner.world.pose import CameraPose
-from nbv_planner.world.scale import at_found, rescaled
+from nbv_planner.world.scale import at_estimate, rescaled
 from nbv_planner.world.scan import Scan
-from nbv_planner.world.scene import AROUND, FoundScene, Scene
+from nbv_planner.world.scene import AROUND, EstimatedScene, Scene
 from nbv_planner.world.simulated_camera import SensorSettings, SimulatedCamera
 
 SCENE = Scene()
@@ -81,7 +81,7 @@ places = st.tuples(st.floats(-1.8, 1.8), st.floats(-1.8, 1.8))
 def test_the_belief_is_that_of_a_mapping_that_knew_the_centre_from_the_start(place, stated, count):
     scans = looks(WorldSettings(*place), ROUND[:count])
     mapping = mapped(scans, stated)
-    found = mapping.found
+    found = mapping.estimated_scene
     known = scan_mapping(dataclasses.replace(config(stated), search=SearchSettings()).at(found))
     for number, (scan, beside) in enumerate(zip(scans, mapping.background, strict=True)):
         pose = scan.pose.relative_to(found.x, found.y)
@@ -97,7 +97,7 @@ def test_no_view_is_lost_when_the_centre_moves(place, stated):
     for number, scan in enumerate(scans, start=1):
         new = mapping.add([scan], number - 1)
         assert new.views == 1
-        assert mapping.found.views == number
+        assert mapping.estimated_scene.views == number
         assert not new.dropped.get("outside_bounds", 0) + new.dropped.get("inside_bounds", 0)
     hits = sum(int(np.isfinite(scan.scan.ranges).sum()) for scan in scans)
     assert int(mapping.belief().hits.sum()) == hits
@@ -105,7 +105,7 @@ def test_no_view_is_lost_when_the_centre_moves(place, stated):
 
 def test_views_all_around_give_centre_and_bounds():
     world = WorldSettings(object_x=1.5, object_y=-1.0)
-    found = mapped(looks(world, np.arange(12) * (TWO_PI / 12)), stated=9.0).found
+    found = mapped(looks(world, np.arange(12) * (TWO_PI / 12)), stated=9.0).estimated_scene
     assert math.hypot(found.x - 1.5, found.y + 1.0) < 0.3
     assert 6.0 < found.radius_max < 7.5
     assert 0.0 < found.radius_min < 4.0
@@ -123,21 +123,23 @@ def test_a_circle_is_found_at_any_scale(size):
 
 
 def test_one_view_leaves_the_far_side_closed():
-    found = mapped(looks(WorldSettings(), ROUND[:1])).found
+    found = mapped(looks(WorldSettings(), ROUND[:1])).estimated_scene
     assert found.arc_end - found.arc_start == pytest.approx(math.radians(150.0))
     assert found.arc_start < ROUND[0] < found.arc_end
 
 
 def test_nothing_hit_comes_closer_on_the_same_ray_by_less_than_is_free():
     mapping = mapped([])
-    before = mapping.found
+    before = mapping.estimated_scene
     assert before.views == 0
     pose = CameraPose(before.view_distance, 0.0, math.pi)
     empty = Scan(-0.3, 0.01, np.full(61, np.inf), 0.05, 10.0)
     new = mapping.add([MatchedScan(1, empty, pose, view=1)], 0)
     assert new.views == 0
-    assert 0.0 < before.view_distance - mapping.found.view_distance < 10.0
-    assert mapping.found.arc_start == mapping.found.arc_end == pytest.approx(0.0)
+    assert 0.0 < before.view_distance - mapping.estimated_scene.view_distance < 10.0
+    assert (
+        mapping.estimated_scene.arc_start == mapping.estimated_scene.arc_end == pytest.approx(0.0)
+    )
 
 
 @pytest.mark.parametrize(
@@ -152,14 +154,16 @@ def test_nothing_hit_comes_closer_on_the_same_ray_by_less_than_is_free():
 )
 def test_a_scan_that_tells_nothing_brings_the_camera_no_closer(ranges):
     mapping, count = mapped([]), 0
-    outer = mapping.found.view_distance
+    outer = mapping.estimated_scene.view_distance
     for count in range(1, 5):
-        pose = CameraPose.from_polar(mapping.found.arc_start, mapping.found.view_distance)
+        pose = CameraPose.from_polar(
+            mapping.estimated_scene.arc_start, mapping.estimated_scene.view_distance
+        )
         mapping.add(
             [MatchedScan(count, Scan(-0.3, 0.01, ranges, 0.05, 10.0), pose, view=count)], count - 1
         )
-        assert mapping.found.view_distance == outer
-        assert mapping.found.arc_start == pytest.approx(count * TWO_PI / 3.0)
+        assert mapping.estimated_scene.view_distance == outer
+        assert mapping.estimated_scene.arc_start == pytest.approx(count * TWO_PI / 3.0)
 
 
 def test_past_the_given_point_the_search_goes_on_from_another_side():
@@ -167,8 +171,8 @@ def test_past_the_given_point_the_search_goes_on_from_another_side():
     empty = Scan(-0.3, 0.01, np.full(61, np.inf), 0.05, 10.0)
     mapping.add([MatchedScan(1, empty, CameraPose(4.0, 0.0, math.pi), view=1)], 0)
     # no farther than it has stood: what is behind that may be a wall
-    assert mapping.found.view_distance == 4.0
-    assert mapping.found.arc_start == pytest.approx(TWO_PI / 3.0)
+    assert mapping.estimated_scene.view_distance == 4.0
+    assert mapping.estimated_scene.arc_start == pytest.approx(TWO_PI / 3.0)
 
 
 NARROW = Scene(field_of_view=math.radians(10.0), range_max=12.0)
@@ -189,7 +193,7 @@ def missed(mapping: SearchingMapping, limit: int = 40) -> list[tuple[float, floa
             ],
             number,
         )
-        now = mapping.found
+        now = mapping.estimated_scene
         pose = CameraPose.from_polar(now.arc_start, now.view_distance, now.turn)
     return found
 
@@ -247,11 +251,13 @@ def test_the_circle_stays_on_this_side_of_walls_that_have_been_seen(wall, field)
         0.65,
         scene,
     )
-    found = mapping.found
+    found = mapping.estimated_scene
     assert found.radius_max == pytest.approx(1.1, abs=0.03)
     assert AROUND * found.radius_max <= found.view_distance * 1.0001
     assert found.view_distance < max(wall, AROUND * found.radius_max)
-    far = mapped([walls(1, 0.8, 5.0, 8.0)], 1.0, Scene(field_of_view=0.3, range_max=30.0)).found
+    far = mapped(
+        [walls(1, 0.8, 5.0, 8.0)], 1.0, Scene(field_of_view=0.3, range_max=30.0)
+    ).estimated_scene
     assert far.view_distance <= 2.5 * far.radius_max * 1.0001
 
 
@@ -271,7 +277,7 @@ def test_the_object_nearest_to_the_given_point_is_chosen(model):
         np.testing.assert_array_equal(background, other)
         beside += int(other.sum())
     assert beside > 50
-    assert mapping.found.radius_max < 5.5
+    assert mapping.estimated_scene.radius_max < 5.5
 
 
 @pytest.mark.parametrize("text", ["two_boxes", "letter:C", "letter:E"])
@@ -351,25 +357,25 @@ def test_saved_and_restored_it_goes_on_bit_for_bit():
         for number, match in enumerate(scans)
     ]
     one, twin = mapped(scans[:3]), mapped([])
-    twin.restore(one.state(), one.found, one.scans)
-    assert twin.found == one.found
+    twin.restore(one.state(), one.estimated_scene, one.scans)
+    assert twin.estimated_scene == one.estimated_scene
     for mapping in (one, twin):
         mapping.add([scans[3]], 3)
         mapping.add([scans[4]], 4)
-    assert twin.found == one.found
+    assert twin.estimated_scene == one.estimated_scene
     assert_equal(twin.belief(), one.belief(), tolerance=0.0)
 
 
 def test_a_copy_is_independent():
     scans = looks(WorldSettings(object_x=1.0))
     one = mapped(scans[:2])
-    twin, found, hits = one.copy(), one.found, one.belief().hits.sum()
+    twin, found, hits = one.copy(), one.estimated_scene, one.belief().hits.sum()
     twin.add(scans[2:], 2)
-    assert one.found == found
+    assert one.estimated_scene == found
     assert one.belief().hits.sum() == hits
     one.reset()
     assert not one.belief().hits.any()
-    assert twin.found.views == 5
+    assert twin.estimated_scene.views == 5
 
 
 @settings(max_examples=50, deadline=None)
@@ -384,8 +390,8 @@ def test_views_are_taken_from_outside_of_the_bound(radius, near, reach):
 
 
 def test_lengths_of_the_object_follow_what_was_found_and_those_of_the_sensor_stay():
-    found = FoundScene(1.0, 2.0, 1.0, 4.0, 9.0)
-    scene = at_found(SCENE, found)
+    found = EstimatedScene(1.0, 2.0, 1.0, 4.0, 9.0)
+    scene = at_estimate(SCENE, found)
     assert (scene.radius_max, scene.view_distance, scene.pixel_size) == (4.0, 9.0, 0.05)
     assert scene.sensor == SCENE.sensor
     measurement = rescaled(MeasurementSettings(), SCENE, scene)
@@ -407,7 +413,7 @@ def test_lengths_of_the_object_follow_what_was_found_and_those_of_the_sensor_sta
 )
 def test_a_scene_that_cannot_be_is_refused(numbers):
     with pytest.raises(SettingError, match="no scene"):
-        FoundScene(*numbers)
+        EstimatedScene(*numbers)
 
 
 def test_the_outline_and_the_map_are_in_the_frame_of_the_object():

@@ -19,9 +19,9 @@ from nbv_planner.star2d.belief import CommonErrors
 from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.world.scan import RangeNoise
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import EstimatedScene, Scene
 
-FOUND = FoundScene(np.float64(1.5), -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
+FOUND = EstimatedScene(np.float64(1.5), -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
 CHECKS = (
     Check("noise", np.float64(1.7), 1.3, Level.NOTED),
     Check("overlap", math.nan, 3.6, Level.UNTESTED),
@@ -55,10 +55,10 @@ def test_it_comes_back_the_same(info):
 def test_a_person_reads_what_is_wrong_and_what_to_do():
     content = yaml.safe_load(INFO.text)
     assert content["prior"]["kernel"] == INFO.prior.kernel
-    assert content["checks"][0]["words"].startswith(
+    assert content["checks"][0]["text"].startswith(
         "the noise of the ranges is 1.7 times the declared one"
     )
-    assert "noise_std: 0.34" in content["checks"][0]["words"]
+    assert "noise_std: 0.34" in content["checks"][0]["text"]
     assert INFO.noise == RangeNoise(1.7 * 0.2, 1.7 * 0.01)
 
 

@@ -16,7 +16,7 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.geometry import polar_to_cartesian
 from nbv_planner.planning.endings import TerminationReason
-from nbv_planner.planning.motion import TimeSettings, leg_time
+from nbv_planner.planning.motion import TimeSettings, trip_time
 from nbv_planner.planning.view_space import ViewSpaceSettings, set_ground, view_space_for
 from nbv_planner.star2d.shapes.sampler import Shapes
 from nbv_planner.star2d.shapes.shape_visibility import visible_cells
@@ -105,7 +105,7 @@ def test_time_and_length_are_those_of_the_path_around_obstacles():
     assert around > float(hall.path_length(start, end)[0]) + 0.1
     assert hall.timed_path_length(start, end)[0] == around
     settings = TimeSettings(linear_speed=0.5, turn_speed=1e9, dwell_time=2.0)
-    assert leg_time(hall, start, end, settings)[0] == pytest.approx(around / 0.5 + 2.0)
+    assert trip_time(hall, start, end, settings)[0] == pytest.approx(around / 0.5 + 2.0)
     shape = parse_object("polygon:star", SCENE)
     judge = EpisodeJudge(
         StarTruth(surface_points(shape, SCENE.pixel_size), SCENE, shape), hall, start

@@ -20,7 +20,7 @@ from nbv_planner.errors import InputRejectedError, StateFileError
 from nbv_planner.files.plain_values import to_plain
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.session import events, targets
-from nbv_planner.session.facts import Begun, Counted, Decided, Heard, Judged, Listed
+from nbv_planner.session.facts import Begun, Counted, Decided, Judged, Listed, ScansReceived
 from nbv_planner.session.journal import Journal, from_records, to_record
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import State
@@ -79,9 +79,9 @@ def test_at_every_moment_of_an_episode_another_process_goes_on_the_same():
                 if step == 4:
                     events.take_surface(one, band(wide[number]), now)
                 events.update(one, now)
-            # A leg that a restart disturbs is none, and when the camera was last elsewhere is
+            # A trip that a restart disturbs is none, and when the camera was last elsewhere is
             # judged by newer poses.
-            moment = {"legs": (), "away": 0}
+            moment = {"trips": (), "away": 0}
             assert same(*(dataclasses.replace(one.episode, **moment) for one in (run, twin)))
             twin, moments = another(twin, **limit), moments + 1
             assert run.planner.views.unreachable == twin.planner.views.unreachable
@@ -184,7 +184,7 @@ def test_whatever_state_it_is_in_survives(what):
 def test_a_planner_that_takes_scans_has_them_after_a_restart(ranges):
     run = ready()
     run.note(
-        Heard(
+        ScansReceived(
             tuple(
                 (
                     Scan(-0.3, 0.2, np.array(found), 0.05, math.inf),
@@ -215,12 +215,12 @@ def test_a_new_episode_knows_legs_origin_scene_and_lists_of_the_one_before_from_
     run.begin()
     alone, _ = from_records(records_of(run)[-1:])
     assert same(alone, run.episode)
-    assert (alone.legs, alone.origin, alone.listed) == (
-        known.legs,
+    assert (alone.trips, alone.origin, alone.listed) == (
+        known.trips,
         MAPPER,
         {"view_angles": (0.1, 0.7)},
     )
-    assert len(alone.legs) == 3
+    assert len(alone.trips) == 3
 
 
 def test_the_time_since_the_start_goes_on_over_a_restart():
@@ -271,7 +271,7 @@ BAD = {
         "fact": "Skipped",
         "left_out": [[{**to_plain(CameraPose(0.0, 0.0, 0.0)), "x": None}, 1.0]],
     },
-    "a scene that cannot be": {"at": 1, "fact": "Found", "found": {"x": 1.0}},
+    "a scene that cannot be": {"at": 1, "fact": "SceneEstimated", "found": {"x": 1.0}},
     "a list that is none": {"at": 1, "fact": "Listed", "lists": {"view_angles": 5}},
 }
 
@@ -414,7 +414,7 @@ def test_a_map_that_is_lost_between_a_view_and_its_decision_takes_the_leg_to_tha
     events.take_surface(run, hit(band(2.0), 20), mapped_at(2))
     events.advance(run, 6 * SECOND)
     question = events.question(run, 6 * SECOND)
-    legs = len(run.episode.legs)
+    trips = len(run.episode.trips)
     if paused:
         events.pause(run, True, 6 * SECOND)
     assert events.take_surface(run, hit(band(9.9), 10 * back), mapped_at(back)) == 2 - back
@@ -423,8 +423,8 @@ def test_a_map_that_is_lost_between_a_view_and_its_decision_takes_the_leg_to_tha
     # it was about a map that is no more
     assert events.answer(run, question, question.decide(), 7 * SECOND) is None
     assert events.update(run, 7 * SECOND).round == back + 1
-    assert len(run.episode.legs) == legs
-    assert run.drive.leg is not None
+    assert len(run.episode.trips) == trips
+    assert run.drive.trip is not None
 
 
 def test_an_episode_that_is_loaded_between_a_view_and_its_decision_has_no_leg_of_the_one_before():
@@ -434,18 +434,18 @@ def test_an_episode_that_is_loaded_between_a_view_and_its_decision_has_no_leg_of
     events.update(run, 5 * SECOND)
     events.take_surface(run, hit(band(2.0), 20), mapped_at(2))
     events.advance(run, 6 * SECOND)
-    assert run.drive.leg is not None
+    assert run.drive.trip is not None
     run.resume(from_records(records_of(ready()))[0])
     assert events.update(run, 7 * SECOND).round == 1
-    assert len(run.episode.legs) == 0
+    assert len(run.episode.trips) == 0
 
 
 def test_a_map_that_is_lost_on_the_way_to_the_next_view_leaves_the_leg_to_that_one():
     run = counted(2)
     events.update(run, 7 * SECOND)
-    under_way = run.drive.leg
+    under_way = run.drive.trip
     assert events.take_surface(run, hit(band(9.9), 0), 0) == 2
-    assert run.drive.leg is under_way is not None
+    assert run.drive.trip is under_way is not None
 
 
 def doubted(run: PlannerCore, *doubts: bool) -> PlannerCore:

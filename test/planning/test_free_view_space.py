@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.motion import TimeSettings, leg_time
+from nbv_planner.planning.motion import TimeSettings, trip_time
 from nbv_planner.planning.termination import TerminationSettings
 from nbv_planner.planning.view_space import (
     CircleViewSpace,
@@ -229,10 +229,10 @@ def test_cost_and_seconds_of_a_file_belong_to_its_poses_and_to_whatever_is_next_
     assert space.view_costs(moved)[0].tolist() == [40, 0, 40]
     pace = TimeSettings(linear_speed=1.0, turn_speed=10.0, dwell_time=2.0)
     start = space.candidates[0]
-    assert leg_time(space, start, space.candidates, pace) - space.timed_path_length(
+    assert trip_time(space, start, space.candidates, pace) - space.timed_path_length(
         start, space.candidates
     ) == pytest.approx([2, 2, 602, 602])
-    assert leg_time(space, None, space.candidates, pace).tolist() == [2, 2, 602, 602]
+    assert trip_time(space, None, space.candidates, pace).tolist() == [2, 2, 602, 602]
     free = listed(tmp_path / "q.yaml", YAML)
     assert free.view_costs(free.candidates)[1].tolist() == [0, 0, 0]
 

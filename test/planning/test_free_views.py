@@ -152,8 +152,8 @@ def test_an_episode_goes_from_pose_to_pose_to_its_end(cls):
     hits = robot.mapper.measurements
     radius = parse_object("ellipse:a=6,b=4", SCENE).radius(hits.angle)
     assert np.median(np.abs(hits.radius - radius)) < 0.4
-    legs = [math.hypot(b.x - a.x, b.y - a.y) for a, b in pairwise(run.episode.visited)]
-    assert path_length_through(run.planner.views, run.episode.visited) == pytest.approx(sum(legs))
+    trips = [math.hypot(b.x - a.x, b.y - a.y) for a, b in pairwise(run.episode.visited)]
+    assert path_length_through(run.planner.views, run.episode.visited) == pytest.approx(sum(trips))
     # Home is the candidate nearest to the angle.
     assert "back at the home view" in run.episode.termination.detail
     assert robot.pose == candidates[4]

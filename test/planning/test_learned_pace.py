@@ -1,4 +1,4 @@
-"""Speeds and dwell time learned from legs driven: the estimator, and a session whose camera has a
+"""Speeds and dwell time learned from trips driven: the estimator, and a session whose camera has a
 known speed.
 """
 
@@ -19,7 +19,7 @@ from views import circle
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.planning.motion import MOST_LEGS, Leg, TimeSettings, learned_pace, travel_time
+from nbv_planner.planning.motion import MOST_TRIPS, TimeSettings, Trip, learned_pace, travel_time
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpaceSettings
 from nbv_planner.session import events, targets
@@ -37,42 +37,44 @@ SPEED = st.floats(0.02, 5.0)
 WAYS = st.lists(st.tuples(st.floats(0.5, 40.0), st.floats(0.05, 3.1)), min_size=3, max_size=12)
 
 
-def legs_of(ways, pace: TimeSettings, noise=1.0) -> list[Leg]:
+def legs_of(ways, pace: TimeSettings, noise=1.0) -> list[Trip]:
     took = travel_time(*np.array(ways).T, pace) * noise
     return [
-        Leg(length, turn, 0.0, float(t), pace.dwell_time)
+        Trip(length, turn, 0.0, float(t), pace.dwell_time)
         for (length, turn), t in zip(ways, took, strict=True)
     ]
 
 
-def loss(legs, prior, v, w) -> float:
-    """What is minimised, leg by leg."""
+def loss(trips, prior, v, w) -> float:
+    """What is minimised, trip by trip."""
     found = abs(math.log(v / prior.linear_speed)) + abs(math.log(w / prior.turn_speed))
     return found + sum(
-        abs(math.log(leg.travel / max(leg.length / v, leg.turn / w))) for leg in legs
+        abs(math.log(trip.travel / max(trip.length / v, trip.turn / w))) for trip in trips
     )
 
 
 @given(WAYS, SPEED, SPEED, st.integers(0, 99))
 @settings(max_examples=60, deadline=None)
 def test_it_is_the_best_of_all_pairs_of_speeds_by_brute_force(ways, v, w, seed):
-    legs = legs_of(
+    trips = legs_of(
         ways,
         TimeSettings(v, w, 1.0),
         np.exp(np.random.default_rng(seed).normal(0.0, 0.5, len(ways))),
     )
-    found = learned_pace(legs, PRIOR)
-    speeds = [PRIOR.linear_speed, *(leg.length / leg.travel for leg in legs)]
-    rates = [PRIOR.turn_speed, *(leg.turn / leg.travel for leg in legs)]
-    least = min(loss(legs, PRIOR, *pair) for pair in itertools.product(speeds, rates))
-    assert loss(legs, PRIOR, found.linear_speed, found.turn_speed) == pytest.approx(least, abs=1e-6)
+    found = learned_pace(trips, PRIOR)
+    speeds = [PRIOR.linear_speed, *(trip.length / trip.travel for trip in trips)]
+    rates = [PRIOR.turn_speed, *(trip.turn / trip.travel for trip in trips)]
+    least = min(loss(trips, PRIOR, *pair) for pair in itertools.product(speeds, rates))
+    assert loss(trips, PRIOR, found.linear_speed, found.turn_speed) == pytest.approx(
+        least, abs=1e-6
+    )
 
 
 @given(WAYS, SPEED)
 @example([(0.5, 1.0)] * 3, 0.25)
 @settings(max_examples=60, deadline=None)
 def test_legs_that_agree_give_their_speed_and_leave_what_they_do_not_depend_on(ways, v):
-    """No leg is a turn: each takes as long as the way; one has none, so that slow turns cannot
+    """No trip is a turn: each takes as long as the way; one has none, so that slow turns cannot
     explain them all.
     """
     ways = [
@@ -85,11 +87,11 @@ def test_legs_that_agree_give_their_speed_and_leave_what_they_do_not_depend_on(w
 
 
 def test_a_speed_that_no_setting_may_have_counts_as_none():
-    legs = [
-        Leg(1e-15, 1e-17, 0.0, 1e9, 2.0),
+    trips = [
+        Trip(1e-15, 1e-17, 0.0, 1e9, 2.0),
         *legs_of([(2.0, 0.1)] * 3, TimeSettings(0.25, 1.0, 2.0)),
     ]
-    assert learned_pace(legs, PRIOR) == TimeSettings(0.25, 1.0, 2.0)
+    assert learned_pace(trips, PRIOR) == TimeSettings(0.25, 1.0, 2.0)
 
 
 def test_driving_and_turning_are_told_apart_and_a_third_of_delays_counts_for_nothing():
@@ -105,11 +107,11 @@ def test_driving_and_turning_are_told_apart_and_a_third_of_delays_counts_for_not
         (30.0, 1.0),
     ]
     pace = TimeSettings(0.3, 0.25, 4.0)
-    legs = legs_of(ways, pace)
-    assert learned_pace(legs, PRIOR) == pace
+    trips = legs_of(ways, pace)
+    assert learned_pace(trips, PRIOR) == pace
     for late in (0, 1, 2):
-        legs[late] = Leg(*ways[late], 0.0, legs[late].travel + 300.0, 90.0)
-    assert learned_pace(legs, PRIOR) == pace
+        trips[late] = Trip(*ways[late], 0.0, trips[late].travel + 300.0, 90.0)
+    assert learned_pace(trips, PRIOR) == pace
 
 
 def test_without_legs_the_parameters_hold_and_one_leg_alone_does_not_outvote_them():
@@ -124,7 +126,7 @@ def test_without_legs_the_parameters_hold_and_one_leg_alone_does_not_outvote_the
 
 
 def test_a_camera_that_is_there_at_once_gives_finite_speeds():
-    found = learned_pace([Leg(5.0, 0.0, 0.0, 0.0, 0.0)] * 3, PRIOR)
+    found = learned_pace([Trip(5.0, 0.0, 0.0, 0.0, 0.0)] * 3, PRIOR)
     assert found.linear_speed == pytest.approx(5000.0)
     assert found.turn_speed == PRIOR.turn_speed
 
@@ -180,13 +182,13 @@ class Robot:
 def test_a_session_learns_how_fast_its_camera_drives_and_how_long_a_view_takes():
     robot = Robot(speed=1.7, dwell=3.0)
     robot.take_views(6)
-    length = np.array([leg.length for leg in robot.run.episode.legs])
-    assert len(robot.run.episode.legs) == 6
+    length = np.array([trip.length for trip in robot.run.episode.trips])
+    assert len(robot.run.episode.trips) == 6
     # The robot takes the chord or goes around the object, the circle's way is along the circle: a
     # bit longer.
     assert 1.7 <= targets.pace(robot.run).linear_speed < 1.15 * 1.7
     assert targets.pace(robot.run).dwell_time == pytest.approx(3.0, abs=0.06)
-    assert np.array([leg.predicted for leg in robot.run.episode.legs]) == pytest.approx(
+    assert np.array([trip.predicted for trip in robot.run.episode.trips]) == pytest.approx(
         length / 0.5 + 2.0
     )
 
@@ -203,22 +205,22 @@ def test_decisions_count_with_it_only_where_that_is_asked_for(learn, speed):
 def test_what_was_disturbed_is_no_leg_and_legs_are_kept_in_the_saved_state():
     robot = Robot(speed=1.7, dwell=3.0)
     robot.take_views(2)
-    assert len(robot.run.episode.legs) == 2
+    assert len(robot.run.episode.trips) == 2
     events.pause(robot.run, True, robot.now)
     robot.now += 1000 * SECOND
     events.pause(robot.run, False, robot.now)
     robot.take_views(3)
-    assert len(robot.run.episode.legs) == 2
+    assert len(robot.run.episode.trips) == 2
     robot.take_views(4)
-    assert len(robot.run.episode.legs) == 3
+    assert len(robot.run.episode.trips) == 3
     again = restarted(robot.run, Robot(speed=1.7, dwell=3.0).run)
-    assert again.episode.legs == robot.run.episode.legs
+    assert again.episode.trips == robot.run.episode.trips
 
 
 def test_the_newest_legs_count():
     robot = Robot(speed=1.0, dwell=1.0)
-    legs = tuple(legs_of([(10.0, 0.1)] * MOST_LEGS, TimeSettings(0.1)))
-    robot.run.episode = dataclasses.replace(robot.run.episode, legs=legs)
+    trips = tuple(legs_of([(10.0, 0.1)] * MOST_TRIPS, TimeSettings(0.1)))
+    robot.run.episode = dataclasses.replace(robot.run.episode, trips=trips)
     robot.take_views(3)
-    assert len(robot.run.episode.legs) == MOST_LEGS
-    assert robot.run.episode.legs[-1].travel < 60.0
+    assert len(robot.run.episode.trips) == MOST_TRIPS
+    assert robot.run.episode.trips[-1].travel < 60.0

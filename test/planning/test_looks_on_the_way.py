@@ -17,7 +17,7 @@ from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import SettingError
 from nbv_planner.planning.motion import TimeSettings, looks_between, time_matrix, with_looks
-from nbv_planner.planning.planners.tour import Circuit, seconds_to_sweep, seen_on_legs
+from nbv_planner.planning.planners.tour import Circuit, seconds_to_sweep, seen_on_trips
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings, set_ground
 from nbv_planner.surface.coverage import ShapeCoverage
 from nbv_planner.world.ground.zones import GroundSettings
@@ -99,7 +99,7 @@ def between(start: int, end: int) -> list[int]:
 @given(st.integers(0, 10_000), st.integers(0, VIEWS - 1))
 def test_a_leg_shows_what_the_views_between_its_ends_show(seed, start):
     coverage, _, angles = instance(seed)
-    found = seen_on_legs(coverage.visible, angles, float(angles[start]))
+    found = seen_on_trips(coverage.visible, angles, float(angles[start]))
     for end in range(VIEWS):
         if 2 * abs((end - start) % VIEWS) != VIEWS:  # both arcs are the shorter one
             np.testing.assert_array_equal(
@@ -108,8 +108,8 @@ def test_a_leg_shows_what_the_views_between_its_ends_show(seed, start):
 
 
 def least(visible, weight, needed: float, times, first: int) -> float:
-    """Least time until what is needed has been seen from the first view on, over all routes of legs
-    (Dijkstra).
+    """Least time until what is needed has been seen from the first view on, over all routes
+    of trips (Dijkstra).
     """
     best, open_ = {}, [(DWELL, first, frozenset([first]))]
     while open_:

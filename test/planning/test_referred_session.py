@@ -19,30 +19,31 @@ from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import StateFileError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.endings import MOST_APPROACHES, TerminationReason
+from nbv_planner.planning.motion import Trip
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
-from nbv_planner.planning.view_space import Exclusion, FoundViewSpace, ViewSpaceSettings
+from nbv_planner.planning.view_space import Exclusion, SearchViewSpace, ViewSpaceSettings
 from nbv_planner.session import events
 from nbv_planner.session.facts import Barred
 from nbv_planner.session.journal import from_records
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.questions import SessionSettings, State
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scale import at_found
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scale import at_estimate
+from nbv_planner.world.scene import EstimatedScene, Scene
 
-FOUND = FoundScene(1.0, -0.5, 2.0, 8.0, 10.0, views=1)
-SEARCHING = FoundScene(0.0, 0.0, 2.0, 8.0, 10.0)
+FOUND = EstimatedScene(1.0, -0.5, 2.0, 8.0, 10.0, views=1)
+SEARCHING = EstimatedScene(0.0, 0.0, 2.0, 8.0, 10.0)
 
 
-def deciders(found: FoundScene):
-    views = FoundViewSpace(ViewSpaceSettings(num_views=8), found)
+def deciders(found: EstimatedScene):
+    views = SearchViewSpace(ViewSpaceSettings(num_views=8), found)
     planner = planner_named(
-        PlannerSettings(planner="greedy", objective="UP"), at_found(Scene(), found), views
+        PlannerSettings(planner="greedy", objective="UP"), at_estimate(Scene(), found), views
     )
     return planner, TerminationMonitor(TerminationSettings(certify=False, **ENDLESS))
 
 
-def session(found: FoundScene = FOUND) -> PlannerCore:
+def session(found: EstimatedScene = FOUND) -> PlannerCore:
     run = PlannerCore(
         *deciders(found), ArrivalSettings(settle_time=0.0), SessionSettings(wait_for_start=False)
     )
@@ -65,11 +66,11 @@ def test_no_view_nor_goal_is_expressed_anew_when_the_centre_moves(x, y, distance
     events.update(run, SECOND)
     take(run, 2 * SECOND)
     before = run.episode
-    found = FoundScene(x, y, 2.0, 8.0, distance, views=2)
+    found = EstimatedScene(x, y, 2.0, 8.0, distance, views=2)
     run.recentre(found, *deciders(found))
     assert run.episode.goal is before.goal
     assert run.episode.visited == before.visited
-    assert dataclasses.replace(run.episode, found=before.found) == before
+    assert dataclasses.replace(run.episode, estimated_scene=before.estimated_scene) == before
     assert len(run.episode.visited) == 1
 
 
@@ -102,7 +103,7 @@ def test_a_decision_is_followed_where_only_more_scans_have_hit():
     more = dataclasses.replace(FOUND, views=5, arc_start=0.1)
     run.recentre(more, *deciders(more))
     assert events.answer(run, question, question.decide(), SECOND) is not None
-    assert run.episode.found == more
+    assert run.episode.estimated_scene == more
 
 
 def test_a_view_that_was_not_reached_is_left_out_about_the_new_centre():
@@ -142,7 +143,7 @@ def test_views_beside_the_circle_survive_a_restart():
     found = dataclasses.replace(FOUND, x=2.3, view_distance=11.0)
     run.recentre(found, *deciders(found))
     twin = restarted(run, session(found))
-    assert twin.episode.found == found
+    assert twin.episode.estimated_scene == found
     assert np.array_equal(Poses.of(twin.episode.visited).polar, Poses.of(run.episode.visited).polar)
     assert twin.episode.visited[0].distance != 11.0
 
@@ -159,11 +160,11 @@ def test_views_beside_the_circle_survive_a_restart():
 )
 def test_a_saved_scene_that_cannot_be_is_refused(values):
     with pytest.raises(StateFileError):
-        from_records([{"at": 1, "fact": "Found", "found": values}])
+        from_records([{"at": 1, "fact": "SceneEstimated", "estimated_scene": values}])
 
 
-def excluded(found: FoundScene, **settings) -> list[int]:
-    space = FoundViewSpace(ViewSpaceSettings(num_views=8, **settings), found)
+def excluded(found: EstimatedScene, **settings) -> list[int]:
+    space = SearchViewSpace(ViewSpaceSettings(num_views=8, **settings), found)
     return [index for index, reason in enumerate(space.excluded(0.0)) if reason & Exclusion.ARC]
 
 
@@ -185,3 +186,29 @@ def test_of_a_list_of_views_the_nearest_to_the_safe_ray_is_the_one():
 def test_arcs_of_the_settings_win_where_no_view_is_left():
     blocked = {"blocked_arcs": (-0.1, 1.6)}
     assert excluded(dataclasses.replace(FOUND, arc_start=0.8, arc_end=0.8), **blocked) == [0, 1, 2]
+
+
+def test_facts_of_2_0_are_read_by_the_names_they_had():
+    """As 2.0.0 wrote them: other names of two facts and of four of their fields."""
+    scene = {"x": 1.0, "y": -0.5, "radius_min": 2.0, "radius_max": 8.0, "view_distance": 10.0}
+    scene |= {"arc_start": 0.0, "arc_end": 6.283185307179586, "views": 1, "turn": 0.0}
+    leg = {"length": 10.0, "turn": 0.5, "predicted": 22.0, "travel": 20.0, "dwell": 2.5}
+    ranges = {"dtype": "float64", "shape": [3], "base64": "AAAAAAAAIkAAAAAAAAAhQAAAAAAAAPB/"}
+    scan = {"angle_min": 0.0, "angle_increment": 0.1, "ranges": ranges}
+    scan |= {"range_min": 0.1, "range_max": 30.0}
+    pose = {"x": 10.0, "y": 0.0, "yaw": 3.14, "covariance": None, "height": 0.0}
+    pose |= {"attitude": None, "centre": [0.0, 0.0], "_polar": None}
+    begun = {"started": True, "legs": [leg], "found": scene, "origin": None, "listed": {}}
+    state, at = from_records(
+        [
+            {"at": 5, "fact": "Begun", **begun},
+            {"at": 6, "fact": "Found", "found": {**scene, "views": 2}},
+            {"at": 7, "fact": "Heard", "scans": [[scan, pose]]},
+            {"at": 8, "fact": "Withdrawn", "words": "withdrew the view"},
+        ]
+    )
+    assert at == 8
+    assert state.trips == (Trip(10.0, 0.5, 22.0, 20.0, 2.5),)
+    assert state.estimated_scene == EstimatedScene(1.0, -0.5, 2.0, 8.0, 10.0, views=2)
+    assert state.scan_history[0][0].ranges.tolist() == [9.0, 8.5, np.inf]
+    assert state.withdrawal == "withdrew the view"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import of_optical, optical
-from nbv_planner.planning.motion import TimeSettings, leg_time
+from nbv_planner.planning.motion import TimeSettings, trip_time
 from nbv_planner.planning.view_space.space_views import (
     SpaceViews,
     SpaceViewSettings,
@@ -120,7 +120,7 @@ def test_the_time_of_the_slower_joint_is_the_way_over_the_speed():
     assert lengths[4] == pytest.approx(2.0 * 0.25)
     assert lengths[5] == pytest.approx(2.0 * math.pi / 2.0)
     timed = TimeSettings(linear_speed=0.5, turn_speed=100.0, dwell_time=0.0)
-    seconds = leg_time(views, views.candidates[0], views.candidates, timed)
+    seconds = trip_time(views, views.candidates[0], views.candidates, timed)
     assert seconds[4] == pytest.approx(1.0)
 
 

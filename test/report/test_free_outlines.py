@@ -17,7 +17,7 @@ from nbv_planner.episode.records import Step
 from nbv_planner.planning.view_space import FreeViewSpace, ViewSpaceSettings, path_around
 from nbv_planner.report.figures.episode_content import episode_frames
 from nbv_planner.report.figures.episode_figure import draw_figure
-from nbv_planner.report.outlines import are_free, barred_ground, by_angle, field_of, way_outline
+from nbv_planner.report.outlines import are_free, barred_ground, by_angle, field_of, path_outline
 from nbv_planner.surface.seam import Hits
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings, path_length
@@ -32,7 +32,7 @@ VIEWS = st.builds(CameraPose.from_polar, st.floats(-7.0, 7.0), st.floats(2.0, 30
 
 @given(start=VIEWS, end=VIEWS, radius=st.floats(0.5, 10.0))
 def test_the_way_is_as_long_as_the_path_and_keeps_out_of_the_disc(start, end, radius):
-    corners = way_outline(start, end, radius)
+    corners = path_outline(start, end, radius)
     length = float(np.hypot(*np.diff(corners, axis=0).T).sum())
     expected = float(path_around(start, Poses.of([end]), radius)[0])
     assert length == pytest.approx(expected, rel=2e-3, abs=1e-6)
@@ -98,7 +98,7 @@ def test_on_a_map_the_picture_shows_what_is_barred_and_a_way_around_it():
     barred = barred_ground(ground, belief, SCENE)
     assert barred_ground(ground, belief.seen_from(1.0, 0.0), SCENE) is None
     assert barred_ground(ground_of(GroundSettings(), 14.0), belief, SCENE) is None
-    way = way_outline(start, end, 8.0, barred)
+    way = path_outline(start, end, 8.0, barred)
     assert path_length(way) == pytest.approx(
         float(barred.lengths((start.x, start.y), *([value] for value in (end.x, end.y)))[0]),
         rel=0.02,

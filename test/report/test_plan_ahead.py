@@ -17,7 +17,7 @@ from nbv_planner.episode.solid.solid_episode import SolidEpisode
 from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
-from nbv_planner.planning.motion import leg_time
+from nbv_planner.planning.motion import trip_time
 from nbv_planner.planning.view_space import poses_from_file
 from nbv_planner.planning.view_space.space_views import space_poses_from
 from nbv_planner.report.ahead.plan_ahead import plan_csv, planned_views
@@ -121,9 +121,9 @@ def test_the_views_are_in_the_order_of_the_shortest_time(part):
 
     def seconds(order):
         stops = [start, *(plan[place].view for place in order)]
-        legs = itertools.pairwise(stops)
+        trips = itertools.pairwise(stops)
         return sum(
-            float(leg_time(space, one, Poses.of([to]), config.planner)[0]) for one, to in legs
+            float(trip_time(space, one, Poses.of([to]), config.planner)[0]) for one, to in trips
         )
 
     every = itertools.permutations(range(len(plan)))

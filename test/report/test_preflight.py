@@ -86,15 +86,15 @@ def standing(
 def test_spread_of_the_poses_against_the_tolerances(position, heading, outcome):
     row = preflight.spread_check(standing(position, heading), ARRIVAL)
     assert row.outcome is outcome, row
-    found = [float(part.split()[0]) for part in row.found.split(", ")]
+    found = [float(part.split()[0]) for part in row.measured.split(", ")]
     assert found == pytest.approx([position, heading], rel=0.2)
     assert "0.05 m, 0.02 rad" in row.asked
 
 
 def test_a_moving_robot_is_not_taken_for_an_inaccurate_one():
     row = preflight.spread_check(standing(0.001, 0.001, drift=2.0), ARRIVAL)
-    assert (row.outcome, row.found) == (WARN, "moves by 1.02 m meanwhile")
-    assert preflight.spread_check(standing(0.0, 0.0, 3), ARRIVAL).found == "3 poses"
+    assert (row.outcome, row.measured) == (WARN, "moves by 1.02 m meanwhile")
+    assert preflight.spread_check(standing(0.0, 0.0, 3), ARRIVAL).measured == "3 poses"
 
 
 @pytest.mark.parametrize(("rate", "found"), [(0.3, "0.45"), (-0.01, "0.015"), (2.5, "3.75")])
@@ -104,7 +104,7 @@ def test_a_robot_that_turns_on_the_spot_is_not_taken_for_an_inaccurate_one(rate,
         for t in np.arange(0.0, 3.0, 0.1)
     ]
     row = preflight.spread_check(poses, ARRIVAL)
-    assert (row.outcome, row.found) == (WARN, f"turns by {found} rad meanwhile")
+    assert (row.outcome, row.measured) == (WARN, f"turns by {found} rad meanwhile")
 
 
 @given(st.floats(-math.pi, math.pi))
@@ -113,7 +113,7 @@ def test_the_spread_of_headings_does_not_depend_on_where_they_are(turn):
         CameraPose(10.0, 0.0, math.remainder(turn + k * 0.001, 2 * math.pi))
         for k in (-1, 1, -1, 1, -1, 1)
     ]
-    assert preflight.spread_check(poses, ARRIVAL).found == "0 m, 0.00094 rad"
+    assert preflight.spread_check(poses, ARRIVAL).measured == "0 m, 0.00094 rad"
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_tolerances_against_the_spacing_of_the_candidates():
 )
 def test_publishers_and_subscribers(found, needed, outcome):
     row = preflight.count_check("publishers of scan", found, 1, needed=needed, advice="the sensor")
-    assert (row.found, row.asked, row.outcome) == (str(found), "1", outcome)
+    assert (row.measured, row.asked, row.outcome) == (str(found), "1", outcome)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +162,7 @@ def test_messages_that_cannot_be_used():
     assert preflight.refused_check("scan", 3, []).outcome is PASS
     assert preflight.refused_check("scan", 3, ["tilted: it leans"]).outcome is WARN
     row = preflight.refused_check("scan", 0, ["a", "tilted: it leans"])
-    assert (row.outcome, row.found) == (FAIL, "2 of 2: tilted: it leans")
+    assert (row.outcome, row.measured) == (FAIL, "2 of 2: tilted: it leans")
 
 
 HERE = CameraPose.from_polar(1.0, 10.0)
@@ -173,7 +173,7 @@ def test_scans_find_their_poses_as_in_the_mapper():
     scans = [(100 * MS, scan), (200 * MS, scan), (300 * MS, scan)]
     poses = [(50 * MS, HERE), (150 * MS, HERE), (250 * MS, HERE), (350 * MS, HERE)]
     pairs, row = preflight.paired(scans, poses, matching)
-    assert (len(pairs), row.outcome, row.found) == (3, PASS, "3 of 3")
+    assert (len(pairs), row.outcome, row.measured) == (3, PASS, "3 of 3")
     pairs, row = preflight.paired(scans, poses[:1], matching)
     assert (pairs, row.outcome, row.advice) == ([], FAIL, "no pose is as new as the scans")
     pairs, row = preflight.paired(scans, [(900 * MS, HERE)], matching)
@@ -186,7 +186,7 @@ def test_beams_on_the_object():
     measurement = MeasurementSettings()
     row = preflight.hits_check([(CAMERA.scan(HERE, 1), HERE)], SCENE, measurement)
     assert (row.outcome, row.asked) == (PASS, "some between 1 and 9 m from the centre")
-    assert row.found == "31 of 31"
+    assert row.measured == "31 of 31"
     away = CameraPose(HERE.x, HERE.y, HERE.yaw + math.pi)
     assert preflight.hits_check([(CAMERA.scan(away, 1), away)], SCENE, measurement).outcome is WARN
     millimetres = CAMERA.scan(HERE, 1)
@@ -204,7 +204,7 @@ def test_beams_on_the_object():
 def test_nothing_running_fails_and_names_what_is_missing():
     rows = {row.name: row for row in checks_of(System(), RunParameters({}))}
     assert rows["publishers of scan"].outcome is rows["publishers of camera_pose"].outcome is FAIL
-    assert rows["surface_mapper"].found == rows["nbv_planner"].found == "no message"
+    assert rows["surface_mapper"].measured == rows["nbv_planner"].measured == "no message"
     assert "transforms" not in rows
 
 
@@ -214,7 +214,7 @@ def test_with_transforms_their_frames_are_named():
     assert (rows["transforms"].outcome, rows["transforms"].asked) == (FAIL, "lidar to object")
     heard = System(poses=[(k * MS, 0.0, "object", HERE) for k in range(9)])
     rows = {row.name: row for row in checks_of(heard, RunParameters(nodes))}
-    assert (rows["transforms"].outcome, rows["transforms"].found) == (PASS, "9 poses")
+    assert (rows["transforms"].outcome, rows["transforms"].measured) == (PASS, "9 poses")
 
 
 def test_a_good_system_passes_everything():

@@ -26,10 +26,10 @@ from nbv_planner.ros.io.conversions import belief_to_msg, surface_to_msg
 from nbv_planner.surface.coverage import CoverageTarget
 from nbv_planner.volume.published import FreeCells, surface_of
 from nbv_planner.volume.volume_surface import VolumeForm, VolumeSurface
-from nbv_planner.world.scene import FoundScene
+from nbv_planner.world.scene import EstimatedScene
 
 STAMP = 7
-FOUND = FoundScene(1.5, -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
+FOUND = EstimatedScene(1.5, -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
 
 
 @pytest.fixture(scope="module")

@@ -90,13 +90,13 @@ def test_unusable_messages_wrong_frames_and_old_stamps_are_found(world):
     check.count()
     rows = {row.name: row for row in checks_of(check.system, RunParameters({}))}
     assert rows["unusable scan"].outcome is Outcome.FAIL
-    assert "empty: the scan has no ranges" in rows["unusable scan"].found
-    assert (rows["frame of camera_pose"].found, rows["frame of camera_pose"].asked) == (
+    assert "empty: the scan has no ranges" in rows["unusable scan"].measured
+    assert (rows["frame of camera_pose"].measured, rows["frame of camera_pose"].asked) == (
         "map",
         "object",
     )
     assert rows["age of camera_pose"].outcome is Outcome.FAIL
-    assert rows["publishers of scan"].found == "1"
+    assert rows["publishers of scan"].measured == "1"
 
 
 def test_the_command_finds_nothing_where_no_node_runs(capsys, ros_environment):

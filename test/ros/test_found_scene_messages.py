@@ -16,12 +16,12 @@ from simulated_bags import info_of
 from nbv_planner.clouds.surface_messages import belief_from_msg
 from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.ros.io.conversions import belief_to_msg
-from nbv_planner.world.scene import FoundScene
+from nbv_planner.world.scene import EstimatedScene
 
-FOUND = FoundScene(1.5, -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
+FOUND = EstimatedScene(1.5, -2.0, 1.0, 4.0, 6.0, 0.3, 2.5, views=2)
 
 
-def sent(found: FoundScene | None):
+def sent(found: EstimatedScene | None):
     """The two messages of a surface about the centre of what was found."""
     belief = belief_of(5.0, lambda grid: np.full(len(grid), 6.0), size=100)
     x, y = (0.0, 0.0) if found is None else (found.x, found.y)

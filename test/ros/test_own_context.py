@@ -12,7 +12,7 @@ pytest.importorskip("rclpy")
 SCRIPT = """
 import os, signal, sys
 import rclpy.executors
-from nbv_planner.ros.core.running import ros_of_its_own
+from nbv_planner.ros.core.running import separate_context
 from nbv_planner.system import signals_interrupt
 
 def in_the_constructor(frame, event, _):
@@ -23,7 +23,7 @@ def in_the_constructor(frame, event, _):
 with signals_interrupt() as came:
     sys.setprofile(in_the_constructor)
     try:
-        with ros_of_its_own():
+        with separate_context():
             print("went on")
     except KeyboardInterrupt:
         print("interrupted", came)

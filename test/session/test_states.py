@@ -20,7 +20,7 @@ TABLE = {
     (State(state), event): (set(noted.split(", ")), set(then.split(", ")))
     for state, event, noted, then in ROWS
 }
-ABOUT_INPUTS = {"Asked", "Barred", "Found", "Heard", "Listed", "Sourced"}
+ABOUT_INPUTS = {"Asked", "Barred", "SceneEstimated", "ScansReceived", "Listed", "Sourced"}
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from nbv_planner.volume.bodies.depth_sensor import (
     seen_in,
 )
 from nbv_planner.volume.bodies.families import solid_named
-from nbv_planner.volume.grid import HIT, Cells, Lattice, Merged, crossed, free_way
+from nbv_planner.volume.grid import HIT, Cells, Lattice, Merged, crossed, free_line
 from nbv_planner.volume.implicit import (
     ImplicitPrior,
     Observations,
@@ -54,7 +54,7 @@ def test_a_march_with_long_steps_meets_what_short_steps_meet(seed):
     start = rng.uniform(-0.5, 0.5, (200, 3))
     start = start[~solid.reshape(-1)[lattice.index(start)]]
     end = 2.0 * start / np.linalg.norm(start, axis=1)[:, None] + rng.normal(0.0, 0.3, start.shape)
-    free = free_way(lattice, np.append(apart, 1), start, end)
+    free = free_line(lattice, np.append(apart, 1), start, end)
     blocked = [
         stepwise(lattice, solid.reshape(-1), one, other)
         for one, other in zip(start, end, strict=True)

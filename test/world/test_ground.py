@@ -251,7 +251,7 @@ def test_a_robot_in_a_zone_is_told_so_and_gets_out_by_the_nearest_free_cell():
     assert np.isinf(closed.lengths((0.5, 0.5), [1.5], [1.5])).all()
     assert closed.path((0.5, 0.5), (1.5, 1.5)).shape == (0, 2)
     inside = ground_of(GroundSettings(), 10.0).with_object(ANGLE, np.full(200, 3.0))
-    assert math.hypot(*inside.way_out((1.0, 1.0))) == pytest.approx(3.3, abs=0.03)
+    assert math.hypot(*inside.nearest_free((1.0, 1.0))) == pytest.approx(3.3, abs=0.03)
 
 
 def test_a_turned_map_bars_the_same_places():

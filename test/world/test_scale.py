@@ -18,7 +18,7 @@ from nbv_planner.episode.parameters import (
 )
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.settings import settings_of
-from nbv_planner.world.scale import derived_words, proportion, scaled
+from nbv_planner.world.scale import derived_text, proportion, scaled
 from nbv_planner.world.scene import Scene, check_proportions
 
 EVERY = list(dict.fromkeys(cls for classes in NODE_SETTINGS.values() for cls in classes))
@@ -118,7 +118,7 @@ def test_the_resolution_is_what_noise_and_pixels_allow():
         == found.measurement.noise_std + found.scene.pixel_size
         == 0.03
     )
-    words = derived_words(scaled({"noise_std": 0.05}, planner), planner)
+    words = derived_text(scaled({"noise_std": 0.05}, planner), planner)
     assert "completeness_tau 0.15 m" in words
 
 
@@ -136,10 +136,10 @@ def test_an_objective_alone_chooses_its_planner(given_names, planner):
 
 
 def test_the_words_name_each_value_with_its_unit():
-    words = derived_words(scaled({"radius_max": 0.1}, [Scene]), [Scene])
+    words = derived_text(scaled({"radius_max": 0.1}, [Scene]), [Scene])
     assert words.startswith("not given, so derived: radius_min 0.025 m, view_distance 0.125 m")
     assert (
-        derived_words({"planner": "greedy"}, [PlannerSettings])
+        derived_text({"planner": "greedy"}, [PlannerSettings])
         == "not given, so derived: planner greedy"
     )
 

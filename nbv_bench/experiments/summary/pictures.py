@@ -48,7 +48,7 @@ from nbv_planner.report.figures.style import picture, planner_styles
 from nbv_planner.report.page import Picture
 from nbv_planner.report.tables import Column, MeanInterval
 
-_Own = tuple[str, pd.DataFrame]
+_Labelled = tuple[str, pd.DataFrame]
 """A planner and its cases."""
 _INTERVALS = (
     "Bars: 95 % confidence intervals over the seeds, for these objects; without bars there are too"
@@ -127,7 +127,7 @@ def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
     )
 
 
-def _pairs(cases: pd.DataFrame, reference: str | None) -> list[tuple[_Own, _Own]]:
+def _pairs(cases: pd.DataFrame, reference: str | None) -> list[tuple[_Labelled, _Labelled]]:
     """Pairs of planners without the reference: all of them, or of many planners each one with the
     best.
     """
@@ -184,7 +184,7 @@ def time_picture(report: SweepReport, protocol: str) -> Picture | None:
             for label, group in by_planner(race.cases)
             if group["t95"].notna().any()
         }
-        contents[race.pace.time_words] = means
+        contents[race.pace.time_text] = means
     labels = distinct(label for means in contents.values() for label in means)
     if not labels:
         return None

@@ -53,8 +53,8 @@ def seconds_by(episode: Episode, pace: TimeSettings) -> list[float]:
     turns = [lengths[0] / circle] if views else []
     angles = ViewColumn.angle.each(views)
     turns += [abs(float(angle_difference(after, before))) for before, after in pairwise(angles)]
-    legs = travel_time(lengths, turns, pace) + pace.dwell_time
-    return [float(value) for value in np.cumsum(legs)]
+    trips = travel_time(lengths, turns, pace) + pace.dwell_time
+    return [float(value) for value in np.cumsum(trips)]
 
 
 def timed(episodes: Iterable[Episode], pace: TimeSettings) -> pd.DataFrame:
@@ -147,7 +147,7 @@ def time_table(report: SweepReport, protocol: str) -> Table | None:
         ),
     ]
     groups = [
-        ((race.pace.time_words, planner), group)
+        ((race.pace.time_text, planner), group)
         for race in races(report, protocol)
         for planner, group in by_planner(race.cases)
     ]

@@ -101,7 +101,7 @@ class SolidView:
     estimate: CoverageEstimate | None  #: what is believed of that; None without `certify`.
     utility: float  #: area that the view was expected to add, in faces of cells.
     milliseconds: float  #: that the decision took.
-    travelled: float  #: length of the way of the camera so far, metres.
+    travelled: float  #: length of the camera's path so far, metres.
     weighted: float = math.nan  #: completeness by the weights of regions; NaN without any.
 
     @property

@@ -31,7 +31,7 @@ COLUMNS = (
 )
 """Of views.csv: position (m) and orientation of the optical frame, true and estimated completeness,
 probability of the target, area that the view was expected to add (faces of cells), time of the
-decision, length of the way so far (m), and true completeness by weight (NaN without regions)."""
+decision, length of the path so far (m), and true completeness by weight (NaN without regions)."""
 # Colours of the mean surface: measured, and the guess of the model.
 _MEASURED, _GUESSED = (0, 114, 178), (187, 187, 187)
 

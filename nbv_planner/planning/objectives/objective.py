@@ -163,7 +163,7 @@ class ExpectedMarginalCoverage:
         for known, of_scene, on_ground, question, coverage in self._newest:
             if known is surface and on_ground is ground and (of_scene, question) == (scene, asked):
                 return coverage
-        aim = self.target.as_found(scene.pixel_size, surface.checks)
+        aim = self.target.with_checks(scene.pixel_size, surface.checks)
         drawn = surface.hypotheses(aim, self._count, self._seed)
         coverage = coverage_of(surface, drawn, aim, visited, views, scene, ground)
         self._newest[:] = [(surface, scene, ground, asked, coverage)]

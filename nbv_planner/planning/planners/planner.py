@@ -19,7 +19,7 @@ from nbv_planner.planning.objectives import ExpectedMarginalCoverage, Ledger, Ob
 from nbv_planner.planning.planners.decision_settings import DecisionSettings
 from nbv_planner.planning.view_space import ExclusionArray, ViewSpace, aside
 from nbv_planner.surface.checks import Check, Level
-from nbv_planner.surface.seam import Banded, Believed, Reader
+from nbv_planner.surface.seam import Banded, PublishedSurface, Reader
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
@@ -91,7 +91,7 @@ class Options:
     until: float
 
 
-def as_found(scene: Scene, checks: Sequence[Check]) -> Scene:
+def with_checks(scene: Scene, checks: Sequence[Check]) -> Scene:
     """The scene with the sensor that the scans show, where it sees less than declared and that is
     to be adapted to.
     """
@@ -178,7 +178,7 @@ class Planner(ABC):
         twin.views = copy.copy(self.views)
         return twin
 
-    def update(self, belief: Believed, stands: CameraPose | None) -> None:
+    def update(self, belief: PublishedSurface, stands: CameraPose | None) -> None:
         """Let the ground hold what the object may occupy, and the camera stand somewhere, None if
         not known.
         """
@@ -192,7 +192,7 @@ class Planner(ABC):
 
     def decide(
         self,
-        belief: Believed,
+        belief: PublishedSurface,
         *,
         current_view: CameraPose | None = None,
         visited: Sequence[CameraPose] = (),
@@ -272,7 +272,7 @@ class Planner(ABC):
 
     def evaluate(
         self,
-        belief: Believed,
+        belief: PublishedSurface,
         views: Poses,
         *,
         current_view: CameraPose | None = None,
@@ -311,14 +311,14 @@ class Planner(ABC):
 
     def _situation(
         self,
-        belief: Believed,
+        belief: PublishedSurface,
         views: Poses,
         current_view: CameraPose | None,
         visited: Sequence[CameraPose],
     ) -> Situation:
         surface = self._reader(belief.by_noise)
         centre = self.views.centre
-        scene = as_found(self._scene, surface.checks)
+        scene = with_checks(self._scene, surface.checks)
         taken = Poses.of(self._looked(visited)).about(centre)
         stands = current_view and current_view.about(centre)
         return Situation(surface, scene, views, taken, self.views.ground, stands)

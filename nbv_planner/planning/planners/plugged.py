@@ -25,7 +25,7 @@ class Memory(Situation):
     now.
     """
 
-    #: length of the camera's way to each view, shape (V,), metres; inf without a way, 0 if unknown.
+    #: length of the path to each view, shape (V,), metres; inf without a path, 0 if unknown.
     travel: FloatArray
     #: `planner_seed`: `numpy.random.default_rng([seed, len(visited)])` makes an episode repeatable.
     seed: int

@@ -20,7 +20,7 @@ from nbv_planner.geometry import (
     angle_difference,
     wrap_angle,
 )
-from nbv_planner.planning.motion import leg_time, route_time, time_matrix, with_looks
+from nbv_planner.planning.motion import route_time, time_matrix, trip_time, with_looks
 from nbv_planner.planning.planners.planner import Options
 from nbv_planner.planning.planners.rollout import RolloutPlanner, mean_in_time
 from nbv_planner.surface.coverage import ShapeCoverage
@@ -53,21 +53,21 @@ class Circuit:
     dwell: float  #: time of a view, seconds.
 
     @cached_property
-    def way(self) -> FloatArray:
+    def elapsed(self) -> FloatArray:
         """Time to each view from the first one, counter-clockwise through all between, two turns,
         shape (2V,).
         """
         size = len(self.times)
-        legs = self.times[np.arange(size), (np.arange(size) + 1) % size]
-        return np.concatenate([[0.0], np.cumsum(np.tile(legs, 2))[:-1]])
+        trips = self.times[np.arange(size), (np.arange(size) + 1) % size]
+        return np.concatenate([[0.0], np.cumsum(np.tile(trips, 2))[:-1]])
 
     def sweep(self, first: IntArray, ahead: IntArray, back: IntArray) -> FloatArray:
         """Time to go from `first` by so many places counter-clockwise and so many clockwise, the
         shorter of the two twice.
         """
         size = len(self.times)
-        one = self.way[first + ahead] - self.way[first]
-        other = self.way[first + size] - self.way[first + size - back]
+        one = self.elapsed[first + ahead] - self.elapsed[first]
+        other = self.elapsed[first + size] - self.elapsed[first + size - back]
         return np.asarray(one + other + np.minimum(one, other))
 
 
@@ -134,12 +134,12 @@ def _after_first(
     return part, coverage.unseen[:, None, :] * (1.0 - coverage.visible[:, first]), needed - gain
 
 
-def seen_on_legs(visible: FloatArray, angle: FloatArray, start: float) -> FloatArray:
-    """What is seen on the legs from the polar angle `start` to each view, shape (S, V, M): all that
-    views between see.
+def seen_on_trips(visible: FloatArray, angle: FloatArray, start: float) -> FloatArray:
+    """What is seen on the trips from the polar angle `start` to each view, shape (S, V, M): all
+    that views between see.
 
     The V views at the polar angles `angle`, radians, see cells as in `visible`, shape (S, V, M),
-    and the legs go by the shorter arc.
+    and the trips go by the shorter arc.
     """
     ahead = angle_difference(angle, start)
     seen = visible.copy()
@@ -152,18 +152,18 @@ def seen_on_legs(visible: FloatArray, angle: FloatArray, start: float) -> FloatA
 
 def seconds_to_sweep(
     coverage: ShapeCoverage,
-    legs: ShapeCoverage,
+    trips: ShapeCoverage,
     circuit: Circuit,
     first: IntArray,
     target_coverage: float,
 ) -> FloatArray:
     r"""Time as in :func:`seconds_to_go` if the camera sees on the way, too, shape (S, K), seconds.
 
-    What the leg to each view shows is in `legs`. The rest is the shortest sweep that completes the
-    shape, of those of :func:`_sweeps`. It stops only where it turns back, where it ends, and after
-    half a turn, as legs are no longer.
+    What the trip to each view shows is in `trips`. The rest is the shortest sweep that completes
+    the shape, of those of :func:`_sweeps`. It stops only where it turns back, where it ends, and
+    after half a turn, as trips are no longer.
     """
-    part, rest, owed = _after_first(legs, first, target_coverage)
+    part, rest, owed = _after_first(trips, first, target_coverage)
     ends, times = _sweeps(coverage.visible, circuit, first, rest, owed)
     half = 0.5 * len(circuit.times)
     short = ends.min(axis=1)
@@ -298,9 +298,9 @@ class TourPlanner(RolloutPlanner):
     first view counts nothing.
 
     With `look_every` the time is that of :func:`seconds_to_sweep`: all that candidates between the
-    ends of a leg see counts as seen on the way, for candidates on the view circle without a ground.
-    Elsewhere the leg to a view shows nothing beforehand, but what was seen on the legs so far
-    counts there, too.
+    ends of a trip see counts as seen on the way, for candidates on the view circle without a
+    ground. Elsewhere the trip to a view shows nothing beforehand, but what was seen on the trips so
+    far counts there, too.
     """
 
     refinable = False
@@ -314,19 +314,19 @@ class TourPlanner(RolloutPlanner):
         views = situation.views
         s = self.settings
         coverage = self._objective.coverage(situation)
-        legs = leg_time(self.views, situation.current_view, views, s)
+        trips = trip_time(self.views, situation.current_view, views, s)
         shown = coverage
         sweeps = (
             s.look_every > 0.0 and self.views.ground is None and views.are_on_circle(self.circle)
         )
         if sweeps and situation.current_view is not None:
-            on_legs = seen_on_legs(
+            on_trips = seen_on_trips(
                 coverage.visible, views.view_angle, situation.current_view.view_angle
             )
-            shown = dataclasses.replace(coverage, visible=on_legs)
+            shown = dataclasses.replace(coverage, visible=on_trips)
         gains = np.where(options.feasible, shown.gains().mean(axis=0, dtype=float), -np.inf)
-        # a leg that takes no time counts as a short one
-        per_second = gains / np.maximum(legs, _ROUNDING)
+        # a trip that takes no time counts as a short one
+        per_second = gains / np.maximum(trips, _ROUNDING)
         first = np.argsort(-per_second, kind="stable")[
             : min(s.first_views, np.count_nonzero(options.feasible))
         ]
@@ -343,24 +343,24 @@ class TourPlanner(RolloutPlanner):
         seconds = mean_in_time(
             (
                 (
-                    seconds_to_sweep(part, on_legs, circuit, at, s.target_coverage)
+                    seconds_to_sweep(part, on_trips, circuit, at, s.target_coverage)
                     if sweeps
                     else seconds_to_go(part, circuit, at, s.target_coverage)
                 )
-                for part, on_legs in zip(seen, to_them, strict=True)
+                for part, on_trips in zip(seen, to_them, strict=True)
             ),
             options.until,
         )
         ranks = np.full(len(views), -np.inf)
-        ranks[passed[at]] = -np.round(seconds + legs[passed[at]], _DECIMALS)
+        ranks[passed[at]] = -np.round(seconds + trips[passed[at]], _DECIMALS)
         return ranks
 
     def _by_bounds(self, bounds: FloatArray, options: Options) -> FloatArray:
         """The bounds per second."""
-        legs = leg_time(
+        trips = trip_time(
             self.views, options.situation.current_view, self.views.candidates, self.settings
         )
-        return bounds / np.maximum(legs, _ROUNDING)
+        return bounds / np.maximum(trips, _ROUNDING)
 
 
 def _best_around(angle: FloatArray, gains: FloatArray) -> IntArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from nbv_planner.planning.view_space.circle_views import CircleViewSpace, FoundViewSpace
+from nbv_planner.planning.view_space.circle_views import CircleViewSpace, SearchViewSpace
 from nbv_planner.planning.view_space.free_views import FreeViewSpace
 from nbv_planner.planning.view_space.space import (
     Exclusion,
@@ -63,7 +63,7 @@ __all__ = [
     "CircleViewSpace",
     "Exclusion",
     "ExclusionArray",
-    "FoundViewSpace",
+    "SearchViewSpace",
     "FreeViewSpace",
     "ViewSpace",
     "ViewSpaceSettings",

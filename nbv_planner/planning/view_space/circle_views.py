@@ -19,9 +19,9 @@ from nbv_planner.geometry import (
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space.space import ExclusionArray, ViewSpace, aside
 from nbv_planner.planning.view_space.view_settings import SLACK, ViewSpaceSettings, in_arcs, on_arcs
-from nbv_planner.surface.seam import Believed
+from nbv_planner.surface.seam import PublishedSurface
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scene import AROUND, FoundScene, centre_of
+from nbv_planner.world.scene import AROUND, EstimatedScene, centre_of
 
 # Nothing farther than this from a view that was not reached is left out for it, radians.
 _WIDEST = math.pi / 6
@@ -151,7 +151,7 @@ class CircleViewSpace(ViewSpace):
         self.mark_unreachable(goal, until, arc.tolist())
 
 
-class FoundViewSpace(CircleViewSpace):
+class SearchViewSpace(CircleViewSpace):
     """Views on the circle around an object whose place is being found; those taken lie beside the
     circle of the moment.
 
@@ -169,17 +169,17 @@ class FoundViewSpace(CircleViewSpace):
 
     follows_object = True
 
-    def __init__(self, settings: ViewSpaceSettings, found: FoundScene) -> None:
+    def __init__(self, settings: ViewSpaceSettings, estimated: EstimatedScene) -> None:
         """Set up the candidates; see :class:`CircleViewSpace`."""
         self._arc: tuple[float, float] = (0.0, TWO_PI)
-        self._least = AROUND * found.radius_max
-        self._turn = found.turn
+        self._least = AROUND * estimated.radius_max
+        self._turn = estimated.turn
         self._here = False
-        super().__init__(settings, found.view_distance, centre=centre_of(found))
-        start, end = found.arc_start, found.arc_end
+        super().__init__(settings, estimated.view_distance, centre=centre_of(estimated))
+        start, end = estimated.arc_start, estimated.arc_end
         self._settled = False
-        self._stays = not found.views and (start != end or found.turn != 0.0)
-        self._approaches = not found.views
+        self._stays = not estimated.views and (start != end or estimated.turn != 0.0)
+        self._approaches = not estimated.views
         if start == end:
             start = float(self.angles[self.nearest(self.at_angle(start))])
             start, end = start - SLACK, start + SLACK
@@ -198,7 +198,7 @@ class FoundViewSpace(CircleViewSpace):
         """
         return np.zeros(len(views), dtype=np.uint8) if self._here else super().off_ground(views)
 
-    def update(self, belief: Believed, stands: CameraPose | None, most: float) -> None:
+    def update(self, belief: PublishedSurface, stands: CameraPose | None, most: float) -> None:
         """Keep off what the object may occupy, and choose the one candidate of the approach; see
         :class:`ViewSpace`.
         """

@@ -16,7 +16,7 @@ from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, Point, angle_difference
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.view_space.view_settings import ViewSpaceSettings, on_arcs
-from nbv_planner.surface.seam import Believed
+from nbv_planner.surface.seam import PublishedSurface
 from nbv_planner.world.ground.zones import ZONE_TEXTS, Ground, OpenGround, around_disc
 from nbv_planner.world.pose import CameraPose, Poses
 
@@ -109,7 +109,7 @@ class ViewSpace(ABC):
         #: where the camera may go; None where nothing is known of that. Replaced as a whole, too.
         self.ground: Ground | None = None
         self._stands: CameraPose | None = None
-        self._believed: tuple[Believed, Ground] | None = None
+        self._believed: tuple[PublishedSurface, Ground] | None = None
         self._judged: tuple[Ground, CameraPose | None, ExclusionArray] | None = None
 
     @property
@@ -155,7 +155,7 @@ class ViewSpace(ABC):
             return self.path_length(start, ends)
         return _with_path(self, start, ends)
 
-    def update(self, belief: Believed, stands: CameraPose | None, most: float) -> None:
+    def update(self, belief: PublishedSurface, stands: CameraPose | None, most: float) -> None:
         """Keep off what the object may occupy, `most` metres at most, and go on from where the
         camera stands.
         """

@@ -204,7 +204,7 @@ class CutSeries:
     def next_prior(self) -> tuple[str, KnownOutline] | None:
         """What is known of the next cut, and how; None of the first one.
 
-        Of the two ways the one is taken that was likelier of the pairs so far; its deviation and
+        Of the two priors the one is taken that was likelier of the pairs so far; its deviation and
         place are learned from them.
 
         Raises:

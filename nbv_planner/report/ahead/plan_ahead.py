@@ -14,7 +14,7 @@ from nbv_planner.episode.wiring import scan_mapping, view_space
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray, optical
 from nbv_planner.known.known_solid import KnownForm, KnownSolid
-from nbv_planner.planning.motion import leg_time, time_matrix
+from nbv_planner.planning.motion import time_matrix, trip_time
 from nbv_planner.planning.planners.decision_settings import DecisionSettings
 from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.planning.view_space import ViewSpace
@@ -44,7 +44,7 @@ class PlannedView:
     """A view of the plan, and what is expected once it has been taken."""
 
     view: CameraPose
-    travelled: float  #: way so far, metres.
+    travelled: float  #: length of the path so far, metres.
     seconds: float  #: time so far by the cost model.
     expected: float  #: mean part of the target that has been seen of the shapes, in [0, 1].
     least: float  #: part that has been seen of 95 % of them.
@@ -207,7 +207,7 @@ def _in_order(task: _Task, chosen: Sequence[int]) -> list[int]:
     """
     space, settings = task.space, task.planner
     views = space.candidates.chosen(np.array(chosen, dtype=np.intp))
-    first = leg_time(space, task.start, views, settings)
+    first = trip_time(space, task.start, views, settings)
     times = time_matrix(space, views, settings)
 
     def seconds(order: Sequence[int]) -> float:
@@ -229,15 +229,15 @@ def _in_order(task: _Task, chosen: Sequence[int]) -> list[int]:
 
 def _timed(task: _Task, route: Sequence[int], judged: ShapeCoverage) -> list[PlannedView]:
     plan = list[PlannedView]()
-    space, stands, way, seconds = task.space, task.start, 0.0, 0.0
+    space, stands, travelled, seconds = task.space, task.start, 0.0, 0.0
     for number, index in enumerate(route, start=1):
         there = space.candidates.chosen(np.array([index]))
-        way += float(space.timed_path_length(stands, there)[0])
-        seconds += float(leg_time(space, stands, there, task.planner)[0])
+        travelled += float(space.timed_path_length(stands, there)[0])
+        seconds += float(trip_time(space, stands, there, task.planner)[0])
         stands = there[0]
         parts = _seen(judged, route[:number])
         few = float(np.quantile(parts, _FEW))
-        plan.append(PlannedView(stands, way, seconds, float(parts.mean()), few))
+        plan.append(PlannedView(stands, travelled, seconds, float(parts.mean()), few))
     return plan
 
 

@@ -71,7 +71,7 @@ def draw_world(axes: Axes, content: EpisodeContent) -> None:
     if barred is not None:
         _draw_ground(axes, barred)
     if content.free or barred is not None:
-        _draw_way(axes, content, views, barred)
+        _draw_path(axes, content, views, barred)
     for line in () if content.shape is None else true_lines(content.shape):
         axes.plot(*line, **style.TRUTH_LINE, label="true contour")
     if content.regions is not None:
@@ -126,10 +126,10 @@ def _draw_ground(axes: Axes, ground: GridGround) -> None:
     axes.set(xlim=limits[0], ylim=limits[1])
 
 
-def _draw_way(
+def _draw_path(
     axes: Axes, content: EpisodeContent, views: Sequence[CameraPose], ground: Ground | None
 ) -> None:
-    """Draw where the camera may stand, coloured by the last decision, and its way from view to
+    """Draw where the camera may stand, coloured by the last decision, and its path from view to
     view.
     """
     if not views:
@@ -142,8 +142,8 @@ def _draw_way(
     axes.scatter(
         places[:, 0], places[:, 1], s=3.0, c=shades, linewidths=0, zorder=1.2, label="candidates"
     )
-    for way in outlines.ways(views, content.scene, ground):
-        axes.plot(*way.T, color=style.CAMERA, linewidth=0.8, alpha=0.7, zorder=1.7)
+    for path in outlines.paths_between(views, content.scene, ground):
+        axes.plot(*path.T, color=style.CAMERA, linewidth=0.8, alpha=0.7, zorder=1.7)
 
 
 def _band(content: EpisodeContent) -> style.Style:

@@ -188,19 +188,19 @@ def _draw_by_angle(axes: Axes, by_angle: Mapping[str, FloatArray]) -> None:
 _THIN, _BOLD = 2.5, 5.0
 
 
-def draw_deviation(found: Deviation, tolerance: float | None) -> Figure:
+def draw_deviation(deviation: Deviation, tolerance: float | None) -> Figure:
     """Draw the outline where it lies: red where material is outside of it, blue where it is
     missing, grey where it was not seen; bold, with the mean, where the object differs.
     """
     figure, (axes,) = style.panels(1, 1, width=6.4, height=5.6)
     style.style_axes(axes, "x (m)", "y (m)")
     axes.set_aspect("equal")
-    shown = np.abs(found.mean[found.seen])
+    shown = np.abs(deviation.mean[deviation.seen])
     most = max(float(shown.max(initial=0.0)), tolerance or 0.0, 1e-9)
-    for part in found.nominal.loops:
-        place = found.points[part]
+    for part in deviation.nominal.loops:
+        place = deviation.points[part]
         pieces = np.stack([place, np.roll(place, -1, axis=0)], axis=1)
-        seen, bold = found.seen[part], found.significant[part]
+        seen, bold = deviation.seen[part], deviation.significant[part]
         axes.add_collection(LineCollection(list(pieces[~seen]), colors=style.FAINT, linestyles=":"))
         colored = LineCollection(
             list(pieces[seen]),
@@ -208,12 +208,12 @@ def draw_deviation(found: Deviation, tolerance: float | None) -> Figure:
             norm=TwoSlopeNorm(0.0, -most, most),
             linewidths=np.where(bold[seen], _BOLD, _THIN),
         )
-        colored.set_array(found.mean[part][seen])
+        colored.set_array(deviation.mean[part][seen])
         axes.add_collection(colored)
     bar = figure.colorbar(colored, ax=axes, shrink=0.8)
     bar.set_label("deviation (m), positive: material outside", fontsize=style.LABEL_SIZE)
     bar.ax.tick_params(labelsize=style.TICK_SIZE)
-    for one in found.stretches:
+    for one in deviation.stretches:
         axes.annotate(
             f"{one.mean:+.2g} m",
             (one.x, one.y),
@@ -222,17 +222,17 @@ def draw_deviation(found: Deviation, tolerance: float | None) -> Figure:
             fontsize=style.LABEL_SIZE,
         )
     axes.autoscale_view()
-    title = f"{found.part_seen:.0%} seen, {len(found.stretches)} stretches differ"
+    title = f"{deviation.part_seen:.0%} seen, {len(deviation.stretches)} stretches differ"
     if tolerance is not None:
-        title += f"; {found.verdict(tolerance).value} at {tolerance:g} m"
+        title += f"; {deviation.verdict(tolerance).value} at {tolerance:g} m"
     style.panel_title(axes, title)
     return figure
 
 
 def write_deviation(folder: Path, report: DeviationReport) -> list[Path]:
     """Write `deviation.png`, if anything of the outline was seen; returns what was written."""
-    if not report.found.seen.any():
+    if not report.deviation.seen.any():
         return []
     place = folder / "deviation.png"
-    write_whole(place, style.png_bytes(draw_deviation(report.found, report.tolerance)))
+    write_whole(place, style.png_bytes(draw_deviation(report.deviation, report.tolerance)))
     return [place]

@@ -225,7 +225,7 @@ _SVG = {"svg.hashsalt": "nbv_planner", "svg.fonttype": "path"}
 
 
 @contextmanager
-def own_style() -> Iterator[None]:
+def figure_style() -> Iterator[None]:
     """Draw by matplotlib's own settings inside the block, whatever a user's matplotlibrc says; the
     backend stays.
     """

@@ -166,7 +166,7 @@ class BaseNode(ManagedNode):
                 response.message = str(error)
             except Exception as error:
                 response.success = False
-                response.message = error_words(error)
+                response.message = error_text(error)
                 self.callback_failed(error)
             return response
 
@@ -281,6 +281,6 @@ class BaseNode(ManagedNode):
         )
 
 
-def error_words(error: Exception) -> str:
+def error_text(error: Exception) -> str:
     """Type and message of an error in one line."""
     return f"{type(error).__name__}: {' '.join(str(error).split())}"

@@ -16,11 +16,11 @@ from nbv_planner.errors import ConfigFileError, SettingError, UnknownNameError
 from nbv_planner.files.located_yaml import located
 from nbv_planner.ros.core import qos
 from nbv_planner.settings import Setting, changed, check_value, from_mapping, settings_of
-from nbv_planner.world.scale import derived_words
+from nbv_planner.world.scale import derived_text
 from nbv_planner.world.scene import Scene
 
 T = TypeVar("T")
-_ROS_OWN = ("use_sim_time", "start_type_description_service")
+_ROS_BUILT_IN = ("use_sim_time", "start_type_description_service")
 _INT_MAX = 2**63 - 1
 FIXED = "fixed while the node is configured"
 
@@ -46,7 +46,7 @@ def declare_settings(node: Node, classes: Sequence[type], files: Iterable[str]) 
         if node.has_parameter(name):
             node.undeclare_parameter(name)
     given = {name: parameter.value for name, parameter in node.get_parameters_by_prefix("").items()}
-    own = {name for name in given if name in _ROS_OWN or name.startswith(qos.OVERRIDES)}
+    own = {name for name in given if name in _ROS_BUILT_IN or name.startswith(qos.OVERRIDES)}
     for name in sorted(given.keys() - own - known.keys()):
         place = next((f"{file}: " for file in files if _gives(file, node.get_name(), name)), "")
         words = no_parameter(name, classes) or UnknownNameError("parameter", name, known)
@@ -69,7 +69,7 @@ def declare_settings(node: Node, classes: Sequence[type], files: Iterable[str]) 
             if name in given or "." not in name or name.partition(".")[0] in used:
                 _declare(node, name, follow.get(name, default), meta)
         if said := {name: value for name, value in follow.items() if node.has_parameter(name)}:
-            node.get_logger().info(derived_words(said, classes))
+            node.get_logger().info(derived_text(said, classes))
         return set(given)
     except SettingError as error:
         raise SettingError(f"{node.get_name()}: {error}") from error

@@ -18,7 +18,7 @@ from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace, ViewSpaceSettings, set_ground
 from nbv_planner.planning.view_space.view_settings import LISTS
-from nbv_planner.ros.core.node import BaseNode, error_words
+from nbv_planner.ros.core.node import BaseNode, error_text
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
 from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.session import facts
@@ -29,9 +29,9 @@ from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.surface.regions import Regions
 from nbv_planner.world.ground.occupancy_map import OccupancyMap
 from nbv_planner.world.ground.zones import GroundSettings
-from nbv_planner.world.scale import adopted, at_found, rescaled
+from nbv_planner.world.scale import adopted, at_estimate, rescaled
 from nbv_planner.world.scan import RangeNoise
-from nbv_planner.world.scene import FoundScene, Scene, check_proportions
+from nbv_planner.world.scene import EstimatedScene, Scene, check_proportions
 
 T = TypeVar("T")
 _SOURCE = "not given, so taken from the mapper"
@@ -58,18 +58,18 @@ class Deciders:
         self.shows_map = bool(self._ground.ground_map)
         self._cells = False  # whether surfaces are of cells
 
-    def build(self, found: FoundScene | None = None) -> tuple[Planner, TerminationMonitor]:
+    def build(self, estimated: EstimatedScene | None = None) -> tuple[Planner, TerminationMonitor]:
         """Planner and monitor; where the scene was `found`, lengths are in proportion to what was.
 
         Raises:
             SettingError: a parameter is not allowed, or two do not go together.
         """
         node = self._node
-        scene = self.scene if found is None else at_found(self.scene, found)
+        scene = self.scene if estimated is None else at_estimate(self.scene, estimated)
         check_proportions(self.scene, *self.in_proportion(None))
-        settings, limits = self.in_proportion(found)
+        settings, limits = self.in_proportion(estimated)
         try:
-            views = view_space(self.views, scene, self._ground, found, self.map)
+            views = view_space(self.views, scene, self._ground, estimated, self.map)
             scene = self.views.sight_in(scene)
             model = "auto" if settings.any_outline else "radius"
             return deciders_for(settings, limits, scene, views, self.prior.prior(), model)
@@ -89,12 +89,12 @@ class Deciders:
         set_ground(views, self._ground, self.map)
 
     def in_proportion(
-        self, found: FoundScene | None, changes: Sequence[Parameter] = ()
+        self, estimated: EstimatedScene | None, changes: Sequence[Parameter] = ()
     ) -> tuple[PlannerSettings, TerminationSettings]:
         """Settings by the parameters, with `changes`; their lengths, of the declared scene, as in
         what was found.
         """
-        scene = self.scene if found is None else at_found(self.scene, found)
+        scene = self.scene if estimated is None else at_estimate(self.scene, estimated)
         given = (
             changed_settings(read_settings(self._node, cls, self._noise), changes)
             for cls in (PlannerSettings, TerminationSettings)
@@ -112,7 +112,7 @@ class Deciders:
             return
         before = core.planner.settings.label
         self._cells = cells
-        core.use(*self.build(core.episode.found))
+        core.use(*self.build(core.episode.estimated_scene))
         label = core.planner.settings.label
         if label != before:
             node.get_logger().warning(f"{label} chooses in place of {before}: {_BY_MEMBER}")
@@ -126,10 +126,10 @@ class Deciders:
         """Settings with these lists, and no others."""
         return replace(self.views, **{name: tuple(lists.get(name, ())) for name in self.listable})
 
-    def recentre(self, found: FoundScene | None) -> None:
+    def recentre(self, estimated: EstimatedScene | None) -> None:
         """Continue about the centre of what was found."""
-        if found != self._node.core.episode.found:
-            self._node.core.recentre(found, *self.build(found))
+        if estimated != self._node.core.episode.estimated_scene:
+            self._node.core.recentre(estimated, *self.build(estimated))
 
     def use_prior(self) -> None:
         """Switch to the mapper's prior once a surface message contains it."""
@@ -141,7 +141,7 @@ class Deciders:
         )
         if prior not in (None, self.prior):
             self.prior = prior
-            self._node.core.use(*self.build(self._node.core.episode.found))
+            self._node.core.use(*self.build(self._node.core.episode.estimated_scene))
 
     def use_views(self, views: ViewSpaceSettings) -> None:
         """Switch to other candidates, unless they are the same; an error changes nothing."""
@@ -149,7 +149,9 @@ class Deciders:
         self.views = views
         try:
             if views != before:
-                self._node.core.use(*self.build(self._node.core.episode.found), new_views=True)
+                self._node.core.use(
+                    *self.build(self._node.core.episode.estimated_scene), new_views=True
+                )
         except SettingError:
             self.views = before
             raise
@@ -169,7 +171,7 @@ class Deciders:
         if words:
             node.get_logger().info(words)
         if words or self._noise != before:
-            node.core.use(*self.build(node.core.episode.found))
+            node.core.use(*self.build(node.core.episode.estimated_scene))
 
 
 class EpisodeJournal(JournalKeeper):
@@ -199,14 +201,14 @@ class EpisodeJournal(JournalKeeper):
                 f"it was saved {(saved_at - now) * 1e-9:.1f} s in the future: the clocks differ",
             )
         before = deciders.views
-        found = core.episode.found
+        estimated = core.episode.estimated_scene
         try:
-            deciders.recentre(episode.found)
+            deciders.recentre(episode.estimated_scene)
             deciders.use_views(deciders.with_lists(episode.listed))
             core.resume(episode)
         except Exception:
             deciders.use_views(before)
-            deciders.recentre(found)
+            deciders.recentre(estimated)
             raise
         if (views := deciders.views) != before:
             node.set_parameters(
@@ -248,7 +250,7 @@ class EpisodeJournal(JournalKeeper):
         try:
             self.note_facts()
         except Exception as error:  # of the program; it must not keep the node from ending
-            self._node.get_logger().error(error_words(error))
+            self._node.get_logger().error(error_text(error))
         self.close()
 
 

@@ -42,7 +42,7 @@ def _init(args: list[str] | None, domain: int | None = None) -> None:
 
 
 @contextmanager
-def ros_of_its_own(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
+def separate_context(domain: int | None = None) -> Iterator[SingleThreadedExecutor]:
     """ROS in this process, with its executor; Ctrl-C is left to the caller. Without `domain`, the
     environment gives the domain.
 

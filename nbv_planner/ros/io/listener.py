@@ -33,7 +33,7 @@ from nbv_planner.errors import InputRejectedError, NbvPlannerError
 from nbv_planner.report.preflight import System, settings_as_declared
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.graph import importable, type_named
-from nbv_planner.ros.core.running import ros_of_its_own
+from nbv_planner.ros.core.running import separate_context
 from nbv_planner.ros.io.conversions import POSE_TYPES
 from nbv_planner.ros.solid_check import depth_topics
 from nbv_planner.settings import from_mapping
@@ -87,7 +87,7 @@ def listening(live: LiveEpisode, namespace: str, domain: int | None) -> Iterator
 
     `domain` is the ROS domain id, None for that of the environment.
     """
-    with ros_of_its_own(domain) as executor:
+    with separate_context(domain) as executor:
         executor.add_node(EpisodeListener(f"nbv_view_{os.getpid()}", live, namespace=namespace))
         thread = threading.Thread(target=executor.spin, name="listener", daemon=True)
         thread.start()
@@ -189,7 +189,7 @@ def observed(
     """Listen to a running system for `seconds`; see :func:`listening` and
     :class:`SystemListener`.
     """
-    with ros_of_its_own(domain) as executor:
+    with separate_context(domain) as executor:
         node = SystemListener(given, namespace=namespace)
         begin = time.monotonic()
         executor.add_node(node)
@@ -211,7 +211,7 @@ def called(
         NbvPlannerError: no node offers the service, or answers, within `seconds`.
     """
     kind = SetBool if switch else Trigger
-    with ros_of_its_own(domain) as executor:
+    with separate_context(domain) as executor:
         node = Node("nbv_planner_operator", namespace=namespace)
         executor.add_node(node)
         client = node.create_client(kind, service)

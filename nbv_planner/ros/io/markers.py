@@ -33,7 +33,7 @@ from nbv_planner.report.outlines import (
     close_belief,
     cone_outline,
     field_of,
-    way_outline,
+    path_outline,
 )
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
@@ -187,7 +187,7 @@ def _path_to_goal(content: SceneContent, barred: GridGround | None) -> FloatArra
     if not (free or barred) or content.pose is None or content.goal is None:
         return None
     start, end = content.pose, content.goal
-    return way_outline(
+    return path_outline(
         start, end, min(content.scene.radius_max, start.distance, end.distance), barred
     )
 

@@ -119,7 +119,7 @@ class _Work:
                 "map": partial(map_to_msg, cells, grid),
                 "deviation": lambda header: String(data=self.report.summary),
                 "deviation_markers": lambda header: deviation_markers(
-                    self.report.found, grid.scene, header
+                    self.report.deviation, grid.scene, header
                 ),
             }
             return _Done(self, swept, {name: made[name](header=header) for name in names})
@@ -142,10 +142,10 @@ def _drawn(folder: Path, report: DeviationReport) -> Sequence[Path]:
     """The picture of deviations, if it can be drawn."""
     try:
         from nbv_planner.report.figures.recorded_figure import write_deviation
-        from nbv_planner.report.figures.style import own_style
+        from nbv_planner.report.figures.style import figure_style
     except ImportError:  # matplotlib is an extra
         return ()
-    with own_style():
+    with figure_style():
         return write_deviation(folder, report)
 
 

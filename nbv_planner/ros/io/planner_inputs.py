@@ -23,7 +23,7 @@ from nbv_planner.errors import InputRejectedError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
 from nbv_planner.mapping.surface_info import SurfaceInfo, info_from_text
-from nbv_planner.ros.core.node import BaseNode, error_words
+from nbv_planner.ros.core.node import BaseNode, error_text
 from nbv_planner.ros.core.planner_parts import caught
 from nbv_planner.ros.io.robot import PATH_ACTION, PathAction
 from nbv_planner.ros.io.transforms import MapTopic, TransformPoses
@@ -122,13 +122,13 @@ class PlannerInputs:
         core = node.core
         deciders = node.deciders
         deciders.use_cells(isinstance(belief, VolumeSurface))
-        found = info.scene
-        if found is not None and not deciders.views.on_circle:
+        estimated = info.scene
+        if estimated is not None and not deciders.views.on_circle:
             raise InputRejectedError(
                 "scene", "an unknown scene needs view_space: circle, and no view_poses"
             )
-        if found != core.episode.found:
-            if found is None and core.episode.visited:
+        if estimated != core.episode.estimated_scene:
+            if estimated is None and core.episode.visited:
                 raise InputRejectedError(
                     "scene", "the surface comes from a mapper that assumes the scene is known"
                 )
@@ -137,7 +137,7 @@ class PlannerInputs:
                     facts.Sourced(replace(core.episode.origin, prior=plain_settings(info.prior)))
                 )
             deciders.prior = info.prior
-            deciders.recentre(found)
+            deciders.recentre(estimated)
         size = len(belief.angle) if isinstance(belief, SurfaceBelief) else 0
         origin = SurfaceOrigin(frame, size, plain_settings(info.prior))
         lost = events.take_surface(core, belief, stamp, origin)
@@ -162,7 +162,7 @@ class PlannerInputs:
         """Pass the scans that count on to the core."""
         self._matcher.match()
         if heard := tuple((match.scan, match.pose) for match in self._matcher.take()):
-            self._node.core.note(facts.Heard(heard))
+            self._node.core.note(facts.ScansReceived(heard))
 
     def on_map(self, map: OccupancyMap) -> None:
         """Use another map of the ground."""
@@ -285,7 +285,7 @@ class Decisions:
             return
         if isinstance(answer, Exception):
             node.get_logger().error("".join(traceback.format_exception(answer)))
-            events.fail(core, f"the decision failed: {error_words(answer)}")
+            events.fail(core, f"the decision failed: {error_text(answer)}")
         elif (
             self._paths is not None
             and isinstance(answer, Answer)

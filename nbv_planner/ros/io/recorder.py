@@ -19,7 +19,7 @@ from nbv_planner.episode.messages import RECORDED_TOPICS, RecordedTopic
 from nbv_planner.errors import BagError
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.graph import importable, type_named
-from nbv_planner.ros.core.running import ros_of_its_own
+from nbv_planner.ros.core.running import separate_context
 
 
 def offered_of(asked: QoSProfile, publishers: Sequence[Any]) -> QoSProfile:
@@ -177,7 +177,7 @@ def record_until(
     them; `tell` receives lines of progress. Returns the numbers of messages by full topic name, and
     the topics without a message.
     """
-    with ros_of_its_own() as executor:
+    with separate_context() as executor:
         full_names = ["/" + name.lstrip("/") for name in names]
         renamed = ["--ros-args", *(word for rule in remappings for word in ("--remap", rule))]
         recorder = BagRecorder(

@@ -249,8 +249,8 @@ def plotted_values(core: PlannerCore, view_distance: float) -> dict[str, object]
     values: dict[str, object] = {
         "travelled": path_length_through(core.planner.views, core.episode.visited)
     }
-    if core.episode.legs:
-        last = core.episode.legs[-1]
+    if core.episode.trips:
+        last = core.episode.trips[-1]
         learned = pace(core)
         values |= {"leg_predicted": last.predicted, "leg_measured": last.travel + last.dwell}
         values |= {f"measured_{name}": getattr(learned, name) for name in PACE}

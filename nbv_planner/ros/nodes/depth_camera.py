@@ -25,7 +25,7 @@ from nbv_planner.ros.core.node_parameters import read_settings, tell
 from nbv_planner.ros.core.saved_state import JournalKeeper
 from nbv_planner.ros.io import conversions
 from nbv_planner.world.ground.zones import GroundSettings
-from nbv_planner.world.objects import origin_words, surface_points
+from nbv_planner.world.objects import origin_text, surface_points
 from nbv_planner.world.objects.room import WorldSettings
 from nbv_planner.world.objects.true_outlines import true_object
 from nbv_planner.world.objects.world_file import world_settings
@@ -64,7 +64,7 @@ class DepthCamera(BaseNode):
         motion = read_settings(self, MotionSettings)
         self.parameters = read_settings(self, DepthCameraParameters)
         shape = true_object(self.parameters.object, self.scene)
-        for words in (origin_words(self.parameters.object), getattr(shape, "remark", "")):
+        for words in (origin_text(self.parameters.object), getattr(shape, "remark", "")):
             if words:
                 self.get_logger().info(words)
         world = read_settings(self, WorldSettings)

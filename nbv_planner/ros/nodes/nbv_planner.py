@@ -21,7 +21,7 @@ from nbv_planner.episode.parameters import NODE_SETTINGS, NbvPlannerParameters, 
 from nbv_planner.errors import SettingError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.node import BaseNode, error_words
+from nbv_planner.ros.core.node import BaseNode, error_text
 from nbv_planner.ros.core.node_parameters import changed_settings, read_settings, tell
 from nbv_planner.ros.core.planner_parts import Deciders, EpisodeJournal
 from nbv_planner.ros.io import conversions
@@ -298,17 +298,17 @@ class NbvPlannerNode(BaseNode):
         Saving or the status may be what has failed, so each is tried by itself. An error that
         recurs is logged at intervals.
         """
-        self.warn_now_and_then(error_words(error), "".join(traceback.format_exception(error)))
+        self.warn_now_and_then(error_text(error), "".join(traceback.format_exception(error)))
         if self.core is None:
             return
         taken = len(self.core.episode.visited)
-        events.fail(self.core, f"internal error: {error_words(error)}; {taken} views taken")
+        events.fail(self.core, f"internal error: {error_text(error)}; {taken} views taken")
         for end in (self.keep, partial(self._report.publish, self._on_done)):
             try:
                 end()
             except Exception as another:
                 self.warn_now_and_then(
-                    error_words(another), "".join(traceback.format_exception(another))
+                    error_text(another), "".join(traceback.format_exception(another))
                 )
 
     def on_goal_failed(self, stamp: int, reason: str) -> None:
@@ -340,7 +340,7 @@ class NbvPlannerNode(BaseNode):
         """
         core = self.core
         known = self.deciders.views
-        planner, monitor = self.deciders.in_proportion(core.episode.found, parameters)
+        planner, monitor = self.deciders.in_proportion(core.episode.estimated_scene, parameters)
         own = changed_settings(self.parameters, parameters)
         session = changed_settings(core.settings, parameters)
         views = changed_settings(known, parameters)

@@ -19,7 +19,7 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.planning.view_space import check_angles
 from nbv_planner.report.preflight import Outcome, PosesBeforeStart
-from nbv_planner.ros.core.node import BaseNode, error_words
+from nbv_planner.ros.core.node import BaseNode, error_text
 from nbv_planner.ros.core.planner_parts import caught
 from nbv_planner.session import events, targets
 from nbv_planner.session.journal import from_records
@@ -42,7 +42,7 @@ class AskedViews:
         try:
             if not node.active:
                 raise ValueError(node.resting())
-            circle = (node.core.episode.found or node.scene).view_distance
+            circle = (node.core.episode.estimated_scene or node.scene).view_distance
             views = Poses.on_circle(check_angles("rank", msg.data), circle)
             question = targets.ask(node.core, node.now_ns())
         except ValueError as error:
@@ -83,7 +83,7 @@ class AskedViews:
         node.decisions.decide(targets.ask(node.core, node.now_ns()), answered.set_result)
         answer = await answered
         if isinstance(answer, Exception):
-            raise ValueError(f"the decision failed: {error_words(answer)}")
+            raise ValueError(f"the decision failed: {error_text(answer)}")
         decision = answer.decision
         if decision is None:
             raise ValueError("no candidate view may be chosen")
@@ -161,7 +161,7 @@ class Operator:
         node = self._node
         core = node.core
         views = node.deciders.views
-        known = core.episode.found is None
+        known = core.episode.estimated_scene is None
         checks = self.before.checks(
             node.scene, views, core.arrival.settings, core.settings, known=known
         )

@@ -47,7 +47,7 @@ class SolidDeciders(Deciders):
         self.views = read_settings(node, SpaceViewSettings)  #: settings of the candidates.
         self.prior, self.map, self.shows_map = PriorSettings(), None, False
 
-    def build(self, found: Any = None) -> tuple[Planner, TerminationMonitor]:
+    def build(self, estimated: Any = None) -> tuple[Planner, TerminationMonitor]:
         """Planner and monitor.
 
         Raises:
@@ -67,7 +67,7 @@ class SolidDeciders(Deciders):
     def set_ground(self, views: Any) -> None:
         """Nothing: there is no ground."""
 
-    def in_proportion(self, found: Any, changes: Sequence[Parameter] = ()) -> Any:
+    def in_proportion(self, estimated: Any, changes: Sequence[Parameter] = ()) -> Any:
         """Settings by the parameters, with `changes`."""
         return tuple(
             changed_settings(read_settings(self._node, cls), changes)
@@ -79,7 +79,7 @@ class SolidDeciders(Deciders):
         if not cells:
             raise InputRejectedError("layout", "the surface is not one of cells in space")
 
-    def recentre(self, found: Any) -> None:
+    def recentre(self, estimated: Any) -> None:
         """Nothing: the object is about the origin."""
 
     def use_prior(self) -> None:

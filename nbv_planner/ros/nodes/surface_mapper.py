@@ -225,9 +225,10 @@ class SurfaceMapperNode(BaseNode):
             **self._keeper.diagnosis(),
             **{f"check.{check.name}": check.score for check in checks},
         }
-        if core.known.mapper.found is not None:
+        if core.known.mapper.estimated_scene is not None:
             values |= {
-                f"found.{name}": number for name, number in asdict(core.known.mapper.found).items()
+                f"found.{name}": number
+                for name, number in asdict(core.known.mapper.estimated_scene).items()
             }
         waiting, trouble = self.incoming.trouble()
         if trouble:

@@ -282,7 +282,7 @@ class CoverageCertificate:
         grades = grades_of_sight(shapes, taken.relative_to(*belief.centre), self.scene, _GRAZING)
         closed = 1.0 - unseen_fraction(belief, shapes.angle, self.scene.pixel_size)
         if self.aim.tau:
-            tau = self.aim.as_found(self.scene.pixel_size, belief.checks).tau
+            tau = self.aim.with_checks(self.scene.pixel_size, belief.checks).tau
             near, covered = near_parts(shapes, belief, self.scene, tau)
             if _MATTERS * off.max() > tau:
                 moved = _off_together(shapes, belief.interpolate(off, shapes.angle), self.scene)
@@ -310,7 +310,7 @@ class CoverageCertificate:
                 none.
         """
         covered, found = self.judged(belief, taken)
-        tau = self.aim.as_found(self.scene.pixel_size, belief.checks).tau
+        tau = self.aim.with_checks(self.scene.pixel_size, belief.checks).tau
         if not found:
             return CoverageEstimate(0.0, 0.0, 1.0, 0.0, 1.0 - delta, tau)
         if self.calibration is not None:

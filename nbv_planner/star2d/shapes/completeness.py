@@ -61,11 +61,11 @@ class MeasuredContour(PointSet):
         corners = polar_points(belief.angle, np.maximum(belief.mean, 0.0)) + belief.centre
         first = np.flatnonzero(seen & np.roll(seen, -1))
         start = corners[first]
-        way = corners[(first + 1) % len(corners)] - corners[first]
-        length = np.hypot(*way.T)
+        edge = corners[(first + 1) % len(corners)] - corners[first]
+        length = np.hypot(*edge.T)
         number = np.clip(np.ceil(length * (SAMPLES / tau)), 1.0, _MOST_STEPS).astype(np.intp)
         piece, place = repeated(number)
-        middles = start[piece] + way[piece] * ((place + 0.5) / number[piece])[:, None]
+        middles = start[piece] + edge[piece] * ((place + 0.5) / number[piece])[:, None]
         return cls(
             np.concatenate([middles, corners[seen]]),
             np.concatenate([(length / number)[piece], np.zeros(np.count_nonzero(seen))]),

@@ -56,7 +56,7 @@ def measured_parts(
     if not belief.hits.any() or not np.isfinite(evidence.std).any():
         return [np.zeros(shapes.radius.shape)] * len(reaches)
     noise = float(np.median(evidence.measured[2]))
-    spacing = _spacing(_ways(belief), scene.pixel_size)
+    spacing = _spacing(_gaps(belief), scene.pixel_size)
     unit = max(scene.pixel_size, _NOISE * noise, _SPACING * spacing)
     surfaces = (
         MeasuredSurface.of(evidence, angle, reach * unit, scene.radius_max) for reach in reaches
@@ -181,18 +181,18 @@ def unseen_fraction(belief: SurfaceBelief, angle: FloatArray, pixel_size: float)
     return np.asarray(CircleInterpolation.at(belief.angle, places)(1.0 - seen).mean(axis=1))
 
 
-def _ways(belief: SurfaceBelief) -> FloatArray:
+def _gaps(belief: SurfaceBelief) -> FloatArray:
     """Length of the mean contour from each grid angle with a measurement to the next such, shape
     (n,), metres.
     """
     hit = np.flatnonzero(belief.hits > 0)
-    way = np.concatenate([[0.0], np.cumsum(contour_steps(belief))])
-    return np.diff(way[hit], append=way[hit[:1]] + way[-1])
+    arc_length = np.concatenate([[0.0], np.cumsum(contour_steps(belief))])
+    return np.diff(arc_length[hit], append=arc_length[hit[:1]] + arc_length[-1])
 
 
-def _spacing(ways: FloatArray, pixel_size: float) -> float:
-    """Median distance of neighbouring measurements, from the `ways` between them, metres."""
-    return min(float(np.median(ways)), _SPARSE * pixel_size)
+def _spacing(gaps: FloatArray, pixel_size: float) -> float:
+    """Median distance of neighbouring measurements, from the `gaps` between them, metres."""
+    return min(float(np.median(gaps)), _SPARSE * pixel_size)
 
 
 def seen_stretches(belief: SurfaceBelief, pixel_size: float) -> BoolArray:
@@ -202,8 +202,8 @@ def seen_stretches(belief: SurfaceBelief, pixel_size: float) -> BoolArray:
     if not len(hit):
         return np.zeros(size, dtype=bool)
     gap = np.diff(hit, append=hit[:1] + size)  # to the next hit, in grid steps
-    ways = _ways(belief)
-    closed = ways <= max(_CLOSED_PIXELS * pixel_size, _CLOSED_SPACINGS * _spacing(ways, pixel_size))
+    gaps = _gaps(belief)
+    closed = gaps <= max(_CLOSED_PIXELS * pixel_size, _CLOSED_SPACINGS * _spacing(gaps, pixel_size))
     half = np.where(closed, gap // 2, 0)
     after = np.where(closed, gap - 1, np.roll(half, 1))
     before = np.where(np.roll(closed, 1), 0, half)

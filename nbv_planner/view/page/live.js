@@ -69,7 +69,7 @@ events.addEventListener("change", (event) => {
   const changed = JSON.parse(event.data);
   Object.assign(sections, changed);
   if (changed.status) say(changed.status);
-  if (changed.checks) list("checks", changed.checks.map(({ words, level }) => [words, level]));
+  if (changed.checks) list("checks", changed.checks.map(({ text, level }) => [text, level]));
   draw(changed);
 });
 const ended = () => sections.status?.state === "DONE";

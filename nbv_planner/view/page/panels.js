@@ -25,7 +25,7 @@ export function drawWorld(svg, { scene, belief, truth, hits, camera, decision, g
   plot.line(circle(scene.view_distance), "circle");
   const around = (radius) => belief.angle.map((angle, i) => polar(angle, radius[i]));
   plot.dots(places, "place");
-  for (const way of ground.ways) plot.line(way, "way");
+  for (const path of ground.paths) plot.line(path, "path");
   plot.area([camera.cone], "cone");
   plot.area([around(belief.upper), around(belief.lower)], "band");
   plot.dots(zip(hits.earlier.angle, hits.earlier.radius).map(([a, r]) => polar(a, r)), "hit");

@@ -297,7 +297,7 @@ class GridGround(Ground):
         path[0] = start
         return path
 
-    def way_out(self, start: Sequence[float]) -> Point:
+    def nearest_free(self, start: Sequence[float]) -> Point:
         """The centre of the nearest free cell."""
         begin, out = self._out(start)
         if out == 0.0:

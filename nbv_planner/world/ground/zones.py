@@ -175,7 +175,7 @@ class Ground(ABC):
         """
 
     @abstractmethod
-    def way_out(self, start: Sequence[float]) -> Point:
+    def nearest_free(self, start: Sequence[float]) -> Point:
         """The place next to `start` that is in no zone; `start` itself if it is not."""
 
     @property
@@ -216,7 +216,7 @@ class Ground(ABC):
         (zone,) = self.zones(start[:1], start[1:2])
         if not zone:
             return ""
-        x, y = self.way_out(start)
+        x, y = self.nearest_free(start)
         away = math.hypot(x - start[0], y - start[1])
         zones = " and ".join(text for one, text in ZONE_TEXTS.items() if zone & one)
         return (
@@ -329,7 +329,7 @@ class OpenGround(Ground):
         between = np.array([polar_to_cartesian(*place) for place in polar], dtype=float)
         return np.vstack([[start], between.reshape(-1, 2) + self._centre, [end]])
 
-    def way_out(self, start: Sequence[float]) -> Point:
+    def nearest_free(self, start: Sequence[float]) -> Point:
         """The nearest free place on the ray from the centre through `start`."""
         x, y = float(start[0]), float(start[1])
         if not self.zones([x], [y]).any():

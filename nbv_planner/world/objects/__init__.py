@@ -15,7 +15,7 @@ from nbv_planner.world.objects.text import (
     OBJECT_PLUGINS,
     OBJECT_SETS,
     THESIS_OBJECTS,
-    origin_words,
+    origin_text,
     parse_object,
     sets_within,
 )
@@ -42,7 +42,7 @@ __all__ = [
     "Square",
     "SurfacePoints",
     "bisected_surface_points",
-    "origin_words",
+    "origin_text",
     "parse_object",
     "sets_within",
     "surface_points",

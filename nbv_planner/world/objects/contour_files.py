@@ -41,13 +41,13 @@ _ROUNDED_TURN = 1e-3
 _CLEAR = 1e-3
 
 
-def load_contour(path: str | Path, *, own_origin: bool = False) -> tuple[FloatArray, FloatArray]:
+def load_contour(path: str | Path, *, file_origin: bool = False) -> tuple[FloatArray, FloatArray]:
     """Read a closed contour from a CSV file with a header `x,y` (metres) or `phi,r` (radians,
     metres), or from a drawing that holds one outline, see :func:`read_outlines`.
 
     Further columns, lines that begin with # and lines without a value are left out. The points
     follow the contour in either direction; a point equal to the one before, and a last one equal to
-    the first, are left out. With `own_origin` the angles and radii are those about the
+    the first, are left out. With `file_origin` the angles and radii are those about the
     :func:`seeing_point`. Returned are strictly rising polar angles in [0, 2π) and radii, shape
     (n,).
 
@@ -57,7 +57,7 @@ def load_contour(path: str | Path, *, own_origin: bool = False) -> tuple[FloatAr
             one.
     """
     contour = _FileContour.read(Path(path))
-    if own_origin:
+    if file_origin:
         contour = contour.about(contour.seeing_point())
     elif len(bad := np.flatnonzero(contour.radius <= 0.0)):
         where = f"{path} {contour.where}{contour.lines[bad[0]]}"
@@ -67,7 +67,7 @@ def load_contour(path: str | Path, *, own_origin: bool = False) -> tuple[FloatAr
     return contour.rising()
 
 
-def own_origin(path: str | Path) -> Point:
+def file_origin(path: str | Path) -> Point:
     """The :func:`seeing_point` of the contour in a file, in its unit.
 
     Raises:

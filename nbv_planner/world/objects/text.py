@@ -14,7 +14,7 @@ from typing import Any
 from nbv_planner.errors import ContourError, SettingError, UnknownNameError, shown
 from nbv_planner.gp.kernels import PeriodicMatern
 from nbv_planner.settings import Plugins, settings_of
-from nbv_planner.world.objects.contour_files import load_contour, own_origin
+from nbv_planner.world.objects.contour_files import file_origin, load_contour
 from nbv_planner.world.objects.random_shapes import FAMILIES, parse_random, prior_surface
 from nbv_planner.world.objects.true_shapes import (
     Cornerless,
@@ -168,7 +168,7 @@ def _build(text: str, scene: Scene) -> PolarObject:
         return prior_surface(int(seed), scene, PeriodicMatern(**values))
     if family in ("file", "spline"):
         path, unit, moved = file_options(text)
-        angles, radii = load_contour(path, own_origin=moved)
+        angles, radii = load_contour(path, file_origin=moved)
         build = Polygon if family == "file" else Spline
         return build(tuple(angles.tolist()), tuple((UNITS[unit] * radii).tolist()))
     if family in OBJECT_PLUGINS.names:
@@ -205,7 +205,7 @@ def file_options(text: str) -> tuple[str, str, bool]:
     return path, unit, origin == "auto"
 
 
-def origin_words(text: str) -> str:
+def origin_text(text: str) -> str:
     """Where `origin=auto` has put the origin of a file's contour; empty for any other object.
 
     Of outlines without a point from which all is seen it is the middle.
@@ -213,7 +213,7 @@ def origin_words(text: str) -> str:
     if text.partition(":")[0] not in ("file", "spline") or not (options := file_options(text))[2]:
         return ""
     try:
-        x, y = own_origin(options[0])
+        x, y = file_origin(options[0])
     except ContourError:  # not star-shaped
         return f"origin=auto: the origin is the middle of all outlines of {options[0]}"
     return (

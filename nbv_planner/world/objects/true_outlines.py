@@ -171,7 +171,7 @@ def true_object(text: Any, scene: Scene, surface_model: str = "auto") -> PolarOb
         with suppress(ContourError):  # else empty lines in one contour
             return parse_outlines(text, scene)
     try:
-        load_contour(path, own_origin=moved)
+        load_contour(path, file_origin=moved)
     except ContourError:
         return parse_outlines(text, scene)
     return parse_object(str(text), scene)

@@ -184,16 +184,16 @@ def _advice(shape: PolarObject, radius_min: float, radius_max: float, name: str)
     """The least and the greatest radius of a shape in words, and what to do if they do not fit."""
     radius = shape.radius(angles_around(shape, _CHECKED))
     low, high = float(radius.min()), float(radius.max())
-    ways = []
+    remedies = []
     if low < radius_min:
-        ways.append(
+        remedies.append(
             f"set radius_min to {low * (1.0 - _SPARE):.4g}"
             if low > 0.0
             else "it must not reach its centre"
         )
     if high > radius_max:
-        ways.append(f"set radius_max to {high * (1.0 + _SPARE):.4g}")
-    says = " and ".join(ways)
+        remedies.append(f"set radius_max to {high * (1.0 + _SPARE):.4g}")
+    says = " and ".join(remedies)
     if name.startswith(("file:", "spline:")):
         says += ", or give the unit of the file (unit=mm)"
         if low < radius_min and ",origin=" not in name:

@@ -35,7 +35,7 @@ def world_settings(path: str) -> dict[str, Any]:
             raise content.error("must have a radius, metres")
         for key, entry in entries.items():
             given = {names[key]: entry.plain()}
-            with entry.named("").blamed():
+            with entry.named("").errors_here():
                 from_mapping(WorldSettings, given)
                 from_mapping(SensorSettings, given)
             found |= given

@@ -167,7 +167,7 @@ def test_planner_with_fewer_candidates_is_measured_against_the_best_of_these(tmp
         SWEEP,
         protocols=("sensor",),
         planners={"many": PlannerSettings(), "few": PlannerSettings()},
-        own_settings={"few": {"views": {"num_views": 7}}},
+        variant_settings={"few": {"views": {"num_views": 7}}},
         base=EpisodeConfig(termination=TerminationSettings(max_views=1)),
     )
     optima = sweep_optima([run_case(case).content for case in sweep.cases()])

@@ -16,7 +16,7 @@ from views import at, circle
 from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import SettingError
-from nbv_planner.planning.motion import TimeSettings, leg_time, time_matrix, travel_time
+from nbv_planner.planning.motion import TimeSettings, time_matrix, travel_time, trip_time
 from nbv_planner.planning.objectives import Situation
 from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.planning.planners.tour import Circuit, first_seen, seconds_to_go
@@ -56,8 +56,8 @@ def best_tour(visible, weight, needed: float, times, first: int) -> float:
         for order in permutations(others, number):
             route = [first, *order]
             if weight[visible[route].any(axis=0)].sum() >= needed - 1e-6:
-                legs = sum(times[a, b] for a, b in pairwise(route))
-                best = min(best, legs + DWELL * len(route))
+                trips = sum(times[a, b] for a, b in pairwise(route))
+                best = min(best, trips + DWELL * len(route))
     return best
 
 
@@ -138,18 +138,18 @@ def seeing(cells: list[list[int]], points: int) -> ShapeCoverage:
 def test_a_slow_robot_passes_by_and_a_fast_one_takes_fewer_views():
     """Three views on the way along eighth parts of the circle, or one on its other side."""
     cells = [[0], [1], [2], [3], [1, 2, 3], [], [], []]
-    leg = 2 * np.pi * 10.0 / 8
+    trip = 2 * np.pi * 10.0 / 8
     slow = seconds_to_go(seeing(cells, 4), circuit_of(8, 1.0), np.array([0]), 1.0)
-    assert slow[0, 0] == pytest.approx(3 * leg + 4 * DWELL)
+    assert slow[0, 0] == pytest.approx(3 * trip + 4 * DWELL)
     fast = seconds_to_go(seeing(cells, 4), circuit_of(8, 100.0), np.array([0]), 1.0)
-    assert fast[0, 0] == pytest.approx(4 * leg / 100.0 + 2 * DWELL)
+    assert fast[0, 0] == pytest.approx(4 * trip / 100.0 + 2 * DWELL)
 
 
 def test_it_goes_a_bit_the_other_way_first():
     cells = [[0], [1], [2], [3], [], [], [], [], [], [4]]
-    leg = 2 * np.pi * 10.0 / 10
+    trip = 2 * np.pi * 10.0 / 10
     found = seconds_to_go(seeing(cells, 5), circuit_of(10, 1.0), np.array([0]), 1.0)
-    assert found[0, 0] == pytest.approx((2 + 3) * leg + 5 * DWELL)
+    assert found[0, 0] == pytest.approx((2 + 3) * trip + 5 * DWELL)
 
 
 def planner(**changes):
@@ -169,13 +169,13 @@ BELIEF = with_evidence(wavy_belief(3, size=200))
 
 def test_a_slow_robot_stays_nearer_than_a_fast_one():
     here = at(1.0)
-    legs = [
+    trips = [
         float(
             np.abs(planner(linear_speed=speed).decide(BELIEF, current_view=here).view_angle - 1.0)
         )
         for speed in (0.01, 100.0)
     ]
-    assert legs[0] < legs[1]
+    assert trips[0] < trips[1]
 
 
 def test_without_travel_times_it_may_go_anywhere_and_takes_no_more_views_than_the_rollout():
@@ -226,8 +226,8 @@ def test_time_is_that_of_driving_or_turning_whichever_takes_longer():
         [20.0, 3.0]
     )
     space = circle()
-    assert leg_time(space, None, space.candidates, TimeSettings()) == pytest.approx(2.0)
-    assert leg_time(space, at(0.0), Poses.of([at(1.0)]), TimeSettings()) == pytest.approx(22.0)
+    assert trip_time(space, None, space.candidates, TimeSettings()) == pytest.approx(2.0)
+    assert trip_time(space, at(0.0), Poses.of([at(1.0)]), TimeSettings()) == pytest.approx(22.0)
 
 
 @pytest.mark.parametrize(

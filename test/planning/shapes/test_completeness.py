@@ -223,12 +223,12 @@ def noisy(score, level=Level.NOTED):
 
 def test_the_resolution_follows_the_noise_that_the_mapper_has_found():
     derived = CoverageTarget.of(PlannerSettings(completeness_tau=0.3, noise_std=0.2, seen_std=0.25))
-    found = derived.as_found(SCENE.pixel_size, noisy(2.0))
+    found = derived.with_checks(SCENE.pixel_size, noisy(2.0))
     assert (found.tau, found.noise.noise_std, found.seen_std) == pytest.approx((0.5, 0.4, 0.25))
     asked = CoverageTarget.of(PlannerSettings(completeness_tau=0.45, noise_std=0.2))
-    assert asked.as_found(SCENE.pixel_size, noisy(2.0)).tau == 0.45
+    assert asked.with_checks(SCENE.pixel_size, noisy(2.0)).tau == 0.45
     for nothing in ((), noisy(2.0, Level.GOOD), noisy(2.0, Level.FAILED), noisy(0.2)):
-        assert derived.as_found(SCENE.pixel_size, nothing) is derived
+        assert derived.with_checks(SCENE.pixel_size, nothing) is derived
 
 
 def test_the_certificate_claims_the_resolution_that_the_noise_allows():

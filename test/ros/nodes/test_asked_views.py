@@ -30,7 +30,7 @@ from nbv_planner.ros.core import qos
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.world.pose import CameraPose, Poses
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import EstimatedScene, Scene
 
 LIST = [0.5, 2.5, 4.5]
 ENDLESS = {**SMALL, "certify": False, "max_views": 0, "stall_views": 0}
@@ -236,10 +236,10 @@ def test_an_unknown_scene_is_refused_off_the_circle(world):
     robot = Robot(world, drives=False).begin()
     robot.send_surface(
         conversions.belief_to_msg(MEASURED, header("object", 0)),
-        scene=FoundScene(1.0, 0.5, 2.0, 6.0, 9.0),
+        scene=EstimatedScene(1.0, 0.5, 2.0, 6.0, 9.0),
     )
     world.spin_until(lambda: world.drops(planner).get("surface.scene"), "the refusal")
-    assert planner.core.episode.found is None
+    assert planner.core.episode.estimated_scene is None
 
 
 # --- the list

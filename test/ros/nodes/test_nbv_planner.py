@@ -46,7 +46,7 @@ from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings
 from nbv_planner.world.ground.grid_ground import ground_of
 from nbv_planner.world.ground.zones import GroundSettings
-from nbv_planner.world.scene import FoundScene, Scene
+from nbv_planner.world.scene import EstimatedScene, Scene
 
 SMALL = {"objective": "U", "certify": False, "num_views": 20, "band_tolerance": 0.01}
 ENDLESS = {**SMALL, "max_views": 0, "stall_views": 0}
@@ -877,7 +877,7 @@ def test_views_that_come_fast_are_not_a_line_each(world, monkeypatch):
     assert lines == ["MOVING after 0.0", "MOVING after 0.6", "DONE after 0.7"]
 
 
-def send_found(robot: Robot, found: FoundScene) -> None:
+def send_found(robot: Robot, found: EstimatedScene) -> None:
     belief = dataclasses.replace(PRIOR, centre=(found.x, found.y))
     robot.send_surface(conversions.belief_to_msg(belief, header("object", 0)), scene=found)
 
@@ -893,12 +893,12 @@ def test_a_goal_is_sent_though_the_centre_moved_while_it_was_saved(world, tmp_pa
     planner = world.start(
         NbvPlannerNode, **{**SMALL, "goal_subscribers": 0}, state_file=str(tmp_path / "s.jsonl")
     )
-    robot, found = Robot(world, drives=False), FoundScene(0.0, 0.0, 2.0, 8.0, 10.0, views=1)
+    robot, found = Robot(world, drives=False), EstimatedScene(0.0, 0.0, 2.0, 8.0, 10.0, views=1)
     robot.send_pose(pose_msg(view_pose(0.0), robot.now()))
     send_found(robot, found)
     world.spin_until(lambda: planner.core.episode.goal, "the goal")
     send_found(robot, dataclasses.replace(found, x=1.0, views=2))
-    world.spin_until(lambda: planner.core.episode.found.x == 1.0, "the other centre")
+    world.spin_until(lambda: planner.core.episode.estimated_scene.x == 1.0, "the other centre")
     assert not robot.goals
     saving.set()
     world.spin_until(lambda: robot.goals, "the goal")
@@ -907,15 +907,15 @@ def test_a_goal_is_sent_though_the_centre_moved_while_it_was_saved(world, tmp_pa
 def test_a_length_that_is_changed_in_a_found_scene_stays_in_proportion(world):
     """Its parameter is that of the declared scene, whose object is twice as large."""
     planner = world.start(NbvPlannerNode, **{**SMALL, "goal_subscribers": 0})
-    robot, found = Robot(world, drives=False), FoundScene(0.0, 0.0, 1.0, 4.0, 5.0, views=1)
+    robot, found = Robot(world, drives=False), EstimatedScene(0.0, 0.0, 1.0, 4.0, 5.0, views=1)
     robot.send_pose(pose_msg(view_pose(0.0), robot.now()))
     send_found(robot, found)
-    world.spin_until(lambda: planner.core.episode.found, "the scene")
+    world.spin_until(lambda: planner.core.episode.estimated_scene, "the scene")
     assert planner.core.monitor.settings.band_tolerance == pytest.approx(0.005)
     assert planner.set_parameters([rclpy.parameter.Parameter("band_tolerance", value=0.6)])[
         0
     ].successful
     assert planner.core.monitor.settings.band_tolerance == pytest.approx(0.3)
     send_found(robot, dataclasses.replace(found, x=1.0))
-    world.spin_until(lambda: planner.core.episode.found.x == 1.0, "the other centre")
+    world.spin_until(lambda: planner.core.episode.estimated_scene.x == 1.0, "the other centre")
     assert planner.core.monitor.settings.band_tolerance == pytest.approx(0.3)

@@ -342,7 +342,7 @@ def test_the_map_of_an_unknown_scene_holds_all_of_the_object_about_its_found_cen
     around = np.hypot((x - AT[0]) / LONG[0], (y - AT[1]) / LONG[1])
     near = (around > 1.15) & (around < 1.35)
     assert (cells[near] == FREE).mean() > 0.95
-    found = mapper.core.known.mapper.found
+    found = mapper.core.known.mapper.estimated_scene
     info = maps[-1].info
     middle = info.origin.position.x + 0.5 * info.width * info.resolution
     assert (middle, info.width * info.resolution) == pytest.approx(

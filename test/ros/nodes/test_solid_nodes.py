@@ -35,7 +35,7 @@ from nbv_planner.mapping.surface_info import info_from_text
 from nbv_planner.planning.view_space.viewpoints import looking, on_sphere
 from nbv_planner.ros import executables
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.running import ros_of_its_own
+from nbv_planner.ros.core.running import separate_context
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.node_processes import free_domain_id
 from nbv_planner.ros.nodes.solid_camera import SolidCamera, info_to_msg
@@ -307,7 +307,7 @@ def watched_without_a_surface(bag, parameters, views):
     """A surface that the next one has replaced before it was received keeps nobody waiting."""
     config = SolidConfig.of(load_parameters(parameters, nodes=SOLID_NODES))
     taken = []
-    with ros_of_its_own(free_domain_id()):
+    with separate_context(free_domain_id()):
         monitor = SolidMonitor(SolidJudge(config), taken.append)
         surfaces = 0
         for message in Bag(bag).messages(lambda topic: topic.name[1:] in READERS_IN_SPACE):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
-from nbv_planner.world.objects import Polygon, Spline, origin_words, parse_object
+from nbv_planner.world.objects import Polygon, Spline, origin_text, parse_object
 from nbv_planner.world.objects.contour_files import load_contour, seeing_point
 from nbv_planner.world.objects.true_shapes import check_contour
 from nbv_planner.world.scene import Scene
@@ -133,7 +133,7 @@ def test_an_l_is_told_the_point_from_which_all_of_it_is_seen(tmp_path, by):
         f"all of it is seen from x = {1.0 - by[0]:.6g}, y = {1.0 - by[1]:.6g}: subtract these"
         in str(caught.value)
     )
-    angle, radius = load_contour(path, own_origin=True)
+    angle, radius = load_contour(path, file_origin=True)
     assert radius.min() == pytest.approx(2.0**0.5)
     assert area(angle, radius) == pytest.approx(28.0)
     moved = load_contour(as_file(tmp_path, L_SHAPE, (1.0, 1.0)))
@@ -143,9 +143,9 @@ def test_an_l_is_told_the_point_from_which_all_of_it_is_seen(tmp_path, by):
 @pytest.mark.parametrize("by", [(0.0, 0.0), (4.0, 1.0), (4.0, 5.0)])
 def test_of_a_u_it_is_said_that_there_is_no_such_point(tmp_path, by):
     path = as_file(tmp_path, U_SHAPE, by)
-    for own_origin in (False, True):
+    for file_origin in (False, True):
         with pytest.raises(ContourError, match="there is no point from which all of it is seen"):
-            load_contour(path, own_origin=own_origin)
+            load_contour(path, file_origin=file_origin)
 
 
 @given(st.integers(0, 2**32), st.integers(4, 40), st.booleans())
@@ -180,8 +180,8 @@ def test_the_origin_may_be_left_to_the_file_and_is_said(tmp_path):
     shape = parse_object(text, scene)
     assert shape.radius(math.pi / 4) == pytest.approx(0.1 * 2**0.5)
     assert parse_object(f"file:{path},origin=auto,unit=cm", scene) == shape
-    assert origin_words(text) == f"origin=auto: the origin is x = 10 cm, y = 10 cm of {path}"
-    assert origin_words(f"file:{path}") == origin_words("ellipse:a=6,b=4") == ""
+    assert origin_text(text) == f"origin=auto: the origin is x = 10 cm, y = 10 cm of {path}"
+    assert origin_text(f"file:{path}") == origin_text("ellipse:a=6,b=4") == ""
     with pytest.raises(SettingError, match="origin"):
         parse_object(f"file:{path},origin=middle", scene)
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nbv_planner.errors import ContourError, NbvPlannerError, SettingError
 from nbv_planner.report.take_home import MeasuredOutline
-from nbv_planner.world.objects import Polygon, origin_words, parse_object, surface_points
+from nbv_planner.world.objects import Polygon, origin_text, parse_object, surface_points
 from nbv_planner.world.objects.contour_files import read_outlines
 from nbv_planner.world.objects.true_outlines import (
     Outlines,
@@ -256,8 +256,8 @@ def test_a_drawing_of_several_outlines_is_no_object_with_a_radius(tmp_path):
 def test_the_origin_of_outlines_is_their_middle_if_no_point_sees_all(tmp_path):
     text = geojson(tmp_path, collection(*(feature("Polygon", [closed(one)]) for one in
                                           (SMALL, [[x + 3.0, y] for x, y in SMALL]))))  # fmt: skip
-    assert "the middle of all outlines" in origin_words(text + ",origin=auto")
-    assert origin_words(text) == ""
+    assert "the middle of all outlines" in origin_text(text + ",origin=auto")
+    assert origin_text(text) == ""
     shape = true_object(text + ",origin=auto", SCENE)
     points = np.concatenate(shape.loops)
     np.testing.assert_allclose(points.min(axis=0) + points.max(axis=0), 0.0, atol=1e-12)
