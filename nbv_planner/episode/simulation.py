@@ -327,10 +327,8 @@ class Simulation:
     @property
     def poses(self) -> list[CameraPose]:
         """Where the camera has been in an unknown scene, approaches first, in the object frame."""
-        return [
-            *self.approaches,
-            *(() if self.estimated_scene is None else self.core.episode.visited),
-        ]
+        visited = () if self.estimated_scene is None else self.core.episode.visited
+        return [*self.approaches, *visited]
 
     @property
     def estimated_scene(self) -> EstimatedScene | None:
@@ -356,10 +354,8 @@ class Simulation:
             self.approaches.append(taken)
         if estimated != self.estimated_scene:
             here = self.config.at(estimated)
-            self.core.recentre(
-                estimated,
-                *deciders(here, view_space(here.views, here.scene, here.ground, estimated)),
-            )
+            views = view_space(here.views, here.scene, here.ground, estimated)
+            self.core.recentre(estimated, *deciders(here, views))
             self.mapper = self._mapping.model
 
     def _on_the_way(self, start: CameraPose | None, end: CameraPose) -> list[CameraPose]:

@@ -329,11 +329,7 @@ def view_space(
         SettingError: the settings do not fit together.
         ConfigFileError: the map of the ground cannot be read.
     """
-    views = (
-        view_space_for(settings, scene)
-        if estimated is None
-        else SearchViewSpace(settings, estimated)
-    )
+    views = SearchViewSpace(settings, estimated) if estimated else view_space_for(settings, scene)
     set_ground(views, ground, map)
     return views
 

@@ -232,7 +232,7 @@ class TerminationMonitor:
         self.history.append(self.coverage(belief))
         self.doubts.append(False)
         self.withheld = None
-        covered = self._covered_enough(belief, taken)  # estimates the coverage for any termination
+        covered = self._claim(belief, taken)  # estimates the coverage for any termination
         # where both hold, what says more
         success = covered or self._with_estimate(self._band_narrow(belief))
         stalled = self._stalled() if isinstance(belief, Banded) else None
@@ -276,9 +276,7 @@ class TerminationMonitor:
         detail = f"the band is narrower than {s.band_tolerance:g} m {where}"
         return Termination(TerminationReason.BAND_NARROW, figures, detail)
 
-    def _covered_enough(
-        self, belief: PublishedSurface, taken: Sequence[CameraPose]
-    ) -> Termination | None:
+    def _claim(self, belief: PublishedSurface, taken: Sequence[CameraPose]) -> Termination | None:
         s = self.settings
         if self.certificate is None:
             return None
@@ -288,10 +286,9 @@ class TerminationMonitor:
         )
         reached = before + 1 if found.probability >= 1.0 - s.certificate_delta else 0
         self.estimate = found = dataclasses.replace(found, reached=reached)
-        target = self.certificate.target
         if reached < found.asked:
             return None
-        resolution = {"completeness_tau": found.tau} if found.tau else {}
+        target = self.certificate.target
         what, hypotheses = named(taken)
         place = f"the {what} is within {found.tau:g} m of the measured surface"
         covered = place if found.tau else "the surface has been seen"
@@ -309,7 +306,7 @@ class TerminationMonitor:
                 "probability": found.probability,
                 "target_coverage": target,
                 "certificate_delta": s.certificate_delta,
-                **resolution,
+                **({"completeness_tau": found.tau} if found.tau else {}),
             },
             f"at least {target:.1%} of {covered}{self._by_weight}{held}",
         )

@@ -127,7 +127,7 @@ _FOUND = np.array([2.5, 3.0, 3.0, 3.0])
 # standard deviation on average, so that must stand out against what is declared.
 _ALONE = np.array([True, False, False, False])
 # Part of the prior variance that views take away at least where they tell anything.
-_LEAST_INFORMATION = 1e-9
+_LEAST_GAINED = 1e-9
 # Digits after the point that are said at most.
 _MOST_DIGITS = 6
 
@@ -151,10 +151,8 @@ class CommonErrors:
         :math:`v p^2 / (p^2 - s^2)` and :math:`s p / \sqrt{p^2 - s^2}`, which is large where they
         tell nothing.
         """
-        information = np.maximum(
-            1.0 - (self.std / np.maximum(self.prior, 1e-12)) ** 2, _LEAST_INFORMATION
-        )
-        return self.value / information, self.std / np.sqrt(information)
+        gained = np.maximum(1.0 - (self.std / np.maximum(self.prior, 1e-12)) ** 2, _LEAST_GAINED)
+        return self.value / gained, self.std / np.sqrt(gained)
 
     @property
     def shown(self) -> tuple[FloatArray, FloatArray]:

@@ -7,7 +7,7 @@ import pytest
 
 from campaigns.__main__ import main
 from campaigns.cut_shapes import FAMILIES, HALVES, cuts_of
-from campaigns.series_command import ROWS_FILE, WAYS, SeriesRow, summary
+from campaigns.series_command import ROWS_FILE, VARIANTS, SeriesRow, summary
 from nbv_planner.geometry import TWO_PI
 
 
@@ -49,7 +49,7 @@ def test_a_campaign_runs_and_goes_on_where_it_was(tmp_path, capsys):
     command = ["series", "--draws", "1", "--cuts", "3", "--workers", "1", "--out", str(tmp_path)]
     assert main(command) == 0
     rows = (tmp_path / ROWS_FILE).read_text().splitlines()
-    assert len(rows) == 1 + 3 * len(WAYS)
+    assert len(rows) == 1 + 3 * len(VARIANTS)
     said = capsys.readouterr().out
     assert main(command) == 0
     assert capsys.readouterr().out == said

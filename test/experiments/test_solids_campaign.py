@@ -39,13 +39,13 @@ def test_halves_are_apart_and_are_solids():
 
 @pytest.mark.slow
 def test_knowing_the_object_takes_fewer_views_than_an_even_design_even_after_a_blind_view():
-    planners = ("knows", "told", "even")
+    planners = ("knows", "informed", "even")
     rows = {planner: run_case(SolidCase("mug", "close", planner)) for planner in planners}
-    assert 3 <= rows["knows"].views <= rows["told"].views < rows["even"].views <= 40
+    assert 3 <= rows["knows"].views <= rows["informed"].views < rows["even"].views <= 40
 
 
 def test_a_blind_view_is_the_same_whatever_the_object():
-    cases = [SolidCase(text, "arm", "told") for text in ("mug", "chair")]
+    cases = [SolidCase(text, "arm", "informed") for text in ("mug", "chair")]
     assert len({_blind(SolidEpisode(case.config())) for case in cases}) == 1
 
 

@@ -105,7 +105,7 @@ def test_the_ground_is_drawn_where_it_is_and_the_ways_go_around_it(page, live, j
         assert (a * column + c * row, b * column + d * row) == pytest.approx(
             (scale * x, -scale * y), abs=0.1
         )
-    assert count(page, "#world .way") > 0
+    assert count(page, "#world .path") > 0
 
 
 def test_the_picture_of_the_ground_is_a_png_of_its_cells(live, judged):
@@ -165,7 +165,7 @@ def test_episode_is_drawn_while_it_happens(page, live, judged):
 def test_free_views_are_drawn_where_they_are_with_their_ways_and_the_best_of_each_angle(page, live):
     told(live, judged_episode(planner="rollout", view_space="annulus"))
     page.wait_for("document.querySelectorAll('#world .number').length === 3")
-    assert count(page, "#world .way") == 2
+    assert count(page, "#world .path") == 2
     assert count(page, "#objective .bar") == 48
     assert count(page, "#objective .bar.chosen") == 1
     assert "the best of all distances and headings" in page.text("#objective")

@@ -85,7 +85,7 @@ def test_a_solid_is_a_picture_with_candidates_by_value_and_nothing_of_the_plane(
     sent = {name: section(view, name) for name in SECTIONS}
     assert sent["status"]["title"].startswith("solid:box · greedy")
     assert not any("scan" in words for words in sent["status"]["waits_for"])
-    assert sent["belief"]["lines"] == sent["camera"]["cone"] == sent["ground"]["ways"] == []
+    assert sent["belief"]["lines"] == sent["camera"]["cone"] == sent["ground"]["paths"] == []
     sphere = sent["decision"]["sphere"]
     assert [number for number, *_ in sphere["views"]] == [1, 2]
     taken = [one.angles for one in episode[0].judge.views]
