@@ -271,7 +271,7 @@ BAD = {
         "fact": "Skipped",
         "left_out": [[{**to_plain(CameraPose(0.0, 0.0, 0.0)), "x": None}, 1.0]],
     },
-    "a scene that cannot be": {"at": 1, "fact": "SceneEstimated", "found": {"x": 1.0}},
+    "a scene that cannot be": {"at": 1, "fact": "SceneEstimated", "estimated_scene": {"x": 1.0}},
     "a list that is none": {"at": 1, "fact": "Listed", "lists": {"view_angles": 5}},
 }
 

@@ -438,7 +438,7 @@ def test_a_damaged_session_is_set_aside_and_the_planner_begins_anew(world, sessi
             "ending": None,
         },
         {"fact": "Listed", "lists": {"view_angles": [1e308, -1.0]}},
-        {"fact": "SceneEstimated", "found": {"x": 1}},
+        {"fact": "SceneEstimated", "estimated_scene": {"x": 1}},
         {"fact": "Listed", "lists": {"view_angles": "x"}},
         {"fact": "Counted", "stamp": -1},
         {"fact": "Bored"},
