@@ -27,12 +27,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import cholesky
 
 from nbv_planner.errors import ResultsError
 from nbv_planner.geometry import FloatArray
 from nbv_planner.known.known_outline import KnownOutline
-from nbv_planner.known.outline_fit import OutlineFit, near_covariance
+from nbv_planner.known.outline_fit import OutlineFit, near_covariance, solve_factored
 
 # Deviations of a pair that are compared, in mean radii: from the floor to the ceiling.
 _PARTS = np.geomspace(0.003, 0.2, 25)
@@ -71,7 +71,7 @@ class CutPair:
         likeliest = float(_PARTS[np.argmax(curve)]) * radius
         gram = likeliest**2 * like + np.diag(found.variance[at])
         factor = cholesky(gram, lower=True, check_finite=False)
-        gain = cho_solve((factor, True), by, check_finite=False)
+        gain = solve_factored(factor, by)
         covariance = np.linalg.inv(np.diag(1.0 / known.place_variance) + by.T @ gain)
         x, y, turn = (covariance @ gain.T @ off) ** 2 + np.diag(covariance)
         return cls(apart, radius, tuple(curve), (x, y, turn))
@@ -104,7 +104,7 @@ def _log_density(covariance: FloatArray, off: FloatArray) -> float:
     """Log of the normal density, but for a constant."""
     factor = cholesky(covariance, lower=True, check_finite=False)
     size = float(np.log(np.diag(factor)).sum())
-    return -0.5 * float(off @ cho_solve((factor, True), off, check_finite=False)) - size
+    return -0.5 * float(off @ solve_factored(factor, off)) - size
 
 
 def widest(known: KnownOutline) -> KnownOutline:

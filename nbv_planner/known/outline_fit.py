@@ -208,7 +208,7 @@ class OutlineFit:
         """Mean deviation along the normal in all cells, (S, 360), metres, given that in the
         measured ones, `off`, (S, n).
         """
-        gain = cho_solve((self.factor, True), off.T, check_finite=False)
+        gain = solve_factored(self.factor, off.T)
         return np.asarray((near_covariance(self.known.std)[:, self.measured] @ gain).T)
 
     def mean_and_std(self) -> tuple[FloatArray, FloatArray]:
@@ -254,6 +254,13 @@ def with_outline(
         std**2 + (mean - both) ** 2
     )
     return both, np.sqrt(variance)
+
+
+def solve_factored(factor: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve with the matrix of a lower Cholesky factor, (n, n); also of size 0, where nothing was
+    measured, which SciPy before 1.14 refuses.
+    """
+    return np.asarray(cho_solve((factor, True), right, check_finite=False)) if len(right) else right
 
 
 @lru_cache(maxsize=4)
@@ -351,8 +358,7 @@ class _Look:
         gram = near_covariance(self.known.std)[np.ix_(there, there)] + np.diag(noise[there])
         columns = self._columns[there]
         factor = cholesky(gram, lower=True, check_finite=False)
-        solved = cho_solve((factor, True), columns, check_finite=False)
-        return self._with_prior(columns[:, :3].T @ solved)
+        return self._with_prior(columns[:, :3].T @ solve_factored(factor, columns))
 
     def log_nothing(self) -> float:
         """Log of the evidence that nothing of the outline holds, against that it lies near here.

@@ -102,6 +102,7 @@ def seeing_point(x: FloatArray, y: FloatArray) -> Point | None:
         np.column_stack([-inwards, np.ones(len(inwards))]),
         -np.sum(inwards * points[kept], axis=1),
         bounds=[(None, None), (None, None), (None, 1.0)],
+        method="highs",  # the default of scipy 1.8 takes minutes for a large outline
     )
     if not found.success or found.x[2] < _CLEAR:
         return None
