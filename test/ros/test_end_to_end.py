@@ -33,7 +33,7 @@ from nbv_planner.episode.simulation import Simulation
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.planning.endings import TerminationReason
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.running import ros_of_its_own
+from nbv_planner.ros.core.running import separate_context
 from nbv_planner.ros.node_processes import (
     NODES,
     NodeProcesses,
@@ -268,7 +268,7 @@ def test_three_nodes_in_one_process_take_the_same_decisions_too(changes, object)
 def in_one_process(parameters: dict, object: str) -> EpisodeMonitor:
     """An episode of the three nodes in this process, followed to its end."""
     config = config_from_parameters(parameters, object=object, protocol="sensor")
-    with World() as world, ros_of_its_own(world.domain) as executor:
+    with World() as world, separate_context(world.domain) as executor:
         for cls, name in zip((DepthCamera, SurfaceMapperNode, NbvPlannerNode), NODES, strict=True):
             world.start(cls, **parameters[name])
         monitor = EpisodeMonitor(config.scene, config.measurement, config.world.placed)

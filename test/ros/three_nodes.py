@@ -17,7 +17,7 @@ from std_srvs.srv import Trigger
 from nbv_planner.clouds.sensor_messages import pose_from_msg
 from nbv_planner.episode.parameter_files import dump_parameters, load_parameters
 from nbv_planner.episode.parameters import config_from_parameters
-from nbv_planner.ros.core.running import ros_of_its_own
+from nbv_planner.ros.core.running import separate_context
 from nbv_planner.ros.node_processes import (
     NODES,
     NodeProcesses,
@@ -116,7 +116,7 @@ class ThreeNodes:
     def episode(self) -> SimpleNamespace:
         """Start an episode and follow it to its end; gives its steps and why it ended."""
         measurement, placed = self.config.measurement, self.config.world.placed
-        with ros_of_its_own(self.domain) as executor:
+        with separate_context(self.domain) as executor:
             monitor = EpisodeMonitor(self.config.scene, measurement, placed)
             executor.add_node(monitor)
             deadline = time.monotonic() + PATIENCE
