@@ -290,7 +290,10 @@ KNOWN: dict[str, tuple[Callable[[Sequence[Look], EpisodeConfig, int], int | None
         _from_declaration,
         "before the first view: the declared lengths are out of proportion",
     ),
-    "header": (_from_header, "the first affected view: its scan's header or its pose says so"),
+    "header": (
+        _from_header,
+        "the first affected view: the header of its scan or its pose shows it",
+    ),
     "second": (
         _from_second,
         "the second view: its surface has another grid or prior than the first",
@@ -302,8 +305,8 @@ KNOWN: dict[str, tuple[Callable[[Sequence[Look], EpisodeConfig, int], int | None
     "bounds": (
         _from_bounds,
         (
-            "the first view with at least 20 beams so far that, without noise, end outside the"
-            " radius bounds or less than the declared noise inside of them"
+            "the first view with at least 20 noiseless beams so far that end outside the radius"
+            " bounds, or inside by less than the declared noise"
         ),
     ),
     "around": (
@@ -313,10 +316,10 @@ KNOWN: dict[str, tuple[Callable[[Sequence[Look], EpisodeConfig, int], int | None
     "contradiction": (
         _from_contradiction,
         (
-            "the first view at which at least 20 returns so far contradict earlier ones: without"
-            " noise, they are more than a quarter of the declared standard deviation σ from the"
-            " mean of the earlier returns in the same quarter of a degree, and the squares of the"
-            " excess in units of σ sum up to 100"
+            "the first view at which at least 20 noiseless returns so far contradict earlier ones:"
+            " they differ by more than a quarter of the declared noise σ from the mean of earlier"
+            " returns in the same quarter of a degree, and the squares of the excess in units of σ"
+            " sum to 100"
         ),
     ),
 }

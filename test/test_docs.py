@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.bench import WITHOUT_ROS, read_document, read_record, updated
+from campaigns.lies import KNOWN
+from campaigns.scenarios import SCENARIOS
 from nbv_planner.clouds.cloud_fields import EVIDENCE_LAYOUT, OWN_LAYOUT, SURFACE_LAYOUT
 from nbv_planner.planning.objectives import OBJECTIVE_INFO
 from nbv_planner.surface.checks import KINDS
@@ -241,6 +243,14 @@ def test_links_of_a_page_lead_to_files_and_headings_that_are_there(page):
             path = (page.parent / name).resolve() if name else page
             assert path.exists(), link
             assert not anchor or anchor in anchors(path), link
+
+
+def test_the_page_of_untrue_worlds_defines_every_kind_and_when_it_could_be_known():
+    text = " ".join((ROOT / "docs" / "results" / "lies.md").read_text(encoding="utf-8").split())
+    for name, (_, words) in KNOWN.items():
+        assert f"* *{name}*: {words}" in text
+    for scenario in SCENARIOS:
+        assert f"`{scenario.kind}`" in text
 
 
 def test_each_name_that_has_moved_is_where_the_page_says():

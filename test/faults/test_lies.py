@@ -8,7 +8,6 @@ import csv
 import dataclasses
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -421,18 +420,6 @@ def test_a_refusal_and_a_pose_that_is_dropped_are_rows():
 def test_an_error_in_a_run_ends_neither_the_campaign_nor_passes_unseen():
     broken = Run(Scenario("broken", "tuning", shape=("no such shape", ())), "U", 0)
     assert attempt(broken).reason == "ERROR"
-
-
-def test_the_document_defines_every_kind_and_when_it_could_be_known():
-    text = " ".join(
-        (Path(__file__).parents[2] / "docs" / "results" / "lies.md")
-        .read_text(encoding="utf-8")
-        .split()
-    )
-    for name, (_, words) in KNOWN.items():
-        assert f"* *{name}*: {words}" in text
-    for scenario in SCENARIOS:
-        assert f"`{scenario.kind}`" in text
 
 
 def row(**changes):
