@@ -102,6 +102,16 @@ def test_a_signal_while_a_folder_is_removed_or_put_in_its_place_waits(tmp_path, 
     assert (tmp_path / "out" / RECORD_FILE).read_text() == "new"
 
 
+def test_who_reads_a_file_while_it_is_written_reads_all_of_the_one_before(tmp_path):
+    path = tmp_path / "table.csv"
+    write_whole(path, "before")
+    with path.open() as reader:
+        write_whole(path, "after")
+        assert reader.read() == "before"
+    assert path.read_text() == "after"
+    assert names(tmp_path) == {path.name}
+
+
 def test_a_signal_while_a_file_is_written_waits(tmp_path, monkeypatch):
     def disturbed(one, other) -> None:
         os.kill(os.getpid(), signal.SIGINT)

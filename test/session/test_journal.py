@@ -8,6 +8,7 @@ import itertools
 import json
 import math
 import os
+import stat
 import time
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -102,6 +103,17 @@ def test_cut_at_any_byte_it_holds_the_facts_whose_lines_are_whole(tmp_path):
         assert run.torn == size - content[:size].rindex(b"\n") - 1
         run.append(FACTS[whole:])
         assert (tmp_path / "run").read_bytes() == content
+
+
+def test_of_a_torn_line_nothing_is_left_behind_a_shorter_one(tmp_path):
+    written(tmp_path, [*FACTS, {"words": "x" * 200}])
+    content = (tmp_path / "run").read_bytes()
+    (tmp_path / "run").write_bytes(content[:-5])
+    run, other = journal_in(tmp_path), journal_in(tmp_path)
+    assert run.read() == FACTS
+    run.append([{}])
+    assert other.read() == [*FACTS, {}]
+    assert run.torn > other.torn == 0
 
 
 def test_no_changed_byte_goes_unnoticed(tmp_path):
@@ -221,6 +233,26 @@ def test_a_missing_file_a_folder_and_a_place_that_does_not_exist_are_named(tmp_p
     with pytest.raises(StateFileError, match="cannot write") as caught:
         journal_in(tmp_path, path=tmp_path / "no folder" / "run").append(FACTS)
     assert caught.value.reason == "not_written"
+
+
+def test_all_is_flushed_before_it_is_said_to_be_written_and_a_move_by_its_folder(
+    tmp_path, monkeypatch
+):
+    flushed, flush = [], os.fsync
+
+    def watched(descriptor):
+        flush(descriptor)
+        size = os.fstat(descriptor).st_size
+        kind = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else size
+        flushed.append((kind, (tmp_path / "run").exists()))
+
+    monkeypatch.setattr(os, "fsync", watched)
+    run = journal_in(tmp_path)
+    run.begin(FACTS)
+    begun = (tmp_path / "run").stat().st_size
+    run.append(FACTS)
+    whole = (tmp_path / "run").stat().st_size
+    assert flushed == [(begun, False), ("folder", True), (whole, True)]
 
 
 def test_a_disk_that_fills_up_loses_nothing_that_is_written_later(tmp_path, monkeypatch):
