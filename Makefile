@@ -48,7 +48,7 @@ export MPLBACKEND := Agg
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo demo3d docs pictures test test-all test-fast lint clean check-python
+.PHONY: help setup demo demo3d docs pictures test test-all test-fast test-oldest lint clean check-python
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*  ## ' Makefile | sed 's/:.*  ## /|/' | awk -F'|' '{printf "make %-9s %s\n", $$1, $$2}'
@@ -80,12 +80,20 @@ test: lint  ## linters, types and the tests of every commit
 test-all: lint  ## also the tests before a release: the wheel, notebooks, another simulator, campaigns
 	@mkdir -p $(ROS_LOG_DIR)
 	$(BIN)/python -m pytest $(PYTEST_ARGS)
-	@echo "Not run: what is SKIPPED above, with the reason; the wheels of $(filter-out $(ROS_DISTRO_WHEELS),jazzy kilted); other Pythons"
+	@echo "Not run: what is SKIPPED above, with the reason; the wheels of $(filter-out $(ROS_DISTRO_WHEELS),jazzy kilted); test-oldest"
 
 # These do not wait: as many at a time as there are cores.
-test-fast: PYTEST_ARGS = -n 2 --dist loadfile --no-loadscope-reorder
+test-fast test-oldest: PYTEST_ARGS = -n 2 --dist loadfile --no-loadscope-reorder
 test-fast: $(STAMP)  ## the tests without processes, sweeps and pictures
 	$(BIN)/python -m pytest -m "not slow and not release" $(PYTEST_ARGS)
+
+# Python 3.10 is the only one for which all of them have wheels.
+test-oldest: check-python  ## the same with the oldest libraries that setup.py names: PYTHON=python3.10
+	"$(BASE_PYTHON)" -m venv .venv-oldest
+	.venv-oldest/bin/python -m pip install --quiet --upgrade pip
+	.venv-oldest/bin/python -m pip install --quiet -e '.[analysis,bench,test]' \
+	  $$(grep -oE '(numpy|scipy|pandas|matplotlib|joblib)>=[0-9.]+' setup.py | sort -u | sed 's/>=\(.*\)/==\1.*/')
+	.venv-oldest/bin/python -m pytest -m "not slow and not release" $(PYTEST_ARGS)
 
 lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/ruff check $(LINTED)
@@ -93,7 +101,7 @@ lint: $(STAMP)  ## ruff and mypy
 	$(BIN)/mypy
 
 clean:  ## remove the virtual environments and everything built (results/ stays)
-	rm -rf .venv .venv-kilted build install log dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-kilted .venv-oldest build install log dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 check-python:

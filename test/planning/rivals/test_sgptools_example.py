@@ -75,7 +75,7 @@ def test_each_rule_sees_the_object(rule, tmp_path):
         "ellipse:a=5,b=4",
         "--no-figures",
     ]
-    settings = ["--planner", "sgptools", "--set", f"sgptools_rule={rule}", "--set", "max_views=12"]
+    settings = ["--planner", "sgptools", "--set", f"sgptools.rule={rule}", "--set", "max_views=12"]
     subprocess.run([*command, *settings, "--out", str(tmp_path / "run")], check=True)
     assert (
         json.loads((tmp_path / "run" / "episode.json").read_text())["views"][-1]["coverage"] > 0.95
