@@ -200,6 +200,7 @@ def test_what_ends_covered_in_an_honest_world_ends_doubtful_in_one_that_lies(lie
     views = [view.pose for view in episode.run()]
     assert episode.termination.reason is reason
     if lie is honest:
-        assert views == [view.pose for view in SolidEpisode(config).run()]
+        plain = SolidEpisode(SolidConfig.of({"nodes": {**values, "max_views": 3}}))
+        assert views[:3] == [view.pose for view in plain.run()]
     else:
         assert "cannot be confirmed" in episode.termination.detail

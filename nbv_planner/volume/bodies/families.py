@@ -6,6 +6,7 @@ Lengths are in units of the greatest radius, so that each fits into the ball of 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -167,6 +168,7 @@ def function_named(text: str) -> Function:
     return build(**{**usual, **parameters_in(kinds, rest, text)})
 
 
+@lru_cache(maxsize=4)  # planners and seeds of a sweep look at the same ones
 def solid_named(text: str, radius: float) -> Mesh:
     """The mesh of such a solid in a ball of this `radius`, metres.
 
