@@ -11,6 +11,7 @@ import os
 import stat
 import time
 from collections.abc import Mapping
+from types import GenericAlias
 from typing import Any, TypeVar
 
 import numpy as np
@@ -73,9 +74,9 @@ def test_an_array_comes_back_where_its_type_is_the_alias_of_a_type_statement():
     """As `NDArray` is one from numpy 2.5 on, which needs Python 3.12."""
     extensions = pytest.importorskip("typing_extensions")
     scalar = TypeVar("scalar")
-    alias = extensions.TypeAliasType(
-        "alias", np.ndarray[Any, np.dtype[scalar]], type_params=(scalar,)
-    )
+    # np.ndarray[Any, np.dtype[scalar]], of which numpy 1.21 has no brackets
+    array = GenericAlias(np.ndarray, (Any, GenericAlias(np.dtype, (scalar,))))
+    alias = extensions.TypeAliasType("alias", array, type_params=(scalar,))
     values = np.array([1.5, math.nan])
     for kind in (alias, alias[np.float64], alias[np.float64] | None):
         assert np.array_equal(from_plain(kind, to_plain(values)), values, equal_nan=True)
