@@ -6,6 +6,7 @@ import itertools
 import random
 
 import numpy as np
+from simulated_bags import info_of
 
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
@@ -16,6 +17,7 @@ from nbv_planner.episode.messages import (
     SCAN,
     STATUS,
     SURFACE,
+    SURFACE_INFO,
     Candidates,
     PlannerStatus,
     RecordedDecision,
@@ -85,6 +87,17 @@ def status(views: int, **changes) -> PlannerStatus:
     )
 
 
+def surface(belief, stamp: int = 0) -> list[tuple]:
+    """What the mapper says of a surface, in two messages."""
+    return [(SURFACE, belief, stamp), (SURFACE_INFO, info_of(belief, stamp), stamp)]
+
+
+def say_surface(live: LiveEpisode, belief, stamp: int = 0) -> None:
+    """Say both to a live episode."""
+    for message in surface(belief, stamp):
+        live.add(*message)
+
+
 def told(live: LiveEpisode, judge, order: random.Random | None = None) -> LiveEpisode:
     """Tell everything the nodes say in an episode; within a view in any order."""
     live.add(GROUND_TRUTH, judge.truth.points)
@@ -101,7 +114,7 @@ def told(live: LiveEpisode, judge, order: random.Random | None = None) -> LiveEp
             (GOAL_POSE, pose, stamp),
             (CAMERA_POSE, pose, stamp + 5),
             (SCAN, CAMERA.scan(pose, number, 0), stamp + 5),
-            (SURFACE, step.belief, stamp + 5),
+            *surface(step.belief, stamp + 5),
         ]
         if order is not None:
             order.shuffle(said)

@@ -48,14 +48,10 @@ def _finished(config: EpisodeConfig) -> tuple[Simulation, Termination]:
     return simulation, end_of(simulation)
 
 
-def messages(
-    config: EpisodeConfig = CONFIG, pace: Pace | None = None, version: int = 2
-) -> list[RawMessage]:
+def messages(config: EpisodeConfig = CONFIG, pace: Pace | None = None) -> list[RawMessage]:
     """What would have been recorded of it."""
     simulation, termination = finished(config)
-    return list(
-        Timeline(config, simulation.judge.steps, termination, pace or Pace(), version).messages()
-    )
+    return list(Timeline(config, simulation.judge.steps, termination, pace or Pace()).messages())
 
 
 def later(recorded: Iterable[RawMessage], seconds: int) -> list[RawMessage]:

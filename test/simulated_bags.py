@@ -22,7 +22,6 @@ from nbv_planner.clouds.cloud_fields import (
     SURFACE_LAYOUT,
     TURN_LAYOUT,
 )
-from nbv_planner.clouds.version_1 import CHECKS_LAYOUT
 from nbv_planner.episode.log import Surface
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
@@ -53,7 +52,6 @@ from nbv_planner.mapping.surface_info import SurfaceInfo
 from nbv_planner.planning.endings import Termination
 from nbv_planner.settings import settings_of
 from nbv_planner.star2d.shapes.sampler import PriorSettings
-from nbv_planner.surface.checks import KINDS
 from nbv_planner.versions import versions
 from nbv_planner.volume.volume_surface import VolumeSurface
 from nbv_planner.world.ground.occupancy_map import OccupancyMap, load_map
@@ -109,12 +107,8 @@ def pose_bytes(pose: CameraPose, stamp: int) -> bytes:
     return _bytes(POSE_STAMPED, message)
 
 
-def surface_bytes(
-    belief: Surface, stamp: int, old: Mapping[str, Sequence[float]] | None = None
-) -> bytes:
-    """A `surface` cloud; one of version 1 has the results of checks and `old` columns, whose first
-    values are given.
-    """
+def surface_bytes(belief: Surface, stamp: int) -> bytes:
+    """A `surface` cloud."""
     if isinstance(belief, VolumeSurface):
         return _cells_bytes(belief, stamp)
     x, y = polar_to_cartesian(belief.angle, belief.mean)
@@ -126,16 +120,6 @@ def surface_bytes(
     if belief.without is not None:
         layout += OWN_LAYOUT
         columns.update(zip((name for name, _ in OWN_LAYOUT), belief.without, strict=True))
-    if old is not None and belief.checks:
-        layout += CHECKS_LAYOUT
-        rows = np.full((len(x), 3), math.nan)
-        for check in belief.checks:
-            place = [kind.name for kind in KINDS].index(check.name)
-            rows[place] = check.score, check.limit, check.level
-        columns.update(zip((name for name, _ in CHECKS_LAYOUT), rows.T, strict=True))
-    for name, values in (old or {}).items():
-        layout.append((name, "f8"))
-        columns[name] = [*values, *[math.nan] * (len(x) - len(values))]
     return _cloud(layout, columns, stamp)
 
 
@@ -299,12 +283,8 @@ class Timeline:
         steps: list[Step],
         termination: Termination,
         pace: Pace,
-        version: int = 2,
     ) -> None:
-        """Take a finished episode in the sensor protocol, to be written as this version of the
-        package does.
-        """
-        self._version = version
+        """Take a finished episode in the sensor protocol."""
         self._config, self._steps, self._termination, self._pace = config, steps, termination, pace
         shape = parse_object(config.object, config.scene)
         self._points = surface_points(shape, config.scene.pixel_size)
@@ -393,12 +373,8 @@ class Timeline:
                 yield from self._mapped(step.belief, stamp)
 
     def _mapped(self, belief: Surface, stamp: int) -> Iterator[RawMessage]:
-        """What the mapper says of a scan; in version 1 with the sensor in a column."""
+        """What the mapper says of a scan."""
         config, now = self._config, stamp + _MILLISECOND
-        if self._version == 1:
-            old = {"sensor": [*SurfaceInfo.sensor_of(config.scene).values()]}
-            yield self._message(SURFACE, now, surface_bytes(belief, stamp, old))
-            return
         prior = PriorSettings(**vars(config.kernel), prior_mean=config.mapper.prior_mean)
         info = info_of(belief, stamp, prior=prior, sensor=SurfaceInfo.sensor_of(config.scene))
         yield self._message(SURFACE_INFO, now, text_bytes(info.text))

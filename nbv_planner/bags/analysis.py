@@ -14,7 +14,13 @@ from nbv_planner.bags.recording import Recording, recording_in
 from nbv_planner.bags.storage import Progress, Remarks, no_progress
 from nbv_planner.episode.judge import EpisodeJudge, truth_of
 from nbv_planner.episode.log import LoggedView, Surface, incomplete
-from nbv_planner.episode.messages import CAMERA_POSE, DIAGNOSTICS, ITERATION, STATUS
+from nbv_planner.episode.messages import (
+    CAMERA_POSE,
+    DIAGNOSTICS,
+    ITERATION,
+    STATUS,
+    SURFACE_INFO,
+)
 from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import EpisodeRecord, Step, t0_metric
 from nbv_planner.episode.run_info import (
@@ -152,6 +158,7 @@ _WITHOUT = {
         f"predicted utilities and times of decisions: {ITERATION} is not in the bag (views: from"
         " goal_pose)"
     ),
+    SURFACE_INFO: f"surfaces: {SURFACE_INFO}, which belongs to them, is not in the bag",
     STATUS: f"time by phase: {STATUS} is not in the bag",
     DIAGNOSTICS: f"drops by reason: {DIAGNOSTICS} is not in the bag",
     CAMERA_POSE: f"distance travelled: {CAMERA_POSE} is not in the bag",

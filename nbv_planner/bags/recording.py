@@ -15,6 +15,7 @@ from nbv_planner.episode.log import EpisodeLog
 from nbv_planner.episode.messages import RECORDED_IN_SPACE, RECORDED_TOPICS, RUN_INFO, full_name
 from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
 from nbv_planner.errors import BagError, InputRejectedError, UnknownNameError
+from nbv_planner.versions import VERSION
 from nbv_planner.world.ground.occupancy_map import MOST_CELLS
 
 TYPES = {topic.name: topic.type for topic in (*RECORDED_TOPICS, *RECORDED_IN_SPACE)}
@@ -271,6 +272,11 @@ def recording_in(
         described={name: known.topics for name, known in described.items()},
     )
     own = described.get(full_name(RUN_INFO, topics.namespace))
+    if own is not None and (wrote := own.versions.get("nbv_planner", "")).startswith("1."):
+        raise BagError(
+            f"{bag.path}: recorded by nbv_planner {wrote}; {VERSION} does not read it: analyse it"
+            " with the release that recorded it"
+        )
     if parameters is None and own is not None and own.in_space:  # by which poses are read
         parameters = own
     return read_recording(

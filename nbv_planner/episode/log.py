@@ -13,8 +13,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from nbv_planner.clouds import sensor_messages
-from nbv_planner.clouds.surface_messages import contour_from_msg
-from nbv_planner.clouds.version_1 import recorded_belief
+from nbv_planner.clouds.surface_messages import contour_from_msg, surface_from_msg
 from nbv_planner.episode import messages
 from nbv_planner.episode.messages import Candidates, PlannerStatus, RecordedDecision
 from nbv_planner.episode.records import Step
@@ -60,7 +59,7 @@ READERS: dict[str, Callable[[Any], Any]] = {
     messages.SCAN: sensor_messages.scan_from_msg,
     messages.CAMERA_POSE: sensor_messages.pose_from_msg,
     messages.GOAL_POSE: sensor_messages.pose_from_msg,
-    messages.SURFACE: recorded_belief,
+    messages.SURFACE: surface_from_msg,
     messages.SURFACE_INFO: lambda msg: info_from_text(msg.data),
     messages.DEVIATION: lambda msg: msg.data[:_MOST_WORDS],
     messages.CANDIDATES: messages.candidates_from_msg,
@@ -241,7 +240,7 @@ class EpisodeLog:
         self.termination: Termination | None = None
         self.status: PlannerStatus | None = None  #: newest status of the planner.
         self.belief: Surface | None = None  #: newest surface.
-        #: newest of what the mapper has learned; None from older versions.
+        #: newest of what the mapper has learned.
         self.info: SurfaceInfo | None = None
         #: outline that the mapper knew beforehand as a radius, and as it is of cells.
         self.known: Beforehand = (None, None)
@@ -410,16 +409,11 @@ class EpisodeLog:
             view.candidates = candidates
 
     def _surface(self, belief: SurfaceBelief | Merged, stamp: int) -> None:
-        """Take a surface, once it is known what the mapper says of it; one of version 1 says that
-        itself.
-        """
-        info = self._infos.entries.get(stamp)
-        if info is not None:
-            self._take_belief(info.applied(belief), stamp)
-        elif self.info is None and isinstance(belief, SurfaceBelief):
-            self._take_belief(belief, stamp)
-        else:
+        """Take a surface, once it is known what the mapper says of it."""
+        if (info := self._infos.entries.get(stamp)) is None:
             self._held.keep(stamp, belief)
+        else:
+            self._take_belief(info.applied(belief), stamp)
 
     def _inform(self, info: SurfaceInfo, _: int) -> None:
         """Follow what the mapper has learned."""

@@ -14,9 +14,6 @@ from nbv_planner.clouds.surface_messages import MOST_CONTOUR_POINTS
 from nbv_planner.episode.parameter_files import Parameters, load_parameters, values_for
 from nbv_planner.episode.parameters import (
     NODE_SETTINGS,
-    OLD_ACCURACY,
-    OLD_SURFACE,
-    OLD_TARGET,
     EpisodeConfig,
     PlannerSettings,
     config_from_parameters,
@@ -39,11 +36,6 @@ from nbv_planner.world.objects.true_outlines import Outlines, true_object
 from nbv_planner.world.scene import SENSOR_NAMES, Scene
 
 _LONGEST = 2**20
-# What nodes of versions without these parameters did; scans counted at once.
-_OLD: Parameters = {
-    "surface_mapper": {"settle_time": 0.0, **OLD_ACCURACY, **OLD_SURFACE},
-    "nbv_planner": {"settle_time": 0.0, **OLD_TARGET},
-}
 
 
 @dataclass(frozen=True)
@@ -131,8 +123,7 @@ def parameters_from_msg(msg: Any) -> RunParameters:
         for node in (name for name in settings if name in nodes):
             # Parameters of ROS itself are left out, and files: what they say is in the bag.
             names = parameters_of(settings[node], every=True).keys() - _FILES
-            said = {name: value for name, value in nodes[node].items() if name in names}
-            known[node] = said if settings is SOLID_NODES else {**_OLD.get(node, {}), **said}
+            known[node] = {name: value for name, value in nodes[node].items() if name in names}
         return RunParameters(known, _texts(versions), _texts(content.get("topics", {})))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise InputRejectedError("run_info", f"run_info cannot be read: {reason(error)}") from error

@@ -22,9 +22,11 @@ from nbv_planner.bags.analysis_tables import analysis_tables
 from nbv_planner.bags.reader import Bag, decode
 from nbv_planner.episode.parameters import NODE_SETTINGS
 from nbv_planner.episode.run_info import RunParameters
+from nbv_planner.errors import BagError
 from nbv_planner.star2d.measurements import polar
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.surface.coverage import CoverageEstimate
+from nbv_planner.versions import VERSION
 
 SIMULATION, TERMINATION = finished()
 
@@ -57,23 +59,15 @@ def test_the_record_is_that_of_the_simulated_episode(bag_path):
     assert len(analysis.steps) == len(analysis.views) == 4
 
 
-def test_a_bag_of_version_1_has_the_same_record(tmp_path):
-    """Its surfaces carry the sensor, the scene and the checks in columns, and nothing beside."""
-    old, new = (
-        analyse(Bag(write(tmp_path / str(version), messages(version=version))))
-        for version in (1, 2)
-    )
-    assert old.record is not None
-    assert new.record is not None
-    before, now = as_json(old.record), as_json(new.record)
-    for one, other in zip(before.pop("checks"), now.pop("checks"), strict=True):
-        assert one == {
-            **other,
-            "score": pytest.approx(other["score"]),
-            "limit": pytest.approx(other["limit"]),
-        }, "columns are in single precision"
-    assert before == now
-    assert (old.gaps, old.remarks) == (new.gaps, new.remarks) == ((), ())
+def test_a_bag_of_version_1_is_refused_in_one_line_that_says_what_reads_it(tmp_path):
+    found = []
+    for message in messages():
+        if message.topic.name == "/run_info":
+            text = decode(message).data.replace(f"nbv_planner: {VERSION}", "nbv_planner: 1.0.0")
+            message = message._replace(data=text_bytes(text))
+        found.append(message)
+    with pytest.raises(BagError, match=r"^\S+bag: recorded by nbv_planner 1\.0\.0; .*release"):
+        analyse(Bag(write(tmp_path / "bag", found)))
 
 
 def test_checks_of_the_last_surface_are_a_table_with_the_view_at_which_each_was_not_good_first(

@@ -10,6 +10,7 @@ import math
 import numpy as np
 import pytest
 from beliefs import wavy_belief
+from simulated_bags import info_of
 
 from nbv_planner.episode.log import EpisodeLog, _size
 from nbv_planner.episode.messages import (
@@ -19,6 +20,7 @@ from nbv_planner.episode.messages import (
     RUN_INFO,
     SCAN,
     SURFACE,
+    SURFACE_INFO,
     Candidates,
     RecordedDecision,
     decision_from_values,
@@ -54,6 +56,8 @@ VALUES_OF = {CANDIDATES: CANDIDATE_VIEWS, SURFACE: BELIEF, SCAN: SCAN_TAKEN, CAM
 
 def say(log: EpisodeLog, topic: str, stamp: int) -> None:
     log.add(topic, decision(stamp // 100, stamp) if topic == ITERATION else VALUES_OF[topic], stamp)
+    if topic == SURFACE:
+        log.add(SURFACE_INFO, info_of(BELIEF, stamp), stamp)
 
 
 ONE_VIEW = [(ITERATION, 100), (CANDIDATES, 100), (SURFACE, 105), (SCAN, 105), (CAMERA_POSE, 105)]
@@ -67,9 +71,9 @@ def test_any_order_within_a_view_gives_the_same(order):
     for what in order:
         say(log, *what)
     (view,) = log.views
-    assert (view.candidates, view.belief, view.scan.scan, view.scan.pose) == (
+    assert view.belief.mean is BELIEF.mean
+    assert (view.candidates, view.scan.scan, view.scan.pose) == (
         CANDIDATE_VIEWS,
-        BELIEF,
         SCAN_TAKEN,
         POSE,
     )
@@ -151,12 +155,13 @@ def test_a_scan_gets_its_pose_as_the_mapper_gives_it_whenever_the_parameters_com
         (CAMERA_POSE, POSE, 100 * MS),
         (CAMERA_POSE, CameraPose(11.0, 0.0, math.pi), 120 * MS),
         (SURFACE, BELIEF, 110 * MS),
+        (SURFACE_INFO, info_of(BELIEF, 110 * MS, mount=(mapper.get("mount_x", 0.0), 0.0, 0.0))),
     ]
     said.insert(when, (RUN_INFO, RunParameters({"surface_mapper": mapper}), 0))
     log = EpisodeLog()
     log.add(ITERATION, decision(1, 90 * MS))
-    for topic, value, stamp in said:
-        log.add(topic, value, stamp)
+    for what in said:
+        log.add(*what)
     (view,) = log.views
     if x is None and when < 4:
         assert view.scan is None

@@ -11,7 +11,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from live_story import SCENE, SECOND, candidates, decision, judged_episode, status, told
+from live_story import (
+    SCENE,
+    SECOND,
+    candidates,
+    decision,
+    judged_episode,
+    say_surface,
+    status,
+    told,
+)
 from simulated_bags import info_of
 
 from nbv_planner.episode.messages import (
@@ -181,7 +190,7 @@ def test_free_views_are_drawn_where_they_are_with_their_ways_and_the_best_of_eac
 def test_checks_are_shown_with_each_surface_and_an_end_in_doubt_stands_out(page, live, judged):
     told(live, judged)
     belief = dataclasses.replace(judged.steps[-1].belief, checks=())
-    live.add(SURFACE, belief, 4)
+    say_surface(live, belief, 4)
     page.wait_for("document.querySelectorAll('#world .number').length === 3")
     page.wait_for("document.querySelectorAll('#checks li').length === 0")
 
@@ -191,7 +200,7 @@ def test_checks_are_shown_with_each_surface_and_an_end_in_doubt_stands_out(page,
         Check("overlap", 7.0, 5.0, Level.FAILED),
         Check("bias", math.nan, 3.5, Level.UNTESTED),
     )
-    live.add(SURFACE, dataclasses.replace(belief, checks=checks), 5)
+    say_surface(live, dataclasses.replace(belief, checks=checks), 5)
     page.wait_for("document.querySelectorAll('#checks li').length === 4")
     assert page.text("#checks").splitlines() == [check.summary for check in checks]
     marks = page.run(
@@ -358,7 +367,7 @@ def test_drawing_again_and_again_keeps_the_page_as_large_as_it_was(page, live, j
     before = page.run(elements)
     for number in range(4, 30):
         live.add(STATUS, status(3, message=f"message {number}"))
-        live.add(SURFACE, judged.steps[-1].belief, number)
+        say_surface(live, judged.steps[-1].belief, number)
         page.wait_for(f"document.querySelector('#message').innerText === 'message {number}'")
     assert page.run(elements) == before
 

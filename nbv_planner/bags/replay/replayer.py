@@ -15,7 +15,6 @@ from nbv_planner.bags.reader import Bag, decode, definition_problem
 from nbv_planner.bags.recording import TopicMap, check_length
 from nbv_planner.clouds import sensor_messages
 from nbv_planner.clouds.space_messages import CAMERA_INFO, IMAGE, POINTS, DepthReader
-from nbv_planner.clouds.version_1 import sensor_from_msg
 from nbv_planner.episode.log import READERS, READERS_IN_SPACE, Surface
 from nbv_planner.episode.messages import (
     CAMERA_POSE,
@@ -337,14 +336,13 @@ def _inputs(bag: Bag, topics: TopicMap, readers: Readers) -> Iterator[Event]:
                 if name == SURFACE_INFO
                 else sensor_messages.to_nanoseconds(msg.header.stamp)
             )
-            told = sensor_from_msg(msg) if name == SURFACE else {}
         except InputRejectedError:
             continue
         if isinstance(what, SurfaceInfo):
             told = {**what.sensor, **dict(zip(MOUNT, what.mount, strict=True))}
-        if not told.items() <= known.items():  # known before the scan of this stamp was mapped
-            known.update(told)
-            yield stamp - 1, dict(known)
+            if not told.items() <= known.items():  # known before the scan of this stamp was mapped
+                known.update(told)
+                yield stamp - 1, dict(known)
         # Of the surfaces only those without a hit matter: a mapper was reset. Stamp 0 is the
         # initial prior.
         if name not in (SURFACE, SURFACE_INFO) or (

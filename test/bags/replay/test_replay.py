@@ -204,8 +204,7 @@ def told_in(message) -> SurfaceInfo:
     return info_from_text(decode(message).data)
 
 
-@pytest.mark.parametrize("version", [1, 2])
-def test_each_decision_is_replayed_with_the_sensor_that_the_mapper_knew_then(tmp_path, version):
+def test_each_decision_is_replayed_with_the_sensor_that_the_mapper_knew_then(tmp_path):
     """A driver whose first header says 6.5 m, and a later one 10 m, which is what run_info has at
     the end.
     """
@@ -216,17 +215,10 @@ def test_each_decision_is_replayed_with_the_sensor_that_the_mapper_knew_then(tmp
 
     def told(name, until, far):
         number, found = 0, []
-        for message in messages(version=version):
-            if version == 2 and message.topic.name == "/surface_info":
+        for message in messages():
+            if message.topic.name == "/surface_info":
                 info = dataclasses.replace(told_in(message), sensor=sensor(number, until, far))
                 message, number = message._replace(data=text_bytes(info.text)), number + 1
-            elif version == 1 and message.topic.name == "/surface":
-                stamp, old = (
-                    to_nanoseconds(decode(message).header.stamp),
-                    [*sensor(number, until, far).values()],
-                )
-                data = surface_bytes(belief_from_msg(decode(message)), stamp, {"sensor": old})
-                message, number = message._replace(data=data), number + 1
             found.append(message)
         return write(tmp_path / name, found)
 
