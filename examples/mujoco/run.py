@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -122,8 +122,10 @@ def processes(
 class Monitor(EpisodeMonitor):
     """Follows the episode, and what the robot says of itself."""
 
-    def __init__(self, config: EpisodeConfig) -> None:
-        super().__init__(config.scene, config.measurement)
+    def __init__(
+        self, config: EpisodeConfig, took: Callable[[Step, CoverageEstimate | None], None]
+    ) -> None:
+        super().__init__(config.scene, config.measurement, took=took)
         self.robot: dict[str, str] = {}
         self.create_subscription(DiagnosticArray, "/diagnostics", self._on_report, 10)
 
@@ -133,23 +135,11 @@ class Monitor(EpisodeMonitor):
                 self.robot = status_values(status)
 
 
-class Printer:
-    """Judges and prints each view."""
-
-    def __init__(self, config: EpisodeConfig, judge: EpisodeJudge) -> None:
-        self.config, self.judge = config, judge
-
-    def took(self, step: Step, estimate: CoverageEstimate | None) -> None:
-        """Judge and print a view."""
-        self.judge.add(step)
-        print_view(self.judge, self.config, estimate)
-
-
 def follow(
     monitor: Monitor,
     executor: SingleThreadedExecutor,
     running: dict[str, subprocess.Popen[bytes]],
-    printer: Printer,
+    judge: EpisodeJudge,
     came: list[int],
 ) -> Termination:
     """Spin until the planner is done, a signal comes, a process ends or all is silent."""
@@ -157,7 +147,7 @@ def follow(
     while not monitor.complete and not came:
         executor.spin_once(timeout_sec=0.2)
         monitor.start_when_ready()
-        monitor.pass_on(printer, monitor.views)
+        monitor.pass_on(monitor.views)
         for name, process in running.items():
             if process.poll() is not None:
                 return Termination(
@@ -174,8 +164,8 @@ def follow(
                 {},
                 f"silent for {PATIENCE:.0f} s; last: {monitor.state[1]}",
             )
-    monitor.pass_on(printer, len(monitor.steps))
-    return monitor.termination or stopped(printer.judge, came)
+    monitor.pass_on(monitor.known)
+    return monitor.termination or stopped(judge, came)
 
 
 def run(arguments: argparse.Namespace, came: list[int]) -> int:
@@ -190,7 +180,13 @@ def run(arguments: argparse.Namespace, came: list[int]) -> int:
             processes(domain, results.folder / "logs", arguments) as running,
             separate_context(domain) as executor,
         ):
-            monitor = Monitor(config)
+
+            def took(step: Step, estimate: CoverageEstimate | None) -> None:
+                """Judge and print a view."""
+                judge.add(step)
+                print_view(judge, config, estimate)
+
+            monitor = Monitor(config, took)
             executor.add_node(monitor)
             ids = ", ".join(f"{name} {process.pid}" for name, process in running.items())
             say(
@@ -198,7 +194,7 @@ def run(arguments: argparse.Namespace, came: list[int]) -> int:
                 f" {domain} shows them"
             )
             print_header(config)
-            termination = follow(monitor, executor, running, Printer(config, judge), came)
+            termination = follow(monitor, executor, running, judge, came)
         finish(results, config, judge, termination, figures=arguments.figures)
     if judge.views:
         last = judge.views[-1]

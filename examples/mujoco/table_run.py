@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +26,7 @@ from nbv_planner.episode.solid.solid_settings import SOLID_NODES, SolidConfig
 from nbv_planner.errors import NbvPlannerError, install_hint
 from nbv_planner.files.results_folder import ResultsFolder, fresh_folder, write_whole
 from nbv_planner.ros.node_processes import free_domain_id
-from nbv_planner.ros.watched_episode import watch_solid
+from nbv_planner.ros.watched_episode import SolidMonitor, watch
 from nbv_planner.system import held_signals
 from nbv_planner.volume.bodies.mesh import Mesh
 from nbv_planner.volume.bodies.mesh_files import stl_bytes
@@ -79,11 +80,10 @@ def run(arguments: argparse.Namespace, came: list[int]) -> int:
             say(f"table, mapper and planner on ROS domain {domain}: {pids}")
             print_solid_header(judge)
 
-        ended = watch_solid(
-            judge,
+        ended = watch(
+            partial(SolidMonitor, judge, print_solid_view),
             file,
             results.folder / "logs",
-            print_solid_view,
             started,
             say,
             domain=free_domain_id() if arguments.domain is None else arguments.domain,

@@ -5,9 +5,11 @@ progress.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from nbv_planner.bags.writer import BagWriter
 from nbv_planner.cli.options import (
@@ -41,16 +43,15 @@ from nbv_planner.cli.simulate import (
     solid_stopped,
 )
 from nbv_planner.cli.view import viewer
-from nbv_planner.episode.judge import EpisodeJudge
+from nbv_planner.episode.messages import RECORDED_IN_SPACE, RECORDED_TOPICS, RecordedTopic
 from nbv_planner.episode.parameter_files import Parameters, dump_parameters
-from nbv_planner.episode.parameters import STATE_FILES, EpisodeConfig
+from nbv_planner.episode.parameters import STATE_FILES
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.solid.solid_episode import SolidJudge
 from nbv_planner.episode.solid.solid_settings import SolidConfig
 from nbv_planner.errors import SettingError
 from nbv_planner.files.results_folder import ResultsFolder, write_whole
-from nbv_planner.known.deviation_report import Wanted
 from nbv_planner.planning.endings import Termination, TerminationReason
 from nbv_planner.planning.objectives import TRUTH_OBJECTIVES
 from nbv_planner.surface.coverage import CoverageEstimate
@@ -99,10 +100,31 @@ def run(arguments: argparse.Namespace) -> int:
     judge = Simulation(config).judge  # refuses here what the nodes would refuse
     nominal = nominal_of(arguments, config.known, config)
     require_ros("nbv-planner simulate needs no ROS", joins=False)
+    from nbv_planner.ros.watched_episode import EpisodeMonitor
+
     with held_signals() as came, episode_folder(arguments, config) as results:
         say_derived(parameters, config)
         lead(parameters)
-        termination = _run_nodes(results, config, judge, arguments, parameters, nominal, came)
+
+        def took(step: Step, estimate: CoverageEstimate | None) -> None:
+            judge.add(step)
+            if not came:  # the reader of the output may have ended by the same signal
+                print_view(judge, config, estimate)
+
+        scene, placed = config.scene, config.world.placed
+        monitor_of = partial(EpisodeMonitor, scene, config.measurement, placed, took)
+        header = partial(print_header, config)
+        termination = _watched(results, arguments, parameters, came, monitor_of, header)
+        termination = termination or stopped(judge, came)
+        finish(
+            results,
+            config,
+            judge,
+            termination,
+            figures=arguments.figures,
+            timed=is_timed(parameters),
+            nominal=nominal,
+        )
     return (
         130
         if termination.reason is TerminationReason.STOPPED
@@ -126,53 +148,22 @@ def _run_solid(arguments: argparse.Namespace) -> int:
     parameters = solid_parameters(arguments, ros=True)
     judge = SolidJudge(SolidConfig.of(parameters))
     require_ros("nbv-planner simulate needs no ROS", joins=False)
-    from nbv_planner.ros.node_processes import free_domain_id
-    from nbv_planner.ros.watched_episode import watch_solid
-
-    def started(domain: int, pids: dict[str, int]) -> None:
-        ids = ", ".join(f"{name} {pid}" for name, pid in pids.items())
-        say(f"three nodes on ROS domain {domain} (process ids: {ids})")
-        print_solid_header(judge)
+    from nbv_planner.ros.watched_episode import SolidMonitor
 
     with held_signals() as came, solid_folder(arguments, judge.config) as results:
         lead(parameters)
-        domain = free_domain_id() if arguments.domain is None else arguments.domain
-        with run_of(results, arguments, parameters, domain, came) as (file, bag):
-            termination = watch_solid(
-                judge,
-                file,
-                results.folder / "logs",
-                print_solid_view,
-                started,
-                say,
-                domain=domain,
-                respawn=arguments.respawn,
-                ended=lambda: bool(came),
-                bag=bag,
-            )
+        termination = _watched(
+            results,
+            arguments,
+            parameters,
+            came,
+            partial(SolidMonitor, judge, print_solid_view),
+            partial(print_solid_header, judge),
+            RECORDED_IN_SPACE,
+        )
         termination = termination or solid_stopped(judge, came)
         finish_solid(results, judge, termination, figures=arguments.figures)
     return 130 if came else EXIT_CODES.get(termination.reason, 0)
-
-
-class _Printer:
-    """Prints the progress of the episode."""
-
-    def __init__(self, config: EpisodeConfig, judge: EpisodeJudge, came: list[int]) -> None:
-        self._config, self._judge, self._came = config, judge, came
-
-    def started(self, domain: int, pids: dict[str, int]) -> None:
-        ids = ", ".join(f"{name} {pid}" for name, pid in pids.items())
-        say(f"three nodes on ROS domain {domain} (process ids: {ids})")
-        print_header(self._config)
-
-    def took(self, step: Step, estimate: CoverageEstimate | None) -> None:
-        self._judge.add(step)
-        if not self._came:  # the reader of the output may have ended by the same signal
-            print_view(self._judge, self._config, estimate)
-
-    def waits(self, message: str) -> None:
-        say(message)
 
 
 @contextmanager
@@ -203,39 +194,35 @@ def run_of(
             yield file, bag
 
 
-def _run_nodes(
+def _watched(
     results: ResultsFolder,
-    config: EpisodeConfig,
-    judge: EpisodeJudge,
     arguments: argparse.Namespace,
     parameters: Parameters,
-    nominal: Wanted | None,
     came: list[int],
-) -> Termination:
+    monitor_of: Callable[[], Any],
+    header: Callable[[], None],
+    topics: Sequence[RecordedTopic] = RECORDED_TOPICS,
+) -> Termination | None:
+    """Run the nodes with these parameters; `header` is printed once they run."""
     from nbv_planner.ros.node_processes import free_domain_id
-    from nbv_planner.ros.watched_episode import run_episode
+    from nbv_planner.ros.watched_episode import watch
 
-    printer = _Printer(config, judge, came)
+    def started(domain: int, pids: dict[str, int]) -> None:
+        ids = ", ".join(f"{name} {pid}" for name, pid in pids.items())
+        say(f"three nodes on ROS domain {domain} (process ids: {ids})")
+        header()
+
     domain = free_domain_id() if arguments.domain is None else arguments.domain
     with run_of(results, arguments, parameters, domain, came) as (file, bag):
-        termination = run_episode(
-            config,
+        return watch(
+            monitor_of,
             file,
             results.folder / "logs",
-            printer,
-            bag,
+            started,
+            say,
             domain=domain,
             respawn=arguments.respawn,
             ended=lambda: bool(came),
+            bag=bag,
+            topics=topics,
         )
-    termination = termination or stopped(judge, came)
-    finish(
-        results,
-        config,
-        judge,
-        termination,
-        figures=arguments.figures,
-        timed=is_timed(parameters),
-        nominal=nominal,
-    )
-    return termination

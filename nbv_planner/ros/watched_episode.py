@@ -7,9 +7,8 @@ import os
 import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rclpy.executors import SingleThreadedExecutor
 from std_srvs.srv import Trigger
@@ -20,14 +19,13 @@ from nbv_planner.episode.messages import (
     CAMERA_POSE,
     GOAL_POSE,
     GROUND_TRUTH,
-    RECORDED_IN_SPACE,
     RECORDED_TOPICS,
     SCAN,
     STATUS,
     SURFACE,
     SURFACE_INFO,
+    RecordedTopic,
 )
-from nbv_planner.episode.parameters import EpisodeConfig
 from nbv_planner.episode.records import Step
 from nbv_planner.episode.solid.solid_episode import SolidJudge, SolidView
 from nbv_planner.errors import NbvPlannerError
@@ -44,26 +42,11 @@ from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.scene import Scene
 
 
-class ProgressListener(Protocol):
-    """Receives the progress of an episode."""
-
-    def started(self, domain: int, pids: dict[str, int]) -> None:
-        """The nodes run, on ROS domain `domain`, with these process ids by name."""
-
-    def took(self, step: Step, estimate: CoverageEstimate | None) -> None:
-        """A view has been taken; `estimate` is the coverage by the posterior shapes after it, if
-        enabled.
-        """
-
-    def waits(self, message: str) -> None:
-        """Nothing has been received for a while; the `message` says what came last."""
-
-
 # Seconds without an answer after which the planner is asked to start again.
 _ASKED_AGAIN = 3.0
 
 
-class _Monitor(EpisodeListener):
+class Monitor(EpisodeListener):
     """Subscribes to the nodes of one episode, and starts it once all of them are connected.
 
     Discovery may take seconds. With the planner's `wait_for_start` set and :meth:`start_when_ready`
@@ -107,12 +90,26 @@ class _Monitor(EpisodeListener):
         return 0 if self.log.status is None else self.log.status.views
 
     @property
+    def known(self) -> int:
+        """Number of views that can be passed on, including those that it has not reported."""
+        return self.views
+
+    @property
+    def complete(self) -> bool:
+        """Whether the episode has ended and all its views are known."""
+        raise NotImplementedError
+
+    def pass_on(self, views: int) -> None:
+        """Pass on each of the first `views` views once it is known."""
+        raise NotImplementedError
+
+    @property
     def termination(self) -> Termination | None:
         """Why the episode ended, once it has."""
         return self.log.termination
 
 
-class EpisodeMonitor(_Monitor):
+class EpisodeMonitor(Monitor):
     """Makes the steps of an episode in the plane from what its nodes say."""
 
     def __init__(
@@ -120,12 +117,16 @@ class EpisodeMonitor(_Monitor):
         scene: Scene,
         measurement: MeasurementSettings,
         placed: Point = ORIGIN,
+        took: Callable[[Step, CoverageEstimate | None], None] = lambda *_: None,
     ) -> None:
+        """Take scene and measurement as the nodes have them, where the object is, and who is told
+        of each view, with the coverage by the posterior shapes after it, if that is estimated.
+        """
         needed = (SCAN, CAMERA_POSE, SURFACE, SURFACE_INFO, STATUS)
         super().__init__(EpisodeLog(), needed, without=(GROUND_TRUTH,))
         self._scene = scene
         self._measurement = measurement
-        self._placed = placed
+        self._placed, self._took = placed, took
         self._round = 0
         self.steps: list[Step] = []  #: the steps that are complete so far, in order.
         self._done: set[int] = set()
@@ -134,17 +135,20 @@ class EpisodeMonitor(_Monitor):
         self._passed_on = 0
 
     @property
-    def complete(self) -> bool:
-        """Whether the episode has ended and all its views are complete."""
-        return self.termination is not None and len(self.steps) >= self.views
+    def known(self) -> int:
+        """See :attr:`Monitor.known`."""
+        return len(self.steps)
 
-    def pass_on(self, listener: ProgressListener, views: int) -> None:
-        """Pass on each of the first `views` views once it is complete, with the estimate after
-        it.
-        """
+    @property
+    def complete(self) -> bool:
+        """See :attr:`Monitor.complete`."""
+        return self.termination is not None and self.known >= self.views
+
+    def pass_on(self, views: int) -> None:
+        """See :meth:`Monitor.pass_on`."""
         for step in self.steps[self._passed_on : views]:
             self._passed_on += 1
-            listener.took(step, self.estimates.get(self._passed_on))
+            self._took(step, self.estimates.get(self._passed_on))
 
     def _on_message(self, topic: str, msg: Any) -> None:
         super()._on_message(topic, msg)
@@ -178,9 +182,7 @@ _DONE_AFTER = 10.0
 _LAST_WORDS = 1.2
 
 
-def _last_words(
-    executor: SingleThreadedExecutor, monitor: _Monitor, nodes: Collection[str]
-) -> None:
+def _last_words(executor: SingleThreadedExecutor, monitor: Monitor, nodes: Collection[str]) -> None:
     """Record /diagnostics once more, and run_info until it has the parameters of all nodes."""
     _spin(executor, _LAST_WORDS)
     end = time.monotonic() + _DONE_AFTER
@@ -191,23 +193,37 @@ def _last_words(
         executor.spin_once(timeout_sec=0.05)
 
 
-def run_episode(
-    config: EpisodeConfig,
+def watch(
+    monitor_of: Callable[[], Monitor],
     parameter_file: Path,
     log_folder: Path,
-    listener: ProgressListener,
-    bag: BagWriter | None,
+    started: Callable[[int, dict[str, int]], None],
+    waits: Callable[[str], None],
     *,
     domain: int,
     respawn: bool,
     ended: Callable[[], bool],
+    bag: BagWriter | None,
+    topics: Sequence[RecordedTopic] = RECORDED_TOPICS,
+    robot: Sequence[str] = (),
 ) -> Termination | None:
     """Start the nodes on a ROS `domain`, monitor the episode, and end them.
 
     The parameter file has `wait_for_start` set: the episode starts when all nodes are connected, so
-    that no message is missed. The bag, if any, records all messages of the nodes; with `respawn` a
-    node that fails or is killed is restarted; `ended`, called five times a second, says whether to
-    end before the planner does.
+    that no message is missed.
+
+    Args:
+        monitor_of: makes what passes the views on.
+        parameter_file: of all nodes.
+        log_folder: for their output.
+        started: is told the domain, and the process ids of the nodes by name.
+        waits: is told what came last when nothing has been received for a while.
+        domain: id of the ROS domain.
+        respawn: whether a node that fails or is killed is restarted.
+        ended: called five times a second, says whether to end before the planner does.
+        bag: records the `topics` of the nodes, if given.
+        topics: those of the nodes.
+        robot: the command of a program that is run in place of the camera, if given.
 
     Returns:
         Why the planner ended; FAILED if a node ended before it or messages stopped; None if
@@ -215,23 +231,21 @@ def run_episode(
     """
     environment = isolated_environment(domain)
     os.environ.update(environment)
-    with (
-        separate_context(domain) as executor,
-        NodeProcesses(parameter_file, log_folder, environment, respawn=respawn) as nodes,
-    ):
-        listener.started(domain, nodes.pids)
+    instead = {"depth_camera": robot} if robot else {}
+    nodes = NodeProcesses(parameter_file, log_folder, environment, respawn=respawn, instead=instead)
+    with separate_context(domain) as executor, nodes:
+        started(domain, nodes.pids)
         # Before the monitor: a planner that has found the monitor has found the recorder.
         if bag is not None:
-            executor.add_node(BagRecorder(bag, RECORDED_TOPICS))
-        monitor = EpisodeMonitor(config.scene, config.measurement, config.world.placed)
+            executor.add_node(BagRecorder(bag, topics))
+        monitor = monitor_of()
         executor.add_node(monitor)
-        pass_on = partial(monitor.pass_on, listener)
         try:
-            termination = _follow(monitor, executor, nodes, pass_on, listener.waits, ended)
+            termination = _follow(monitor, executor, nodes, waits, ended)
         finally:
-            pass_on(len(monitor.steps))  # including those that the planner has not reported
+            monitor.pass_on(monitor.known)
         if bag is not None:
-            _last_words(executor, monitor, nodes.pids)
+            _last_words(executor, monitor, nodes.pids.keys() - instead.keys())
         return termination
 
 
@@ -242,10 +256,9 @@ def _spin(executor: SingleThreadedExecutor, seconds: float) -> None:
 
 
 def _follow(
-    monitor: EpisodeMonitor | SolidMonitor,
+    monitor: Monitor,
     executor: SingleThreadedExecutor,
     nodes: NodeProcesses,
-    pass_on: Callable[[int], None],
     waits: Callable[[str], None],
     ended: Callable[[], bool],
 ) -> Termination | None:
@@ -260,7 +273,7 @@ def _follow(
             return None
         executor.spin_once(timeout_sec=0.2)
         monitor.start_when_ready()
-        pass_on(monitor.views)
+        monitor.pass_on(monitor.views)
         if monitor.state != status:
             status = monitor.state
             changed_at = time.monotonic()
@@ -281,7 +294,7 @@ def _follow(
     return monitor.termination
 
 
-class SolidMonitor(_Monitor):
+class SolidMonitor(Monitor):
     """Judges the views of an episode in space from what its nodes say."""
 
     def __init__(self, judge: SolidJudge, took: Callable[[SolidView], None]) -> None:
@@ -293,7 +306,7 @@ class SolidMonitor(_Monitor):
 
     @property
     def complete(self) -> bool:
-        """Whether the episode has ended and all its views are judged."""
+        """See :attr:`Monitor.complete`."""
         return self.termination is not None and len(self._judge.views) >= self.views
 
     def _on_message(self, topic: str, msg: Any) -> None:
@@ -324,41 +337,3 @@ class SolidMonitor(_Monitor):
             self._took(
                 self._judge.add(pose, belief, estimate, decision.utility, decision.milliseconds)
             )
-
-
-def watch_solid(
-    judge: SolidJudge,
-    parameter_file: Path,
-    log_folder: Path,
-    took: Callable[[SolidView], None],
-    started: Callable[[int, dict[str, int]], None],
-    waits: Callable[[str], None],
-    *,
-    domain: int,
-    respawn: bool,
-    ended: Callable[[], bool],
-    bag: BagWriter | None,
-    robot: Sequence[str] = (),
-) -> Termination | None:
-    """Start the nodes on a ROS `domain`, monitor the episode, and end them; see
-    :func:`run_episode`. The command of a `robot`, if given, is run in place of the camera.
-
-    Returns:
-        Why the planner ended; FAILED if a node ended before it or messages stopped; None if
-        `ended`.
-    """
-    environment = isolated_environment(domain)
-    os.environ.update(environment)
-    instead = {"depth_camera": robot} if robot else None
-    nodes = NodeProcesses(parameter_file, log_folder, environment, respawn=respawn, instead=instead)
-    with separate_context(domain) as executor, nodes:
-        started(domain, nodes.pids)
-        # Before the monitor: a planner that has found the monitor has found the recorder.
-        if bag is not None:
-            executor.add_node(BagRecorder(bag, RECORDED_IN_SPACE))
-        monitor = SolidMonitor(judge, took)
-        executor.add_node(monitor)
-        termination = _follow(monitor, executor, nodes, monitor.pass_on, waits, ended)
-        if bag is not None:
-            _last_words(executor, monitor, set(nodes.pids) - set(instead or ()))
-        return termination

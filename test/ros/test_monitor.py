@@ -51,7 +51,10 @@ class Nodes:
     """
 
     def __init__(self) -> None:
-        self.monitor = EpisodeMonitor(SCENE, MeasurementSettings())
+        self.passed_on = []
+        self.monitor = EpisodeMonitor(
+            SCENE, MeasurementSettings(), took=lambda *view: self.passed_on.append(view)
+        )
         self.node = rclpy.create_node("nodes")
         self.executor = SingleThreadedExecutor()
         for node in (self.monitor, self.node):
@@ -313,25 +316,16 @@ def test_an_estimate_that_is_not_usable_does_not_hide_the_end(nodes):
     assert nodes.monitor.estimates.get(1) is None
 
 
-class Listener:
-    def __init__(self) -> None:
-        self.passed_on = []
-
-    def took(self, step, estimate) -> None:
-        self.passed_on.append((step, estimate))
-
-
 def test_a_view_is_passed_on_once_and_with_its_estimate(nodes):
-    listener = Listener()
     for number in (1, 2):
         for topic in ORDERS[0]:
             nodes.say(topic, nodes.message(topic, number, 100 * number))
     first, second = nodes.monitor.steps
-    nodes.monitor.pass_on(listener, nodes.monitor.views)
-    assert listener.passed_on == []  # the planner has not said anything about them
+    nodes.monitor.pass_on(nodes.monitor.views)
+    assert nodes.passed_on == []  # the planner has not said anything about them
     status(nodes, 1, **estimate(0.25))
     for _ in range(2):
-        nodes.monitor.pass_on(listener, nodes.monitor.views)
-    assert listener.passed_on == [(first, CoverageEstimate(0.25, 0.1, 0.9, 0.5))]
-    nodes.monitor.pass_on(listener, 2)  # at the end, whatever has been said
-    assert listener.passed_on[1:] == [(second, None)]
+        nodes.monitor.pass_on(nodes.monitor.views)
+    assert nodes.passed_on == [(first, CoverageEstimate(0.25, 0.1, 0.9, 0.5))]
+    nodes.monitor.pass_on(2)  # at the end, whatever has been said
+    assert nodes.passed_on[1:] == [(second, None)]
