@@ -35,7 +35,7 @@ from nbv_planner.planning.planners import (
     TourPlanner,
     UniformPlanner,
 )
-from nbv_planner.planning.planners.decision_settings import BLIND
+from nbv_planner.planning.planners.decision_settings import BLIND, DecisionSettings
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import (
     CircleViewSpace,
@@ -52,7 +52,7 @@ from nbv_planner.star2d.model_checks import ModelChecks
 from nbv_planner.star2d.robust import mapper_for
 from nbv_planner.star2d.shapes.certificate import CoverageCertificate, calibration_for
 from nbv_planner.star2d.shapes.learned_shapes import shape_sampler
-from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings
+from nbv_planner.star2d.shapes.sampler import Prior, PriorSettings, ShapeSettings
 from nbv_planner.star2d.star_surface import StarReader
 from nbv_planner.surface.coverage import CoverageEstimate, CoverageTarget
 from nbv_planner.surface.seam import Reader, SurfaceModel
@@ -85,14 +85,6 @@ _KINDS: dict[str, Callable[..., Planner]] = {
     "tour": TourPlanner,
     "hybrid": HybridPlanner,
 }
-
-
-class EitherReader(StarReader):
-    """Reads what a mapper has published of either member."""
-
-    def __call__(self, belief: Any) -> Any:
-        """The surface of this belief."""
-        return belief if isinstance(belief, VolumeSurface) else super().__call__(belief)
 
 
 @dataclass(frozen=True)
@@ -132,7 +124,7 @@ def objective_named(
     views: ViewSpace | None = None,
     scene: Scene | None = None,
     reader: Reader | None = None,
-    settings: PlannerSettings | None = None,
+    settings: Any = None,
 ) -> Objective:
     """Build the objective with id `name`.
 
@@ -161,7 +153,7 @@ def objective_named(
 
 
 def planner_named(
-    settings: PlannerSettings,
+    settings: Any,
     scene: Scene,
     views: ViewSpace,
     truth: TrueSurface | None = None,
@@ -178,7 +170,7 @@ def planner_named(
         SettingError: an objective needs the true surface and there is none, `first_candidate` is no
             candidate, or there are too many candidates for the shapes.
     """
-    if settings.draws_shapes:
+    if settings.draws_shapes and isinstance(settings, ShapeSettings):
         settings.check_size(len(views.candidates))
     reader = reader or StarReader(scene, prior or Prior(), settings)
 
@@ -359,23 +351,31 @@ def deciders_for(
     truth: TrueSurface | None = None,
 ) -> tuple[Planner, TerminationMonitor]:
     """Planner and monitor for surfaces of a member, or of either (`auto`)."""
-    if surface_model == "radius":
-        planner = planner_named(settings, scene, views, truth, prior)
-        return planner, termination_monitor(limits, settings, scene, prior)
-    aim = CoverageTarget.of(settings)
-    cells = VolumeCertificate(scene, aim, views.candidates, settings.target_coverage)
     if surface_model == "volume":
-        if settings.planner in BLIND:  # no objective chooses, and the given one may need a band
-            settings = dataclasses.replace(settings, objective=EXPECTED)
-        planner = planner_named(settings, scene, views, truth, reader=read)
-        certificate = cells if limits.certify else None
-        return planner, TerminationMonitor(limits, certificate, aim.regions)
-    reader = EitherReader(scene, prior, settings)
-    planner = planner_named(settings, scene, views, truth, reader=reader)
+        return volume_deciders(settings, limits, scene, views, truth)
+    planner = planner_named(settings, scene, views, truth, prior)
     monitor = termination_monitor(limits, settings, scene, prior)
-    if isinstance(monitor.certificate, CoverageCertificate):
+    if surface_model == "auto" and isinstance(monitor.certificate, CoverageCertificate):
+        aim = CoverageTarget.of(settings)
+        cells = VolumeCertificate(scene, aim, views.candidates, settings.target_coverage)
         monitor.certificate = EitherCertificate(monitor.certificate, cells)
     return planner, monitor
+
+
+def volume_deciders(
+    settings: DecisionSettings,
+    limits: TerminationSettings,
+    scene: Scene,
+    views: ViewSpace,
+    truth: TrueSurface | None = None,
+) -> tuple[Planner, TerminationMonitor]:
+    """Planner and monitor for surfaces of cells, in plane or space."""
+    if settings.planner in BLIND:  # no objective chooses, and the given one may need a band
+        settings = dataclasses.replace(settings, objective=EXPECTED)
+    planner = planner_named(settings, scene, views, truth, reader=read)
+    aim = CoverageTarget.of(settings)
+    cells = VolumeCertificate(scene, aim, views.candidates, settings.target_coverage)
+    return planner, TerminationMonitor(limits, cells if limits.certify else None, aim.regions)
 
 
 def planner_core(planner: Planner, monitor: TerminationMonitor) -> PlannerCore:

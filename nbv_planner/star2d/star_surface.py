@@ -228,8 +228,10 @@ class StarReader:
     _newest: list[StarSurface] = field(default_factory=list, init=False)
     _samplers: dict[tuple[int, int], ShapeSampler] = field(default_factory=dict, init=False)
 
-    def __call__(self, belief: SurfaceBelief) -> StarSurface:
-        """The surface of this belief."""
+    def __call__(self, belief: Any) -> Any:
+        """The surface of this belief; what a mapper has published of another member is one."""
+        if not isinstance(belief, SurfaceBelief):
+            return belief
         newest = self._newest[-1:]
         if not newest or newest[0].belief is not belief:
             newest = self._newest[:] = [StarSurface(belief, self)]

@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 
 from nbv_planner.episode.solid.solid_settings import SolidScene, SpacePlannerSettings
+from nbv_planner.episode.wiring import volume_deciders
 from nbv_planner.known.known_solid import KnownForm
-from nbv_planner.planning.objectives import ExpectedMarginalCoverage
-from nbv_planner.planning.planners import (
-    GreedyPlanner,
-    Planner,
-    PluggedPlanner,
-    RandomPlanner,
-    RolloutPlanner,
-    TourPlanner,
-)
+from nbv_planner.planning.planners import Planner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import ViewSpace
-from nbv_planner.surface.coverage import CoverageTarget
 from nbv_planner.volume.bodies.depth_sensor import DepthSensor
-from nbv_planner.volume.volume_surface import VolumeCertificate, VolumeForm, read
+from nbv_planner.volume.volume_surface import VolumeCertificate, VolumeForm
 from nbv_planner.world.scan import RangeNoise
-
-_KINDS: dict[str, type[Planner]] = {
-    "rollout": RolloutPlanner,
-    "greedy": GreedyPlanner,
-    "tour": TourPlanner,
-    "random": RandomPlanner,
-}
-
 
 # Least resolution in standard deviations of the noise. Measured on a mug: at 2.3 of them COVERED
 # came at 94.5 % for 95, with beams twice as far apart as the resolution at 78.6 %.
@@ -63,18 +48,8 @@ def deciders_in_space(
     views: ViewSpace,
 ) -> tuple[Planner, TerminationMonitor]:
     """Planner and monitor."""
-    aim, seen = CoverageTarget.of(settings), scene.seen_by(sensor)
-    expected = ExpectedMarginalCoverage(aim, settings.shapes, settings.planner_seed)
-    planner = _KINDS.get(settings.planner, PluggedPlanner)(expected, seen, views, settings, read)
-    planner.expected = expected
-    if not limits.certify:
-        return planner, TerminationMonitor(limits, None, aim.regions)
-    certificate = VolumeCertificate(
-        seen,
-        aim,
-        views.candidates,
-        settings.target_coverage,
-        settings.certificate_solids,
-        settings.planner_seed + 1,
-    )
-    return planner, TerminationMonitor(limits, certificate, aim.regions)
+    planner, monitor = volume_deciders(settings, limits, scene.seen_by(sensor), views)
+    if isinstance(monitor.certificate, VolumeCertificate):
+        count, seed = settings.certificate_solids, settings.planner_seed + 1
+        monitor.certificate = dataclasses.replace(monitor.certificate, count=count, seed=seed)
+    return planner, monitor

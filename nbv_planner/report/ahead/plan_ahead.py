@@ -20,7 +20,7 @@ from nbv_planner.planning.planners.rollout import views_to_go
 from nbv_planner.planning.view_space import ViewSpace
 from nbv_planner.planning.view_space.space_views import SpaceViews
 from nbv_planner.star2d.shapes.learned_shapes import KnownShapes
-from nbv_planner.star2d.star_surface import StarReader
+from nbv_planner.star2d.star_surface import StarReader, StarSurface
 from nbv_planner.surface.coverage import CoverageTarget, ShapeCoverage
 from nbv_planner.surface.seam import Hypotheses, coverage_of
 from nbv_planner.volume.known_surface import KnownPrior
@@ -164,7 +164,7 @@ def _known_surface(config: EpisodeConfig) -> tuple[Any, Callable[[int, int], Hyp
     of_radius = replace(config.search, surface_model="radius")
     belief = scan_mapping(replace(config, search=of_radius)).belief()
     reader = StarReader(config.scene, config.prior, config.planner)
-    star = reader(belief)
+    star: StarSurface = reader(belief)
 
     def drawn(count: int, seed: int) -> Hypotheses:
         sampler = reader.sampler(count, seed)

@@ -43,38 +43,60 @@ class Deciders:
 
     listable: ClassVar[Sequence[str]] = LISTS
     """Parameters that list candidates."""
+    kinds: ClassVar[tuple[type, type, type]] = (Scene, ViewSpaceSettings, PlannerSettings)
+    """Settings of scene, candidates and planner."""
 
     def __init__(self, node: BaseNode) -> None:
         """Read the parameters."""
         self._node = node
         #: as declared, with what the mapper knows of the sensor.
-        self.scene = read_settings(node, Scene)
-        self.views = read_settings(node, ViewSpaceSettings)  #: settings of the candidates.
+        self.scene = read_settings(node, self.kinds[0])
+        self.views = read_settings(node, self.kinds[1])  #: settings of the candidates.
         self.prior = PriorSettings()  #: the mapper's.
-        self._noise: dict[str, float] = {}  # as the mapper declares it, by its settings
+        self.noise: dict[str, float] = {}  #: as the mapper declares it, by its settings.
         self.map: OccupancyMap | None = None  #: newest map of the ground.
         self._ground = read_settings(node, GroundSettings)
         #: whether a map of the ground is read from a file.
         self.shows_map = bool(self._ground.ground_map)
-        self._cells = False  # whether surfaces are of cells
+        self.cells = False  #: whether surfaces are of cells.
 
     def build(self, estimated: EstimatedScene | None = None) -> tuple[Planner, TerminationMonitor]:
-        """Planner and monitor; where the scene was `found`, lengths are in proportion to what was.
+        """Planner and monitor; where the scene was `estimated`, lengths are in proportion to what was.
 
         Raises:
             SettingError: a parameter is not allowed, or two do not go together.
         """
-        node = self._node
-        scene = self.scene if estimated is None else at_estimate(self.scene, estimated)
-        check_proportions(self.scene, *self.in_proportion(None))
         settings, limits = self.in_proportion(estimated)
         try:
-            views = view_space(self.views, scene, self._ground, estimated, self.map)
-            scene = self.views.sight_in(scene)
-            model = "auto" if settings.any_outline else "radius"
-            return deciders_for(settings, limits, scene, views, self.prior.prior(), model)
+            return self.made(settings, limits, estimated)
         except SettingError as error:
-            raise SettingError(f"{node.get_name()}: {error}") from error
+            raise SettingError(f"{self._node.get_name()}: {error}") from error
+
+    def made(
+        self, settings: PlannerSettings, limits: TerminationSettings, estimated: EstimatedScene | None
+    ) -> tuple[Planner, TerminationMonitor]:
+        """Planner and monitor with these settings."""
+        check_proportions(self.scene, *self.in_proportion(None))
+        scene = self.scene if estimated is None else at_estimate(self.scene, estimated)
+        views = view_space(self.views, scene, self._ground, estimated, self.map)
+        model = "auto" if settings.any_outline else "radius"
+        sight = self.views.sight_in(scene)
+        return deciders_for(settings, limits, sight, views, self.prior.prior(), model)
+
+    def use(self, **parts: Any) -> None:
+        """Have other parts, by the names of their attributes, unless they are the same; an error
+        changes nothing.
+        """
+        before = {name: getattr(self, name) for name in parts}
+        if parts == before:
+            return
+        vars(self).update(parts)
+        core = self._node.core
+        try:
+            core.use(*self.build(core.episode.estimated_scene), new_views="views" in parts)
+        except SettingError:
+            vars(self).update(before)
+            raise
 
     def check_regions(self, regions: Regions | None) -> None:
         """Warn of a region that holds nothing of the object, where the scene is known."""
@@ -94,28 +116,26 @@ class Deciders:
         """Settings by the parameters, with `changes`; their lengths, of the declared scene, as in
         what was found.
         """
-        scene = self.scene if estimated is None else at_estimate(self.scene, estimated)
-        given = (
-            changed_settings(read_settings(self._node, cls, self._noise), changes)
-            for cls in (PlannerSettings, TerminationSettings)
+        planner, limits = (
+            changed_settings(read_settings(self._node, cls, self.noise), changes)
+            for cls in (self.kinds[2], TerminationSettings)
         )
-        planner, limits = (rescaled(one, self.scene, scene) for one in given)
-        if self._cells and not planner.any_outline:
+        if estimated is not None:
+            scene = at_estimate(self.scene, estimated)
+            planner, limits = (rescaled(one, self.scene, scene) for one in (planner, limits))
+        if self.cells and not planner.any_outline:
             planner = replace(planner, planner="greedy", objective=EXPECTED)
         return planner, limits
 
     def use_cells(self, cells: bool) -> None:
         """Choose by EMC while surfaces are of `cells`, where the planner needs the radius."""
-        node = self._node
-        core = node.core
-        if cells == self._cells:
-            return
+        core = self._node.core
         before = core.planner.settings.label
-        self._cells = cells
-        core.use(*self.build(core.episode.estimated_scene))
+        self.use(cells=cells)
         label = core.planner.settings.label
         if label != before:
-            node.get_logger().warning(f"{label} chooses in place of {before}: {_BY_MEMBER}")
+            words = f"{label} chooses in place of {before}: {_BY_MEMBER}"
+            self._node.get_logger().warning(words)
 
     @property
     def lists(self) -> dict[str, tuple[float, ...]]:
@@ -134,44 +154,21 @@ class Deciders:
     def use_prior(self) -> None:
         """Switch to the mapper's prior once a surface message contains it."""
         origin = self._node.core.episode.origin
-        prior = (
-            None
-            if origin is None or origin.prior is None
-            else from_mapping(PriorSettings, origin.prior)
-        )
-        if prior not in (None, self.prior):
-            self.prior = prior
-            self._node.core.use(*self.build(self._node.core.episode.estimated_scene))
-
-    def use_views(self, views: ViewSpaceSettings) -> None:
-        """Switch to other candidates, unless they are the same; an error changes nothing."""
-        before = self.views
-        self.views = views
-        try:
-            if views != before:
-                self._node.core.use(
-                    *self.build(self._node.core.episode.estimated_scene), new_views=True
-                )
-        except SettingError:
-            self.views = before
-            raise
+        if origin is not None and origin.prior is not None:
+            self.use(prior=from_mapping(PriorSettings, origin.prior))
 
     def use_sensor(self, sensor: Mapping[str, float], noise: RangeNoise) -> None:
         """Switch to what the mapper knows of the sensor, where it was not given here, and to its
         noise.
         """
-        node = self._node
-        before = self._noise
-        self._noise = asdict(noise)
-        words = ""
+        node, scene, words = self._node, self.scene, ""
         try:
-            self.scene, words = adopted(self.scene, node.not_given(sensor), _SOURCE)
+            scene, words = adopted(scene, node.not_given(sensor), _SOURCE)
         except SettingError as error:
             node.warn_now_and_then("sensor", f"left out, {_SOURCE}: {error}")
         if words:
             node.get_logger().info(words)
-        if words or self._noise != before:
-            node.core.use(*self.build(node.core.episode.estimated_scene))
+        self.use(scene=scene, noise=asdict(noise))
 
 
 class EpisodeJournal(JournalKeeper):
@@ -204,10 +201,10 @@ class EpisodeJournal(JournalKeeper):
         estimated = core.episode.estimated_scene
         try:
             deciders.recentre(episode.estimated_scene)
-            deciders.use_views(deciders.with_lists(episode.listed))
+            deciders.use(views=deciders.with_lists(episode.listed))
             core.resume(episode)
         except Exception:
-            deciders.use_views(before)
+            deciders.use(views=before)
             deciders.recentre(estimated)
             raise
         if (views := deciders.views) != before:

@@ -351,7 +351,7 @@ class NbvPlannerNode(BaseNode):
             raise SettingError(
                 f"{name}: fixed during an episode; set them before ~/start or after its end"
             )
-        self.deciders.use_views(views)
+        self.deciders.use(views=views)
         self.parameters, core.settings = own, session
         core.monitor.settings, core.planner.settings = monitor, planner
         self._expect_inputs()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from geometry_msgs.msg import Point, Pose, PoseArray
-from rclpy.parameter import Parameter
 
 from nbv_planner.clouds.sensor_messages import space_pose_from_msg, space_pose_outside
 from nbv_planner.episode.solid.solid_settings import (
@@ -18,20 +16,17 @@ from nbv_planner.episode.solid.solid_settings import (
     SpacePlannerSettings,
 )
 from nbv_planner.episode.solid.space_deciders import deciders_in_space, early_claim
-from nbv_planner.errors import InputRejectedError, SettingError
+from nbv_planner.errors import InputRejectedError
 from nbv_planner.geometry import optical
-from nbv_planner.planning.planners import Planner
-from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space.space_views import SpaceViews, SpaceViewSettings
 from nbv_planner.ros.core import qos
-from nbv_planner.ros.core.node_parameters import changed_settings, read_settings
+from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.core.planner_parts import Deciders
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.robot import GoalOutput
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.session.planner_core import PlannerCore
 from nbv_planner.session.state import Goal, Target
-from nbv_planner.star2d.shapes.sampler import PriorSettings
 from nbv_planner.volume.bodies.depth_sensor import DepthSensor
 
 
@@ -39,51 +34,24 @@ class SolidDeciders(Deciders):
     """Planner and monitor over solids; information of a mapper in the plane is ignored."""
 
     listable = ("view_poses",)
+    kinds = SolidScene, SpaceViewSettings, SpacePlannerSettings
 
     def __init__(self, node: Any) -> None:
-        self._node = node
-        self.scene = read_settings(node, SolidScene)  #: how large the object may be.
+        super().__init__(node)
         self.sensor = read_settings(node, DepthSensor)  #: the camera.
-        self.views = read_settings(node, SpaceViewSettings)  #: settings of the candidates.
-        self.prior, self.map, self.shows_map = PriorSettings(), None, False
 
-    def build(self, estimated: Any = None) -> tuple[Planner, TerminationMonitor]:
-        """Planner and monitor.
-
-        Raises:
-            SettingError: a parameter is not allowed, or two do not go together.
-        """
-        try:
-            scene = self.scene
-            space = SpaceViews.of(self.views, scene.view_distance, scene.radius_max)
-            settings, limits = self.in_proportion(None)
-            tau = settings.completeness_tau
-            if claim := early_claim(tau, settings.noise, scene, self.sensor):
-                self._node.get_logger().warning(claim)
-            return deciders_in_space(settings, limits, scene, self.sensor, space)
-        except SettingError as error:
-            raise SettingError(f"{self._node.get_name()}: {error}") from error
-
-    def set_ground(self, views: Any) -> None:
-        """Nothing: there is no ground."""
-
-    def in_proportion(self, estimated: Any, changes: Sequence[Parameter] = ()) -> Any:
-        """Settings by the parameters, with `changes`."""
-        return tuple(
-            changed_settings(read_settings(self._node, cls), changes)
-            for cls in (SpacePlannerSettings, TerminationSettings)
-        )
+    def made(self, settings: Any, limits: Any, estimated: Any) -> Any:
+        """See :meth:`.Deciders.made`."""
+        scene, sensor = self.scene, self.sensor
+        if claim := early_claim(settings.completeness_tau, settings.noise, scene, sensor):
+            self._node.get_logger().warning(claim)
+        space = SpaceViews.of(self.views, scene.view_distance, scene.radius_max)
+        return deciders_in_space(settings, limits, scene, sensor, space)
 
     def use_cells(self, cells: bool) -> None:
         """Refuse a surface without cells."""
         if not cells:
             raise InputRejectedError("layout", "the surface is not one of cells in space")
-
-    def recentre(self, estimated: Any) -> None:
-        """Nothing: the object is about the origin."""
-
-    def use_prior(self) -> None:
-        """Nothing: the prior is that of the cells."""
 
     def use_sensor(self, sensor: Any, noise: Any) -> None:
         """Nothing: the sensor is given."""
