@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from pathlib import Path
 
 from diagnostic_msgs.msg import DiagnosticStatus
 
 from nbv_planner.episode.log import Surface
 from nbv_planner.episode.messages import STATUS, status_from_msg
+from nbv_planner.errors import reason
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.worker import Worker
@@ -20,7 +22,7 @@ class ResultFiles:
     """Writes files of the surface when the planner says that the episode is done, on request, and
     when the node ends with a surface that is not in them.
 
-    A member gives :meth:`_work`: what is to be done, as it is now.
+    A member gives :meth:`_writer`: what writes them, as they are now.
     """
 
     def __init__(self, node: BaseNode, folder: str) -> None:
@@ -40,15 +42,19 @@ class ResultFiles:
         self._written: Surface | None = None
         self._stamp = 0
 
-    def _work(self) -> Any:
+    def _writer(self) -> Callable[[Path], str]:
+        """What writes the files to a folder, in any thread, and returns a line about them."""
         raise NotImplementedError
+
+    def _job(self) -> Callable[[], tuple[Surface | None, str]]:
+        return partial(_attempt, self._writer(), self.folder, self._belief)
 
     def _on_status(self, msg: DiagnosticStatus) -> None:
         """Write the files once each time that an episode ends."""
         before = self._done
         self._done = status_from_msg(msg).state == State.DONE.value
         if self._done and not before and self._unwritten:
-            self._files.submit(partial(self._work().done, folder=self.folder), self._log)
+            self._files.submit(self._job(), self._log)
 
     @property
     def _unwritten(self) -> bool:
@@ -61,28 +67,17 @@ class ResultFiles:
             and belief.count > 0
         )
 
-    def _log(self, done: Any) -> None:
-        if done.error:
-            self._node.get_logger().error(done.error)
-        else:
-            self._node.get_logger().info(self._note(done))
-
-    def _note(self, done: Any) -> str:
-        """Remember what the files hold; returns their paths, and how good the outline is.
-
-        Raises:
-            ValueError: they could not be written.
-        """
-        if done.error:
-            raise ValueError(done.error)
-        self._written = done.work.belief
-        return done.paths
+    def _log(self, done: tuple[Surface | None, str]) -> None:
+        written, words = done
+        self._written = written or self._written
+        logger = self._node.get_logger()
+        (logger.info if written else logger.error)(words)
 
     def end(self) -> None:
         """Write the files if they do not hold the surface, and log which; the thread ends."""
         self._files.stop()
         if self._unwritten:
-            self._log(self._work().done(folder=self.folder))
+            self._log(self._job()())
 
     async def write(self) -> str:
         """Write the files in another thread; returns their paths, and how good the outline is.
@@ -95,4 +90,21 @@ class ResultFiles:
             raise ValueError("no folder given: start the node with the parameter outline_folder")
         if self._belief is None:
             raise ValueError("no surface yet: no scan has been mapped")
-        return self._note(await self._files.run(partial(self._work().done, folder=self.folder)))
+        written, words = await self._files.run(self._job())
+        if written is None:
+            raise ValueError(words)
+        self._written = written
+        return words
+
+
+def _attempt(
+    write: Callable[[Path], str], folder: Path, belief: Surface
+) -> tuple[Surface | None, str]:
+    """Write files of a belief; returns it and what there is to be said, or None and why they are
+    not written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return belief, write(folder)
+    except OSError as error:
+        return None, f"cannot write the outline to {folder}: {reason(error)}"

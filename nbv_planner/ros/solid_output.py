@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from visualization_msgs.msg import Marker, MarkerArray
 from nbv_planner.episode.log import Surface
 from nbv_planner.episode.messages import Candidates
 from nbv_planner.episode.solid.solid_results import mean_surface, write_surface
-from nbv_planner.errors import reason
 from nbv_planner.geometry import FloatArray
 from nbv_planner.report import colors
 from nbv_planner.ros.io.markers import (
@@ -101,31 +100,6 @@ def _candidates(candidates: Candidates, scene: DepthScene) -> Marker:
     return spheres(candidates.places, candidates.utility, candidates.feasible, size)
 
 
-@dataclass(frozen=True, eq=False)
-class _SolidWork:
-    """Files of a surface that are to be written, in any thread; afterwards what to log."""
-
-    belief: Surface
-    tau: float
-    paths: str = ""  #: where the files are.
-    error: str = ""  #: why they are not.
-
-    @property
-    def work(self) -> _SolidWork:
-        """The same, see :class:`ResultFiles`."""
-        return self
-
-    def done(self, folder: Path) -> _SolidWork:
-        """Write the files."""
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            words = write_surface(folder, self.belief, self.tau)
-        except OSError as error:
-            words = f"outline_folder: cannot write the surface to {folder}: {reason(error)}"
-            return _SolidWork(self.belief, self.tau, error=words)
-        return _SolidWork(self.belief, self.tau, f"{words}; written to {folder}")
-
-
 class SolidFiles(ResultFiles):
     """Writes points and mean surface, see
     :func:`~nbv_planner.episode.solid.solid_results.write_surface`.
@@ -135,8 +109,10 @@ class SolidFiles(ResultFiles):
         """Set the newest surface."""
         self._belief = belief
 
-    def _work(self) -> _SolidWork:
-        return _SolidWork(self._belief, RESOLUTION * self._node.core.setup.scene.radius_max)
+    def _writer(self) -> Callable[[Path], str]:
+        """See :meth:`.ResultFiles._writer`."""
+        tau = RESOLUTION * self._node.core.setup.scene.radius_max
+        return partial(write_surface, surface=self._belief, tau=tau)
 
 
 class SolidOutput(SurfaceOutput):

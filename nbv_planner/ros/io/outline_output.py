@@ -5,9 +5,9 @@ was known, and all as files.
 from __future__ import annotations
 
 import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from std_msgs.msg import Header, String
 from visualization_msgs.msg import MarkerArray
 
 from nbv_planner.episode.log import Surface
-from nbv_planner.errors import reason
 from nbv_planner.geometry import BoolArray
 from nbv_planner.known.deviation_report import DEVIATION_FILE, DeviationReport, Wanted
 from nbv_planner.mapping.either_mapping import scene_of
@@ -92,10 +91,9 @@ class _Work:
         wanted = replace(self.wanted, remark=self.space.remark)
         return wanted.compared(Hits.together(self.space.hits))
 
-    def done(self, names: Sequence[str] = (), folder: Path | None = None) -> _Done:
-        """Add the free space; make the messages of the topics `names`, or write files to
-        `folder`.
-        """
+    @cached_property
+    def swept(self) -> BoolArray:
+        """The free space of the map, with that of the scans."""
         swept = self.space.swept.copy()
         grid = self.space.grid
         scans = self.space.new
@@ -110,32 +108,42 @@ class _Work:
                 background=match.background,
             )
             swept |= grid.swept(found.free, match.scan.angle_increment)
-        outline = outline_of(self.belief, grid.scene, self.frame)
-        cells = grid.occupancy(self.belief, swept)
-        if folder is None:
-            header = Header(stamp=to_stamp(self.stamp), frame_id=self.frame)
-            made = {
-                "outline": partial(outline_to_msg, outline),
-                "map": partial(map_to_msg, cells, grid),
-                "deviation": lambda header: String(data=self.report.summary),
-                "deviation_markers": lambda header: deviation_markers(
-                    self.report.deviation, grid.scene, header
-                ),
-            }
-            return _Done(self, swept, {name: made[name](header=header) for name in names})
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            files = [*outline.write(folder), *grid.write(folder, cells)]
-            words = outline.summary
-            if self.report is not None:
-                self.report.write(folder)
-                files += [folder / DEVIATION_FILE, *_drawn(folder, self.report)]
-                words += f"; deviation: {self.report.summary}"
-        except OSError as error:
-            return _Done(
-                self, swept, error=f"cannot write the outline to {folder}: {reason(error)}"
-            )
-        return _Done(self, swept, paths=f"the outline is in {', '.join(map(str, files))}: {words}")
+        return swept
+
+    @property
+    def outline(self) -> OutlineFiles:
+        """The outline of the surface."""
+        return outline_of(self.belief, self.space.grid.scene, self.frame)
+
+    @property
+    def cells(self) -> NDArray[np.int8]:
+        """Values of the cells of the map."""
+        return self.space.grid.occupancy(self.belief, self.swept)
+
+    def messages(self, names: Sequence[str]) -> dict[str, Any]:
+        """The messages of the topics `names`; the free space is added whichever these are."""
+        header = Header(stamp=to_stamp(self.stamp), frame_id=self.frame)
+        grid, cells = self.space.grid, self.cells
+        made = {
+            "outline": lambda: outline_to_msg(self.outline, header),
+            "map": lambda: map_to_msg(cells, grid, header),
+            "deviation": lambda: String(data=self.report.summary),
+            "deviation_markers": lambda: deviation_markers(
+                self.report.deviation, grid.scene, header
+            ),
+        }
+        return {name: made[name]() for name in names}
+
+    def write(self, folder: Path) -> str:
+        """Write the files; returns their paths and how good the outline is."""
+        outline = self.outline
+        files = [*outline.write(folder), *self.space.grid.write(folder, self.cells)]
+        words = outline.summary
+        if self.report is not None:
+            self.report.write(folder)
+            files += [folder / DEVIATION_FILE, *_drawn(folder, self.report)]
+            words += f"; deviation: {self.report.summary}"
+        return f"the outline is in {', '.join(map(str, files))}: {words}"
 
 
 def _drawn(folder: Path, report: DeviationReport) -> Sequence[Path]:
@@ -147,17 +155,6 @@ def _drawn(folder: Path, report: DeviationReport) -> Sequence[Path]:
         return ()
     with figure_style():
         return write_deviation(folder, report)
-
-
-@dataclass(frozen=True, eq=False)
-class _Done:
-    """The map, the messages, and what to log: where the files are, or why not."""
-
-    work: _Work
-    swept: BoolArray
-    messages: Mapping[str, Any] = field(default_factory=dict)
-    paths: str = ""
-    error: str = ""
 
 
 class _FreeSpace:
@@ -202,15 +199,15 @@ class _FreeSpace:
         """The scans that have not been added to the map."""
         return self._scans[self._next :]
 
-    def take(self, done: _Done) -> bool:
-        """Use the free space of a result if it belongs to this map and is new; returns whether it
-        belongs to this map.
+    def take(self, work: _Work) -> bool:
+        """Use the free space of work that is done if it belongs to this map and is new; returns
+        whether it belongs to this map.
         """
-        before = done.work.space
+        before = work.space
         if before._episode is not self._episode or before._turn != self._turn:
             return before._episode is self._episode
         self._turn += 1
-        self.swept, self._next = done.swept, self._next + len(before.new)
+        self.swept, self._next = work.swept, self._next + len(before.new)
         if not self.again:
             self._scans = self.new
             self._next = 0
@@ -309,11 +306,12 @@ class OutlineOutput(ResultFiles):
                 known = self._belief
             self._sent[name] = known, listeners
         if due or self._space.new:
-            self._files.submit(partial(self._work().done, due), self._publish)
+            work = self._work()
+            self._files.submit(partial(work.messages, due), partial(self._publish, work))
 
-    def _publish(self, done: _Done) -> None:
-        if self._space.take(done) and self._node.active:
-            for name, message in done.messages.items():
+    def _publish(self, work: _Work, made: Mapping[str, Any]) -> None:
+        if self._space.take(work) and self._node.active:
+            for name, message in made.items():
                 self._publishers[name].publish(message)
 
     def _work(self) -> _Work:
@@ -321,7 +319,6 @@ class OutlineOutput(ResultFiles):
         measurement = self._measurement_of(self._space.grid.scene)
         return self._work_of(copy(self._space), self._belief, self._stamp, measurement=measurement)
 
-    def _note(self, done: _Done) -> str:
-        """The same, with the free space of the map."""
-        self._space.take(done)
-        return super()._note(done)
+    def _writer(self) -> Callable[[Path], str]:
+        """See :meth:`.ResultFiles._writer`."""
+        return self._work().write
