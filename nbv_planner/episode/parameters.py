@@ -546,12 +546,15 @@ class EpisodeConfig:
         }
 
 
-GROUPS: dict[str, Any] = {
-    one.name: one.default_factory
-    for one in dataclasses.fields(EpisodeConfig)
-    if one.default_factory is not dataclasses.MISSING
-}
-"""Settings classes by the name of their group in the configuration of an episode."""
+def groups_of(config: type) -> dict[str, Any]:
+    """Settings classes by the name of their group in the configuration of an episode."""
+    fields = dataclasses.fields(config)
+    made = {one.name: one.default_factory for one in fields}
+    return {name: cls for name, cls in made.items() if cls is not dataclasses.MISSING}
+
+
+GROUPS = groups_of(EpisodeConfig)
+"""Those of the plane."""
 
 
 OLD_TARGET = {"target": "points"}

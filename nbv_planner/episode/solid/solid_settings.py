@@ -18,6 +18,7 @@ from nbv_planner.episode.parameters import (
     NbvPlannerParameters,
     StateFile,
     derived,
+    groups_of,
 )
 from nbv_planner.episode.solid.prior_solid import PriorSolidSettings
 from nbv_planner.errors import SettingError
@@ -342,16 +343,7 @@ class SolidConfig:
         given |= region_settings(str(given.get("region_file", "")))
         classes = {cls for classes in SOLID_NODES.values() for cls in classes}
         complete = {**derived(given, classes), **given}
-        groups = {
-            "scene": SolidScene,
-            "sensor": DepthSensor,
-            "noise": DepthNoise,
-            "camera": SimulatedDepth,
-            "views": SpaceViewSettings,
-            "planner": SpacePlannerSettings,
-            "termination": TerminationSettings,
-            "outline": PriorSolidSettings,
-        }
+        groups = groups_of(cls)
         built: dict[str, Any] = {name: from_mapping(one, complete) for name, one in groups.items()}
         if (regions := CoverageTarget.of(built["planner"]).regions) is not None:
             regions.check(built["scene"].radius_max, ORIGIN)
@@ -359,5 +351,5 @@ class SolidConfig:
 
     def as_dict(self) -> dict[str, Any]:
         """Nested dictionary of plain values."""
-        groups = {name: value for name, value in vars(self).items() if name != "object"}
-        return {"object": self.object, **{n: plain_settings(v) for n, v in groups.items()}}
+        groups = {name: plain_settings(getattr(self, name)) for name in groups_of(type(self))}
+        return {"object": self.object, **groups}
