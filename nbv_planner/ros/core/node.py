@@ -257,13 +257,17 @@ class BaseNode(ManagedNode):
             SettingError: they do not fit the others; nothing is changed then.
         """
 
-    def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
-        """Level, message and values of the node's own entry on `/diagnostics`; to be overridden."""
-        return DiagnosticStatus.OK, "running", {}
+    def doing(self) -> tuple[bytes, str]:
+        """Level and message of the node's own entry on `/diagnostics`; to be overridden."""
+        return DiagnosticStatus.OK, "running"
+
+    def figures(self) -> dict[str, object]:
+        """Values of that entry; to be overridden."""
+        return {}
 
     def publish_diagnostics(self) -> None:
         """Publish the node's entry now."""
-        level, message, values = self.diagnosis() if self.configured else (b"", "", {})
+        level, message = self.doing() if self.configured else (b"", "")
         if not self.active:
             level = DiagnosticStatus.WARN if self.failure is None else DiagnosticStatus.ERROR
             message = self.resting()
@@ -271,8 +275,9 @@ class BaseNode(ManagedNode):
         level = max(level, DiagnosticStatus.WARN if troubles else level)
         message = "; ".join([message, *(text for text in troubles if text not in message)])
         self._status_log.write(self.get_logger(), level, message)
+        own = self.figures() if self.configured else {}
         drops = {f"dropped.{reason}": number for reason, number in sorted(self.drops.items())}
-        values = {"stage": self.stage.value, **values, **self.inputs.values(), **drops}
+        values = {"stage": self.stage.value, **own, **self.inputs.values(), **drops}
         name = self.get_fully_qualified_name().lstrip("/")
         self._diagnostics.publish(
             DiagnosticArray(

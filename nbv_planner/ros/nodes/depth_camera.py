@@ -228,14 +228,12 @@ class DepthCamera(BaseNode):
         self._keep()
         return f"camera at {self.motion.view.view_angle:.4f} rad"
 
-    def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
+    def figures(self) -> dict[str, object]:
         """Camera angle and motion."""
-        level, message, values = super().diagnosis()
-        values.update(
-            view_angle=self.motion.view.view_angle,
-            goal_angle=self.motion.goal.view_angle,
-            views=self.view_number,
-            collisions=self.collisions,
+        return {
+            "view_angle": self.motion.view.view_angle,
+            "goal_angle": self.motion.goal.view_angle,
+            "views": self.view_number,
+            "collisions": self.collisions,
             **self._keeper.diagnosis(),
-        )
-        return level, message, values
+        }

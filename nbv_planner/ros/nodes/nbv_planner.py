@@ -361,11 +361,12 @@ class NbvPlannerNode(BaseNode):
         super().look_around()
         self.advance()
 
-    def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
+    def doing(self) -> tuple[bytes, str]:
         """The status as diagnostics, every second."""
         self.incoming.count_drops()
+        return self._report.text()
+
+    def figures(self) -> dict[str, object]:
+        """Its numbers, and those of the goal."""
         plotted = plotted_values(self.core, self.scene.view_distance)
-        return (
-            *self._report.text(),
-            {**self._report.values(), **plotted, **self.journal.diagnosis()},
-        )
+        return {**self._report.values(), **plotted, **self.journal.diagnosis()}

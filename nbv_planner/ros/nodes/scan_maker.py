@@ -109,8 +109,8 @@ class ScanMakerNode(BaseNode):
             header.frame_id = self.settings.frame(header.frame_id)
             self._scan.publish(conversions.scan_to_msg(scan, header))
 
-    def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
+    def doing(self) -> tuple[bytes, str]:
         """Which input is missing."""
-        level, message, values = super().diagnosis()
+        level, message = super().doing()
         missing = self.inputs.missing(*self._topics)
-        return level, "waiting for " + "; ".join(missing) if missing else message, values
+        return level, "waiting for " + "; ".join(missing) if missing else message

@@ -95,10 +95,9 @@ class SolidCamera(BaseNode):
         depth = scan.ranges * scan.directions[:, 0]
         self._image.publish(depth_to_msg(depth, self.camera.sensor, header))
 
-    def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
+    def figures(self) -> dict[str, object]:
         """Views and images."""
-        level, message, values = super().diagnosis()
-        return level, message, {**values, "views": self.view_number, "images": self._images}
+        return {"views": self.view_number, "images": self._images}
 
 
 def depth_to_msg(depth: FloatArray, sensor: DepthSensor, header: Header) -> Image:

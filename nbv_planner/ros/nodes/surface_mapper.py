@@ -207,10 +207,22 @@ class SurfaceMapperNode(BaseNode):
                 self.get_logger().info(notice.text)
         self.output.show_scene(self.core.scene)
 
-    def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
-        """Which input is missing, what was dropped, how long an update took."""
+    def doing(self) -> tuple[bytes, str]:
+        """Which input is missing, and what is wrong."""
+        self.count_drops(self.core.matcher)
+        waiting, trouble = self.incoming.trouble()
+        if waiting:
+            return DiagnosticStatus.WARN if trouble else DiagnosticStatus.OK, trouble or waiting
+        last, noise = self.core.last, self.core.setup.noise
+        doubts = [trouble] if trouble else []
+        checks = last.belief.checks if last else ()
+        doubts += [check_text(check, noise) for check in checks if check.level.speaks]
+        level = DiagnosticStatus.WARN if doubts else DiagnosticStatus.OK
+        return level, "; ".join(["mapping", *doubts])
+
+    def figures(self) -> dict[str, object]:
+        """What was mapped, how long an update took, and what is wrong with the inputs."""
         core = self.core
-        self.count_drops(core.matcher)
         last = core.last
         checks = last.belief.checks if last else ()
         values: dict[str, object] = {
@@ -230,16 +242,6 @@ class SurfaceMapperNode(BaseNode):
                 f"found.{name}": number
                 for name, number in asdict(core.known.mapper.estimated_scene).items()
             }
-        waiting, trouble = self.incoming.trouble()
-        if trouble:
+        if trouble := self.incoming.trouble()[1]:
             values[INPUT_TROUBLE] = trouble
-        if waiting:
-            return (
-                DiagnosticStatus.WARN if trouble else DiagnosticStatus.OK,
-                trouble or waiting,
-                values,
-            )
-        doubts = [trouble] if trouble else []
-        doubts += [check_text(check, core.setup.noise) for check in checks if check.level.speaks]
-        level = DiagnosticStatus.WARN if doubts else DiagnosticStatus.OK
-        return level, "; ".join(["mapping", *doubts]), values
+        return values

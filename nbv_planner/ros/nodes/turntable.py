@@ -72,8 +72,6 @@ class TurntableNode(BaseNode):
             )
         self._command.publish(Float64MultiArray(data=[angle]))
 
-    def diagnosis(self) -> tuple[bytes, str, dict[str, object]]:
+    def figures(self) -> dict[str, object]:
         """Angle of the table."""
-        level, message, values = super().diagnosis()
-        values["joint_angle"] = "unknown" if self.angle is None else self.angle
-        return level, message, values
+        return {"joint_angle": "unknown" if self.angle is None else self.angle}

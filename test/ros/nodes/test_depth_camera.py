@@ -134,7 +134,7 @@ def test_outlines_that_are_not_star_shaped_are_scanned_and_said(world, text):
     scan = expected.scan(view_pose(2.5), 1, 0)
     at_goal = [msg for msg in hears.scans if np.array_equal(msg.ranges, scan.ranges)]
     assert at_goal
-    assert camera.diagnosis()[1] == "running"
+    assert camera.doing()[1] == "running"
 
 
 def test_a_drive_keeps_off_all_bodies(world):

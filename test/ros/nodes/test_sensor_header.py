@@ -109,7 +109,7 @@ def test_headers_that_change_from_scan_to_scan_are_said_once(mapper, capfd):
     for n in range(2, 10):
         node.incoming.on_scan(scan_msg(stamp=10 * n, range_max=3.0 + n))
     assert capfd.readouterr().err.count("the headers of the scans change from one to the next") == 1
-    assert node.diagnosis()[2]["header_changes"] == 8
+    assert node.figures()["header_changes"] == 8
     assert values(node)[2] == 12.0
 
 
