@@ -111,9 +111,6 @@ class NearestHit:
             evidence=Evidence.none(self._grid),
         )
 
-    def stays_fast(self, information):
-        return True
-
     def copy(self):
         other = NearestHit(len(self._grid))
         other.restore(self.state())

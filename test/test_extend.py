@@ -84,7 +84,6 @@ def test_a_surface_model_counts_and_forgets(model):
     assert model.count == 80
     assert len(model.points) <= 80
     assert isinstance(model.solver, str)
-    assert isinstance(model.stays_fast(1.0), bool)
     assert isinstance(model.refits_all, bool)
     model.reset()
     assert model.count == 0

@@ -96,15 +96,6 @@ def trusted(posterior: Posterior, grid: FloatArray) -> Posterior:
     return DensePosterior(posterior.kernel, posterior.prior_mean, grid, posterior.measured)
 
 
-def stays_fast(posterior: Posterior, information: float) -> bool:
-    """Whether the posterior takes linear time now, and still does when `information` (sum of 1/σ²,
-    1/m²) is added.
-    """
-    if isinstance(posterior, FastPosterior):
-        return is_supported(posterior.kernel, posterior.data.information + information)
-    return isinstance(posterior, GridPosterior)
-
-
 def saved_array(
     arrays: Arrays,
     name: str,

@@ -4,7 +4,6 @@ out.
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -153,15 +152,6 @@ class MapJob:
         batches = 1 if before.long else before.batches + 1
         known = SurfaceMap(mapper, progress, belief, batches if self.scans else 0)
         return MapUpdate(self, known, belief, mapped, 1e3 * (time.perf_counter() - started))
-
-    def alike(self, noise: RangeNoise) -> object:
-        """Key of updates of equal duration: one more scan in the same model in linear time; None
-        for any other update.
-        """
-        if len(self.scans) != 1:
-            return None
-        information = len(self.scans[0].scan.ranges) / (noise.noise_std or math.inf) ** 2
-        return self.episode if self.before.mapper.model.stays_fast(information) else None
 
 
 class MapperCore:

@@ -19,7 +19,6 @@ from nbv_planner.gp.posterior import (
     posterior_on,
     posterior_state,
     saved_array,
-    stays_fast,
     trusted,
 )
 from nbv_planner.known.known_outline import KnownOutline
@@ -260,12 +259,6 @@ class SurfaceMapper:
     def refits_all(self) -> bool:
         """Whether a belief depends on the measurements alone: always."""
         return True
-
-    def stays_fast(self, information: float) -> bool:
-        """Whether an update takes linear time that adds at most `information`, the sum of 1/σ²
-        (1/m²).
-        """
-        return stays_fast(self._posterior, information)
 
     def belief(self) -> SurfaceBelief:
         """Posterior given all measurements so far."""

@@ -255,11 +255,6 @@ class SurfaceModel(Protocol):
     def belief(self) -> Any:
         """The :class:`Mapped` given everything so far; it never changes afterwards."""
 
-    def stays_fast(self, information: float) -> bool:
-        """Whether an update takes linear time that adds at most `information`, the sum of 1/σ²
-        (1/m²).
-        """
-
     def copy(self) -> SurfaceModel:
         """An independent copy."""
 

@@ -316,10 +316,6 @@ class VolumeModel:
         """What is published."""
         return self.surface
 
-    def stays_fast(self, information: float) -> bool:
-        """Always: hits are merged by cells."""
-        return True
-
     def copy(self) -> VolumeModel:
         """An independent copy: surfaces are never changed."""
         return copy(self)

@@ -298,30 +298,6 @@ def test_too_much_information_is_left_to_the_dense_solution_while_there_are_few_
     assert mapper.solver == "dense"
 
 
-@pytest.mark.parametrize(
-    ("settings", "fast"),
-    [
-        ({}, [True, True, False]),
-        ({"solver": "grid"}, [True] * 3),
-        ({"solver": "dense"}, [False] * 3),
-    ],
-)
-def test_whether_an_update_stays_in_linear_time_can_be_told_before(settings, fast):
-    mapper = full_mapper(**settings)
-    assert [mapper.stays_fast(information) for information in (0.0, 1e11, 1e12)] == fast
-
-
-def test_an_update_that_was_told_to_leave_linear_time_does():
-    mapper = fed(full_mapper(), "random", 100, 1e-4)
-    room = 100 * 1e-4**-2.0
-    assert mapper.stays_fast(0.1 * room)
-    mapper.belief()
-    assert mapper.solver == "fast"
-    assert not mapper.stays_fast(100 * room)
-    fed(mapper, "random", 100, 1e-5).belief()
-    assert mapper.solver == "dense"
-
-
 def test_too_much_information_in_many_angles_is_taken_as_less():
     mapper = fed(full_mapper(), "random", 3000, 1e-4)
     belief = mapper.belief()

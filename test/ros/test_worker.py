@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 
 import pytest
 
@@ -16,11 +15,9 @@ pytest.importorskip(
     "rclpy", reason="needs rclpy: source a ROS 2 installation or install the wheels"
 )
 
-from rclpy.executors import MultiThreadedExecutor
 from rclpy.node import Node
 from ros_world import PATIENCE
 
-from nbv_planner.ros.core import worker
 from nbv_planner.ros.core.worker import Worker
 from nbv_planner.ros.node_processes import free_domain_id, isolated_environment
 
@@ -53,105 +50,6 @@ def test_results_come_in_order_in_the_thread_that_spins(world):
     assert {back for _, _, back in results} == {here}
 
 
-def threads_of(world, node, likes, seconds=0.0):
-    """Submit a job for each of `likes`, each after the result of the one before; gives the threads
-    that computed.
-    """
-    threads = []
-
-    def work():
-        time.sleep(seconds)
-        return threading.get_ident()
-
-    for like in likes:
-        node.worker.submit(work, threads.append, like=like)
-        world.spin_until(lambda: node.worker.pending == 0, "the result")
-    return threads
-
-
-def test_a_job_like_a_brief_one_is_computed_in_the_thread_that_spins(world, monkeypatch):
-    monkeypatch.setattr(worker, "_BRIEF", 10.0)  # whatever else this machine does meanwhile
-    node, here = world.start(Working), threading.get_ident()
-    threads = threads_of(world, node, ["a", "a", "a", "b", "b", None, None, "b"])
-    assert [thread == here for thread in threads] == [
-        False,
-        True,
-        True,
-        False,
-        True,
-        False,
-        False,
-        False,
-    ]
-
-
-def test_a_job_like_a_long_one_holds_up_nothing(world, monkeypatch):
-    monkeypatch.setattr(worker, "_BRIEF", 1e-3)
-    threads = threads_of(world, world.start(Working), ["a", "a", "a"], seconds=2e-3)
-    assert threading.get_ident() not in threads
-
-
-def test_one_long_job_among_brief_ones_is_taken_for_chance_and_three_are_not(world, monkeypatch):
-    monkeypatch.setattr(worker, "_BRIEF", 1.0)
-    node, here = world.start(Working), threading.get_ident()
-    taken = iter([0.5, 2.0, 2.0, 2.0, 0.5, 0.5])
-
-    def clock():
-        now = 0.0
-        while True:
-            yield now
-            now += next(taken)
-            yield now
-
-    ticks = clock()
-    monkeypatch.setattr(worker.time, "perf_counter", lambda: next(ticks))
-    threads = threads_of(world, node, ["a"] * 6)
-    assert [thread == here for thread in threads] == [False, True, True, True, False, True]
-
-
-def test_brief_jobs_come_after_the_callback_and_run_beside_no_other(world, monkeypatch):
-    monkeypatch.setattr(worker, "_BRIEF", 10.0)
-    node, begun, got = world.start(Working), [], []
-    threads_of(world, node, ["a"])
-    for name, like in [
-        ("brief", "a"),
-        ("brief too", "a"),
-        ("long", None),
-        ("behind it", "a"),
-        ("last", "b"),
-    ]:
-        node.worker.submit(lambda n=name: begun.append((n, got.copy())) or n, got.append, like=like)
-    # not before the callback that submits them has ended
-    assert (node.worker.pending, begun) == (5, [])
-    world.spin_until(lambda: node.worker.pending == 0, "all results")
-    assert got == ["brief", "brief too", "long", "behind it", "last"]
-    assert begun[:3] == [("brief", []), ("brief too", ["brief"]), ("long", ["brief", "brief too"])]
-    assert [name for name, _ in begun] == got
-
-
-def test_an_error_of_a_brief_job_comes_out_where_the_node_is_spun(world, monkeypatch):
-    monkeypatch.setattr(worker, "_BRIEF", 10.0)
-    node = world.start(Working)
-    threads_of(world, node, ["a"])
-    node.worker.submit(lambda: 1 // 0, print, like="a")
-    with pytest.raises(ZeroDivisionError):
-        world.spin_until(lambda: False, "the error")
-    assert node.worker.pending == 0
-
-
-def test_other_executors_do_not_compute_brief_jobs_beside_the_callbacks(world, monkeypatch):
-    monkeypatch.setattr(worker, "_BRIEF", 10.0)
-    node, got = world.start(Working), []
-    threads_of(world, node, ["a"])
-    world.executor.remove_node(node)
-    executor = MultiThreadedExecutor(context=world.context)
-    executor.add_node(node)
-    node.worker.submit(threading.get_ident, got.append, like="a")
-    world.executor = executor
-    world.spin_until(lambda: got, "the result")
-    assert got == [thread.ident for thread in node.worker._pool._threads]
-
-
 def test_callbacks_that_submit_while_others_are_computed_lose_and_repeat_nothing(world):
     node, given, got = world.start(Working), [], []
 
@@ -159,9 +57,7 @@ def test_callbacks_that_submit_while_others_are_computed_lose_and_repeat_nothing
         for _ in range(7):
             number = len(given)
             given.append(number)
-            node.worker.submit(
-                lambda n=number: sum(range(n % 50)) * 0 + n, receive, like=number % 3 or None
-            )
+            node.worker.submit(lambda n=number: sum(range(n % 50)) * 0 + n, receive)
 
     def receive(number):
         got.append(number)

@@ -355,9 +355,6 @@ class BoxModel:
     def belief(self) -> Box:
         return self.box
 
-    def stays_fast(self, information) -> bool:
-        return True
-
     def copy(self) -> BoxModel:
         twin = BoxModel()
         twin.box = self.box

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections import deque
 from collections.abc import Callable
 from concurrent import futures
@@ -13,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from rclpy.exceptions import InvalidHandle
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.task import Future
 
 if TYPE_CHECKING:
@@ -21,29 +19,21 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
-# Longest duration of a job in the node's thread, seconds.
-_BRIEF = 0.01
-# Number of similar jobs that predict the duration of the next one.
-_JUDGED = 3
 # Seconds for which an ending node waits for a running computation.
 _PATIENCE = 0.5
 
 
 class Worker:
-    """Computes jobs one after another, long ones in its own thread, and passes each result to the
-    node's thread.
+    """Computes jobs one after another in its own thread, and passes each result to the node's
+    thread.
 
     The node's state belongs to the thread that spins it: a job receives immutable values, or an
     object that it owns until its result is passed on. So no lock is needed, and no partial update
     is visible.
 
-    A job is computed in the node's own thread, as a task of its executor after the callback that
-    submits it, if any of the last three jobs like it took less than 10 ms: the delay is short, and
-    this avoids two thread switches and contention for Python's global lock. One of three is enough,
-    since others may have taken longer only because of other programs.
-
     A separate thread, not a MultiThreadedExecutor: that of rclpy 7.1 and 9.1 hands out a callback
-    that waits for a thread over and over, and would need locks around everything.
+    that waits for a thread over and over, and would need locks around everything. The two switches
+    of the thread cost 0.1 ms.
 
     A computation that holds Python's global lock still blocks the node: scipy's triangular solve
     does, so that a dense posterior stops everything for the time of that solve.
@@ -51,42 +41,22 @@ class Worker:
 
     def __init__(self, node: Node) -> None:
         self.pending = 0  #: number of jobs whose result the node has not received yet.
-        self._node = node
-        self._here = 0  # of these, the ones that are computed in the node's thread
-        self._turns: deque[Callable[[], None]] = deque()
         # in the order in which they were submitted
         self._beside: deque[tuple[futures.Future[Any], Callable[[Any], None]]] = deque()
-        self._last: tuple[object, tuple[float, ...]] = (None, ())
         self._stopped = False
         self._guard = node.create_guard_condition(self._deliver)
         self._pool = futures.ThreadPoolExecutor(1, f"{node.get_name()} worker")
 
-    def submit(
-        self, work: Callable[[], T], done: Callable[[T], None], *, like: object = None
-    ) -> None:
+    def submit(self, work: Callable[[], T], done: Callable[[T], None]) -> None:
         """Compute `work`, then call `done` with its result in the node's thread.
 
-        Exceptions of `work` are raised there too. Successive jobs that are equal in `like` take
-        about the same time.
+        Exceptions of `work` are raised there too.
         """
-        executor = self._node.executor
-        last, seconds = self._last
-        brief = like is not None and like == last and min(seconds) < _BRIEF
-        # Other executors would run a task concurrently with callbacks. Jobs run one at a time, in
-        # order.
-        here = brief and self._here == self.pending and isinstance(executor, SingleThreadedExecutor)
-        turn = partial(
-            self._compute_here if here else self._compute_in_thread,
-            partial(self._timed, work, like),
-            done,
-        )
         self.pending += 1
-        self._here += here
-        if here or self._turns:
-            self._turns.append(turn)
-            executor.create_task(lambda: self._turns.popleft()())
-        else:
-            turn()
+        if not self._stopped:
+            computed = self._pool.submit(work)
+            self._beside.append((computed, done))
+            computed.add_done_callback(self._wake)
 
     def run(self, work: Callable[[], T]) -> Future:
         """As :meth:`submit`, with the result, or the exception, as a future to await."""
@@ -101,35 +71,11 @@ class Worker:
         self.submit(attempt, lambda deliver: deliver())
         return result
 
-    def _compute_here(self, job: Callable[[], T], done: Callable[[T], None]) -> None:
-        try:
-            result = job()
-        finally:
-            self.pending -= 1
-            self._here -= 1
-        if not self._stopped:
-            done(result)
-
-    def _compute_in_thread(self, job: Callable[[], T], done: Callable[[T], None]) -> None:
-        if not self._stopped:
-            computed = self._pool.submit(job)
-            self._beside.append((computed, done))
-            computed.add_done_callback(self._wake)
-
     def stop(self) -> None:
         """End the thread; pending results are discarded."""
         self._stopped = True
         self._pool.shutdown(wait=False, cancel_futures=True)
         futures.wait([job for job, _ in self._beside if not job.cancelled()], _PATIENCE)
-
-    def _timed(self, work: Callable[[], T], like: object) -> T:
-        started = time.perf_counter()
-        try:
-            return work()
-        finally:
-            last, before = self._last
-            seconds = time.perf_counter() - started
-            self._last = like, (*(before if like == last else ()), seconds)[-_JUDGED:]
 
     def _wake(self, _: object = None) -> None:
         if not self._stopped:

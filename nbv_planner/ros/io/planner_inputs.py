@@ -268,11 +268,8 @@ class Decisions:
             self.decide(question, partial(self._on_answer, question))
 
     def decide(self, question: Question | EndQuestion, done: Callable[[Any], None]) -> None:
-        """Start a decision; its time depends on the planner and on the shapes that it samples."""
-        planner = self._node.core.planner
-        alike = isinstance(question, Question) and not planner.settings.draws_shapes
-        like = (planner, planner.settings) if alike else None
-        self._node.worker.submit(partial(caught, question.decide), done, like=like)
+        """Start a decision."""
+        self._node.worker.submit(partial(caught, question.decide), done)
 
     def _on_answer(
         self, question: Question | EndQuestion, answer: Answer | Verdict | Exception

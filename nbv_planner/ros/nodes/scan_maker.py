@@ -100,7 +100,7 @@ class ScanMakerNode(BaseNode):
             except InputRejectedError as error:
                 return error
 
-        self.worker.submit(made, partial(self._publish, topic, header), like=topic)
+        self.worker.submit(made, partial(self._publish, topic, header))
 
     def _publish(self, topic: str, header: Header, scan: Scan | InputRejectedError) -> None:
         if isinstance(scan, InputRejectedError):

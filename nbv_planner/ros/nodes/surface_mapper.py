@@ -176,11 +176,10 @@ class SurfaceMapperNode(BaseNode):
         idle = self.active and not self.worker.pending and not self._loading
         job = self.core.job() if idle else None
         if job is not None:
-            like = None if self._keeper.path else job.alike(self.core.setup.noise)
             frame = self.parameters.object_frame
             mount = self.incoming.poses.mount
             made = partial(result_of, job, self._keeper, frame, self.core.setup, mount)
-            self.worker.submit(made, self._take, like=like)
+            self.worker.submit(made, self._take)
 
     def _take(self, result: Result) -> None:
         """Publish the belief of an update, and continue with the scans received meanwhile."""
