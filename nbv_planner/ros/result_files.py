@@ -107,4 +107,4 @@ def _attempt(
         folder.mkdir(parents=True, exist_ok=True)
         return belief, write(folder)
     except OSError as error:
-        return None, f"cannot write the outline to {folder}: {reason(error)}"
+        return None, f"outline_folder: cannot write the outline to {folder}: {reason(error)}"

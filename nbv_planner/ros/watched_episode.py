@@ -41,7 +41,6 @@ from nbv_planner.session.questions import State
 from nbv_planner.surface.coverage import CoverageEstimate
 from nbv_planner.world.scene import Scene
 
-
 # Seconds without an answer after which the planner is asked to start again.
 _ASKED_AGAIN = 3.0
 
