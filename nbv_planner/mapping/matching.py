@@ -7,12 +7,11 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import deque
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any
 
-from nbv_planner.errors import InputRejectedError, SettingError, StateFileError, shown
+from nbv_planner.errors import InputRejectedError, SettingError, shown
 from nbv_planner.geometry import BoolArray, angle_difference
 from nbv_planner.mapping.arrival import (
     REMEMBERED,
@@ -124,6 +123,46 @@ class MatchedScan:
     background: BoolArray | None = None
 
 
+# The last time that ROS can express, nanoseconds.
+_LATEST = 2**31 * 10**9
+
+
+def check_saved(*values: CameraPose | int | None) -> None:
+    """Refuse a pose, stamp or count that no saved state has.
+
+    Raises:
+        ValueError: names it.
+    """
+    for value in values:
+        if isinstance(value, CameraPose):
+            numbers = (*value.polar, value.x, value.y, value.yaw, value.height)
+            unit = 1.0 if value.attitude is None else math.hypot(*value.attitude)
+            good = all(map(math.isfinite, numbers)) and abs(unit - 1.0) < _NO_UNIT
+        else:
+            good = value is None or abs(value) < _LATEST
+        if not good:
+            raise ValueError(f"{shown(value)} is no pose, stamp or count")
+
+
+@dataclass(frozen=True)
+class MatchingState:
+    """What a restarted matcher goes on from.
+
+    Raises:
+        ValueError: a value is impossible.
+    """
+
+    stamp: int = 0  #: of the goal, nanoseconds.
+    goal: CameraPose | None = None  #: None before the first.
+    goals: int = 0  #: number of goals.
+    taken: int = 0  #: number of scans at the goal that have counted.
+
+    def __post_init__(self) -> None:
+        check_saved(self.goal, self.stamp, self.goals, self.taken)
+        if min(self.goals, self.taken) < 0:
+            raise ValueError("goals, taken: must be integers >= 0")
+
+
 @dataclass
 class _AtGoal:
     """Which goal scans are to be taken at, and which of them have been."""
@@ -170,33 +209,16 @@ class ScanMatcher:
         self.matches = 0  #: number of scans that have found their poses.
         self.first_frame = ""  #: of the first of these.
 
-    def state(self) -> dict[str, Any]:
-        """The goal, and how many goals and scans there were, as plain values; what waits is not in
-        it.
-        """
-        pose = self._goal.pose
-        goal = None if pose is None else [self._goal.stamp, pose.x, pose.y, pose.yaw]
-        if goal is not None and pose is not None and pose.attitude is not None:
-            goal += [pose.height, *pose.attitude]
-        return {"goal": goal, "goals": self._goals, "taken": self._goal.taken}
+    def state(self) -> MatchingState:
+        """The goal, and how many goals and scans there were; what waits is not in it."""
+        goal = self._goal
+        return MatchingState(goal.stamp, goal.pose, self._goals, goal.taken)
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore the :meth:`state` of another matcher: scans of its goal do not count twice.
-
-        Raises:
-            StateFileError: `content`: it is no such state; nothing is changed.
-        """
-        check_state(state)
-        goal, goals, taken = (state.get(name) for name in ("goal", "goals", "taken"))
+    def restore(self, state: MatchingState) -> None:
+        """Restore the :meth:`state` of another matcher: scans of its goal do not count twice."""
         self.reset()
-        self._goals = int(goals)  # type: ignore[arg-type]
-        if goal is not None:
-            stamp, x, y, yaw, *more = goal
-            pose = CameraPose(x, y, yaw)
-            if more:
-                pose = dataclasses.replace(pose, height=more[0], attitude=tuple(more[1:]))
-            self._goal = _AtGoal(stamp, pose, since=stamp)
-        self._goal.taken = int(taken)  # type: ignore[arg-type]
+        self._goals = state.goals
+        self._goal = _AtGoal(state.stamp, state.goal, state.taken, since=state.stamp)
 
     def add_scan(self, stamp: int, scan: Any, frame: str = "") -> list[MatchedScan]:
         """Add a scan (`stamp` in nanoseconds) of the camera frame `frame`; returns those that can
@@ -329,38 +351,3 @@ class ScanMatcher:
         with suppress(InputRejectedError):
             newest = self._poses.latest(frame)
         self.drops.add(DroppedScan(reason, detail, stamp, newest and newest[0]))
-
-
-# The last time that ROS can express, nanoseconds.
-_LATEST = 2**31 * 10**9
-
-
-def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a plain value of a saved state is a stamp or a count."""
-    return type(value) is int and abs(value) < _LATEST
-
-
-def check_state(state: Mapping[str, Any]) -> None:
-    """Refuse what is no :meth:`ScanMatcher.state`.
-
-    Raises:
-        StateFileError: `content`, with the value and what is allowed.
-    """
-    goal, goals, taken = (state.get(name) for name in ("goal", "goals", "taken"))
-    if not is_whole(goals) or not is_whole(taken) or min(goals, taken) < 0:
-        raise StateFileError(
-            "content", f"goals, taken: {shown(goals)}, {shown(taken)} must be integers >= 0"
-        )
-    if goal is not None and not _is_goal(goal):
-        raise StateFileError(
-            "content",
-            f"goal: {shown(goal)} must be stamp, x, y, yaw, and in space a height and a quaternion",
-        )
-
-
-def _is_goal(values: object) -> bool:
-    """Whether `values` are a stamp and three or, in space, eight finite numbers."""
-    if not isinstance(values, list) or len(values) not in (4, 9) or not is_whole(values[0]):
-        return False
-    numbers = all(type(value) in (int, float) and math.isfinite(value) for value in values[1:])
-    return numbers and (len(values) == 4 or abs(math.hypot(*values[5:]) - 1.0) < _NO_UNIT)

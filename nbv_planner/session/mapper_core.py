@@ -182,7 +182,7 @@ class MapperCore:
     def _blank(self) -> SurfaceMap:
         mapping = self.setup.build()
         mapping.use(self.scene)
-        return SurfaceMap(mapping, Progress(self.matcher.state()))
+        return SurfaceMap(mapping, Progress())
 
     def _begin(self, known: SurfaceMap) -> None:
         """Start from what is known; the result of a job that is being made is discarded."""
@@ -200,11 +200,7 @@ class MapperCore:
         self.ask()
 
     def resume(self, known: SurfaceMap) -> None:
-        """Continue from another map; a map that is not valid changes nothing.
-
-        Raises:
-            StateFileError: what is said of the goal is impossible.
-        """
+        """Continue from another map."""
         self.matcher.restore(known.progress.matching)
         self._begin(known)
         widest = self.headers.widest.with_other(known.progress.sensor)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from nbv_planner.errors import StateFileError
 from nbv_planner.files.plain_values import from_plain, to_plain, was
 from nbv_planner.geometry import Arrays
-from nbv_planner.mapping.matching import MatchedScan, check_state
+from nbv_planner.mapping.matching import MatchedScan, MatchingState
 from nbv_planner.mapping.searching_mapping import SearchingMapping, ViewMapping
 from nbv_planner.surface.seam import Mapped
 from nbv_planner.world.scale import SensorHeader
@@ -37,8 +37,8 @@ COMPACTED_FITS = 8
 class Progress:
     """What is counted and learned beside the model."""
 
-    #: goals and scans returned, see :meth:`ScanMatcher.state`; every scan returned is in the model.
-    matching: dict[str, Any]
+    #: goals and scans returned; every scan returned is in the model.
+    matching: MatchingState = field(default_factory=MatchingState)
     stamp: int = 0  #: time of the newest scan in the model, nanoseconds; 0 before the first.
     #: number of the newest view of which the model holds a scan; -1 before the first.
     newest_view: int = -1
@@ -47,7 +47,6 @@ class Progress:
     sensor: SensorHeader = field(default_factory=SensorHeader)  #: what all headers so far say.
 
     def __post_init__(self) -> None:
-        check_state(self.matching)
         if min(self.stamp, self.newest_view + 1, self.views, self.scans) < 0:
             raise StateFileError(
                 "content", f"{self.stamp}, {self.newest_view}, {self.views}, {self.scans}: none < 0"
@@ -115,21 +114,19 @@ def map_record(known: SurfaceMap) -> dict[str, Any]:
     return {"map": to_plain(_Whole(known.progress, mapper.state(), mapper.estimated_scene, scans))}
 
 
-def map_from_records(
-    records: Iterable[Mapping[str, Any]], blank: ViewMapping, matching: dict[str, Any]
-) -> SurfaceMap:
+def map_from_records(records: Iterable[Mapping[str, Any]], blank: ViewMapping) -> SurfaceMap:
     """The map that the records of a journal give; fills `blank`, a mapping of the same settings
     without a scan.
 
     Only the last batch is judged: the belief, and what depends on all scans together, are computed
-    once. Before the first batch the matcher has the state `matching`.
+    once.
 
     Raises:
         StateFileError: `content`: a record is none, or a value is impossible, or the surface that
             follows.
         MeasurementError: an array is impossible.
     """
-    progress = Progress(matching)
+    progress = Progress()
     before = -1
     batches = list[Batch]()
     for number, record in enumerate(records, start=2):

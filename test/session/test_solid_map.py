@@ -17,7 +17,7 @@ from nbv_planner.episode.solid.solid_settings import (
 )
 from nbv_planner.errors import StateFileError
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
+from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.planning.view_space.viewpoints import on_sphere
 from nbv_planner.session import surface_map
 from nbv_planner.session.surface_map import map_from_records
@@ -61,8 +61,7 @@ class Mapper:
     def again(self, records=None):
         other = Mapper(self.table)
         blank = other.core.setup.build()
-        matching = ScanMatcher(MATCHING, ARRIVAL).state()
-        known = map_from_records(self.records if records is None else records, blank, matching)
+        known = map_from_records(self.records if records is None else records, blank)
         other.core.resume(known)
         other.records = list(self.records)
         return other
@@ -91,7 +90,7 @@ def test_a_mapper_that_was_killed_has_the_same_map_and_goes_on_as_if_nothing_had
     assert same(mapper.surface, other.surface)
     assert other.core.known.progress.views == killed
     assert other.core.matcher.state() == mapper.core.matcher.state()
-    assert len(other.core.matcher.state()["goal"]) == 9
+    assert other.core.matcher.state().goal.attitude is not None
     for one in (mapper, other):
         one.view(killed)
     assert same(mapper.surface, other.surface)

@@ -91,7 +91,6 @@ class Mapper:
         known = map_from_records(
             self.records if records is None else records,
             self.setup.build(),
-            self.core.matcher.state(),
         )
         other = Mapper.__new__(Mapper)
         other.__dict__.update(vars(self))

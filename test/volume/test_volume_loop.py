@@ -118,15 +118,9 @@ def test_a_u_is_mapped_from_scans_by_the_core_of_the_mapper_and_restored_from_it
     for solid in believed.solids(4, 0):
         assert np.mean(solid & body) > 0.9 * np.mean(solid | body)
     read = json.loads(json.dumps(records))
-    again = map_from_records(read, mapping(), setup_matching(core))
+    again = map_from_records(read, mapping())
     np.testing.assert_array_equal(again.belief.cells.state, believed.cells.state)
     np.testing.assert_array_equal(again.belief.solids(4, 0), believed.solids(4, 0))
-
-
-def setup_matching(core: MapperCore) -> dict:
-    return MapperCore(
-        core.setup, ScanMatcher(MatchingSettings(), ArrivalSettings())
-    ).matcher.state()
 
 
 @dataclass

@@ -26,57 +26,6 @@ T = TypeVar("T")
 _REFUSED = ".refused"
 
 
-class RecordWriter:
-    """Writes the records of a journal to its file; its methods may be called from any thread."""
-
-    def __init__(self, journal: Journal) -> None:
-        """Start without records: the first write begins the file."""
-        self.journal = journal
-        self._lock = threading.Lock()
-        self._records: list[Any] = []
-        self._written = 0
-        self._rewrite = True
-        self.saves, self.milliseconds = 0, 0.0  #: number of writes, and time of the newest one.
-
-    def adopt(self, records: Sequence[Any], *, rewrite: bool) -> None:
-        """Append to the records of a file from now on, or rewrite it."""
-        with self._lock:
-            self._records = list(records)
-            self._written = len(records)
-            self._rewrite = rewrite
-
-    def note(self, records: Sequence[Any], *, rewrite: bool = False) -> None:
-        """Let :meth:`write` append `records`, or `rewrite` the file with them alone."""
-        with self._lock:
-            self._records = [*([] if rewrite else self._records), *records]
-            self._rewrite |= rewrite
-
-    def write(self, *, rewrite: bool = False) -> StateFileError | None:
-        """Write what has been noted, or `rewrite` the file; returns the error, if any.
-
-        After an error the next call rewrites the file.
-        """
-        with self._lock:
-            started = time.monotonic()
-            try:
-                if self._rewrite or rewrite:
-                    self.journal.begin(self._records)
-                else:
-                    self.journal.append(self._records[self._written :])
-            except StateFileError as error:
-                self._rewrite, self._written = True, len(self._records)
-                return error
-            self._rewrite, self._written = False, len(self._records)
-            self.saves = self.saves + 1
-            self.milliseconds = 1e3 * (time.monotonic() - started)
-            return None
-
-    @property
-    def behind(self) -> bool:
-        """Whether there are records, and the file does not hold all of them."""
-        return bool(self._records) and (self._rewrite or self._written < len(self._records))
-
-
 class JournalKeeper:
     """The journal of one node, to which records are added in another thread; each is on the disk
     before what follows from it is published.
@@ -97,12 +46,13 @@ class JournalKeeper:
         self._node = node
         (_, episode), (self._parameter, path) = vars(read_settings(node, file)).items()
         self.path = at_home(path) if path else None  #: the file, or None if nothing is saved.
-        self._restored = False
-        self._writer = self.path and RecordWriter(
-            Journal(self.path, kind, fixed_settings(*settings), episode)
-        )
+        self._journal = self.path and Journal(self.path, kind, fixed_settings(*settings), episode)
         self._files = Worker(node)
         self.pending = 0  #: number of writes whose end the node has not received yet.
+        #: number of writes, and time of the newest one.
+        self._figures = {"restored": False, "saves": 0, "save_milliseconds": 0.0}
+        self._lock = threading.Lock()
+        self._adopt([], rewrite=True)
 
     def restore(self, apply: Callable[[list[Any]], None]) -> None:
         """At start, `apply` the records of the file, if it exists; further records are appended."""
@@ -119,8 +69,8 @@ class JournalKeeper:
                         self.path.replace(self.path.with_name(self.path.name + _REFUSED))
                 self._node.drop(f"state.{error.reason}", f"the saved state is not used: {error}")
             return
-        self._named_writer().adopt(records, rewrite=False)
-        self._restored = True
+        self._adopt(records, rewrite=False)
+        self._figures["restored"] = True
         self._count_torn()
         self._node.get_logger().info(f"resumed from {self.path}")
 
@@ -131,23 +81,26 @@ class JournalKeeper:
 
     def diagnosis(self) -> dict[str, object]:
         """Values for `/diagnostics`; none if nothing is saved."""
-        if self._writer is None:
-            return {}
-        return {
-            "restored": self._restored,
-            "saves": self._writer.saves,
-            "save_milliseconds": self._writer.milliseconds,
-        }
+        return dict(self._figures) if self._journal else {}
 
-    def _named_writer(self) -> RecordWriter:
-        if self._writer is None:
+    @property
+    def _named(self) -> Journal:
+        """The journal, if a file is named."""
+        if self._journal is None:
             raise StateFileError(
                 "no_file", f"no file given: start the node with the parameter {self._parameter}"
             )
-        return self._writer
+        return self._journal
+
+    def _adopt(self, records: Sequence[Any], *, rewrite: bool) -> None:
+        """Append to the records of a file from now on, or rewrite it."""
+        with self._lock:
+            self._records = list(records)
+            self._written = len(records)
+            self._rewrite = rewrite
 
     def _read(self, *, any_episode: bool = False) -> list[Any]:
-        return self._named_writer().journal.read(any_episode=any_episode)
+        return self._named.read(any_episode=any_episode)
 
     @contextmanager
     def _as_file_errors(self) -> Iterator[None]:
@@ -177,12 +130,12 @@ class JournalKeeper:
         records = await self._files.run(partial(self._read, any_episode=True))
         with self._as_file_errors():
             apply(await self._files.run(partial(read, records)))
-        self._named_writer().adopt(records, rewrite=True)
+        self._adopt(records, rewrite=True)
         self._count_torn()
 
     def _count_torn(self) -> None:
         """Count and log an incomplete last line of the file that has been read."""
-        if torn := self._named_writer().journal.torn:
+        if torn := self._named.torn:
             self._node.drop(
                 "state.torn",
                 f"{self.path}: {torn} bytes of an incomplete last line are left out",
@@ -192,12 +145,34 @@ class JournalKeeper:
         """Let the next write append `records`, or `rewrite` the file with them alone; from any
         thread.
         """
-        if self._writer is not None:
-            self._writer.note(records, rewrite=rewrite)
+        if self._journal is not None:
+            with self._lock:
+                self._records = [*([] if rewrite else self._records), *records]
+                self._rewrite |= rewrite
 
-    def write(self) -> StateFileError | None:
-        """Write what has been noted, in any thread; returns the error, if any, for :meth:`took`."""
-        return self._writer and self._writer.write()
+    def write(self, *, rewrite: bool = False) -> StateFileError | None:
+        """Write what has been noted, or `rewrite` the file, in any thread; returns the error, if
+        any, for :meth:`took`.
+
+        After an error the next call rewrites the file.
+        """
+        if self._journal is None:
+            return None
+        with self._lock:
+            started = time.monotonic()
+            number = len(self._records)
+            try:
+                if self._rewrite or rewrite:
+                    self._journal.begin(self._records)
+                else:
+                    self._journal.append(self._records[self._written :])
+            except StateFileError as error:
+                self._rewrite, self._written = True, number
+                return error
+            self._rewrite, self._written = False, number
+            self._figures["saves"] += 1
+            self._figures["save_milliseconds"] = 1e3 * (time.monotonic() - started)
+            return None
 
     def submit(self, done: Callable[[], None]) -> None:
         """Write what has been noted in the writer's thread, then call `done` in the node's
@@ -221,12 +196,13 @@ class JournalKeeper:
         Raises:
             StateFileError: no file is named, or it cannot be written.
         """
-        error = await self._files.run(partial(self._named_writer().write, rewrite=True))
+        _ = self._named
+        error = await self._files.run(partial(self.write, rewrite=True))
         if error is not None:
             raise error
 
     def close(self) -> None:
         """End the thread; what has been noted is written, if it is to be saved."""
         self._files.stop()
-        if self._writer and self._writer.behind:
+        if self._records and (self._rewrite or self._written < len(self._records)):
             self.write()

@@ -310,7 +310,7 @@ class MarkerPublisher:
 
     Without a subscriber no marker is built, and the candidates are not subscribed to. They come
     from the planner's own latched topic, so that a late subscriber to the markers sees them too.
-    Surfaces of cells, whose outlines take a while, are drawn in another thread.
+    They are built in another thread: outlines of cells take a while.
     """
 
     def __init__(
@@ -363,25 +363,21 @@ class MarkerPublisher:
             return
         listeners = self._publisher.get_subscription_count()
         self._listen_to_candidates(listeners > 0)
-        of_cells = isinstance(self._content.belief, VolumeSurface)
-        if of_cells and self._worker.pending:
+        if self._worker.pending:
             return
         if listeners and (self._new or listeners > self._listeners):
             self._new = False
             make = partial(self._build, self._content, self._node.header(self._frame))
-            if of_cells:
-                self._worker.submit(make, self._send)
-            else:
-                self._publisher.publish(make())
+            self._worker.submit(make, partial(self._send, self._content.belief))
         self._listeners = listeners
 
     def end(self) -> None:
         """End the thread."""
         self._worker.stop()
 
-    def _send(self, made: MarkerArray) -> None:
-        """Publish markers of cells, unless they have been discarded meanwhile."""
-        if self._node.active and isinstance(self._content.belief, VolumeSurface):
+    def _send(self, belief: Surface | None, made: MarkerArray) -> None:
+        """Publish markers of a belief, unless it has been discarded meanwhile."""
+        if self._node.active and (belief is None or self._content.belief is not None):
             self._publisher.publish(made)
 
     def _listen_to_candidates(self, wanted: bool) -> None:

@@ -4,8 +4,8 @@ real robot.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from geometry_msgs.msg import PoseStamped
@@ -16,9 +16,8 @@ from std_srvs.srv import Trigger
 
 from nbv_planner.clouds.sensor_messages import check_frame, pose_from_msg, to_nanoseconds
 from nbv_planner.episode.parameters import NODE_SETTINGS, DepthCameraParameters, StateFile
-from nbv_planner.errors import StateFileError, shown
-from nbv_planner.geometry import wrap_angle
-from nbv_planner.mapping.matching import is_whole
+from nbv_planner.files.plain_values import from_plain, to_plain
+from nbv_planner.mapping.matching import check_saved
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import read_settings, tell
@@ -41,8 +40,24 @@ from nbv_planner.world.simulated_camera import (
 
 _FILES = ("file", "spline")
 _NO_FILE = "object: an object from a file can only be given at start, not by a message"
-_VIEWS = ("set_out", "goal")
-_COUNTS = ("set_out_at", "view_number", "goal_stamp")
+
+
+@dataclass(frozen=True)
+class CameraState:
+    """What a camera that is started again goes on from, as its file holds it.
+
+    Raises:
+        ValueError: a value is impossible.
+    """
+
+    start: CameraPose
+    goal: CameraPose
+    set_out_at: int  #: time at which it left the start, nanoseconds.
+    view_number: int
+    goal_stamp: int  #: nanoseconds.
+
+    def __post_init__(self) -> None:
+        check_saved(self.start, self.goal, self.set_out_at, self.view_number, self.goal_stamp)
 
 
 class DepthCamera(BaseNode):
@@ -123,22 +138,11 @@ class DepthCamera(BaseNode):
         Scans at a view are numbered from the start again, so that the first one has the noise that
         it would have had.
         """
-        values = records[-1] if records and isinstance(records[-1], dict) else {}
-        usual = {"angle": None, "view_distance": self.scene.view_distance, "view_turn": 0.0}
-        places = [
-            [values.get(f"{name}_{key}", value) for key, value in usual.items()] for name in _VIEWS
-        ]
-        counts = [values.get(name) for name in _COUNTS]
-        if not all(
-            type(number) is float and math.isfinite(number) for place in places for number in place
-        ) or not all(is_whole(count) for count in counts):
-            raise StateFileError("content", f"{shown(dict(values))} is not the state of a camera")
-        self.motion.view, self.motion.goal = (
-            CameraPose.from_polar(float(wrap_angle(angle)), *place) for angle, *place in places
-        )
-        set_out_at, self.view_number, self._goal_stamp = counts
+        state = from_plain(CameraState, records[-1] if records else None, "camera")
+        self.motion.view, self.motion.goal = state.start, state.goal
+        self.view_number, self._goal_stamp = state.view_number, state.goal_stamp
         try:
-            self._depart(set_out_at)
+            self._depart(state.set_out_at)
             self.motion.advance(self.now_ns())
         except Exception:  # no camera could be there
             self._stand_at_start()
@@ -146,14 +150,9 @@ class DepthCamera(BaseNode):
 
     def _keep(self) -> None:
         if self._keeper.path:
-            values: dict[str, Any] = {}
-            for name, view in zip(_VIEWS, (self.motion.start, self.motion.goal), strict=True):
-                more = view.off_circle(self.scene.view_distance)
-                values |= {f"{name}_angle": view.view_angle} | {
-                    f"{name}_{key}": number for key, number in more.items()
-                }
-            counts = (self.motion.start_time, self.view_number, self._goal_stamp)
-            self._keeper.note([{**values, **dict(zip(_COUNTS, counts, strict=True))}])
+            motion = self.motion
+            counts = motion.start_time, self.view_number, self._goal_stamp
+            self._keeper.note([to_plain(CameraState(motion.start, motion.goal, *counts))])
             self._keeper.submit(lambda: None)
 
     def destroy_node(self) -> None:

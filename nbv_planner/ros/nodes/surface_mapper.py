@@ -24,7 +24,7 @@ from nbv_planner.episode.wiring import mapper_core
 from nbv_planner.errors import SettingError
 from nbv_planner.known.prior_outline import PriorOutlineSettings
 from nbv_planner.mapping.arrival import ArrivalSettings
-from nbv_planner.mapping.matching import MatchingSettings, ScanMatcher
+from nbv_planner.mapping.matching import MatchingSettings
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.core.node_parameters import read_settings
 from nbv_planner.ros.core.saved_state import JournalKeeper
@@ -69,10 +69,9 @@ class SurfaceMapperNode(BaseNode):
     def configure(self) -> None:
         """Read the parameters, start from the prior and open the topics."""
         self.parameters = read_settings(self, self.parameter_kind)
-        self._matching = matching = read_settings(self, MatchingSettings)
-        self._arrival = read_settings(self, ArrivalSettings)
+        matching = read_settings(self, MatchingSettings)
         self.incoming = self.input_kind(self, matching)
-        self.core, settings = self.made(matching, self._arrival)
+        self.core, settings = self.made(matching, read_settings(self, ArrivalSettings))
         self._keeper = JournalKeeper(self, KIND, MapFile, *settings)
         self._loading = False
         self.output = self.output_kind(self)
@@ -134,9 +133,7 @@ class SurfaceMapperNode(BaseNode):
 
     def _map_of(self, records: list[Any]) -> SurfaceMap:
         """The map that the records of a journal give, in any thread."""
-        return map_from_records(
-            records, self.core.setup.build(), ScanMatcher(self._matching, self._arrival).state()
-        )
+        return map_from_records(records, self.core.setup.build())
 
     def _resume(self, known: SurfaceMap) -> None:
         """Resume from a map."""

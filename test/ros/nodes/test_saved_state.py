@@ -25,8 +25,9 @@ from test_nbv_planner import ENDLESS, PRIOR, Robot
 from test_surface_mapper import HERE, MS, PLAIN, THERE, Feed, stamp_of, surface_of, view_pose
 
 from nbv_planner.episode.parameters import fixed_settings
+from nbv_planner.files.plain_values import to_plain
 from nbv_planner.ros.io import conversions
-from nbv_planner.ros.nodes.depth_camera import DepthCamera
+from nbv_planner.ros.nodes.depth_camera import CameraState, DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
 from nbv_planner.session import surface_map
@@ -102,7 +103,7 @@ def test_a_view_is_on_the_disk_before_anybody_hears_of_it(world, map_file):
 def test_a_view_that_was_not_mapped_yet_is_mapped_once_its_goal_is_repeated(world, map_file):
     mapper, feed = one_view(world, map_file)
     feed.goal(200 * MS, THERE)
-    world.spin_until(lambda: mapper.core.matcher.state()["goals"] == 2, "the goal")
+    world.spin_until(lambda: mapper.core.matcher.state().goals == 2, "the goal")
     mapper, feed = again(world, mapper, feed, map_file)
     feed.goal(200 * MS, THERE)
     feed.pair(220 * MS, THERE, 3)
@@ -520,23 +521,18 @@ def test_a_camera_that_is_started_again_stands_at_its_goal_and_counts_on(world, 
     assert camera.view_number == 2
 
 
-STOOD = {
-    "set_out_angle": 1.0,
-    "goal_angle": 1.0,
-    "set_out_at": 5,
-    "view_number": 1,
-    "goal_stamp": 5,
-}
+STOOD = to_plain(CameraState(view_pose(1.0), view_pose(1.0), 5, 1, 5))
 
 
 @pytest.mark.parametrize(
     "values",
     [
         {"goal_angle": "north"},
+        {**STOOD, "goal": {**STOOD["goal"], "yaw": None}},
         {**STOOD, "view_number": 10**400},
         {**STOOD, "set_out_at": -(10**25)},
     ],
-    ids=["north", "count", "time"],
+    ids=["north", "pose", "count", "time"],
 )
 def test_a_camera_refuses_a_state_that_is_none(world, tmp_path, values):
     file = tmp_path / "camera.jsonl"
