@@ -22,9 +22,8 @@ from nbv_planner.report import colors
 from nbv_planner.ros.core.graph import type_name
 from nbv_planner.ros.io.markers import SceneContent
 from nbv_planner.ros.nodes.solid_camera import SolidCamera
-from nbv_planner.ros.nodes.solid_mapper import SolidMapper
+from nbv_planner.ros.nodes.solid_mapper import SolidMapper, frustum, solid_markers
 from nbv_planner.ros.nodes.solid_planner import SolidPlanner
-from nbv_planner.ros.solid_output import frustum, solid_markers
 from nbv_planner.volume.bodies.depth_sensor import DepthSensor, SimulatedDepthCamera, seen_in
 from nbv_planner.volume.bodies.families import solid_named
 from nbv_planner.volume.volume_surface import VolumeSurface

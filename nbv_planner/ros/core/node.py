@@ -8,7 +8,7 @@ import re
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from typing import Any
 
@@ -85,7 +85,8 @@ class BaseNode(ManagedNode):
             if unused := check_sections(file, self.get_fully_qualified_name()):
                 self.get_logger().warning(unused)
         self._settings = tuple(settings)
-        self._given = declare_settings(self, self._settings, files)
+        #: names of the parameters that were given.
+        self.given = declare_settings(self, self._settings, files)
         warn_of_overruled(self, [rule for flag, rule in words if flag in ("-p", "--param")], files)
         self.add_on_set_parameters_callback(self.on_parameters)
         self.drops: Counter[str] = Counter()
@@ -100,10 +101,6 @@ class BaseNode(ManagedNode):
     def transitioned(self) -> None:
         """Publish the state."""
         self.publish_diagnostics()
-
-    def not_given(self, found: Mapping[str, float]) -> dict[str, float]:
-        """Those of the values found whose parameters were not given."""
-        return {name: value for name, value in found.items() if name not in self._given}
 
     def look_around(self) -> None:
         """Check the inputs, and publish diagnostics."""
@@ -245,7 +242,7 @@ class BaseNode(ManagedNode):
             check_changes(self._settings, parameters, configured=self.configured)
             if self.configured:
                 self.change(parameters)
-            self._given |= {parameter.name for parameter in parameters}
+            self.given |= {parameter.name for parameter in parameters}
         except SettingError as error:
             return SetParametersResult(successful=False, reason=str(error))
         return SetParametersResult(successful=True)

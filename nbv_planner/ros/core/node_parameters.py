@@ -206,8 +206,8 @@ def read_settings(node: Node, cls: type[T], learned: Mapping[str, Any] | None = 
         name: plain_value(parameter.value)
         for name, parameter in node.get_parameters_by_prefix("").items()
     }
-    if learned and "completeness_tau" in node.not_given(values):  # it follows from the noise
-        del values["completeness_tau"]
+    if learned and "completeness_tau" not in node.given:  # it follows from the noise
+        values.pop("completeness_tau", None)
     values.update(learned or {})
     try:
         return from_mapping(cls, {**derived(values, [Scene, cls]), **values})

@@ -163,7 +163,8 @@ class Deciders:
         """
         node, scene, words = self._node, self.scene, ""
         try:
-            scene, words = adopted(scene, node.not_given(sensor), _SOURCE)
+            found = {name: value for name, value in sensor.items() if name not in node.given}
+            scene, words = adopted(scene, found, _SOURCE)
         except SettingError as error:
             node.warn_now_and_then("sensor", f"left out, {_SOURCE}: {error}")
         if words:

@@ -129,7 +129,7 @@ class RunInfo:
             name: plain_value(parameter.value)
             for name, parameter in sorted(node.get_parameters_by_prefix("").items())
         }
-        if "completeness_tau" in node.not_given(own):  # it follows from the noise of the mapper
+        if "completeness_tau" not in node.given:  # it follows from the noise of the mapper
             del own["completeness_tau"]
         self._known = {node.get_name(): own}
         self._others = tuple(others)

@@ -90,7 +90,7 @@ class SurfaceMapperNode(BaseNode):
         self.config = config = self._with_known_outline(EpisodeConfig(**groups))
         check_proportions(config.scene, config.kernel, config.measurement)
         prior = read_settings(self, PriorSettings)
-        core = mapper_core(config, matching, arrival, prior, self._given, self.incoming.transforms)
+        core = mapper_core(config, matching, arrival, prior, self.given, self.incoming.transforms)
         settings = [config.scene, config.kernel, config.mapper, config.measurement, config.robust]
         return core, settings + ([config.search] if config.search.unknown else [])
 
