@@ -61,7 +61,7 @@ class Deciders:
         self.cells = False  #: whether surfaces are of cells.
 
     def build(self, estimated: EstimatedScene | None = None) -> tuple[Planner, TerminationMonitor]:
-        """Planner and monitor; where the scene was `estimated`, lengths are in proportion to what was.
+        """Planner and monitor; lengths are in proportion to the scene that was `estimated`, if any.
 
         Raises:
             SettingError: a parameter is not allowed, or two do not go together.
@@ -73,7 +73,10 @@ class Deciders:
             raise SettingError(f"{self._node.get_name()}: {error}") from error
 
     def made(
-        self, settings: PlannerSettings, limits: TerminationSettings, estimated: EstimatedScene | None
+        self,
+        settings: PlannerSettings,
+        limits: TerminationSettings,
+        estimated: EstimatedScene | None,
     ) -> tuple[Planner, TerminationMonitor]:
         """Planner and monitor with these settings."""
         check_proportions(self.scene, *self.in_proportion(None))
