@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import pytest
+from beliefs import belief_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -27,8 +28,9 @@ from nbv_planner.star2d.model_checks import (
     beyond_bounds,
     covered_parts,
     scan_noise_ratio,
+    through_parts,
 )
-from nbv_planner.star2d.overlap import ContourPolyline
+from nbv_planner.star2d.overlap import ContourPolyline, ViewData
 from nbv_planner.surface.checks import (
     KINDS,
     Check,
@@ -53,6 +55,18 @@ STDS = [one.name for one in dataclasses.fields(AccuracySettings) if one.name.end
 ROUND = [2.0 * math.pi * k / 12 for k in range(12)] + [
     2.0 * math.pi * (k + 0.5) / 12 for k in range(0, 12, 2)
 ]
+
+
+@pytest.mark.parametrize(("reach", "part"), [(5.3, 0.0), (5.7, 1.0)])
+def test_beams_go_through_the_object_from_three_standard_deviations_inside_on(reach, part):
+    """A circle of 5 m known to 0.1 m, so that what is within 4.8 m is surely inside; noise 0.1 m,
+    a camera at 10 m.
+    """
+    outline = ContourPolyline(belief_of(4.8, 5.2), 0.1)
+    rays = np.stack([math.pi + np.linspace(-0.01, 0.01, 9), np.full(9, reach)])
+    hits = np.array([[4.9], [0.0], [0.1]])
+    view = ViewData(np.array([10.0, 0.0, math.pi]), hits, rays)
+    assert through_parts([view], outline) == [part]
 
 
 class World:

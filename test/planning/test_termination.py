@@ -9,14 +9,20 @@ import math
 import numpy as np
 import pytest
 from beliefs import belief_of
+from views import at, circle
 
 from nbv_planner.errors import SettingError
 from nbv_planner.files.plain_values import from_plain, to_plain
 from nbv_planner.planning.endings import Termination, TerminationReason
+from nbv_planner.planning.objectives import ExpectedMarginalCoverage
+from nbv_planner.planning.planners import Decision, DecisionSettings
+from nbv_planner.planning.planners.rollout import RolloutPlanner
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
+from nbv_planner.planning.view_space import Exclusion, ViewSpaceSettings
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.surface.checks import Check, Level
 from nbv_planner.surface.coverage import CoverageEstimate
+from nbv_planner.world.scene import Scene
 
 OFF = {"stall_views": 0, "max_views": 0, "max_duration": 0.0, "min_gain": 0.0}
 
@@ -339,3 +345,22 @@ def test_a_journal_keeps_how_often_the_target_was_reached():
     assert from_plain(CoverageEstimate, record, "estimate") == estimate
     older = {name: value for name, value in record.items() if name not in ("asked", "reached")}
     assert from_plain(CoverageEstimate, older, "estimate").asked == 1
+
+
+def test_a_view_next_to_one_that_was_taken_keeps_no_episode_going_where_all_else_is_barred():
+    """Of four views the last one is blocked, and the first one lies where the camera has been."""
+    views = circle(ViewSpaceSettings(num_views=4, blocked_arcs=(4.0, 5.0)))
+    planner = RolloutPlanner(
+        ExpectedMarginalCoverage(), Scene(), views, DecisionSettings(planner="rollout")
+    )
+    excluded = views.excluded(0.0, [at(0.0)], 0.1)
+    assert excluded.tolist() == [Exclusion.REVISIT, 0, 0, Exclusion.ARC]
+    for other, ends in ((0.5, True), (1.5, False)):
+        gain = np.array([9.0, other, 0.2, 8.0])
+        figures = 0.5, 0.5, math.nan, math.nan
+        found = (views.candidates, gain, 0.0 * gain, excluded)
+        decision = Decision(at(1.0), *figures, *found, promised=gain)
+        ended = monitor().only_barred(decision, planner)
+        assert (ended is not None) is ends
+        if ended is not None:
+            assert check(ended, "NO_REACHABLE_VIEW").figures["predicted_gain"] == 0.5
