@@ -279,8 +279,7 @@ class Cells:
             raise MeasurementError("a hit is not finite, or its deviation is not positive")
         state = self.state.copy()
         for rays in _until_hits(hits, list(free), self.lattice.cell):
-            passed = crossed(self.lattice, rays)
-            state[passed[state[passed] == UNKNOWN]] = FREE
+            state[crossed(self.lattice, rays)] = FREE  # what was hit, now or before, is HIT again
         merged = self.hits.adding(hits, self.lattice)
         state[merged.key >> self.lattice.dimension] = HIT
         return replace(self, state=state, hits=merged)

@@ -46,6 +46,14 @@ def test_two_bodies_are_both_inside_and_the_gap_is_not():
     assert inside == pytest.approx([-1.6, -1.6, 1.4], abs=0.1)
 
 
+def test_a_single_noisy_hit_moves_the_outline_as_far_as_its_place_is_doubted():
+    """Along x alone, to 0.5 m: as the mean of two numbers by their precisions."""
+    place = ROUND.placed(np.array([[4.3, 0.0]]), np.array([0.5]), 1.0)
+    part = 0.5**2 / (0.5**2 + 0.1**2 + 0.5**2)
+    assert place.likeliest == pytest.approx([0.3 * part, 0.0, 0.0], abs=0.01)
+    assert place.covariance[0, 0] == pytest.approx(0.5**2 * (1.0 - part), rel=0.05)
+
+
 @pytest.mark.parametrize("part", [0.3, 1.0])
 def test_the_place_is_found_from_a_part_of_the_outline(part):
     rng = np.random.default_rng(0)

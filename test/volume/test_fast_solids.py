@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from scipy import ndimage
 
 from nbv_planner.planning.view_space.viewpoints import on_sphere
 from nbv_planner.surface.coverage import CoverageTarget
-from nbv_planner.surface.seam import coverage_of
+from nbv_planner.surface.seam import Hits, coverage_of
 from nbv_planner.volume import grid
 from nbv_planner.volume.bodies.depth_sensor import (
     DepthScene,
@@ -19,7 +21,7 @@ from nbv_planner.volume.bodies.depth_sensor import (
     seen_in,
 )
 from nbv_planner.volume.bodies.families import solid_named
-from nbv_planner.volume.grid import HIT, Cells, Lattice, Merged, crossed, free_line
+from nbv_planner.volume.grid import FREE, HIT, Cells, Lattice, Merged, crossed, free_line
 from nbv_planner.volume.implicit import (
     ImplicitPrior,
     Observations,
@@ -170,6 +172,21 @@ def test_rays_cross_the_cells_that_each_one_crosses_by_itself(seed, dimension):
             start += grid.STRIDE * lattice.cell
     rays = FreeRays(origin, direction, length, np.zeros(len(direction), dtype=bool))
     assert set(crossed(lattice, rays).tolist()) == expected
+
+
+def test_a_ray_is_free_up_to_a_cell_before_its_hit_and_frees_no_cell_that_was_hit():
+    lattice, origin = Lattice.around(2, 24, 1.0), np.array([1.6, 0.3])
+    points = np.random.default_rng(0).uniform(-0.4, 0.4, (30, 2))
+    length = np.linalg.norm(points - origin, axis=1)
+    hits = Hits(points, np.full(30, 1e-3), np.tile(origin, (30, 1)), np.zeros(30, dtype=int))
+    rays = FreeRays(origin, (points - origin) / length[:, None], length, np.ones(30, dtype=bool))
+    state = Cells.blank(lattice).adding(hits, [rays]).state
+    short = dataclasses.replace(rays, length=length - lattice.cell)
+    hit = set(lattice.index(points).tolist())
+    free, all_the_way = (set(crossed(lattice, one).tolist()) - hit for one in (short, rays))
+    inside = set(np.flatnonzero(~lattice.outside).tolist())
+    assert set(np.flatnonzero(state == HIT).tolist()) == hit
+    assert set(np.flatnonzero(state == FREE).tolist()) & inside == free & inside < all_the_way
 
 
 def test_the_map_of_a_dense_image_is_the_sum_of_its_hits_by_cell_and_side():
