@@ -237,19 +237,26 @@ def test_without_true_object_coverage_is_estimated_as_the_planner_does(tmp_path)
 
 def test_the_estimate_is_the_one_that_the_planner_said(tmp_path):
     said = CoverageEstimate(0.91, 0.84, 0.97, 0.3, 0.9)
-    values = {f"coverage_{name}": value for name, value in dataclasses.asdict(said).items()}
-    last = {"state": "DONE", "views": 4, "coverage_estimate": said.mean, "elapsed": 1.0, **values}
-    recorded = [
-        (
-            m._replace(data=status_bytes("nbv_planner: status", last))
-            if m.topic.name.endswith("/status")
-            else m
-        )
-        for m in messages()
-    ]
-    analysis = analysed(tmp_path, recorded)
-    assert [view.interval for view in analysis.views] == [None, None, None, said]
-    assert analysis.views[-1].estimate == said.mean
+    early = CoverageEstimate(0.31, 0.2, 0.4, 0.0, 0.9)
+
+    def values(estimate: CoverageEstimate) -> dict:
+        return {f"coverage_{name}": one for name, one in dataclasses.asdict(estimate).items()}
+
+    def with_estimates(m):
+        """That after the last view in the status, that after the first in the second decision."""
+        if m.topic.name.endswith("/status"):
+            last = {"state": "DONE", "views": 4, "coverage_estimate": said.mean, "elapsed": 1.0}
+            return m._replace(data=status_bytes("nbv_planner: status", {**last, **values(said)}))
+        if m.topic.name.endswith("/iteration"):
+            told = {pair.key: pair.value for pair in decode(m).values}
+            if told["round"] == "2":
+                told |= values(early)
+            return m._replace(data=status_bytes("nbv_planner: iteration", told))
+        return m
+
+    analysis = analysed(tmp_path, map(with_estimates, messages()))
+    assert [view.interval for view in analysis.views] == [early, None, None, said]
+    assert (analysis.views[0].estimate, analysis.views[-1].estimate) == (early.mean, said.mean)
     (table,) = (table for table in analysis_tables(analysis) if table.name == "views")
     row = table.to_json()[-1]
     assert [row[f"coverage_{name}"] for name in ("estimate", "lower", "upper")] == [
