@@ -20,7 +20,7 @@ import pytest
 pytest.importorskip("rosbags", reason="rosbags is not installed (pip install '.[analysis]')")
 
 import simulated_bags as made
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from recorded import messages, write
 
@@ -255,7 +255,6 @@ def content(request, tmp_path_factory):
     return Content(tmp_path_factory.mktemp("fuzz") / "bag", request.param)
 
 
-@settings(max_examples=100)
 @given(
     flips=st.lists(
         st.tuples(st.floats(0.0, 1.0, exclude_max=True), st.integers(0, 255)), max_size=40

@@ -367,7 +367,8 @@ def test_an_object_that_is_not_star_shaped_is_found_and_covered(text, model):
     """Its centre never settles by the radius: it is given up, and all of it is mapped; E and the
     boxes were taken for small objects, and the episodes stalled.
     """
-    episode = Simulation(configure(object=text, scene="unknown", surface_model=model))
+    config = configure(object=text, scene="unknown", surface_model=model, num_views=30)
+    episode = Simulation(config)
     record = episode.finish()
     assert record.termination.reason is TerminationReason.COVERED
     assert record.views[-1].completeness >= 0.95

@@ -38,21 +38,3 @@ def processes(world, tmp_path):
     made = Processes(world, tmp_path / "output.txt")
     yield made
     made.end()
-
-
-@pytest.fixture(scope="session")
-def running_nodes(ros_environment, tmp_path_factory):
-    """Return three processes that run as long as the session (of each worker)."""
-    from three_nodes import ThreeNodes
-
-    with ThreeNodes(tmp_path_factory.mktemp("three_nodes")) as made:
-        yield made
-
-
-@pytest.fixture
-def three_nodes(running_nodes):
-    """Return the three processes, reset. For kills, other parameters and ends a test starts its
-    own.
-    """
-    running_nodes.reset()
-    return running_nodes

@@ -1,6 +1,4 @@
-"""Camera, mapper and planner as three processes of a whole session: what a test sends them or asks
-of them is its own, and `~/reset` gives it nodes as they were when they began.
-"""
+"""Camera, mapper and planner as three processes, which `~/reset` makes as they were at first."""
 
 from __future__ import annotations
 
@@ -10,13 +8,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from episodes import end_of
 from geometry_msgs.msg import PoseStamped
 from ros_world import PATIENCE, World
 from std_srvs.srv import Trigger
 
 from nbv_planner.clouds.sensor_messages import pose_from_msg
 from nbv_planner.episode.parameter_files import dump_parameters, load_parameters
-from nbv_planner.episode.parameters import config_from_parameters
+from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
+from nbv_planner.episode.simulation import Simulation
 from nbv_planner.ros.core.running import separate_context
 from nbv_planner.ros.node_processes import (
     NODES,
@@ -130,6 +130,18 @@ class ThreeNodes:
                     monitor.start_when_ready()
         self._decisions += len(monitor.log.views)
         return SimpleNamespace(steps=monitor.steps, termination=monitor.termination)
+
+
+def simulated_episode(config: EpisodeConfig) -> SimpleNamespace:
+    """The same in this process, without ROS."""
+    simulation = Simulation(config)
+    ended = end_of(simulation)
+    return SimpleNamespace(steps=simulation.judge.steps, termination=ended)
+
+
+def views(episode) -> list[float]:
+    """View angles of an episode."""
+    return [step.view.view_angle for step in episode.steps]
 
 
 def answered(world: World, service: str) -> None:

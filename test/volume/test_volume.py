@@ -134,7 +134,7 @@ def brute_visible(lattice: Lattice, solid: np.ndarray, cell: int, pose: CameraPo
     free = 0
     for target in lattice.centres[cell] + aside:
         beam = target - at
-        steps = np.linspace(0.0, 1.0, 2000)[:, None]
+        steps = np.linspace(0.0, 1.0, 700)[:, None]
         way = lattice.index(at + steps * beam)
         free += not (solid[way[way >= 0]] & (way[way >= 0] != cell)).any()
     return free / 81.0

@@ -175,7 +175,7 @@ def test_an_object_off_the_origin_is_seen_and_judged_where_it_is():
 
 def test_the_command_simulates_a_letter_and_leaves_record_points_and_picture(tmp_path, capsys):
     out = tmp_path / "letter"
-    words = ["simulate", "--object", "letter:L", "--out", str(out)]
+    words = ["simulate", "--object", "letter:L", "--out", str(out), "--set", "num_views=24"]
     assert main(words) == 0
     said = capsys.readouterr().out
     assert "ended: COVERED, at least 95.0% of the outline is within 0.3 m" in said
