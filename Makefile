@@ -51,7 +51,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 .PHONY: help setup demo demo3d docs pictures test test-all test-fast test-oldest lint clean check-python
 
 help:  ## list the targets
-	@grep -hE '^[a-z0-9-]+:.*  ## ' Makefile | sed 's/:.*  ## /|/' | awk -F'|' '{printf "make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z0-9-]+:.*  ## ' Makefile | sed 's/:.*  ## /|/' | awk -F'|' '{printf "make %-11s %s\n", $$1, $$2}'
 	@echo "variables: PYTHON=$(PYTHON) ROS_DISTRO_WHEELS=$(ROS_DISTRO_WHEELS) (jazzy or kilted) PYTEST_ARGS=$(PYTEST_ARGS)"
 
 setup: $(STAMP)  ## create the virtual environment with the ROS 2 wheels
