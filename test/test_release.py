@@ -259,10 +259,19 @@ def test_installed_wheel_finds_its_configurations_and_names_what_is_missing(clea
     assert number == "3"
     assert Path(sweep).is_relative_to(clean[0] / "share" / "nbv_planner")
     folder, env = clean
-    command = [str(folder / "bin" / "nbv-planner"), "demo"]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode != 0
-    assert "Traceback" not in done.stderr
-    assert "rclpy" in done.stderr
+    for program, subcommand, missing in (
+        ("nbv-planner", ["demo"], "rclpy"),
+        ("nbv-planner", ["view"], "rclpy"),
+        ("nbv-bench", ["experiment", "thesis", "--out", "sweep"], "pandas"),
+    ):
+        done = subprocess.run(
+            [str(folder / "bin" / program), *subcommand],
+            cwd=tmp_path,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 2, done.stdout + done.stderr
+        assert done.stderr.count("\n") == 1
+        assert f"cannot import {missing}: " in done.stderr
