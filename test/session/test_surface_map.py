@@ -136,6 +136,15 @@ def test_the_map_comes_back_bit_for_bit_and_goes_on_the_same(kind):
         assert other.view(number) == mapper.view(number)
 
 
+def test_a_view_whose_scans_came_in_two_batches_is_one_view_again():
+    mapper = Mapper(robust=False)
+    for number in (0, 0, 1, 1):
+        published = mapper.view(number, scans=1)
+    other = mapper.again()
+    assert other.core.known.mapper.model.round == mapper.core.known.mapper.model.round == 3
+    assert bits(other.core.known.belief) == published
+
+
 @pytest.mark.parametrize("kind", ["any outline", "any outline, found"])
 def test_the_radius_is_given_up_for_cells_on_the_way(kind):
     mapper = Mapper(**KINDS[kind])

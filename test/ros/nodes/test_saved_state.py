@@ -254,10 +254,16 @@ def test_without_a_file_saving_and_loading_are_refused_with_the_remedy(world):
             )
 
 
-def test_a_file_that_cannot_be_written_is_counted_and_mapping_goes_on(world, tmp_path):
-    mapper, feed = one_view(world, tmp_path / "no folder" / "map.jsonl")
+def test_a_file_that_cannot_be_written_is_counted_and_mapping_goes_on_until_it_can(world, tmp_path):
+    file = tmp_path / "no folder" / "map.jsonl"
+    mapper, feed = one_view(world, file)
     assert bytes(feed.surfaces[-1].data) == surface_of((HERE, 0))
     assert world.drops(mapper)["state.not_written"] >= 1
+    file.parent.mkdir()
+    feed.goal(200 * MS, THERE)
+    feed.pair(210 * MS, THERE, 2)
+    world.spin_until(lambda: stamp_of(feed.surfaces[-1]) == 210 * MS, "the second view")
+    assert [batch["progress"]["views"] for batch in batches(file)] == [1, 2]
 
 
 @pytest.mark.parametrize("kind", ["FIFO", "character device"])
