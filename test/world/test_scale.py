@@ -100,6 +100,7 @@ def test_what_is_given_stays():
     assert found["radius_margin"] == 0.06, (
         "three times the noise, which is more than a sixth of the span"
     )
+    assert found["range_offset_std"] == 0.008, "0.4 of the noise"
 
 
 def test_the_resolution_is_what_noise_and_pixels_allow():
