@@ -11,6 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from test_imports import parsed
 
 import nbv_planner
 
@@ -68,7 +69,7 @@ def importers() -> dict[str, set[str]]:
     """Who imports each module of the package."""
     found: dict[str, set[str]] = defaultdict(set)
     for name, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
                 ("nbv_planner", "nbv_bench")
             ):
@@ -164,7 +165,7 @@ def test_no_two_modules_define_the_same_public_class_or_function():
     """What every subcommand and every program has is named as it is called."""
     places = defaultdict(list)
     for name, path in MODULES.items():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in parsed(path).body:
             if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and not node.name.startswith("_"):
                 places[name.partition(".")[0], node.name].append(name)
     twice = {own: found for (_, own), found in places.items() if len(found) > 1}
@@ -197,7 +198,7 @@ def test_no_class_gives_another_one_and_no_attributes_are_written_in_bulk():
     """
     found = []
     for name, path in MODULES.items():
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in ast.walk(parsed(path)):
             if isinstance(node, ast.FunctionDef) and node.name in ("__new__", "__getattribute__"):
                 found.append(f"{name}: {node.name}")
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("__dict__.update"):

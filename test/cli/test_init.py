@@ -187,6 +187,7 @@ def test_a_resolution_too_fine_for_claims_is_said(folder, capsys):
 def test_the_file_for_a_solid_is_simulated(kind, folder, capsys):
     assert main(["init", "mine.yaml", "--for", kind, *OPTIONS[kind]]) == 0
     words = ["--no-figures", "--set", "max_views=1", "--object", "solid:bracket", "--out", "out"]
+    words += ["--set", "shapes=4"]
     assert main(["simulate", "--params-file", "mine.yaml", *words]) == 0
     record = json.loads((folder / "out" / "episode.json").read_text(encoding="utf-8"))
     assert record["config"]["scene"]["radius_max"] == float(OPTIONS[kind][1])
