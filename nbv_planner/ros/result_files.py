@@ -25,9 +25,9 @@ class ResultFiles:
     A member gives :meth:`_writer`: what writes them, as they are now.
     """
 
-    def __init__(self, node: BaseNode, folder: str) -> None:
-        """Files are written to `folder`, unless it is empty."""
-        self._node = node
+    def __init__(self, node: BaseNode) -> None:
+        """Files are written to the node's `outline_folder`, unless it is empty."""
+        self._node, folder = node, node.parameters.outline_folder
         #: where files are written; None if they are not.
         self.folder = at_home(folder) if folder else None
         self._done = False

@@ -317,12 +317,11 @@ class MarkerPublisher:
         self,
         node: BaseNode,
         scene: Scene,
-        frame: str,
         ground: Ground | None = None,
         build: Callable[[SceneContent, Header], MarkerArray] = scene_markers,
     ) -> None:
-        """Open the topics of `node`; markers, which `build` makes, are given in `frame`."""
-        self._node, self._frame, self._build = node, frame, build
+        """Open the topics of `node`; `build` makes the markers, in its object's frame."""
+        self._node, self._frame, self._build = node, node.parameters.object_frame, build
         self._worker = Worker(node)
         self._content = SceneContent(scene, ground=ground)
         self._new = False

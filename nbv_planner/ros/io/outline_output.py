@@ -20,7 +20,7 @@ from visualization_msgs.msg import MarkerArray
 
 from nbv_planner.episode.log import Surface
 from nbv_planner.geometry import BoolArray
-from nbv_planner.known.deviation_report import DEVIATION_FILE, DeviationReport, Wanted
+from nbv_planner.known.deviation_report import DEVIATION_FILE, DeviationReport, Wanted, wanted
 from nbv_planner.mapping.either_mapping import scene_of
 from nbv_planner.mapping.matching import MatchedScan
 from nbv_planner.mapping.scans import MeasurementSettings, scan_to_hits
@@ -222,22 +222,13 @@ class OutlineOutput(ResultFiles):
     scene, or what is background changes, the free space is collected again from all scans.
     """
 
-    def __init__(
-        self,
-        node: BaseNode,
-        scene: Scene,
-        measurement: MeasurementSettings,
-        frame: str,
-        folder: str,
-        wanted: Wanted | None = None,
-    ) -> None:
-        """Open the topics of `node`; deviations only where the object is to be compared.
-
-        Outline and map are given in `frame`; files are written to `folder`, unless it is empty. The
-        lengths of `measurement` are in proportion to the object of `scene`.
-        """
-        self._work_of = partial(_Work, frame=frame, wanted=wanted)
-        self._measurement_of = partial(rescaled, measurement, scene)
+    def __init__(self, node: BaseNode) -> None:
+        """Open the topics of `node`; deviations only where the object is to be compared."""
+        config, frame = node.config, node.parameters.object_frame
+        scene = config.scene
+        nominal = wanted(None, config.known, scene, "fitted", config.outline.tolerance)
+        self._work_of = partial(_Work, frame=frame, wanted=nominal)
+        self._measurement_of = partial(rescaled, config.measurement, scene)
         self._space = _FreeSpace(MapGrid(scene))
         self._publishers = {"outline": node.advertise(PolygonStamped, "~/outline", qos.latched())}
         if OccupancyGrid is None:
@@ -246,10 +237,10 @@ class OutlineOutput(ResultFiles):
             )
         else:
             self._publishers["map"] = node.advertise(OccupancyGrid, "~/map", qos.latched())
-        if wanted is not None:
+        if nominal is not None:
             for name, kind in (("deviation", String), ("deviation_markers", MarkerArray)):
                 self._publishers[name] = node.advertise(kind, f"~/{name}", qos.latched())
-        super().__init__(node, folder)
+        super().__init__(node)
         node.create_timer(_PERIOD, self.publish)
 
     def reset(self) -> None:

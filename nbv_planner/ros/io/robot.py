@@ -11,7 +11,9 @@ from geometry_msgs.msg import PoseStamped
 from rclpy.action import ActionClient
 from rclpy.node import Node
 from rclpy.qos import qos_profile_action_status_default
+from sensor_msgs.msg import PointCloud2
 
+from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
 from nbv_planner.ros.io import conversions
 from nbv_planner.ros.io.status_text import iteration_values
@@ -210,22 +212,15 @@ class GoalOutput:
     robot's action server.
     """
 
-    def __init__(
-        self,
-        node: BaseNode,
-        frame: str,
-        goal: Any,
-        candidates: Any,
-        iteration: Any,
-        robot: GoalAction | None,
-    ) -> None:
-        """Take the publishers of the planner's node, whose targets are poses in `frame`, and the
-        action, if any.
-        """
-        self._node, self._frame, self._robot = node, frame, robot
-        self._goal = goal
-        self._candidates = candidates
-        self._iteration = iteration
+    def __init__(self, node: BaseNode, robot: GoalAction | None) -> None:
+        """Open the topics of the planner's node, and take the action, if any."""
+        self._node, self._robot = node, robot
+        self._frame = node.parameters.object_frame
+        self._goal = node.advertise(PoseStamped, "goal_pose", qos.reliable())
+        # More than one: views may follow each other faster than a recorder on a busy machine
+        # receives them.
+        self._candidates = node.advertise(PointCloud2, "~/candidates", qos.latched(10))
+        self._iteration = node.advertise(DiagnosticStatus, "~/iteration", qos.latched(100))
 
     def subscribers(self) -> int:
         """Number of subscribers of the goals; the action server counts as one."""

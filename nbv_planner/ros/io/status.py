@@ -35,9 +35,12 @@ _LINE_PERIOD = 0.5
 class StatusReport:
     """Publishes the status of the planner when it changes, and logs the important states."""
 
-    def __init__(self, node: BaseNode, publisher: Any) -> None:
-        """Take the node, the planner with its `core`, and its publisher of the status."""
-        self._node, self._publisher = node, publisher
+    def __init__(self, node: BaseNode, on_done: Callable[[], str]) -> None:
+        """Take the planner's node; `on_done` is called at the end of the episode, and returns its
+        summary.
+        """
+        self._node, self._on_done = node, on_done
+        self._publisher = node.advertise(DiagnosticStatus, "~/status", qos.latched())
         self._last: tuple[State, str] | None = None
         self._line_at = -math.inf
         self._unreached = self._withdrawn = 0
@@ -64,10 +67,8 @@ class StatusReport:
             return self._node.core.state
         return State.PAUSED if self._node.configured else State.WAITING
 
-    def publish(self, on_done: Callable[[], str]) -> None:
-        """Publish what has changed; `on_done` is called at the end of the episode, and returns its
-        summary.
-        """
+    def publish(self) -> None:
+        """Publish what has changed."""
         node = self._node
         state = self._state()
         level, message = self.text()
@@ -79,7 +80,7 @@ class StatusReport:
         self._publisher.publish(
             status_message(f"{node.get_name()}: status", level, message, self.values())
         )
-        done = state is State.DONE and on_done()
+        done = state is State.DONE and self._on_done()
         if level == DiagnosticStatus.OK or done:
             self._log(
                 state, f"{state.value}: {message}; {done}" if done else f"{state.value}: {message}"

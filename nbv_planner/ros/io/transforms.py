@@ -208,10 +208,9 @@ class GroundOutput:
     replay.
     """
 
-    def __init__(self, node: BaseNode, frame: str) -> None:
+    def __init__(self, node: BaseNode) -> None:
         """Open the topic; there is none without nav_msgs, which a map from a file does not need."""
         self._node = node
-        self._frame = frame
         self._publisher = None
         with suppress(RosUnavailableError):
             self._type = occupancy_grid(node)
@@ -221,7 +220,9 @@ class GroundOutput:
         """Publish another map."""
         if self._publisher is None:
             return
-        origin = pose_to_msg(CameraPose(map.x, map.y, map.yaw), self._node.header(self._frame))
+        origin = pose_to_msg(
+            CameraPose(map.x, map.y, map.yaw), self._node.header(self._node.parameters.object_frame)
+        )
         msg = self._type(header=origin.header, data=array("b", map.cells.tobytes()))
         msg.info.resolution = map.resolution
         msg.info.origin = origin.pose
@@ -236,19 +237,18 @@ class MapTopic:
         self,
         node: BaseNode,
         transforms: TransformPoses | None,
-        frame: str,
         on_map: Callable[[OccupancyMap], None],
     ) -> None:
         """Subscribe; `on_map` is called with each map that differs from the one before.
 
-        A map in another frame than `frame` is placed by the `transforms`, if any.
+        A map in another frame than the object's is placed by the `transforms`, if any.
 
         Raises:
             RosUnavailableError: nav_msgs cannot be imported.
         """
         self._node = node
         self._transforms = transforms
-        self._frame = frame
+        self._frame = node.parameters.object_frame
         self._on_map = on_map
         self._unplaced: Any = None
         self.known: OccupancyMap | None = None  #: the newest map.

@@ -18,7 +18,6 @@ from nbv_planner.clouds.sensor_messages import (
     to_nanoseconds,
 )
 from nbv_planner.errors import InputRejectedError, StateFileError
-from nbv_planner.known.deviation_report import wanted
 from nbv_planner.mapping.matching import MatchedScan, MatchingSettings
 from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode
@@ -202,17 +201,8 @@ class SurfaceOutput:
     def displays(self) -> tuple[MarkerPublisher, ResultFiles]:
         """What is shown in RViz, and what files are written."""
         node, config = self._node, self._node.config
-        frame = node.parameters.object_frame
         ground = ground_of(config.ground, 2.0 * config.scene.view_distance)
-        outline = OutlineOutput(
-            node,
-            config.scene,
-            config.measurement,
-            frame,
-            node.parameters.outline_folder,
-            wanted(None, config.known, config.scene, "fitted", config.outline.tolerance),
-        )
-        return MarkerPublisher(node, config.scene, frame, ground), outline
+        return MarkerPublisher(node, config.scene, ground), OutlineOutput(node)
 
     def reset(self) -> None:
         """Discard what is shown, and what has not been published."""

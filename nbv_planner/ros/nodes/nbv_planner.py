@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import sys
 import traceback
-from functools import partial
 from typing import Any
 
-from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseArray, PoseStamped
+from geometry_msgs.msg import PoseArray
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import LaserScan, PointCloud2
 from std_msgs.msg import Float64MultiArray, String
@@ -35,7 +33,7 @@ from nbv_planner.ros.io.robot import (
     nav2_actions,
 )
 from nbv_planner.ros.io.status import RunInfo, StatusReport
-from nbv_planner.ros.io.status_text import plotted_values, ranking_status, summary
+from nbv_planner.ros.io.status_text import plotted_values, summary
 from nbv_planner.ros.io.transforms import GroundOutput, MapTopic, TransformPoses
 from nbv_planner.ros.nodes.operator import AskedViews, Operator
 from nbv_planner.session import events
@@ -123,9 +121,7 @@ class NbvPlannerNode(BaseNode):
         """Open what lasts as long as the node, so that an unconfigured node can also answer why it
         is inactive.
         """
-        self._report = StatusReport(
-            self, self.advertise(DiagnosticStatus, "~/status", qos.latched())
-        )
+        self._report = StatusReport(self, self._on_done)
         operator = self.operator
         for kind, name, command in (
             (Trigger, "~/start", operator.on_start),
@@ -153,29 +149,18 @@ class NbvPlannerNode(BaseNode):
             kind = nav2_actions(self, "goal_check", PATH_ACTION, "off").ComputePathToPose
             self._paths = PathAction(self, kind)
         self.decisions = Decisions(self, self._paths)
-        self.goals = self.goal_kind(
-            self,
-            frame,
-            self.advertise(PoseStamped, "goal_pose", qos.reliable()),
-            # More than one: views may follow each other faster than a recorder on a busy machine
-            # receives them.
-            self.advertise(PointCloud2, "~/candidates", qos.latched(10)),
-            self.advertise(DiagnosticStatus, "~/iteration", qos.latched(100)),
-            self._robot,
-        )
-        self._asked = AskedViews(
-            self, self.advertise(DiagnosticStatus, "~/ranking", qos.latched()), ranking_status
-        )
+        self.goals = self.goal_kind(self, self._robot)
+        self._asked = AskedViews(self)
         self.listen(Float64MultiArray, "~/rank", self._asked.on_rank, qos.reliable())
         self.listen(PoseArray, "~/view_poses", self._asked.on_view_poses, qos.reliable())
         self.listen(PointCloud2, "surface", self.incoming.on_surface, qos.latched())
         self.listen(String, "surface_info", self.incoming.on_info, qos.latched())
-        self.ground = GroundOutput(self, frame)
+        self.ground = GroundOutput(self)
         ground = self.core.planner.views.ground
         if isinstance(ground, GridGround) and self.deciders.shows_map:
             self.ground.publish(ground.map)
         if parameters.use_map:
-            self.incoming.map = MapTopic(self, transforms, frame, self.incoming.on_map)
+            self.incoming.map = MapTopic(self, transforms, self.incoming.on_map)
         if transforms is None:
             pose_type = conversions.POSE_TYPES[self.poses.pose_type]
             self.listen(pose_type, "camera_pose", self.incoming.on_pose, qos.reliable())
@@ -217,7 +202,7 @@ class NbvPlannerNode(BaseNode):
         if self.active:
             self.advance()
         else:
-            self._report.publish(self._on_done)
+            self._report.publish()
             self.publish_diagnostics()
 
     def destroy_node(self) -> None:
@@ -244,7 +229,7 @@ class NbvPlannerNode(BaseNode):
             self.incoming.set_goal(known)
             self.goals.send(known, self.core)
         if not self.journal.pending:
-            self._report.publish(self._on_done)
+            self._report.publish()
 
     def advance(self) -> None:
         """Advance as far as the inputs allow: republish the goal, start the next decision, publish
@@ -303,7 +288,7 @@ class NbvPlannerNode(BaseNode):
             return
         taken = len(self.core.episode.visited)
         events.fail(self.core, f"internal error: {error_text(error)}; {taken} views taken")
-        for end in (self.keep, partial(self._report.publish, self._on_done)):
+        for end in (self.keep, self._report.publish):
             try:
                 end()
             except Exception as another:

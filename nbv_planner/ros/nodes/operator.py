@@ -19,8 +19,10 @@ from nbv_planner.episode.parameters import PlannerSettings
 from nbv_planner.errors import InputRejectedError
 from nbv_planner.planning.view_space import check_angles
 from nbv_planner.report.preflight import Outcome, PosesBeforeStart
+from nbv_planner.ros.core import qos
 from nbv_planner.ros.core.node import BaseNode, error_text
 from nbv_planner.ros.core.planner_parts import caught
+from nbv_planner.ros.io.status_text import ranking_status
 from nbv_planner.session import events, targets
 from nbv_planner.session.journal import from_records
 from nbv_planner.session.questions import Ranking
@@ -30,11 +32,10 @@ from nbv_planner.world.pose import Poses
 class AskedViews:
     """Answers questions about views that do not change the episode."""
 
-    def __init__(
-        self, node: BaseNode, ranking: Any, message: Callable[..., DiagnosticStatus]
-    ) -> None:
-        """Take the planner's node, its publisher of the ranking, and what builds its `message`."""
-        self._node, self._ranking, self._message = node, ranking, message
+    def __init__(self, node: BaseNode) -> None:
+        """Take the planner's node."""
+        self._node = node
+        self._ranking = node.advertise(DiagnosticStatus, "~/ranking", qos.latched())
 
     def on_rank(self, msg: Float64MultiArray) -> None:
         """Rank view angles (radians) by the objective on the newest surface."""
@@ -53,7 +54,7 @@ class AskedViews:
     def _answer(self, found: Ranking | Exception) -> None:
         settings = self._node.core.planner.settings if self._node.core else PlannerSettings()
         name = f"{self._node.get_name()}: ranking"
-        self._ranking.publish(self._message(name, settings.used_objectives[-1], found))
+        self._ranking.publish(ranking_status(name, settings.used_objectives[-1], found))
 
     def on_view_poses(self, msg: PoseArray) -> None:
         """Take the candidate poses of a list, except for those that cannot be used, as the

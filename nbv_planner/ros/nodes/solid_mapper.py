@@ -166,10 +166,9 @@ class SolidOutput(SurfaceOutput):
 
     def displays(self) -> tuple[MarkerPublisher, SolidFiles]:
         """See :meth:`.SurfaceOutput.displays`."""
-        node, parameters = self._node, self._node.parameters
-        scene, frame = node.core.setup.scene, parameters.object_frame
-        markers = MarkerPublisher(node, scene, frame, build=solid_markers)
-        return markers, SolidFiles(node, parameters.outline_folder)
+        node = self._node
+        scene = node.core.setup.scene
+        return MarkerPublisher(node, scene, build=solid_markers), SolidFiles(node)
 
     def resume(self, known: SurfaceMap) -> None:
         """Its surface is published with the next update."""
