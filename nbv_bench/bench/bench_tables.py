@@ -8,21 +8,28 @@ The manifest of its folder says which one it is, and :func:`bench_tables` compar
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from nbv_bench.bench.splits import OPTIMUM
-from nbv_bench.experiments.compared_cases import Episode, difference, figures, relative
 from nbv_bench.experiments.summary.contents import Place, place_of
 from nbv_bench.experiments.summary.sweep_report import SweepReport
 from nbv_bench.experiments.summary.sweep_tables import EPISODES, NOT_REACHED
 from nbv_bench.optimum.best_sets import DEFAULT_TIME_LIMIT
-from nbv_bench.optimum.least import LeastTimeCase
+from nbv_bench.optimum.least import least_time_row
 from nbv_bench.optimum.optimum_problem import Optimum
-from nbv_bench.statistics import coverage_band, object_interval
-from nbv_planner.episode.parameters import recorded_config
+from nbv_bench.statistics import (
+    Episode,
+    coverage_band,
+    differences,
+    figures,
+    object_interval,
+    object_means,
+    relative,
+)
+from nbv_planner.episode.parameters import EpisodeConfig, recorded_config
 from nbv_planner.episode.records import Metric, Quantity, ViewColumn
 from nbv_planner.planning.view_space import view_space_for
 from nbv_planner.report.tables import Cell, Column, Table
@@ -46,21 +53,23 @@ class BenchFigure(Quantity):
     regret = "regret", "mean individual regret to 95 %, or to the end", "points", 2
 
 
-def episode_figures(episode: Episode, views: int) -> dict[BenchFigure, float]:
-    """Figures of merit of an episode, but those relative to others; K is the number of `views`."""
+def episode_figures(episode: Episode, views: int) -> dict[str, float]:
+    """Figures of merit of an episode by name, but those relative to others; K is the number of
+    `views`.
+    """
     taken = episode["views"]
     number = Metric.T95.of(episode["metrics"])
-    found = {BenchFigure.area: _area(ViewColumn.coverage.each(taken), views)}
+    found = {"area": _area(ViewColumn.coverage.each(taken), views)}
     until = taken[:number]
     if until:
         regrets = [
             ViewColumn.greedy_gain.of(view) - ViewColumn.new_points.of(view) for view in until
         ]
-        found[BenchFigure.regret] = float(np.mean(regrets))
+        found["regret"] = float(np.mean(regrets))
     if number is not None:
-        found[BenchFigure.t95] = float(number)
-        found[BenchFigure.metres] = ViewColumn.travelled.of(until[-1])
-        found[BenchFigure.seconds] = ViewColumn.seconds.of(until[-1])
+        last = until[-1]
+        travelled, seconds = ViewColumn.travelled.of(last), ViewColumn.seconds.of(last)
+        found |= {"t95": float(number), "metres": travelled, "seconds": seconds}
     return found
 
 
@@ -82,23 +91,30 @@ def bench_rows(report: SweepReport, optima: Mapping[Place, Optimum]) -> dict[str
     bench = report.manifest["bench"]
     names = [figure.name for figure in BenchFigure]
     rows = [
-        {**episode["case"], "curve": ViewColumn.coverage.each(episode["views"])}
-        | {figure.name: value for figure, value in episode_figures(episode, bench["views"]).items()}
+        {
+            **episode["case"],
+            **episode_figures(episode, bench["views"]),
+            "curve": ViewColumn.coverage.each(episode["views"]),
+        }
         for episode in report.episodes
     ]
-    greedy = _of_greed(report)
-    least = _least_seconds(greedy) if bench["least_time"] and optima and greedy else {}
-    for (text, seed), episode in greedy.items() if optima else ():
+    greedy = _of_greed(report) if optima else []
+    least: dict[str, float] = {}
+    if bench["least_time"] and greedy:
+        config = recorded_config(greedy[0]["config"])
+        least = _least_seconds(config, dict.fromkeys(one["case"]["object"] for one in greedy))
+    for episode in greedy:
         best = optima[place_of(episode)]
-        most = [
-            best.coverage_by(number) / best.surface_points
-            for number in range(1, bench["views"] + 1)
-        ]
-        row = {"curve": most, "area": _area(most, bench["views"]), "t95": best.views_95}
-        rows.append(
-            {"planner": OPTIMUM, "object": text, "seed": seed, "seconds": least.get((text, seed))}
-            | row
-        )
+        rounds = range(1, bench["views"] + 1)
+        most = [best.coverage_by(number) / best.surface_points for number in rounds]
+        found = {
+            "planner": OPTIMUM,
+            "seconds": least.get(episode["case"]["object"]),
+            "curve": most,
+            "area": _area(most, bench["views"]),
+            "t95": best.views_95,
+        }
+        rows.append({**episode["case"], **found})
     cases = pd.DataFrame(rows, columns=["planner", "object", "seed", "curve", *names])
     cases = cases.astype(dict.fromkeys(names, float))
     cases["relative"] = relative(cases, "t95", _GREED, ["object", "seed"])
@@ -106,32 +122,24 @@ def bench_rows(report: SweepReport, optima: Mapping[Place, Optimum]) -> dict[str
     return {label: cases[cases["planner"] == label] for label in labels}
 
 
-def _of_greed(report: SweepReport) -> dict[tuple[str, int], Episode]:
-    """Episodes of the planner that knows the object, by object and seed."""
-    return {
-        (episode["case"]["object"], episode["case"]["seed"]): episode
-        for episode in report.episodes
-        if episode["case"]["planner"] == _GREED
-    }
+def _of_greed(report: SweepReport) -> list[Episode]:
+    """Episodes of the planner that knows the object."""
+    return [one for one in report.episodes if one["case"]["planner"] == _GREED]
 
 
-def _least_seconds(episodes: Mapping[tuple[str, int], Episode]) -> dict[tuple[str, int], float]:
-    """Least time to 95 % by the cost model of the episodes, by object and seed, without noise; see
-    the optimum.
+def _least_seconds(config: EpisodeConfig, objects: Iterable[str]) -> dict[str, float]:
+    """Least time to 95 % by the cost model of a configuration, by object, without noise; see the
+    optimum.
     """
-    config = recorded_config(next(iter(episodes.values()))["config"])
     circle = view_space_for(config.views, config.scene).candidates
-    pace = config.planner
     start = config.motion.start(config.scene.view_distance)
-    speed = pace.linear_speed
-    least = {
-        text: (
-            LeastTimeCase(text, circle, start, (speed,), pace.dwell_time, DEFAULT_TIME_LIMIT).run()
-        )
-        for text in dict.fromkeys(text for text, _ in episodes)
-    }
-    tours = {trial: least[trial[0]].costs[f"{speed:g} m/s, least"] for trial in episodes}
-    return {trial: tour.cost for trial, tour in tours.items() if tour}
+    speed, dwell = config.planner.linear_speed, config.planner.dwell_time
+    found = {}
+    for text in objects:
+        row = least_time_row(text, circle, start, (speed,), dwell, DEFAULT_TIME_LIMIT)
+        if tour := row.costs[f"{speed:g} m/s, least"]:
+            found[text] = tour.cost
+    return found
 
 
 _NOTE = (
@@ -150,11 +158,7 @@ def bench_tables(
     """
     bench = report.manifest["bench"]
     sweep = report.sweep
-    best = {
-        text: optima[place_of(episode)]
-        for (text, _), episode in _of_greed(report).items()
-        if optima
-    }
+    best = {one["case"]["object"]: optima[place_of(one)] for one in _of_greed(report) if optima}
     proved = sum(all(one.proved) for one in best.values())
     known = (
         f" Optimum: the best sets of as many views, without noise, proved for {proved} of"
@@ -167,42 +171,38 @@ def bench_tables(
     )
     columns = [_PLANNER, EPISODES, dataclasses.replace(NOT_REACHED, title="below 95 %")]
     columns += [Column("raised", "raised"), Column("error", "error")] if report.failures else []
+    merits = [Column.of(figure, interval=True) for figure in BenchFigure]
     cells = list[tuple[Cell, ...]]()
     for label, group in rows.items():
-        raised = [
-            failure["error"] for failure in report.failures if failure["case"]["planner"] == label
-        ]
+        raised = [one["error"] for one in report.failures if one["case"]["planner"] == label]
         errors = (len(raised), raised[0] if raised else "") if report.failures else ()
-        means = (object_interval(figures(group, figure.name)) for figure in BenchFigure)
+        means = (object_interval(figures(group, one.name)) for one in merits)
         cells.append((label, len(group), int(group["t95"].isna().sum()), *errors, *means))
-    columns += [Column.of(figure, interval=True) for figure in BenchFigure]
+    columns += merits
     title = f"Split {bench['split']}, protocol {bench['protocol']}"
     return [Table("bench", title, note, tuple(columns), tuple(cells)), _paired(rows)]
+
+
+_COMPARED = BenchFigure.t95, BenchFigure.area, BenchFigure.seconds
 
 
 def _paired(rows: Mapping[str, pd.DataFrame]) -> Table:
     """Differences of each row to the first one on the same objects and seeds."""
     label, *others = rows
-    shown = BenchFigure.t95, BenchFigure.area, BenchFigure.seconds
+    shown = [Column.of(one, interval=True) for one in _COMPARED]
     cells = list[tuple[Cell, ...]]()
     for other in others:
         pairs = (
-            difference(rows[other], rows[label], figure.name, object_interval) for figure in shown
+            differences(figures(rows[other], one.name), figures(rows[label], one.name))
+            for one in shown
         )
-        cells.append(
-            (other, *_score(rows[label], rows[other]), *(pair.difference for pair in pairs))
-        )
+        cells.append((other, *_score(rows[label], rows[other]), *map(object_interval, pairs)))
     columns = (
         _PLANNER,
         Column("ahead", f"{label} ahead"),
         Column("even", "even"),
         Column("behind", f"{label} behind"),
-        *(
-            dataclasses.replace(
-                Column.of(figure, interval=True), title=f"difference, {figure.heading}"
-            )
-            for figure in shown
-        ),
+        *(dataclasses.replace(one, title=f"difference, {one.title}") for one in shown),
     )
     note = (
         f"Each row less {label}, on the same objects and seeds, where both have a value; intervals"
@@ -215,9 +215,7 @@ def _paired(rows: Mapping[str, pd.DataFrame]) -> Table:
 
 def _score(first: pd.DataFrame, other: pd.DataFrame) -> tuple[int, int, int]:
     """On how many objects the first takes fewer views than the other, as many, and more."""
-    firsts, others = (
-        cases.dropna(subset=["t95"]).groupby("object")["t95"].mean() for cases in (first, other)
-    )
+    firsts, others = (object_means(figures(cases, "t95")) for cases in (first, other))
     more = others.sub(firsts, fill_value=np.inf)
     ahead = int((more > _ROUNDING).sum())
     behind = int((more < -_ROUNDING).sum())

@@ -175,19 +175,14 @@ def planner_entry(text: str) -> tuple[str, dict[str, Any]]:
             )
         label, entry = next(iter(content.items()))
         return str(label), entry
-    first = named[1]
-    second = named[2]
-    if first not in (planner_names() if second else (*planner_names(), *objectives)):
-        raise UnknownNameError(
-            "planner", first, [*planner_names(), *(() if second else objectives)]
-        )
+    first, second = named[1], named[2]
+    planners = planner_names()
+    if first not in planners and (second or first not in objectives):
+        raise UnknownNameError("planner", first, [*planners, *(() if second else objectives)])
     if second and second not in objectives:
         raise UnknownNameError("objective", second, objectives)
-    choice = {"planner": first, **({"objective": second} if second else {})}
-    return text.strip(), {
-        **(choice if first in planner_names() else {"objective": first}),
-        **content,
-    }
+    entry = {"planner" if first in planners else "objective": first}
+    return text.strip(), {**entry, **({"objective": second} if second else {}), **content}
 
 
 def bench_sweep(bench: Bench, planners: Sequence[str]) -> Sweep:

@@ -88,16 +88,10 @@ def _belief(path: Path, views: int) -> SurfaceBelief:
     try:
         content = _read_arrays(read_regular(path, _LARGEST), _LARGEST)
         angle = saved_array(content, "angle", None)
-        kinds = {
-            "mean": np.float64,
-            "std": np.float64,
-            "lower": np.float64,
-            "upper": np.float64,
-            "hits": np.integer,
-        }
+        kinds = {"hits": np.integer}
         rows = {
-            name: saved_array(content, name, None, len(angle), dtype=kind)
-            for name, kind in kinds.items()
+            name: saved_array(content, name, None, len(angle), dtype=kinds.get(name, np.float64))
+            for name in ("mean", "std", "lower", "upper", "hits")
         }
         return SurfaceBelief(angle, **{name: values[views - 1] for name, values in rows.items()})
     except (OSError, ValueError, IndexError) as error:

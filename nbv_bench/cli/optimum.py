@@ -13,10 +13,10 @@ from nbv_bench.experiments.folder import write_json
 from nbv_bench.optimum.best_sets import DEFAULT_TIME_LIMIT
 from nbv_bench.optimum.least import (
     LeastRow,
-    LeastTimeCase,
     OptimumRow,
     R,
     least_tables,
+    least_time_row,
     least_views_row,
     optimum_row,
     run_optima,
@@ -147,39 +147,38 @@ def _results(
     arguments: argparse.Namespace, objects: Sequence[str]
 ) -> tuple[Sequence[OptimumRow | LeastRow], list[Table]]:
     """Rows and tables."""
-    limit = arguments.time_limit
     scene = Scene()
-    if not (arguments.poses or arguments.time):
-        cache = None if arguments.cache is None else Path(arguments.cache)
-        calls = [
-            partial(optimum_row, text, count, cache, limit)
-            for count in arguments.candidates
-            for text in objects
-        ]
-        optima = _computed(calls, arguments.workers)
-        return optima, [
-            optima_table(count, [row for row in optima if row.candidates == count])
-            for count in dict.fromkeys(arguments.candidates)
-        ]
-    rows = list[LeastRow]()
-    tables = list[Table]()
+    limit = arguments.time_limit
     poses = view_space_for(_pose_settings(arguments), scene).candidates if arguments.poses else None
-    for count in arguments.candidates:
+    rows = list[OptimumRow | LeastRow]()
+    tables = list[Table]()
+    for count in dict.fromkeys(arguments.candidates):
         circle = view_space_for(ViewSpaceSettings(num_views=count), scene).candidates
         if arguments.time:
             start = MotionSettings().start(scene.view_distance)
-            speeds = tuple(arguments.speed)
-            tours = [
-                LeastTimeCase(text, circle, start, speeds, arguments.dwell, limit, poses).run
-                for text in objects
-            ]
-            found = _computed(tours, arguments.workers)
+            tours = partial(
+                least_time_row,
+                circle=circle,
+                start=start,
+                speeds=arguments.speed,
+                dwell=arguments.dwell,
+                time_limit=limit,
+                poses=poses,
+            )
+            found = _computed(tours, objects, arguments.workers)
             tables += least_tables(found, f"time_{count}", "seconds", 1, "sweep")
+            rows += found
         elif poses is not None:
-            sets = [partial(least_views_row, text, circle, poses, limit) for text in objects]
-            found = _computed(sets, arguments.workers)
+            sets = partial(least_views_row, circle=circle, poses=poses, time_limit=limit)
+            found = _computed(sets, objects, arguments.workers)
             tables += least_tables(found, f"poses_{count}", "views", 0, "circle, greedy")
-        rows += found
+            rows += found
+        else:
+            cache = arguments.cache and Path(arguments.cache)
+            optimum = partial(optimum_row, candidates=count, cache=cache, time_limit=limit)
+            optima = _computed(optimum, objects, arguments.workers)
+            tables.append(optima_table(count, optima))
+            rows += optima
     return rows, tables
 
 
@@ -195,9 +194,9 @@ def _pose_settings(arguments: argparse.Namespace) -> ViewSpaceSettings:
     return from_mapping(ViewSpaceSettings, parameters["nbv_planner"])
 
 
-def _computed(calls: Sequence[Callable[[], R]], workers: int) -> list[R]:
-    with ProgressLine(len(calls), "optima") as line:
-        return run_optima(calls, workers, line.show)
+def _computed(row: Callable[[str], R], objects: Sequence[str], workers: int) -> list[R]:
+    with ProgressLine(len(objects), "optima") as line:
+        return run_optima(row, objects, workers, line.show)
 
 
 _COLUMNS = (

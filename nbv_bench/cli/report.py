@@ -107,14 +107,8 @@ def report_on(folder: Path, out: Path, arguments: argparse.Namespace) -> list[Ta
     contents.write_report(
         out, tables, pictures, contents.report_page(report, tables, pictures), bench=bench
     )
-    parts = [
-        contents.PAGE_FILE,
-        contents.JSON_FILE,
-        f"{contents.TABLES_FOLDER}/ with {len(tables)} tables",
-    ]
-    if pictures:
-        parts.append(f"{contents.FIGURES_FOLDER}/ with {len(pictures)} pictures")
-    print(f"report: {out}/ ({', '.join(parts)})")
+    more = f", figures/ with {len(pictures)} pictures" if pictures else ""
+    print(f"report: {out}/ (report.html, report.json, tables/ with {len(tables)} tables{more})")
     return tables
 
 

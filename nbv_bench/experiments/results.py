@@ -56,8 +56,7 @@ def read_sweep(folder: str | Path) -> SweepResults:
         ):
             raise TypeError("a planner is not text")
         for name, kind in (("versions", dict), ("cases", int)):
-            if not isinstance(manifest[name], kind):
-                raise TypeError(f"{name} is {shown(manifest[name])}")
+            _of_type(manifest, name, kind)
         shards = manifest.get("shards", 1)
         if not isinstance(shards, int) or shards < 1:
             raise TypeError(f"shards is {shown(shards)}")

@@ -106,9 +106,8 @@ def in_workers(
         raise
     # an error of a case does not get here: `run` makes it part of its result
     except Exception as error:
-        raise BackEndError(
-            f"back end {backend}: {type(error).__name__}: {_one_line(error)}"
-        ) from error
+        text = " ".join(str(error).split())
+        raise BackEndError(f"back end {backend}: {type(error).__name__}: {text}") from error
 
 
 def _by_joblib(
@@ -181,7 +180,3 @@ def import_joblib() -> Any:
 
 def _version(joblib: Any) -> tuple[int, ...]:
     return tuple(int(part) for part in joblib.__version__.split(".")[:2])
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

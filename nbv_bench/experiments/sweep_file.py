@@ -5,7 +5,7 @@ line.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise, product
 from typing import Any, TypeVar
 
@@ -186,9 +186,8 @@ def _read_vary(
             name: values.sequence()
             for name, values in item.known_mapping("parameter", known).items()
         }
-        if len({len(values) for values in lists.values()} - {1}) != 1 or any(
-            len(v) == 1 for v in lists.values()
-        ):
+        numbers = {len(values) for values in lists.values()}
+        if len(numbers) != 1 or 1 in numbers:
             raise item.error(
                 "must be 'parameter: [value, ...]' with at least two values, and the same number"
                 " for each of several parameters"
@@ -236,17 +235,17 @@ def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> S
     for required in ("objects", "planners"):
         if required not in entries:
             raise root.error(f"{required!r} is missing")
-    base = _read_settings(entries["settings"]) if "settings" in entries else EpisodeConfig()
+
+    def read(key: str, reader: Callable[..., Any], default: Any, *more: Any) -> Any:
+        return reader(entries[key], *more) if key in entries else default
+
+    base = read("settings", _read_settings, EpisodeConfig())
     objects = _read_objects(entries["objects"], base.scene)
     planners = entries["planners"].mapping()
     if not planners:
         raise entries["planners"].error("must have at least one planner, 'label: {objective: ...}'")
-    protocols = (
-        _read_names(entries["protocols"], "protocol", PROTOCOLS)
-        if "protocols" in entries
-        else ("thesis",)
-    )
-    vary, places = _read_vary(entries["vary"], base) if "vary" in entries else ((), {})
+    protocols = read("protocols", _read_names, ("thesis",), "protocol", PROTOCOLS)
+    vary, places = read("vary", _read_vary, ((), {}), base)
     refused = {**_NOT_OF_ONE_PLANNER, **(_NOT_IN_THESIS if "thesis" in protocols else {})}
     settings_of_label = {
         label: _read_fields(entry.mapping()[_SETTINGS], EpisodeConfig, refused)
@@ -254,16 +253,12 @@ def sweep_of(root: Located, name: str, text: str, *, together: bool = True) -> S
         if _SETTINGS in entry.mapping()
     }
     sweep = Sweep(
-        name=entries["name"].text() if "name" in entries else name,
+        name=read("name", Located.text, name),
         objects=tuple(objects),
         planners={label: _read_planner(entry) for label, entry in planners.items()},
         protocols=protocols,
-        seeds=_read_seeds(entries["seeds"]) if "seeds" in entries else (0,),
-        measures=(
-            _read_names(entries["measure"], "measure", MEASURES)
-            if "measure" in entries
-            else (EPISODE,)
-        ),
+        seeds=read("seeds", _read_seeds, (0,)),
+        measures=read("measure", _read_names, (EPISODE,), "measure", MEASURES),
         base=base,
         variant_settings={label: groups for label, groups in settings_of_label.items() if groups},
         vary=vary,

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.patches import Circle
 
+from nbv_bench.figures.view_maps import recorded_poses
 from nbv_planner.episode.parameters import EpisodeConfig, PlannerSettings
 from nbv_planner.episode.records import ViewColumn
 from nbv_planner.geometry import (
@@ -90,9 +90,7 @@ def _objectives(
 def _decision(
     config: EpisodeConfig, views: Sequence[Mapping[str, Any]], belief: VolumeSurface, number: int
 ) -> Picture:
-    columns = ViewColumn.angle, ViewColumn.distance, ViewColumn.turn
-    angle, distance, turn = (np.array(one.each(views[:number]), dtype=float) for one in columns)
-    taken = Poses.from_polar(angle, distance, turn)
+    taken = recorded_poses(views[:number])
     view = taken[number - 1]
     around = np.linspace(0.0, TWO_PI, config.views.num_views, endpoint=False)
     circle = Poses.on_circle(around, view.distance)
@@ -123,6 +121,11 @@ def on_samples(
 
 
 _SAMPLES = 7
+_PARTS = {
+    "seen": style.CAMERA,
+    "left": style.BAND,
+    "added by the view, its field": style.LAST,
+}
 
 
 def draw_decision(situation: Situation, settings: PlannerSettings, view: CameraPose) -> Figure:
@@ -137,9 +140,7 @@ def draw_decision(situation: Situation, settings: PlannerSettings, view: CameraP
     legend = [
         Line2D([], [], color=style.FAINT, label="gain on a sample"),
         Line2D([], [], color=style.MEAN, label="EMC"),
-        Line2D([], [], color=style.CAMERA, **dots, label="seen"),
-        Line2D([], [], color=style.BAND, **dots, label="left"),
-        Line2D([], [], color=style.LAST, **dots, label="added by the view, its field"),
+        *(Line2D([], [], color=shade, **dots, label=label) for label, shade in _PARTS.items()),
     ]
     figure, (curve, *maps) = panels(_SAMPLES + 1, 4, width=2.8, height=2.8, legend=legend)
     angle = situation.views.polar[:, 0]
@@ -155,11 +156,8 @@ def draw_decision(situation: Situation, settings: PlannerSettings, view: CameraP
     for number, (panel, points, size, seen, new) in enumerate(samples, start=1):
         panel.fill(*cone.T, color=style.LAST, alpha=0.08, linewidth=0)
         real, seen, new = size > 0.0, seen > 0.0, new > 0.0
-        for which, shade in (
-            (real & seen & ~new, style.CAMERA),
-            (real & ~seen & ~new, style.BAND),
-            (new, style.LAST),
-        ):
+        parts = real & seen & ~new, real & ~seen & ~new, new
+        for which, shade in zip(parts, _PARTS.values(), strict=True):
             panel.plot(*points[which].T, color=shade, markersize=1.5, **dots)
         panel_title(panel, f"sample {number} ({added[number - 1].sum():.0f})")
         style.style_axes(panel, "x (m)" if number > 3 else "", "y (m)" if number == 4 else "")
@@ -175,38 +173,26 @@ def draw_regret(views: Sequence[Mapping[str, Any]]) -> Figure:
     rounds = np.arange(1, len(new) + 1)
     seen = np.cumsum(new)
     near = np.cumsum(simple + new)
-    legend = [
-        Line2D([], [], color=style.MEAN, marker="o", label="seen, F(θ₁:ₜ)"),
-        Line2D([], [], color=style.LAST, linewidth=2.5, label="individual regret"),
-        Line2D([], [], color=style.TARGET, marker="s", linestyle=":", label="(1 − 1/e) F(Θ*ₜ)"),
-    ]
-    figure, (axes,) = panels(1, 1, width=7.0, height=4.0, legend=legend)
+    figure, (axes,) = panels(1, 1, width=7.0, height=4.0)
     style.style_axes(axes, "round t", "surface points")
     axes.plot(
         np.append(0, rounds),
         np.append(0.0, seen),
         color=style.MEAN,
         marker="o",
-        markersize=4,
-        label="seen",
+        label="seen, F(θ₁:ₜ)",
     )
-    axes.vlines(
-        rounds,
-        seen,
-        seen - new + greedy,
-        color=style.LAST,
-        linewidth=2.5,
-        label="individual regret",
-    )
+    ends = seen - new + greedy
+    axes.vlines(rounds, seen, ends, color=style.LAST, linewidth=2.5, label="individual regret")
     axes.plot(
         rounds,
         near,
         color=style.TARGET,
         marker="s",
-        markersize=4,
         linestyle=":",
-        label="near-optimal",
+        label="(1 − 1/e) F(Θ*ₜ)",
     )
+    axes.legend(fontsize=style.TICK_SIZE, frameon=False)
     return figure
 
 
@@ -228,20 +214,17 @@ def draw_fields(scene: Scene) -> Figure:
         panel_title(world, f"depth {varied.range_max:g} m {sign} view distance")
         for panel, across, along in ((world, x, y), (polar, angle, radius)):
             panel.contourf(across, along, inside, levels=[0.5, 1.5], colors=[style.BAND], alpha=0.6)
-        for ray in np.linspace(-varied.half_field, varied.half_field, 5):
-            there = np.linspace(0.0, varied.range_max, 400)
-            ahead = -d + there * np.cos(ray)
-            left = there * np.sin(ray)
-            world.plot(ahead, left, color=style.CAMERA, linestyle=":", linewidth=0.8)
-            phi, r = cartesian_to_polar(ahead, left)
-            dots = np.mod(phi, TWO_PI)[::6], r[::6]
-            polar.plot(*dots, color=style.CAMERA, linestyle="none", marker=".", markersize=0.8)
+        ray = np.linspace(-varied.half_field, varied.half_field, 5)
+        there = np.linspace(0.0, varied.range_max, 80)[:, None]
+        ahead, left = there * np.cos(ray) - d, there * np.sin(ray)
+        world.plot(ahead, left, color=style.CAMERA, linestyle=":", linewidth=0.8)
+        phi, r = cartesian_to_polar(ahead, left)
+        polar.plot(
+            np.mod(phi, TWO_PI), r, color=style.CAMERA, linestyle="none", marker=".", markersize=0.8
+        )
         for bound in (scene.radius_min, scene.radius_max):
-            world.add_patch(
-                Circle(
-                    (0.0, 0.0), bound, fill=False, linestyle="--", linewidth=0.8, color=style.TRUTH
-                )
-            )
+            circle = polar_to_cartesian(angle[0], bound)
+            world.plot(*circle, linestyle="--", linewidth=0.8, color=style.TRUTH)
             style.level_line(polar, bound, "bound", style.TRUTH)
         style.style_axes(world, "x (m)", "y (m)" if column == 0 else "")
         world.set(aspect="equal", xlim=(-1.1 * d, 1.1 * d), ylim=(-1.1 * d, 1.1 * d))
@@ -340,9 +323,9 @@ def draw_counted(belief: SurfaceBelief, scene: Scene, view: float) -> Figure:
         panel.pcolormesh(
             across, along, weight, cmap="cividis_r", vmin=0.0, vmax=1.0, rasterized=True
         )
-        order = np.argsort(angle_difference(belief.angle, view), kind="stable")
         for bound in (belief.lower, belief.upper):
-            panel.plot(found.offset, bound[order], color=style.CAMERA, linewidth=0.8)
+            band = belief.interpolate(bound, view + found.offset)
+            panel.plot(found.offset, band, color=style.CAMERA, linewidth=0.8)
         seen = found.offset[np.abs(found.offset) <= scene.simple_half_width]
         panel.plot(
             seen,

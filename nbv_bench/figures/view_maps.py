@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -13,27 +13,20 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Circle, Patch
 
-from nbv_planner.geometry import TWO_PI, FloatArray, polar_to_cartesian
+from nbv_planner.episode.records import ViewColumn
+from nbv_planner.geometry import TWO_PI, FloatArray
 from nbv_planner.report.figures import style
 from nbv_planner.report.figures.style import panel_title, panels, plain
 from nbv_planner.report.tables import Landscape
+from nbv_planner.world.pose import Poses
 
 _COLUMNS = 5
 _SIZE = 2.3
-_CAMERA_SIZE = 3.2
 _LIMIT = 1.64
 _TITLE_ROOM = 0.42
-"""Half of a map's side, and the room for the title above; these and the following as parts of the
-view circle.
-"""
-_HALF_DIGIT = 0.066
-_HALF_HEIGHT = 0.088
-"""Half of the room that a digit takes, with its margin."""
-_GAP = 0.05
-_STEP = 0.06
-"""Least distance of a number from the circle, and by how much it moves outwards until it is
-free.
-"""
+"""Half of a map's side, and the room for the title above, as parts of the largest distance."""
+_NUMBERS = 2.8
+"""Size of the numbers, see :func:`style.label_views`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,15 +37,15 @@ class ViewMap:
     #: closed lines of the true outlines, shape (2, n) each, metres; none if the object cannot be
     #: read any more.
     outlines: Sequence[FloatArray]
-    views: Sequence[float]  #: view angles in the order taken, radians.
+    views: Poses  #: in the order taken.
     view_distance: float  #: radius of the view circle, metres.
-    #: of the views from the centre, metres; empty if all are on the circle.
-    distances: Sequence[float] = ()
 
-    @property
-    def radius(self) -> float:
-        """Radius of the circle outside of which the numbers stand, metres."""
-        return max([self.view_distance, *self.distances])
+
+def recorded_poses(views: Sequence[Mapping[str, Any]]) -> Poses:
+    """Poses of views as they are in the record of an episode."""
+    columns = ViewColumn.angle, ViewColumn.distance, ViewColumn.turn
+    angle, distance, turn = (np.array(one.each(views), dtype=float) for one in columns)
+    return Poses.from_polar(angle, distance, turn)
 
 
 def draw_view_maps(maps: Sequence[ViewMap]) -> Figure:
@@ -60,7 +53,7 @@ def draw_view_maps(maps: Sequence[ViewMap]) -> Figure:
     columns = min(_COLUMNS, len(maps))
     height = _SIZE * (1.0 + 0.5 * _TITLE_ROOM / _LIMIT)
     figure, axes = panels(len(maps), columns, width=_SIZE, height=height)
-    largest = max(content.radius for content in maps)
+    largest = max(float(one.views.distance.max(initial=one.view_distance)) for one in maps)
     for panel, content in zip(axes, maps, strict=True):
         _draw_map(panel, content, largest)
     return figure
@@ -73,9 +66,7 @@ def _draw_map(axes: Axes, content: ViewMap, largest: float) -> None:
     axes.set_frame_on(False)
     axes.text(0.0, top, plain(content.title), ha="center", va="top", fontsize=style.TICK_SIZE)
     axes.add_patch(
-        Circle(
-            (0, 0), content.view_distance, fill=False, color=style.FAINT, linewidth=0.8, zorder=1
-        )
+        Circle((0, 0), content.view_distance, fill=False, color=style.FAINT, linewidth=0.8)
     )
     for line in content.outlines:
         axes.fill(
@@ -83,70 +74,17 @@ def _draw_map(axes: Axes, content: ViewMap, largest: float) -> None:
             facecolor="#EEF4F8",
             edgecolor=style.TRUTH,
             linewidth=0.9,
-            zorder=2,
             label="true contour",
         )
-    numbers = number_places(content.views)
-    distances = content.distances or [content.view_distance] * len(content.views)
-    # A dot for each view and, where that has a place, its number outside; the first view is
-    # emphasised.
-    for number, (angle, distance, place) in enumerate(
-        zip(content.views, distances, numbers, strict=True), start=1
-    ):
-        color, weight = (style.LAST, "bold") if number == 1 else (style.MEAN, "normal")
-        axes.plot(
-            *polar_to_cartesian([angle], distance),
-            color=color,
-            marker="o",
-            markersize=_CAMERA_SIZE,
-            markeredgewidth=0,
-            linestyle="none",
-            zorder=4,
-            label=f"view {number}",
-        )
-        if place is not None:
-            axes.text(
-                place[0] * content.radius,
-                place[1] * content.radius,
-                str(number),
-                ha="center",
-                va="center",
-                fontsize=style.TICK_SIZE,
-                color=color,
-                fontweight=weight,
-                zorder=5,
-            )
-
-
-def number_places(angles: Sequence[float]) -> list[tuple[float, float] | None]:
-    """Centres of the numbers of views around a unit circle: just outside, or further out where they
-    would overlap.
-
-    None for a number for which the map has no room.
-    """
-    taken: list[tuple[FloatArray, FloatArray]] = []  # centres and half sizes, x and y each
-    places: list[tuple[float, float] | None] = []
-    for number, angle in enumerate(angles, start=1):
-        half = np.array([_HALF_DIGIT * len(str(number)), _HALF_HEIGHT])
-        free = (
-            centre
-            for centre in _centres(angle, half)
-            if all((np.abs(centre - other) >= half + room).any() for other, room in taken)
-        )
-        place = next(free, None)
-        places.append(None if place is None else (float(place[0]), float(place[1])))
-        taken += [] if place is None else [(place, half)]
-    return places
-
-
-def _centres(angle: float, half: FloatArray) -> FloatArray:
-    """Centres, shape (N, 2), of a number of `half` this size, shape (2,), outwards along the ray at
-    `angle`.
-    """
-    ray = np.array([math.cos(angle), math.sin(angle)])
-    away = 1.0 + _GAP + half @ np.abs(ray) + _STEP * np.arange(int(_LIMIT / _STEP))
-    centres = away[:, np.newaxis] * ray
-    return np.asarray(centres[(np.abs(centres) + half <= _LIMIT).all(axis=1)])
+    axes.plot(
+        *content.views.position.T,
+        color=style.CAMERA,
+        marker="o",
+        markersize=3.2,
+        linestyle="none",
+        label="views",
+    )
+    style.label_views(axes, [*content.views], _NUMBERS)
 
 
 _TOP = 1.42
@@ -169,37 +107,45 @@ def draw_landscapes(rows: Sequence[Sequence[Landscape]]) -> Figure:
     """
     decisions = len(rows)
     objectives = len(rows[0])
+    legend: list[Artist] = [
+        Line2D([], [], color=style.MEAN, linewidth=1.3, label="objective, scaled to 1"),
+        Patch(facecolor=_GAIN_COLOR, label="true gain (new surface points), scaled to 1"),
+        Line2D([], [], **_CHOICE, label="candidate it prefers"),
+    ]
     height = 1.25 + 0.6 / objectives
     figure, axes = panels(
-        objectives * decisions, decisions, width=3.5, height=height, share=True, legend=_legend()
+        objectives * decisions, decisions, width=3.5, height=height, share=True, legend=legend
     )
     for place, panel in enumerate(axes):
         row, column = divmod(place, decisions)
-        _draw_landscape(
-            panel, rows[column][row], top=row == 0, left=column == 0, bottom=row == objectives - 1
+        content = rows[column][row]
+        bottom = row == objectives - 1
+        style.style_axes(
+            panel,
+            "view angle θ (rad)" if bottom else "",
+            content.objective if column == 0 else "",
         )
+        style.style_angle_axis(panel)
+        panel.set(ylim=(0.0, _TOP), yticks=(0.0, 0.5, 1.0))
+        panel.tick_params(labelbottom=bottom, labelleft=column == 0)
+        panel_title(panel, f"view {content.decision}" if row == 0 else "")
+        _draw_landscape(panel, content)
     return figure
 
 
-def _draw_landscape(axes: Axes, content: Landscape, *, top: bool, left: bool, bottom: bool) -> None:
-    style.style_axes(
-        axes, "view angle θ (rad)" if bottom else "", content.objective if left else ""
-    )
-    style.style_angle_axis(axes)
-    axes.set(ylim=(0.0, _TOP), yticks=(0.0, 0.5, 1.0))
-    axes.tick_params(labelbottom=bottom, labelleft=left)
+def _draw_landscape(axes: Axes, content: Landscape) -> None:
     order = np.argsort(content.angle, kind="stable")
-    angle = content.angle[order]
-    value = _scaled(content.value)[order]
-    gain = _scaled(content.gain)[order]
+    closed = np.append(order, order[0])
+    angle = content.angle[closed] + np.append(np.zeros(len(order)), TWO_PI)
+    value, gain = _scaled(content.value), _scaled(content.gain)
     axes.fill_between(
-        *_closed(angle, gain), color=_GAIN_COLOR, linewidth=0, zorder=1, label="true gain"
+        angle, gain[closed], color=_GAIN_COLOR, linewidth=0, zorder=1, label="true gain"
     )
-    axes.plot(*_closed(angle, value), color=style.MEAN, linewidth=1.3, zorder=3, label="objective")
+    axes.plot(angle, value[closed], color=style.MEAN, linewidth=1.3, zorder=3, label="objective")
     choice = content.choice
     axes.plot(
         [content.angle[choice] % TWO_PI],
-        [_scaled(content.value)[choice]],
+        [value[choice]],
         **_CHOICE,
         zorder=4,
         clip_on=False,
@@ -215,8 +161,6 @@ def _draw_landscape(axes: Axes, content: Landscape, *, top: bool, left: bool, bo
         fontsize=style.TICK_SIZE,
         color=style.CAMERA,
     )
-    if top:
-        panel_title(axes, f"view {content.decision}")
 
 
 def _scaled(values: FloatArray) -> FloatArray:
@@ -226,16 +170,3 @@ def _scaled(values: FloatArray) -> FloatArray:
     least = min(float(values.min()), 0.0)
     span = float(values.max()) - least
     return (values - least) / span if span > 0.0 else np.zeros_like(values)
-
-
-def _closed(angle: FloatArray, value: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Close the circle with the first candidate."""
-    return np.append(angle, angle[0] + TWO_PI), np.append(value, value[0])
-
-
-def _legend() -> list[Artist]:
-    return [
-        Line2D([], [], color=style.MEAN, linewidth=1.3, label="objective, scaled to 1"),
-        Patch(facecolor=_GAIN_COLOR, label="true gain (new surface points), scaled to 1"),
-        Line2D([], [], **_CHOICE, label="candidate it prefers"),
-    ]

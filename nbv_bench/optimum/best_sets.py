@@ -11,7 +11,7 @@ import os
 import tempfile
 import warnings
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,7 @@ from nbv_bench.optimum.optimum_problem import (
 )
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.records import views_to
-from nbv_planner.errors import ResultsError, SettingError
+from nbv_planner.errors import ResultsError, SettingError, reason
 from nbv_planner.files.results_folder import read_json
 from nbv_planner.geometry import BoolArray
 from nbv_planner.system import at_home
@@ -62,16 +62,20 @@ def _load(path: Path, key: str, visible: BoolArray) -> Optimum | None:
         return None
     content = read_json(path)
     expected = {"format": FORMAT, "format_version": FORMAT_VERSION, "key": key}
-    if {name: content.get(name) for name in expected} != expected:
+    if not expected.items() <= content.items():
         raise ResultsError(
             f"{path} is not a file of format {FORMAT!r}, version {FORMAT_VERSION}, for its key"
         )
-    optimum = Optimum.from_json(content.get("optimum") or {})
     problem = plain_problem(visible)
-    for views, said in zip(optimum.best_views, optimum.best_coverage, strict=True):
-        if not all(0 <= view < len(visible) for view in views) or problem.coverage(views) != said:
-            raise ResultsError(f"cached optimum: views {views} do not see {said} points")
-    return optimum
+    try:
+        said = content["optimum"]
+        sets = tuple(tuple(map(int, views)) for views in said["best_views"])
+        best = tuple(problem.coverage(views) for views in sets)
+        if list(best) != said["best_coverage"] or max(best, default=0) != problem.reachable:
+            raise ValueError("its views do not see as many points")
+    except (LookupError, TypeError, ValueError) as error:
+        raise ResultsError(f"cached optimum {path}: {reason(error)}") from error
+    return Optimum(visible.shape[1], problem.reachable, best, best, sets)  # a proved one
 
 
 DEFAULT_TIME_LIMIT = 60.0
@@ -123,12 +127,8 @@ def _best_set(problem: CoverageProblem, fewer: list[BestSet], time_limit: float)
     if coverage == ceiling:
         return BestSet(views, coverage, ceiling)
     found = maximum_coverage(problem, number, time_limit=time_limit)
-    bound = min(found.bound, ceiling)
-    return (
-        BestSet(found.views, found.coverage, bound)
-        if found.coverage > coverage
-        else BestSet(views, coverage, bound)
-    )
+    best = found if found.coverage > coverage else BestSet(views, coverage, 0)
+    return replace(best, bound=min(found.bound, ceiling))
 
 
 def optimum_of(
@@ -225,17 +225,14 @@ def optimality(new_points: Sequence[int], optimum: Optimum) -> Optimality:
 
     `new_points` are the surface points that each view saw for the first time, `F(θ_t | θ_{1:t-1})`.
     """
-    seen = np.cumsum(new_points, dtype=int).tolist()
-    best = [optimum.coverage_by(number) for number in range(1, len(seen) + 1)]
-    reached_95 = views_to(points / optimum.surface_points for points in seen)
+    seen = np.cumsum(new_points, dtype=int)
+    best = np.array([optimum.coverage_by(number) for number in range(1, len(seen) + 1)])
+    ratio = np.where(best > 0, seen / np.maximum(best, 1), math.nan)
+    reached_95 = views_to(seen / optimum.surface_points)
     least_95 = optimum.views_95
     return Optimality(
-        regret=tuple(
-            (1.0 - math.exp(-1.0)) * most - points for points, most in zip(seen, best, strict=True)
-        ),
-        approximation_ratio=tuple(
-            points / most if most else math.nan for points, most in zip(seen, best, strict=True)
-        ),
+        regret=tuple(((1.0 - math.exp(-1.0)) * best - seen).tolist()),
+        approximation_ratio=tuple(ratio.tolist()),
         views_95=reached_95,
         views_95_relative=None if reached_95 is None or least_95 is None else reached_95 / least_95,
         proved=all(optimum.proved[: len(seen)]),

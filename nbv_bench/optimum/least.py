@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +18,6 @@ import pandas as pd
 from nbv_bench.optimum.best_sets import Optimality, optimality, optimum_of
 from nbv_bench.optimum.optimum_problem import (
     Cheapest,
-    CoverageProblem,
     Optimum,
     greedy_views,
     least_views,
@@ -29,7 +29,7 @@ from nbv_bench.optimum.tours import best_sweep, greedy_tour, least_time
 from nbv_bench.statistics import object_interval
 from nbv_planner.episode.judge import truth_of
 from nbv_planner.geometry import TWO_PI, FloatArray, wrap_angle
-from nbv_planner.report.tables import Cell, Column, Table
+from nbv_planner.report.tables import Cell, Column, Table, table_of
 from nbv_planner.thesis import TrueSurface
 from nbv_planner.world.objects import surface_points
 from nbv_planner.world.objects.true_outlines import Outlines, true_object
@@ -139,95 +139,57 @@ def least_views_row(text: str, circle: Poses, poses: Poses, time_limit: float) -
     return LeastRow(text, len(surface.angle), costs)
 
 
-@dataclass(frozen=True, eq=False)
-class LeastTimeCase:
-    """What to compute: the quickest tour from a view of the circle, at several speeds, in the
-    thesis's scene.
+def least_time_row(
+    text: str,
+    circle: Poses,
+    start: CameraPose,
+    speeds: Sequence[float],
+    dwell: float,
+    time_limit: float,
+    poses: Poses | None = None,
+) -> LeastRow:
+    r"""Quickest tours of an object on a circle in the thesis's scene, the best sweeps in hindsight,
+    and the tours of an omniscient planner that is greedy by time.
+
+    They begin at `start` on the circle, at each of the `speeds` (m/s) with `dwell` seconds a view;
+    the `time_limit`, seconds, is for each tour. Of other `poses`: the best tour on one ring of
+    them, :math:`|d - d_{cam}|` away, and a bound of all tours among them. A path that keeps out of
+    the object's bound is no shorter than its projection on that disc, so that the tours on the
+    disc bound those of all paths. Time to turn is not counted.
     """
+    surface, needed = _surface(text, circle)
 
-    object: str
-    circle: Poses
-    start: CameraPose
-    speeds: tuple[float, ...]  #: m/s.
-    dwell_time: float  #: seconds at each view.
-    time_limit: float  #: seconds for each tour.
-    poses: Poses | None = None  #: other poses, see :meth:`_among_poses`.
-
-    def run(self) -> LeastRow:
-        """Compute them, the best sweeps in hindsight, and the tours of an omniscient planner that
-        is greedy by time.
-        """
-        surface, needed = _surface(self.object, self.circle)
-        distance = Scene().view_distance
-        costs: dict[str, Cheapest | None] = {}
-        for speed in self.speeds:
-            for name, planner in (
-                ("sweep", best_sweep),
-                ("greedy", greedy_tour),
-                ("least", self._least),
-            ):
-                problem = self._problem(surface, self.circle, Scene())
-                costs[f"{speed:g} m/s, {name}"] = self._tour(
-                    problem, needed, distance / speed, planner
-                )
-            if self.poses is not None:
-                costs[f"{speed:g} m/s, poses"] = self._among_poses(
-                    surface, needed, self.poses, speed
-                )
-        return LeastRow(self.object, len(surface.angle), costs)
-
-    def _among_poses(
-        self, surface: TrueSurface, needed: int, poses: Poses, speed: float
+    def tour(
+        views: Poses, scene: Scene, pace: float, planner: Callable[..., Cheapest | None]
     ) -> Cheapest | None:
-        r"""The best tour on one ring of the poses, :math:`|d - d_{cam}|` away, and a bound of all
-        tours among them.
+        """Of one planner at a pace in seconds per radian; None if its views do not see enough."""
+        offset = wrap_angle(views.polar[:, 0] - start.polar[0])
+        problem = reduced_problem(surface.observed(views, scene), offset)
+        enough = problem.reachable >= needed
+        found = planner(problem, offset, pace, dwell, needed) if enough else None
+        return found and found.among(problem.candidates)
 
-        A path that keeps out of the object's bound is no shorter than its projection on that disc,
-        so that the tours on the disc bound those of all paths. Time to turn is not counted.
-        """
+    least = partial(least_time, time_limit=time_limit)
+    costs: dict[str, Cheapest | None] = {}
+    for speed in speeds:
+        pace = Scene().view_distance / speed
+        for name, planner in (("sweep", best_sweep), ("greedy", greedy_tour), ("least", least)):
+            costs[f"{speed:g} m/s, {name}"] = tour(circle, Scene(), pace, planner)
+        if poses is None:
+            continue
         scene = BeamScene()
         rings = list[Cheapest]()
         for distance in np.unique(poses.distance):
             ring = np.flatnonzero(poses.distance == distance)
-            problem = self._problem(surface, poses.chosen(ring), scene)
-            if (tour := self._tour(problem, needed, distance / speed, self._least)) is not None:
-                seconds = tour.cost + abs(float(distance) - scene.view_distance) / speed
-                rings.append(replace(tour.among(ring), cost=seconds))
+            if one := tour(poses.chosen(ring), scene, distance / speed, least):
+                seconds = one.cost + abs(float(distance) - scene.view_distance) / speed
+                rings.append(replace(one.among(ring), cost=seconds))
         disc = min(scene.radius_max, float(poses.distance.min()))
-        bound = (
-            self._tour(self._problem(surface, poses, scene), needed, disc / speed, self._least)
-            if rings
-            else None
+        bound = tour(poses, scene, disc / speed, least) if rings else None
+        costs[f"{speed:g} m/s, poses"] = bound and replace(
+            min(rings, key=lambda one: one.cost), bound=bound.bound
         )
-        return bound and replace(min(rings, key=lambda tour: tour.cost), bound=bound.bound)
-
-    def _problem(
-        self, surface: TrueSurface, views: Poses, scene: Scene
-    ) -> tuple[CoverageProblem, FloatArray]:
-        """What the views see, and how far each is from the start, radians."""
-        offset = wrap_angle(views.polar[:, 0] - self.start.polar[0])
-        return reduced_problem(surface.observed(views, scene), offset), offset
-
-    def _tour(
-        self,
-        of: tuple[CoverageProblem, FloatArray],
-        needed: int,
-        pace: float,
-        planner: Callable[..., Cheapest | None],
-    ) -> Cheapest | None:
-        """Tour of one planner on a circle at a pace in seconds per radian; None if its views do not
-        see enough.
-        """
-        problem, offset = of
-        found = (
-            None
-            if problem.reachable < needed
-            else planner(problem, offset, pace, self.dwell_time, needed)
-        )
-        return found and found.among(problem.candidates)
-
-    def _least(self, *problem: Any) -> Cheapest | None:
-        return least_time(*problem, time_limit=self.time_limit)
+    return LeastRow(text, len(surface.angle), costs)
 
 
 def _surface(text: str, circle: Poses) -> tuple[TrueSurface, int]:
@@ -241,6 +203,9 @@ def _surface(text: str, circle: Poses) -> tuple[TrueSurface, int]:
     return TrueSurface(points.angle, points.radius, sight=sight), points_for_95(len(points))
 
 
+_NUMBERS = ["cost", "percent", "bound"]
+
+
 def least_tables(
     rows: Sequence[LeastRow], name: str, unit: str, digits: int, reference: str
 ) -> list[Table]:
@@ -250,36 +215,20 @@ def least_tables(
     take the objects for a sample of their kind, see :func:`object_interval`.
     """
     methods = list(rows[0].costs)
-    beside = {
-        m: reference if reference in methods else f"{m.partition(',')[0]}, {reference}"
-        for m in methods
-    }
-    costs = pd.DataFrame(
-        [
-            (
-                number,
-                0,
-                method,
-                cheapest.cost,
-                row.percent(method, beside[method]),
-                cheapest.bound,
-                cheapest.proved,
-            )
-            for number, row in enumerate(rows)
-            for method, cheapest in row.costs.items()
-            if cheapest is not None
-        ],
-        columns=["object", "seed", "method", "cost", "percent", "bound", "proved"],
-    ).astype({"percent": float})
     means = list[tuple[Cell, ...]]()
     for method in methods:
-        group = costs[costs["method"] == method].set_index(["object", "seed"])
-        bound = group["bound"][group["bound"] > 0.0]
-        cost, percent, least = map(
-            object_interval, (group["cost"], group["percent"].dropna(), bound)
-        )
-        proved = int(group["proved"].sum()) if len(bound) else None
-        means.append((method, cost, percent, group["percent"].max(), len(group), proved, least))
+        beside = reference if reference in methods else f"{method.partition(',')[0]}, {reference}"
+        group = pd.DataFrame(
+            [
+                (one.cost, row.percent(method, beside), one.bound or None, one.proved)
+                for row in rows
+                if (one := row.costs[method]) is not None
+            ],
+            columns=[*_NUMBERS, "proved"],
+        ).astype(dict.fromkeys(_NUMBERS, float))
+        cost, percent, bound = (object_interval(group[name]) for name in _NUMBERS)
+        proved = int(group["proved"].sum()) if bound.cases else None
+        means.append((method, cost, percent, group["percent"].max(), len(group), proved, bound))
     columns = (
         Column("method", "method"),
         Column(unit, f"{unit} to 95 %", 2, interval=True),
@@ -289,50 +238,41 @@ def least_tables(
         Column("proved", "proved"),
         Column("bound", "proved bound", 2, interval=True),
     )
+    title = f"{unit} to 95 % of the surface points"
     return [
-        Table(name, f"{unit} to 95 % of the surface points", "", columns, tuple(means)),
-        _object_table(rows, f"{name}_objects", digits),
+        Table(name, title, "", columns, tuple(means)),
+        table_of(
+            f"{name}_objects",
+            "Single objects",
+            "",
+            [
+                (Column("object", "object"), lambda row: row.object),
+                (Column("surface_points", "surface points"), lambda row: row.surface_points),
+                *(_cost_of(method, digits) for method in methods),
+            ],
+            rows,
+        ),
     ]
 
 
-def _object_table(rows: Sequence[LeastRow], name: str, digits: int) -> Table:
-    columns = (
-        Column("object", "object"),
-        Column("surface_points", "surface points"),
-        *(
-            Column(method.replace(", ", "_").replace(" ", ""), method, digits)
-            for method in rows[0].costs
-        ),
-    )
-    each = (
-        (
-            row.object,
-            row.surface_points,
-            *(
-                None if cheapest is None else float(cheapest.cost)
-                for cheapest in row.costs.values()
-            ),
-        )
-        for row in rows
-    )
-    return Table(name, "Single objects", "", columns, tuple(each))
+def _cost_of(method: str, digits: int) -> tuple[Column, Callable[[LeastRow], float | None]]:
+    """A column with the cost of a method."""
+    name = method.replace(", ", "_").replace(" ", "")
+    return Column(name, method, digits), lambda row: (one := row.costs[method]) and float(one.cost)
 
 
 def run_optima(
-    calls: Sequence[Callable[[], R]],
+    row: Callable[[str], R],
+    objects: Sequence[str],
     workers: int,
     progress: Callable[[int], None] = lambda done: None,
 ) -> list[R]:
-    """Results of all `calls`, computed in a number of processes; `progress` is called with the
+    """The rows of `objects`, computed in a number of processes; `progress` is called with the
     number of those done.
     """
     rows = list[R]()
     with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
-        for row in (map if pool is None else pool.map)(_called, calls):
-            rows.append(row)
+        for one in (map if pool is None else pool.map)(row, objects):
+            rows.append(one)
             progress(len(rows))
     return rows
-
-
-def _called(call: Callable[[], R]) -> R:
-    return call()

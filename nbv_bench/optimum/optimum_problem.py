@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nbv_bench.rivals.set_cover import cover_programme
 from nbv_planner.episode.records import FULL_ENOUGH, views_to
-from nbv_planner.errors import ResultsError, reason
 from nbv_planner.geometry import BoolArray, FloatArray
 
 IntArray = NDArray[np.int64]
@@ -226,25 +224,6 @@ class Optimum:
     bounds: tuple[int, ...]  #: proved upper bound of each.
     best_views: tuple[tuple[int, ...], ...]  #: indices of the candidates of each best set.
 
-    def __post_init__(self) -> None:
-        """Check that the parts are consistent; those of a file may not be."""
-        sizes = {len(self.best_coverage), len(self.bounds), len(self.best_views)}
-        rising = all(
-            a < b for a, b in zip((0, *self.best_coverage), self.best_coverage, strict=False)
-        )
-        bounded = all(
-            c <= b <= self.reachable for c, b in zip(self.best_coverage, self.bounds, strict=False)
-        )
-        ends = self.best_coverage[-1:] == ((self.reachable,) if self.reachable else ())
-        if not (
-            len(sizes) == 1
-            and rising
-            and bounded
-            and ends
-            and self.reachable <= self.surface_points
-        ):
-            raise ResultsError("the values of the optimum contradict each other")
-
     @property
     def proved(self) -> tuple[bool, ...]:
         """Per number of views, whether no better set exists."""
@@ -290,22 +269,3 @@ class Optimum:
     def _is_least(self, views: int | None, fraction: float) -> bool:
         fewer = len(self.bounds) if views is None else views - 1
         return fewer <= 0 or self.bounds[fewer - 1] / self.surface_points < fraction
-
-    @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Optimum:
-        """Build an optimum from the plain values of its fields.
-
-        Raises:
-            ResultsError: a field is missing or is not what it must be.
-        """
-        try:
-            sets = tuple(tuple(int(view) for view in views) for views in content["best_views"])
-            best, bounds = (
-                tuple(int(number) for number in content[name])
-                for name in ("best_coverage", "bounds")
-            )
-            return cls(
-                int(content["surface_points"]), int(content["reachable"]), best, bounds, sets
-            )
-        except (LookupError, TypeError, ValueError, OverflowError) as error:
-            raise ResultsError(f"not the values of an optimum: {reason(error)}") from error

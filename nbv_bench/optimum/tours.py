@@ -184,9 +184,8 @@ def best_sweep(
         enough = np.logical_or.accumulate(problem.visible[views]) @ problem.weights >= points
         if enough.any():
             views = views[: int(enough.argmax()) + 1]
-            radians = np.abs(
-                angle_difference(place[views], np.concatenate([[0.0], place[views[:-1]]]))
-            ).sum()
+            before = np.append(0.0, place[views[:-1]])
+            radians = np.abs(angle_difference(place[views], before)).sum()
             seconds = seconds_per_radian * float(radians) + dwell * len(views)
             sweeps.append(Cheapest(tuple(views.tolist()), seconds, 0.0))
     return min(sweeps, key=lambda sweep: sweep.cost, default=None)

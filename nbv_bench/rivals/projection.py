@@ -4,13 +4,14 @@ PB-NBV).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from nbv_bench.rivals import farthest_ranks
-from nbv_bench.rivals.occupancy import OccupancyGrid
+from nbv_bench.rivals.volumetric import OccupancyGrid
 from nbv_planner.geometry import BoolArray, FloatArray, IntArray, angle_difference
 from nbv_planner.planning.planners.plugged import Memory
 from nbv_planner.settings import Settings, setting
@@ -78,6 +79,18 @@ def clusters(points: FloatArray, radius: float) -> IntArray:
     return labels
 
 
+def around_both(
+    kinds: Sequence[FloatArray], radius: float, cell: float
+) -> tuple[Ellipses, BoolArray]:
+    """Ellipses around the :func:`clusters`, of a `radius` in cells, of two kinds of cells, and
+    which of them are of the second kind, shape (K,).
+    """
+    known, new = (clusters(places, radius * cell) for places in kinds)
+    number = known.max(initial=-1) + 1
+    ellipses = Ellipses.around(np.concatenate(kinds), np.append(known, new + number), cell)
+    return ellipses, np.arange(len(ellipses.middle)) >= number
+
+
 def visible_frontier(
     ellipses: Ellipses, frontier: BoolArray, views: Poses, scene: Scene, bearings: int
 ) -> FloatArray:
@@ -128,11 +141,6 @@ class Projection(Settings):
         free = grid.log_odds < 0.0
         border = grid.unknown & grid.beside(occupied) & grid.beside(free)
         points = [grid.centres(cells) for cells in (occupied, border)]
-        known, new = (clusters(places, self.cluster * grid.cell) for places in points)
-        number = known.max(initial=-1) + 1
-        ellipses = Ellipses.around(
-            np.concatenate(points), np.append(known, new + number), grid.cell
-        )
-        frontier = np.arange(len(ellipses.middle)) >= number
+        ellipses, frontier = around_both(points, self.cluster, grid.cell)
         score = visible_frontier(ellipses, frontier, memory.views, memory.scene, self.bearings)
         return score if score.any() else farthest_ranks(memory.views, memory.visited)

@@ -13,9 +13,8 @@ from scipy import ndimage
 from scipy.special import logit
 
 from nbv_bench.rivals import farthest_ranks
-from nbv_bench.rivals.occupancy import OccupancyGrid, Rays
-from nbv_bench.rivals.projection import Ellipses, clusters
-from nbv_bench.rivals.volumetric import GAINS, volumetric_gain
+from nbv_bench.rivals.projection import Ellipses, around_both
+from nbv_bench.rivals.volumetric import GAINS, OccupancyGrid, Rays, volumetric_gain
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import BoolArray, FloatArray
 from nbv_planner.planning.planners.plugged import Memory
@@ -191,14 +190,8 @@ class Voxels(Settings):
             return frontier_in_view(cells, memory.views, sensor)
         if self.gain == "projection":
             places = [cells.lattice.centres[one] for one in (cells.state == HIT, border_of(cells))]
-            known, new = (clusters(one, self.cluster * cells.lattice.cell) for one in places)
-            number = known.max(initial=-1) + 1
-            ellipsoids = Ellipses.around(
-                np.concatenate(places), np.append(known, new + number), cells.lattice.cell
-            )
-            frontier = np.arange(len(ellipsoids.middle)) >= number
-            beams = _image(sensor, self.columns)
-            return projected_frontier(ellipsoids, frontier, memory.views, beams)
+            around = around_both(places, self.cluster, cells.lattice.cell)
+            return projected_frontier(*around, memory.views, _image(sensor, self.columns))
         depth = self.depth * cells.lattice.cell
         grid = SpaceGrid.of_cells(cells, depth, self.free)
         rays = rays_through(cells.lattice, memory.candidates, sensor, self.columns)

@@ -42,7 +42,7 @@ def test_tables_files_and_progress(tmp_path, monkeypatch, capsys):
         assert float(line[6]) == pytest.approx(min(ratios), abs=5e-4)
     assert [row["candidates"] for row in content["rows"]] == [20, 20, 36, 36]
     assert said.out.count("proved for 2 of 2 objects") == 2
-    assert "4 of 4 optima" in said.err
+    assert said.err.count("2 of 2 optima") == 2
     assert "scipy" in content["versions"]
     assert {path.name for path in tmp_path.iterdir()} == {"out", "cache"}
 

@@ -28,7 +28,7 @@ settings:
   termination: {max_views: 3}
 """
 PICTURES = {"calibration", "coverage", "objectives", "paired", "planners"}
-TABLES = {"table_7_1", "table_7_2", "table_7_1_optimum", "objects", "paired_objects"}
+TABLES = {"table_7_1", "table_7_2", "table_7_1_optimum", "objects"}
 
 
 @pytest.fixture(scope="module")

@@ -37,42 +37,35 @@ def report_of(tmp_path, text: str):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Contents of the figures by the function that draws them."""
-    found = {}
-
-    def remember(name):
-        real = getattr(sweep_figures, name)
-        monkeypatch.setattr(
-            sweep_figures, name, lambda *given: (found.__setitem__(name, given[0]), real(*given))[1]
-        )
-
-    remember("draw_tradeoff")
-    remember("draw_tradeoff_lines")
+    """Contents of the figures that are drawn."""
+    found, real = [], sweep_figures.draw_marks
+    monkeypatch.setattr(
+        sweep_figures,
+        "draw_marks",
+        lambda given, *more, **named: (found.append(given), real(given, *more, **named))[1],
+    )
     return found
 
 
 def test_planners_that_differ_in_one_number_are_a_line_and_the_others_points(tmp_path, drawn):
-    pictures = tradeoff.tradeoff_pictures(report_of(tmp_path, SWEEP), "thesis")
-    assert [picture.name for picture in pictures] == ["tradeoff", "tradeoff_varied"]
-    assert [point.label for point in drawn["draw_tradeoff"]] == ["U", "UP"]
-    assert list(drawn["draw_tradeoff_lines"]) == ["U"]
-    line = drawn["draw_tradeoff_lines"]["U"]["first_candidate"]
-    assert [point.label for point in line] == ["0", "5", "40"]
-    centre = next(point for point in drawn["draw_tradeoff"] if point.label == "U")
-    assert (line[1].milliseconds, line[1].quality.mean) == (
-        centre.milliseconds,
-        centre.quality.mean,
-    )
+    picture = tradeoff.tradeoff_picture(report_of(tmp_path, SWEEP), "thesis")
+    assert picture.name == "tradeoff"
+    (content,) = drawn
+    assert list(content) == ["", "U"]
+    assert list(content[""]) == ["U", "UP"]
+    line = content["U"]["first_candidate"]
+    assert [mark.text for mark in line] == ["0", "5", "40"]
+    (centre,) = content[""]["U"]
+    assert (line[1].x, line[1].y) == (centre.x, centre.y)
 
 
 def test_a_line_with_a_planner_that_never_reaches_95_percent_is_not_drawn(tmp_path, drawn):
     text = SWEEP.replace("objective: U,", "objective: OCU,")
-    assert tradeoff.tradeoff_pictures(report_of(tmp_path, text), "thesis")
-    assert [point.label for point in drawn["draw_tradeoff"]] == ["UP"]
-    assert "draw_tradeoff_lines" not in drawn
+    assert tradeoff.tradeoff_picture(report_of(tmp_path, text), "thesis")
+    assert [{title: list(lines) for title, lines in one.items()} for one in drawn] == [{"": ["UP"]}]
 
 
 def test_without_a_reference_there_is_nothing_to_draw(tmp_path, drawn):
     text = SWEEP.replace("  best: {objective: OSM}\n", "")
-    assert tradeoff.tradeoff_pictures(report_of(tmp_path, text), "thesis") == []
-    assert drawn == {}
+    assert tradeoff.tradeoff_picture(report_of(tmp_path, text), "thesis") is None
+    assert drawn == []

@@ -6,12 +6,13 @@ import dataclasses
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from nbv_bench.statistics import mean_interval, object_interval, paired_difference
+from nbv_bench.statistics import differences, mean_interval, object_interval
 from nbv_planner.errors import SettingError
 
 VALUES = st.floats(-100.0, 100.0).map(lambda x: round(x, 3))
@@ -119,27 +120,41 @@ def test_differences_are_paired_by_object_and_seed():
         ("a", 3): 3.0,
         ("b", 3): 2.0,
     }
-    found = paired_difference(first, second)
-    assert found.difference.mean == pytest.approx(1.5)
-    assert found.difference.cases == 6
-    assert found.unpaired == 2
-    assert math.isfinite(found.difference.low)
-    swapped = paired_difference(second, first).difference
-    assert (swapped.low, swapped.high) == pytest.approx(
-        (-found.difference.high, -found.difference.low)
-    )
+    pairs = differences(first, second)
+    assert sorted(pairs.index[pairs.isna()]) == [("b", 2), ("c", 0)]
+    found = mean_interval(pairs)
+    assert found.mean == pytest.approx(1.5)
+    assert found.cases == 6
+    assert math.isfinite(found.low)
+    swapped = mean_interval(differences(second, first))
+    assert (swapped.low, swapped.high) == pytest.approx((-found.high, -found.low))
 
 
 def test_pairing_takes_out_what_both_have_in_common():
     noise = np.random.default_rng(1).normal(scale=100.0, size=5)
     first, second = (on_one_object(noise + shift) for shift in (3.0, 1.0))
-    found = paired_difference(first, second).difference
+    found = mean_interval(differences(first, second))
     assert (found.low, found.high) == pytest.approx((2.0, 2.0))
 
 
 def test_a_figure_that_is_not_finite_is_refused_by_name():
-    with pytest.raises(SettingError, match="object star, seed 1: nan is not finite"):
-        mean_interval(on_one_object([1.0, math.nan]))
+    for interval in (mean_interval, object_interval):
+        with pytest.raises(SettingError, match=r"\('star', 1\): inf is not finite"):
+            interval(on_one_object([1.0, math.inf]))
+
+
+def test_what_is_not_there_is_left_out():
+    known = mean_interval(on_one_object([1.0, 2.0, 4.0]))
+    assert mean_interval(on_one_object([1.0, 2.0, 4.0, math.nan])) == known
+    assert object_interval({("a", 0): 1.0, ("b", 0): math.nan}).cases == 1
+    assert mean_interval({("a", 0): math.nan}).cases == 0
+
+
+def test_values_without_seeds_are_those_of_one_object_each():
+    values = [1.0, 5.0, 2.0, 4.0, 9.0]
+    assert object_interval(pd.Series(values)) == object_interval(
+        {(place, 0): value for place, value in enumerate(values)}
+    )
 
 
 @given(st.lists(VALUES, min_size=4, max_size=9))
@@ -185,9 +200,8 @@ def test_one_object_has_no_interval_over_objects_and_none_has_no_mean():
 def test_paired_differences_take_the_interval_that_is_asked_for():
     first = {("a", 0): 3.0, ("b", 0): 7.0, ("d", 0): 2.0, ("e", 0): 1.0}
     second = {("a", 0): 1.0, ("b", 0): 1.0, ("d", 0): 1.0, ("e", 0): 1.0, ("c", 0): 5.0}
-    pair = paired_difference(first, second, interval=object_interval)
-    assert pair.difference == object_interval(
-        {("a", 0): 2.0, ("b", 0): 6.0, ("d", 0): 1.0, ("e", 0): 0.0}
-    )
-    assert math.isfinite(pair.difference.low)
-    assert pair.unpaired == 1
+    pair = differences(first, second)
+    found = object_interval(pair)
+    assert found == object_interval({("a", 0): 2.0, ("b", 0): 6.0, ("d", 0): 1.0, ("e", 0): 0.0})
+    assert math.isfinite(found.low)
+    assert pair.isna().sum() == 1

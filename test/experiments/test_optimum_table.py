@@ -12,8 +12,8 @@ import pytest
 import scipy.optimize
 
 from nbv_bench.optimum.least import (
-    LeastTimeCase,
     candidate_views,
+    least_time_row,
     least_views_row,
     optimum_row,
     run_optima,
@@ -63,21 +63,21 @@ def test_of_an_object_that_is_not_star_shaped_what_the_circle_sees_counts(text, 
     circle = view_space_for(ViewSpaceSettings(num_views=30), Scene()).candidates
     fewest = least_views_row(text, circle, circle, 60.0).costs["circle, least"]
     assert fewest.cost == row.optimum.views_95
-    tour = LeastTimeCase(text, circle, START, (0.5,), 2.0, 60.0).run().costs["0.5 m/s, least"]
+    tour = least_time_row(text, circle, START, (0.5,), 2.0, 60.0).costs["0.5 m/s, least"]
     for views in (fewest.views, tour.views):
         assert visible[list(views)].any(axis=0).sum() >= points_for_95(len(judge.truth))
 
 
 def test_rows_do_not_depend_on_the_number_of_workers(tmp_path):
-    wanted = [(text, count) for text in ("square:width=4", "star") for count in (12, 30)]
+    objects, steps = ["square:width=4", "star", "ellipse:a=5,b=4"], []
     once, again = (
-        [partial(optimum_row, *one, tmp_path / name, 60.0) for one in wanted]
+        partial(optimum_row, candidates=12, cache=tmp_path / name, time_limit=60.0)
         for name in ("one", "two")
     )
-    alone, steps = run_optima(once, 1), []
-    assert run_optima(again, 2, steps.append) == alone
-    assert steps == [1, 2, 3, 4]
-    assert [(row.object, row.candidates) for row in alone] == wanted
+    alone = run_optima(once, objects, 1)
+    assert run_optima(again, objects, 2, steps.append) == alone
+    assert steps == [1, 2, 3]
+    assert [row.object for row in alone] == objects
 
 
 def test_greedy_ratio_keeps_the_guarantee_and_json_takes_a_row(tmp_path):
@@ -124,7 +124,7 @@ def test_views_of_the_fewest_are_those_of_the_candidates():
 def test_no_tour_among_the_poses_is_below_the_bound_and_that_of_the_best_ring_is_real():
     text, speed, dwell = "square:width=8", 0.5, 2.0
     poses = view_space_for(ANNULUS, Scene()).candidates
-    costs = LeastTimeCase(text, CIRCLE, START, (speed,), dwell, 60.0, poses).run().costs
+    costs = least_time_row(text, CIRCLE, START, (speed,), dwell, 60.0, poses).costs
     best, least = costs["0.5 m/s, poses"], costs["0.5 m/s, least"]
     assert best.bound < best.cost <= least.cost + 1e-9
     assert least.proved
@@ -158,5 +158,5 @@ def test_no_tour_among_the_poses_is_below_the_bound_and_that_of_the_best_ring_is
 
 def test_objects_that_cannot_be_seen_have_no_tour():
     two = Poses.on_circle([0.0, 1.0], 10.0)
-    costs = LeastTimeCase("square:width=8", two, START, (0.5,), 2.0, 60.0, two).run().costs
+    costs = least_time_row("square:width=8", two, START, (0.5,), 2.0, 60.0, two).costs
     assert set(costs.values()) == {None}

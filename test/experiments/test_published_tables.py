@@ -11,13 +11,13 @@ from collections import Counter
 import pytest
 
 from nbv_bench.experiments.cases import run_case
-from nbv_bench.experiments.compared_cases import compare_cases
 from nbv_bench.experiments.folder import folder_lock
 from nbv_bench.experiments.summary.thesis_tables import (
     PUBLISHED_NOT_REACHED,
     compared_with_thesis,
 )
 from nbv_bench.experiments.sweep_file import load_sweep
+from nbv_bench.statistics import compare_cases
 from nbv_planner.files.results_folder import read_json, write_whole
 
 REFERENCE = "greedy_oracle"

@@ -82,9 +82,9 @@ def test_regret_picture_shows_the_sums_of_the_record():
     ]
     (axes,) = draw_regret(views).axes[-1:]
     lines = {line.get_label(): line.get_ydata().tolist() for line in axes.lines}
-    assert lines["seen"] == [0.0, 50.0, 80.0, 100.0]
-    assert lines["near-optimal"][0] == 55.0
-    assert math.isnan(lines["near-optimal"][1])
+    assert lines["seen, F(θ₁:ₜ)"] == [0.0, 50.0, 80.0, 100.0]
+    assert lines["(1 − 1/e) F(Θ*ₜ)"][0] == 55.0
+    assert math.isnan(lines["(1 − 1/e) F(Θ*ₜ)"][1])
     (bars,) = axes.collections
     assert [segment[:, 1].tolist() for segment in bars.get_segments()] == [
         [50.0, 80.0],

@@ -7,18 +7,16 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from nbv_bench.experiments.compared_cases import Episode, by_planner, distinct
 from nbv_bench.experiments.folder import MANIFEST_FILE
 from nbv_bench.experiments.summary import sweep_tables
-from nbv_bench.experiments.summary.claims import certificate_table, theory_table
 from nbv_bench.experiments.summary.sensitivity import sensitivity_tables
 from nbv_bench.experiments.summary.sweep_report import SweepReport
 from nbv_bench.experiments.summary.sweep_tables import (
@@ -27,13 +25,20 @@ from nbv_bench.experiments.summary.sweep_tables import (
     PLANNER,
     T95_OPTIMUM,
     grouped,
+    lacking,
     mean_of,
 )
-from nbv_bench.experiments.summary.thesis_tables import compared_with_thesis, table_7_1, table_7_2
+from nbv_bench.experiments.summary.thesis_tables import (
+    compared_with_thesis,
+    table_7_1,
+    table_7_2,
+    theory_table,
+)
 from nbv_bench.experiments.summary.time_tables import time_table
 from nbv_bench.experiments.sweep import variants
 from nbv_bench.optimum.best_sets import optimality, optimum_of
 from nbv_bench.optimum.optimum_problem import Optimum
+from nbv_bench.statistics import Episode, groups
 from nbv_planner.episode.parameters import recorded_config
 from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.episode.simulation import Simulation
@@ -79,12 +84,13 @@ def sweep_optima(
     Raises:
         NbvPlannerError: an object cannot be read any more, or SciPy is older than 1.9.
     """
-    first = {place_of(episode): episode for episode in reversed(episodes)}
     optima: dict[Place, Optimum] = {}
-    for place in distinct(place_of(episode) for episode in episodes):
-        judge = Simulation(recorded_config(first[place]["config"])).judge
-        optima[place] = optimum_of(judge.truth.visible(judge.space.candidates), judge.truth.scene)
-        progress(len(optima))
+    for episode in episodes:
+        if (place := place_of(episode)) not in optima:
+            judge = Simulation(recorded_config(episode["config"])).judge
+            visible = judge.truth.visible(judge.space.candidates)
+            optima[place] = optimum_of(visible, judge.truth.scene)
+            progress(len(optima))
     return optima
 
 
@@ -94,42 +100,38 @@ def place_of(episode: Episode) -> Place:
     return episode["case"]["protocol"], episode["case"]["object"], candidates
 
 
-def optimum_table(episodes: Iterable[Episode], optima: Mapping[Place, Optimum], name: str) -> Table:
-    """Average over the episodes of one protocol, in the order in which planners occur in them."""
-    rows = []
-    for episode in (e for e in episodes if e["views"]):
-        gap = optimality(ViewColumn.new_points.each(episode["views"]), optima[place_of(episode)])
-        rows.append(
-            episode["case"]
-            | {
-                T95_OPTIMUM.name: 100.0 * (gap.views_95_relative or math.nan),
-                "true_regret": gap.regret[-1],
-                "approximation_ratio": gap.approximation_ratio[-1],
-                "least_ratio": min(gap.approximation_ratio),
-                "proved": gap.proved,
-            }
-        )
+def optimum_table(cases: pd.DataFrame, name: str) -> Table:
+    """Average over the cases of one protocol, as :func:`with_optimum` gives them."""
     cells: sweep_tables.Cells = [
         mean_of(T95_OPTIMUM),
-        (NOT_REACHED, lambda group: int(group[T95_OPTIMUM.name].isna().sum())),
+        lacking(NOT_REACHED, T95_OPTIMUM.name),
         mean_of(Column("true_regret", "R(T) (points)", 1, interval=True)),
         mean_of(Column("approximation_ratio", "ratio at the end", 4, interval=True)),
         mean_of(Column("least_ratio", "least ratio", 4, interval=True)),
-        *NUMBER,
+        NUMBER,
         (Column("proved", "proved"), lambda group: int(group["proved"].sum())),
     ]
-    groups = (
-        [((planner,), group) for planner, group in by_planner(pd.DataFrame(rows))] if rows else []
-    )
-    return grouped(name, "Relative to the optimum", _OPTIMUM_NOTE, [PLANNER], cells, groups)
+    title, parts = "Relative to the optimum", groups(cases, "planner")
+    return grouped(name, title, _OPTIMUM_NOTE, [PLANNER], cells, parts)
 
 
 def with_optimum(cases: pd.DataFrame, optima: Mapping[Place, Optimum]) -> pd.DataFrame:
-    """The cases with T95 over the least possible one, per cent; NaN below 95 %."""
-    least = [optima[place_of(episode)].views_95 for episode in cases["episode"]]
-    return cases.assign(
-        **{T95_OPTIMUM.name: 100.0 * cases[Metric.T95.name] / np.array(least, dtype=float)}
-    )
+    """The cases with what they are relative to the `optima`: columns of :func:`optimum_table`, NaN
+    without a view. T95 over the least possible one is in per cent, NaN below 95 %.
+    """
+    seen = cases[cases[Metric.T.name] > 0]
+    gaps = [
+        optimality(ViewColumn.new_points.each(episode["views"]), optima[place_of(episode)])
+        for episode in seen["episode"]
+    ]
+    columns = {
+        T95_OPTIMUM.name: [100.0 * (gap.views_95_relative or math.nan) for gap in gaps],
+        "true_regret": [gap.regret[-1] for gap in gaps],
+        "approximation_ratio": [gap.approximation_ratio[-1] for gap in gaps],
+        "least_ratio": [min(gap.approximation_ratio) for gap in gaps],
+        "proved": [gap.proved for gap in gaps],
+    }
+    return cases.join(pd.DataFrame(columns, seen.index))
 
 
 def report_tables(
@@ -141,29 +143,25 @@ def report_tables(
         cases = report.of_protocol(protocol)
         suffix = report.suffix(protocol)
         tables += [table_7_1(cases, f"table_7_1{suffix}"), table_7_2(cases, f"table_7_2{suffix}")]
+        if optima:
+            cases = with_optimum(cases, optima)
+            tables.append(optimum_table(cases, f"table_7_1_optimum{suffix}"))
+        tables += [
+            sweep_tables.object_table(cases, f"objects{suffix}"),
+            time_table(report, protocol),
+        ]
     if len(report.cases):
         tables += [
             compared_with_thesis(report.of_protocol("thesis")),
             sweep_tables.summary_table(report.of_protocol(*report.detailed)),
             sweep_tables.planner_table(pd.concat([report.cases, report.sweeps_in_hindsight])),
             sweep_tables.paired_table(report.cases),
-            certificate_table(report.cases),
+            sweep_tables.certificate_table(report.cases),
             sweep_tables.timing_table(report.cases),
         ]
     if report.theory:
         tables.append(theory_table(report.theory, report.sweep["settings"]["mapper"]["delta"]))
     tables.append(sweep_tables.failure_table(report.failures))
-    every = with_optimum(report.cases, optima) if optima else report.cases
-    for protocol in report.protocols:
-        cases = every[every["protocol"] == protocol]
-        suffix = report.suffix(protocol)
-        if optima:
-            tables.append(optimum_table(cases["episode"], optima, f"table_7_1_optimum{suffix}"))
-        tables += [
-            sweep_tables.object_table(cases, f"objects{suffix}"),
-            sweep_tables.paired_object_table(cases, f"paired_objects{suffix}"),
-            time_table(report, protocol),
-        ]
     return [table for table in tables if table is not None]
 
 
@@ -174,41 +172,54 @@ def report_page(report: SweepReport, tables: Sequence[Table], pictures: Sequence
     It contains no times, except those of a bench, so that the same results give the same page.
     """
     named = {table.name: table for table in tables}
-    sections = [
-        _protocol_section(report, protocol, tables, pictures) for protocol in report.protocols
-    ]
-    once = ("sensitivity", "bench", "theory")
-    drawn = {name: [picture for picture in pictures if picture.name == name] for name in once}
-    if len(report.cases):
-        sections.insert(0, Section("summary", "Summary", [named["summary"]]))
-    if "sensitivity" in named:
+
+    def section(
+        name: str, title: str, shown: Iterable[str], folded: Iterable[str] = (), drawn: str = ""
+    ) -> Section:
+        """Those tables and the pictures called `drawn` that there are."""
         blocks: list[Block] = [
-            named["sensitivity_findings"],
-            *drawn["sensitivity"],
-            named["sensitivity"],
+            *(named[one] for one in shown if one in named),
+            *(Folded(named[one]) for one in folded if one in named),
+            *(picture for picture in pictures if re.fullmatch(drawn, picture.name)),
         ]
-        sections.insert(0, Section("sensitivity", "What depends on scene and sensor", blocks))
-    if "bench" in named:  # with the times that were measured
-        blocks = [named["bench"], *drawn["bench"], named["bench_paired"], Folded(named["timing"])]
-        sections.insert(0, Section("bench", "Bench", blocks))
-    if report.theory:
-        blocks = [named["theory"], *drawn["theory"]]
-        sections.append(Section("theory", "Regret on surfaces drawn from the prior", blocks))
-    if len(report.cases):
-        shown = [named[name] for name in ("planners", "certificate") if name in named]
-        sections.append(
-            Section("planners", "All figures of merit", [*shown, Folded(named["paired"])])
-        )
+        return Section(name, title, blocks)
+
+    times = ["timing"] if "bench" in named else []
+    sections = [
+        section("bench", "Bench", ("bench", "bench_paired"), times, "bench"),
+        section(
+            "sensitivity",
+            "What depends on scene and sensor",
+            ("sensitivity_findings", "sensitivity"),
+            drawn="sensitivity",
+        ),
+        section("summary", "Summary", ["summary"]),
+    ]
+    for protocol in report.protocols:
+        suffix = report.suffix(protocol)
+        shown = [f"{name}{suffix}" for name in ("time", "table_7_1", "table_7_1_optimum")]
+        folded = [f"{name}{suffix}" for name in ("table_7_2", "objects")]
+        folded += ["compared_with_thesis"] if protocol == "thesis" else []
+        title = f"Results in the {protocol} protocol"
+        drawn = f"{_OF_PROTOCOL}{re.escape(suffix)}"
+        sections.append(section(suffix[1:] or protocol, title, shown, folded, drawn))
+    title = "Regret on surfaces drawn from the prior"
     sections += [
-        Section("failures", "Failed cases", [named["failures"]]),
+        section("theory", title, ["theory"], drawn="theory"),
+        section("planners", "All figures of merit", ("planners", "certificate"), ["paired"]),
+        section("failures", "Failed cases", ["failures"]),
         _configuration_section(report),
     ]
     return render_page(
         f"Sweep {report.sweep['name']}",
         f"{report.progress}. {_size_of(report.sweep)}.",
-        sections,
+        [section for section in sections if section.blocks],
         report.notes,
     )
+
+
+_OF_PROTOCOL = "(?!bench|theory|sensitivity|tradeoff).*"
+"""Names of the pictures of a protocol that hold no time."""
 
 
 def _configuration_section(report: SweepReport) -> Section:
@@ -235,27 +246,6 @@ def _size_of(sweep: Mapping[str, Any]) -> str:
     if not sets:
         return product
     return f"{product}, among them the whole {'sets' if len(sets) > 1 else 'set'} {', '.join(sets)}"
-
-
-def _protocol_section(
-    report: SweepReport, protocol: str, tables: Sequence[Table], pictures: Sequence[Picture]
-) -> Section:
-    suffix = report.suffix(protocol)
-    named = {table.name: table for table in tables}
-    drawn = [
-        p
-        for p in pictures
-        if p.name.endswith(suffix) and not p.name.startswith(("theory", "tradeoff", "bench"))
-    ]
-    shown = [f"time{suffix}", f"table_7_1{suffix}", f"table_7_1_optimum{suffix}"]
-    folded = [f"table_7_2{suffix}", f"objects{suffix}", f"paired_objects{suffix}"]
-    folded += ["compared_with_thesis"] if protocol == "thesis" else []
-    blocks: list[Block] = [
-        *(named[name] for name in shown if name in named),
-        *(Folded(named[name]) for name in folded if name in named),
-        *drawn,
-    ]
-    return Section(suffix[1:] or protocol, f"Results in the {protocol} protocol", blocks)
 
 
 PAGE_FILE = "report.html"

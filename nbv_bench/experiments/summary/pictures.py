@@ -7,32 +7,26 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import combinations
 from typing import Any
 
 import pandas as pd
 
 from nbv_bench import statistics
-from nbv_bench.experiments.compared_cases import (
-    average,
-    by_planner,
-    distinct,
-    figures,
-    not_reached,
-)
-from nbv_bench.experiments.summary.claims import theory_runs
-from nbv_bench.experiments.summary.sensitivity import sensitivities
+from nbv_bench.experiments.summary.sensitivity import varied_cases
 from nbv_bench.experiments.summary.sweep_report import SweepReport
 from nbv_bench.experiments.summary.sweep_tables import (
-    PLANNER,
-    PROTOCOL,
     REGRET,
     T95,
     VIEWS_95,
+    decision_times,
     mean_of,
-    timing_table,
 )
-from nbv_bench.experiments.summary.thesis_tables import PRINTED_REGRET, published_means
+from nbv_bench.experiments.summary.thesis_tables import (
+    MEASURED,
+    PRINTED_REGRET,
+    published_means,
+    theory_runs,
+)
 from nbv_bench.experiments.summary.time_tables import races
 from nbv_bench.experiments.summary.view_pictures import (
     calibration_picture,
@@ -41,21 +35,23 @@ from nbv_bench.experiments.summary.view_pictures import (
     view_pictures,
 )
 from nbv_bench.figures import sweep_figures as draw
-from nbv_bench.figures.sweep_figures import Dot, DotPanel, TradeOff
+from nbv_bench.figures.sweep_figures import Dot, DotPanel, Mark
+from nbv_bench.statistics import (
+    by_planner,
+    each_pair,
+    figures,
+    groups,
+)
 from nbv_planner.episode.records import Metric
 from nbv_planner.errors import NbvPlannerError
 from nbv_planner.report.figures.style import picture, planner_styles
 from nbv_planner.report.page import Picture
 from nbv_planner.report.tables import Column, MeanInterval
 
-_Labelled = tuple[str, pd.DataFrame]
-"""A planner and its cases."""
 _INTERVALS = (
     "Bars: 95 % confidence intervals over the seeds, for these objects; without bars there are too"
     " few seeds. Light dots: single objects."
 )
-# More planners have too many pairs for one picture: then all are compared with the best one.
-_MOST_FOR_ALL_PAIRS = 8
 
 
 def planner_picture(report: SweepReport, protocol: str) -> Picture:
@@ -67,8 +63,8 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
     for merit, line, published in (first, (REGRET, 0.0, PRINTED_REGRET.name)):
         dots = []
         for planner, group in by_planner(cases):
-            values = figures(group, merit.name)
-            dots.append(_dot(planner, values, len(group) - len(values), f"of {len(group)} N/A"))
+            values = group.set_index(["object", "seed"])[merit.name]
+            dots.append(_dot(planner, values, f"of {len(group)} N/A"))
         panels.append(DotPanel(merit.title, dots, line, published_means(cases, published)))
     caption = (
         "Left: views to 95"
@@ -84,12 +80,12 @@ def planner_picture(report: SweepReport, protocol: str) -> Picture:
     return picture(f"planners{report.suffix(protocol)}", "Comparison of planners", caption, figure)
 
 
-def _dot(label: str, values: pd.Series, missing: int, reason: str) -> Dot:
-    """The mean of values by object and seed, of which some are missing."""
-    points = list(statistics.object_means(values).values())
-    return Dot(
-        label, statistics.mean_interval(values), f"{missing} {reason}" if missing else "", points
-    )
+def _dot(label: str, values: pd.Series, lacking: str) -> Dot:
+    """The mean of values by object and seed, and what those are called that are missing."""
+    known, missing = values.dropna(), int(values.isna().sum())
+    points = statistics.object_means(known).tolist()
+    note = f"{missing} {lacking}" if missing else ""
+    return Dot(label, statistics.mean_interval(known), note, points)
 
 
 def _views_merit(cases: pd.DataFrame) -> Column:
@@ -102,7 +98,7 @@ def _views_merit(cases: pd.DataFrame) -> Column:
 def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
     """Differences between planners on the same objects and seeds."""
     cases = report.of_protocol(protocol)
-    pairs = _pairs(cases, report.reference)
+    pairs = each_pair(by_planner(cases[cases["planner"] != report.reference]))
     if not pairs:
         return None
     panels = []
@@ -110,9 +106,7 @@ def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
         dots = []
         for (first, one), (second, other) in pairs:
             values = figures(one, merit.name) - figures(other, merit.name)
-            dots.append(
-                _dot(f"{first} − {second}", values.dropna(), int(values.isna().sum()), "left out")
-            )
+            dots.append(_dot(f"{first} − {second}", values, "left out"))
         panels.append(DotPanel(f"difference in {merit.title}", dots, line=0.0))
     caption = (
         "Mean difference on the same objects and seeds: left of the line the first planner needs"
@@ -127,21 +121,6 @@ def paired_picture(report: SweepReport, protocol: str) -> Picture | None:
     )
 
 
-def _pairs(cases: pd.DataFrame, reference: str | None) -> list[tuple[_Labelled, _Labelled]]:
-    """Pairs of planners without the reference: all of them, or of many planners each one with the
-    best.
-    """
-    planners = by_planner(cases[cases["planner"] != reference])
-    if len(planners) <= _MOST_FOR_ALL_PAIRS:
-        return list(combinations(planners, 2))
-    # Less is better: how often 95 % is not reached, then how late it is.
-    best = min(planners, key=lambda one: (not_reached(one[1]), average(one[1], T95.name)))
-    return [(one, best) for one in planners if one is not best]
-
-
-_SHORT = {"line_of_sight": "line of sight", "surface_points": "all seen"}
-
-
 def theory_picture(report: SweepReport) -> Picture | None:
     """Individual regret and sum of the objective, each as a percentage of the bound; None without
     such measures.
@@ -151,17 +130,13 @@ def theory_picture(report: SweepReport) -> Picture | None:
     groups = list(theory_runs(report.theory).groupby(["measurement", "planner"], sort=False))
 
     def dots(name: str) -> list[Dot]:
-        values = [
-            (*names, 100.0 * group[name] / group["bound_spectral"]) for names, group in groups
-        ]
-        return [
-            Dot(
-                f"{planner}, {_SHORT[measurement]}",
-                MeanInterval(float(group.mean()), math.nan, math.nan, len(group)),
-                points=group.tolist(),
-            )
-            for measurement, planner, group in values
-        ]
+        found = []
+        for (measurement, planner), group in groups:
+            percent = 100.0 * group[name] / group["bound_spectral"]
+            mean = statistics.object_interval(percent)
+            label = f"{planner}, {MEASURED[measurement]}"
+            found.append(Dot(label, mean, points=percent.tolist()))
+        return found
 
     panels = [
         DotPanel("individual regret / bound (%)", dots("individual_regret")),
@@ -170,88 +145,89 @@ def theory_picture(report: SweepReport) -> Picture | None:
     caption = (
         "What was measured as a percentage of the regret bound, which both must stay below (dashed:"
         " 100 %; the left axis ends far below it). Light dots: single surfaces drawn from the"
-        " prior."
+        " prior; bars: 95 % confidence intervals over them."
     )
     return picture("theory", "Regret and its bound", caption, draw.draw_dots(panels))
 
 
 def time_picture(report: SweepReport, protocol: str) -> Picture | None:
     """Views against seconds to 95 % by the cost model of each tour of a sweep; None without one."""
-    contents = {}
-    for race in races(report, protocol):
-        means = {
-            label: (mean_of(VIEWS_95)[1](group), mean_of(Column.of(Metric.time95))[1](group))
-            for label, group in by_planner(race.cases)
+    views, seconds = (mean_of(one)[1] for one in (VIEWS_95, Column.of(Metric.time95)))
+    contents = {
+        pace.time_text: {
+            label: [Mark(views(group), seconds(group))]
+            for label, group in by_planner(cases)
             if group["t95"].notna().any()
         }
-        contents[race.pace.time_text] = means
-    labels = distinct(label for means in contents.values() for label in means)
-    if not labels:
+        for pace, cases in races(report, protocol)
+    }
+    if not any(contents.values()):
         return None
     caption = (
         "Time to 95 % of the surface by the cost model above each panel, over the views that it"
         " takes: fewest views to the left, least time at the bottom. Bars: 95 % confidence"
         " intervals over the seeds, for these objects."
     )
-    figure = draw.draw_views_and_seconds(contents, planner_styles(labels, report.reference))
+    figure = draw.draw_marks(
+        contents, "views to 95 %", "time to 95 % (s)", reference=report.reference
+    )
     return picture(f"time{report.suffix(protocol)}", "Views against seconds", caption, figure)
 
 
 def sensitivity_picture(report: SweepReport) -> Picture | None:
     """T95 relative to the reference over what varies; None without that or without reference."""
-    found = list(sensitivities(report)) if report.reference else []
-    if not found:
+    every = varied_cases(report)
+    others = every[every["planner"] != report.reference]
+    if others.empty or report.reference is None:
         return None
-    planners = distinct(planner for one in found for planner in one.planners)
-    several = len({one.protocol for one in found}) > 1
-    lines = {}
-    for one in found:
-        missing = {planner: one.missing(planner) for planner in one.planners}
-        lines[f"{one.title}{f', {one.protocol}' if several else ''}"] = {
-            planner: list(zip(one.values, one.means[planner], missing[planner], strict=True))
-            for planner in one.planners
+    lines = {
+        f"{parameter}, {protocol}": {
+            planner: [_mark(value, part) for (value,), part in groups(group, "value")]
+            for planner, group in by_planner(cases)
         }
+        for (protocol, parameter), cases in groups(others, "protocol", "parameter")
+    }
     caption = (
         "Views to 95 % relative to the omniscient greedy planner in the same scene (100 %). Bars:"
         " 95 % confidence intervals over the seeds, for these objects. Hollow: some episodes have"
         " no ratio and are left out."
     )
-    figure = draw.draw_sensitivity(lines, T95.title, planner_styles(planners, None), _REFERENCE)
+    figure = draw.draw_marks(lines, "value", T95.title, level=_REFERENCE)
     return picture("sensitivity", "T95 over what varies", caption, figure)
+
+
+def _mark(value: Any, cases: pd.DataFrame) -> Mark:
+    """T95 at a value that varies."""
+    at = MeanInterval(value, math.nan, math.nan, 1)
+    return Mark(at, mean_of(T95)[1](cases), hollow=cases[T95.name].isna().any())
 
 
 _FEWEST = 3
 """Least number of planners in a series; with two the varied parameter would be ambiguous."""
-Series = tuple[str, Mapping[float, str]]
-"""Planners that differ in one number: the parameter, and their labels by its value, rising."""
+Series = Mapping[str, Mapping[float, str]]
+"""Planners that differ in one number: by the parameter their labels, by its value, rising."""
 
 
-def series_around(sweep: Mapping[str, Any]) -> dict[str, list[Series]]:
+def series_around(sweep: Mapping[str, Any]) -> Mapping[str, Series]:
     """Find the series of at least three planners in a sweep's plain values, those with a planner in
     common together.
 
     They are named by the planner that all of them contain; other series by their first planner in
     the sweep.
     """
-    labels = list(sweep["planners"])
-    centres = dict[str, list[Series]]()
-    parameters = {label: _parameters(sweep, label) for label in labels}
+    centres: dict[str, dict[str, Mapping[float, str]]] = {}
     found: dict[tuple[str, str], dict[float, str]] = defaultdict(dict)
-    for label, values in parameters.items():
+    for label in sweep["planners"]:
+        values = _parameters(sweep, label)
         for name, value in values.items():
             if isinstance(value, (int, float)) and not isinstance(value, bool):
-                others = json.dumps(
-                    {key: other for key, other in values.items() if key != name}, sort_keys=True
-                )
+                others = json.dumps({**values, name: None}, sort_keys=True)
                 found[name, others].setdefault(value, label)
     for (name, _), planners in found.items():
-        if len(planners) < _FEWEST:
-            continue
-        members = sorted(planners.values(), key=labels.index)
-        centre = next((label for label in members if label in centres), None)
-        centres.setdefault(centre or members[0], []).append(
-            (name.rpartition(".")[2], dict(sorted(planners.items())))
-        )
+        if len(planners) >= _FEWEST:
+            members = [label for label in sweep["planners"] if label in planners.values()]
+            centre = next((label for label in members if label in centres), members[0])
+            centres.setdefault(centre, {})[name.rpartition(".")[2]] = dict(sorted(planners.items()))
     return centres
 
 
@@ -271,75 +247,46 @@ def _parameters(sweep: Mapping[str, Any], label: str) -> dict[str, Any]:
 
 _SHORTEST = 1e-3  # ms: the axis is logarithmic
 _REFERENCE = 100.0
-_CAPTION = (
-    "Views to 95 % relative to the omniscient greedy planner over the processor time of a decision."
-    " Vertical bars: 95 % confidence intervals over the objects. Times are those of the machine"
-    " that ran the sweep."
-)
 
 
-def tradeoff_pictures(report: SweepReport, protocol: str) -> list[Picture]:
-    """T95 relative to the reference over the time of a decision; none without reference.
+def tradeoff_picture(report: SweepReport, protocol: str) -> Picture | None:
+    """T95 relative to the reference over the time of a decision; None without reference.
 
-    Planners that differ from another one in a single number are in a picture of their own, as
-    lines.
+    Planners that differ from another one in a single number are in a panel of their own, as lines.
     """
     points = _points(report, protocol)
-    series = {
-        centre: [(name, labels) for name, labels in of if points.keys() >= set(labels.values())]
-        for centre, of in series_around(report.sweep).items()
-    }
-    series = {centre: of for centre, of in series.items() if of}
-    varied = {
-        label for of in series.values() for _, labels in of for label in labels.values()
-    } - set(series)
-    single = [point for label, point in points.items() if label not in varied]
-    suffix = report.suffix(protocol)
-    pictures = []
-    if single:
-        styles = planner_styles([point.label for point in single], None)
-        figure = draw.draw_tradeoff(single, T95.title, styles, _REFERENCE)
-        pictures.append(picture(f"tradeoff{suffix}", "Quality against time", _CAPTION, figure))
-    if series:
-        lines = {  # points labelled by the value that is varied
-            centre: {
-                name: [
-                    replace(points[label], label=f"{value:g}") for value, label in labels.items()
+    drawn: dict[str, dict[str, list[Mark]]] = {"": {label: [points[label]] for label in points}}
+    for centre, series in series_around(report.sweep).items():
+        for name, labels in series.items():
+            if points.keys() >= set(labels.values()):
+                drawn.setdefault(centre, {})[name] = [
+                    replace(points[label], text=f"{value:g}") for value, label in labels.items()
                 ]
-                for name, labels in of
-            }
-            for centre, of in series.items()
-        }
-        caption = (
-            f"{_CAPTION} Along a line one parameter is varied, to the values beside its points."
-        )
-        figure = draw.draw_tradeoff_lines(lines, T95.title, _REFERENCE)
-        pictures.append(
-            picture(
-                f"tradeoff_varied{suffix}",
-                "Quality against time, one number varied",
-                caption,
-                figure,
-            )
-        )
-    return pictures
+                for label in {*labels.values()} - {centre}:
+                    drawn[""].pop(label, None)
+    panels = {title: lines for title, lines in drawn.items() if lines}
+    if not panels:
+        return None
+    caption = (
+        "Views to 95 % relative to the omniscient greedy planner over the processor time of a"
+        " decision: its median, and to the right the time below which 95 % stay. Vertical bars:"
+        " 95 % confidence intervals over the objects. Along a line one parameter is varied, to the"
+        " values beside its points. Times are those of the machine that ran the sweep."
+    )
+    axis = "time of a decision (ms)"
+    figure = draw.draw_marks(panels, axis, T95.title, level=_REFERENCE, times=True, share=True)
+    name = f"tradeoff{report.suffix(protocol)}"
+    return picture(name, "Quality against time", caption, figure)
 
 
-def _points(report: SweepReport, protocol: str) -> dict[str, TradeOff]:
+def _points(report: SweepReport, protocol: str) -> dict[str, Mark]:
     """Points by planner, without the reference and planners that never reach 95 %."""
-    rows: list[dict[str, Any]] = [*timing_table(report.cases).records()]
     points = {}
-    for row in rows:
-        label = row[PLANNER.name]
-        quality = row[T95.name]
-        if (
-            row[PROTOCOL.name] == protocol
-            and label != report.reference
-            and row["decisions"]
-            and quality.cases
-        ):
-            median, slow = (max(row[name], _SHORTEST) for name in ("median_ms", "p95_ms"))
-            points[label] = TradeOff(label, median, slow, quality)
+    for label, group in by_planner(report.of_protocol(protocol)):
+        times, quality = decision_times(group), mean_of(T95, statistics.object_interval)[1](group)
+        if label != report.reference and len(times) and quality.cases:
+            median, slow = times.quantile([0.5, 0.95]).clip(lower=_SHORTEST)
+            points[label] = Mark(MeanInterval(median, median, slow, len(times)), quality)
     return points
 
 
@@ -355,7 +302,7 @@ def draw_pictures(report: SweepReport, say: Callable[[str], None]) -> list[Pictu
             coverage_picture(report, protocol),
             calibration_picture(report, protocol),
             time_picture(report, protocol),
-            *tradeoff_pictures(report, protocol),
+            tradeoff_picture(report, protocol),
         ]
         try:
             pictures.append(landscape_picture(report, protocol))

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
 
-from nbv_bench.experiments.compared_cases import difference, figures
 from nbv_bench.experiments.folder import MANIFEST_FILE
 from nbv_bench.experiments.results import checked_episode, read_episodes
-from nbv_bench.experiments.summary.sweep_tables import EPISODES, PAIRS, UNPAIRED
+from nbv_bench.experiments.summary.sweep_tables import (
+    NUMBER,
+    PAIRS,
+    UNPAIRED,
+    grouped,
+    mean_of,
+    numbers,
+)
 from nbv_bench.experiments.sweep import setting_text
-from nbv_bench.statistics import coverage_band, mean_interval
+from nbv_bench.statistics import coverage_band, each_pair, figures_of, mean_interval
 from nbv_planner.bags.analysis import Analysis
 from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.errors import ResultsError, SettingError
 from nbv_planner.files.results_folder import RECORD_FILE, read_json
 from nbv_planner.report.tables import Cell, Column, Table
 
-_AT_END = (ViewColumn.chamfer, ViewColumn.travelled, ViewColumn.seconds)
 _COLUMNS = tuple(
     Column.of(quantity, interval=True)
     for quantity in (
@@ -34,10 +37,13 @@ _COLUMNS = tuple(
         Metric.completeness,
         Metric.accuracy,
         Metric.mean_individual_regret,
-        *_AT_END,
+        ViewColumn.chamfer,
+        ViewColumn.travelled,
+        ViewColumn.seconds,
         Metric.time95,
     )
 )
+_NAMES = [column.name for column in _COLUMNS]
 
 
 class ComparedRun(NamedTuple):
@@ -67,10 +73,8 @@ class ComparedRun(NamedTuple):
 
 def compared_episodes(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Episodes of a :class:`ComparedRun`, given what is known of each by the name of its column."""
-    numbers = dict.fromkeys((column.name for column in _COLUMNS), float)
-    return pd.DataFrame(rows, columns=["run", "object", "seed", "curve", "true", *numbers]).astype(
-        numbers
-    )
+    frame = pd.DataFrame(rows, columns=["run", "object", "seed", "curve", "true", *_NAMES])
+    return frame.astype(dict.fromkeys(_NAMES, float))
 
 
 def short_names(paths: Sequence[str]) -> list[str]:
@@ -123,8 +127,8 @@ def all_runs(paths: Sequence[str], analyse_bag: Callable[[str], Analysis]) -> li
     """
     named = zip(paths, short_names(paths), strict=True)
     runs = [run for path, name in named for run in compared_runs(path, name, analyse_bag)]
-    labels = Counter(run.label for run in runs)
-    if twice := [label for label, number in labels.items() if number > 1]:
+    labels = [run.label for run in runs]
+    if twice := [label for label in labels if labels.count(label) > 1]:
         raise SettingError(f"{min(twice)} is named twice")
     return runs
 
@@ -149,26 +153,19 @@ def _runs_of_sweep(folder: Path) -> list[ComparedRun]:
 
 
 def _of_record(episode: Mapping[str, Any]) -> dict[str, Any]:
-    views = episode["views"]
-    last = {column.name: column.of(views[-1]) for column in _AT_END} if views else {}
-    return {**episode["metrics"], **last, "curve": ViewColumn.coverage.each(views), "true": True}
-
-
-_MOST_RUNS = 8
+    coverage = ViewColumn.coverage.each(episode["views"])
+    return {**figures_of(episode), "curve": coverage, "true": True}
 
 
 def runs_table(runs: Sequence[ComparedRun]) -> Table:
     """Each run separately: means over objects and seeds."""
-    columns = (Column("run", "run"), EPISODES, Column("coverage", "coverage"), *_COLUMNS)
     note = (
         "Means with 95 % confidence intervals over the seeds, from three on. Episodes that never"
         " reach 95 % count in no T95, those that never reach 95 % completeness in no C95."
     )
-    rows = list[tuple[Cell, ...]]()
-    for run in runs:
-        means = (mean_interval(figures(run.episodes, column.name)) for column in _COLUMNS)
-        rows.append((run.label, len(run.episodes), run.coverage_kind, *means))
-    return Table("runs", "Runs", note, columns, tuple(rows))
+    kinds = [((run.label, run.coverage_kind), run.episodes) for run in runs]
+    by = Column("run", "run"), Column("coverage", "coverage")
+    return grouped("runs", "Runs", note, by, [NUMBER, *map(mean_of, _COLUMNS)], kinds)
 
 
 def paired_runs_table(runs: Sequence[ComparedRun]) -> Table:
@@ -178,18 +175,11 @@ def paired_runs_table(runs: Sequence[ComparedRun]) -> Table:
         "Mean difference over the same objects and seeds, with 95 % confidence intervals over the"
         " seeds; N/A where the runs have no episode of the same object and seed with that value."
     )
-    pairs = (
-        list(combinations(runs, 2))
-        if len(runs) <= _MOST_RUNS
-        else [(runs[0], run) for run in runs[1:]]
-    )
+    figures = {run.label: run.episodes.set_index(["object", "seed"])[_NAMES] for run in runs}
     rows = list[tuple[Cell, ...]]()
-    for first, second in pairs:
-        firsts = first.episodes
-        others = second.episodes
-        both = len(firsts.merge(others, on=["object", "seed"]))
-        found = (difference(firsts, others, column.name).difference for column in _COLUMNS)
-        rows.append(
-            (f"{first.label} − {second.label}", both, len(firsts) + len(others) - 2 * both, *found)
-        )
+    for first, second in each_pair(runs):
+        found = figures[first.label] - figures[second.label]
+        means = (mean_interval(found[name]) for name in _NAMES)
+        label = f"{first.label} − {second.label}"
+        rows.append((label, *numbers(found[Metric.T.name]), *means))
     return Table("paired", "Differences", note, columns, tuple(rows))

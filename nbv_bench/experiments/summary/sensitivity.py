@@ -1,180 +1,150 @@
-"""T95 over the values that vary within a sweep: one table, one picture, and the findings in
-text.
-"""
+"""T95 over the values that vary within a sweep: a table, and the findings in text."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import combinations, product
+from collections import defaultdict
+from collections.abc import Iterator
+from itertools import product
 
 import pandas as pd
 from scipy.stats import spearmanr
 
-from nbv_bench.experiments.compared_cases import difference, distinct, figures
 from nbv_bench.experiments.summary.sweep_report import SweepReport
-from nbv_bench.experiments.summary.sweep_tables import NOT_REACHED, PROTOCOL, T95, VIEWS_95
+from nbv_bench.experiments.summary.sweep_tables import (
+    NOT_REACHED,
+    PROTOCOL,
+    T95,
+    VIEWS_95,
+    Cells,
+    TableCell,
+    grouped,
+    mean_of,
+)
 from nbv_bench.experiments.sweep import setting_text, variant_label
-from nbv_bench.statistics import FEWEST, mean_interval
-from nbv_planner.report.tables import Cell, Column, MeanInterval, Table
+from nbv_bench.statistics import FEWEST, average, by_planner, groups, mean_interval, pairs
+from nbv_planner.report.tables import Column, Table
+
+_PARAMETER = Column("parameter", "what varies")
 
 
-@dataclass(frozen=True, eq=False)
-class Sensitivity:
-    """The finished episodes of one variation in one protocol."""
+def varied_cases(report: SweepReport) -> pd.DataFrame:
+    """The cases of each variation of a sweep in each protocol, by rising value.
 
-    protocol: str
-    title: str  #: the settings that vary, joined by `with`; the values are those of the first.
-    planners: Sequence[str]  #: their labels, without the reference.
-    cases: pd.DataFrame  #: with the column `value`; the reference is that of the same value.
-
-    @cached_property
-    def values(self) -> list[float]:
-        """The values, rising."""
-        return sorted(self.cases["value"].unique().tolist())
-
-    def at(self, planner: str, value: float) -> pd.DataFrame:
-        """The cases of a planner at a value."""
-        return self.cases[(self.cases["planner"] == planner) & (self.cases["value"] == value)]
-
-    @cached_property
-    def means(self) -> dict[str, list[MeanInterval]]:
-        """T95 relative to the reference by planner, per cent, at each value; N/A left out."""
-        return {
-            planner: [
-                mean_interval(figures(self.at(planner, value), T95.name)) for value in self.values
-            ]
-            for planner in self.planners
-        }
-
-    @property
-    def _mean(self) -> pd.DataFrame:
-        """The means alone, a row per value and a column per planner."""
-        return pd.DataFrame(
-            {name: [one.mean for one in group] for name, group in self.means.items()}, self.values
-        )
-
-    def missing(self, planner: str) -> list[int]:
-        """Number of episodes at each value that never reach 95 %, or whose reference does not."""
-        return [int(self.at(planner, value)[T95.name].isna().sum()) for value in self.values]
-
-    def trend(self, planner: str) -> str:
-        """How T95 changes with the value: its ends, its rank correlation (Spearman's), whether it
-        is monotone.
-        """
-        known = self._mean[planner].dropna()
-        if len(known) < 2:
-            return "too few values"
-        values = known.index
-        means = known.to_numpy()
-        ends = f"{means[0]:.1f} % at {values[0]:g}, {means[-1]:.1f} % at {values[-1]:g}"
-        if known.nunique() == 1:
-            return f"{ends}: the same at every value"
-        rises = known.is_monotonic_increasing
-        falls = known.is_monotonic_decreasing
-        kind = "rises" if rises else "falls" if falls else "not monotone"
-        return f"{ends}: {kind}, rank correlation {spearmanr(values, means)[0]:.2f}"
-
-    def order(self) -> str:
-        """Planners by mean T95, least first, and for which values."""
-        places: dict[str, list[str]] = {}
-        for value, means in self._mean.iterrows():
-            order = " < ".join(means.dropna().sort_values(kind="stable").index)
-            places.setdefault(order, []).append(f"{value:g}")
-        text = "; ".join(f"{order} at {', '.join(values)}" for order, values in places.items())
-        return f"{'unchanged' if len(places) == 1 else 'changes'}: {text}"
-
-    def reversals(self) -> str:
-        """Pairs whose paired differences have opposite signs at two values, both beyond their 95 %
-        intervals.
-        """
-        if self.cases["seed"].nunique() < FEWEST["seed"]:
-            return f"fewer than {FEWEST['seed']} seeds give no intervals"
-        found = []
-        for first, second in combinations(self.planners, 2):
-            signs: dict[float, list[str]] = {}
-            for value in self.values:
-                pair = difference(
-                    self.at(first, value), self.at(second, value), T95.name
-                ).difference
-                if pair.low > 0.0 or pair.high < 0.0:
-                    signs.setdefault(math.copysign(1.0, pair.mean), []).append(f"{value:g}")
-            if len(signs) == 2:
-                found.append(
-                    f"{first} takes fewer than {second} at {', '.join(signs[-1.0])}, more at "
-                    f"{', '.join(signs[1.0])}"
-                )
-        return "; ".join(found) or "no pair of planners changes places beyond its 95 % intervals"
-
-
-def sensitivities(report: SweepReport) -> Iterator[Sensitivity]:
-    """Each variation of a sweep in each protocol, as far as it has episodes."""
-    planners = [label for label in report.sweep["planners"] if label != report.reference]
+    They have the columns `parameter`, the settings that vary, joined by `with`, and `value`, that
+    of the first; the reference of a case is that of the same value. What several variations share
+    is in each of them.
+    """
+    settings = report.sweep["settings"]
+    found = [report.cases.iloc[:0]]
     for variation, protocol in product(report.sweep.get("vary", ()), report.sweep["protocols"]):
-        cases = []
-        for numbers in zip(*variation.values(), strict=True):
-            label = variant_label(
-                dict(zip(variation, numbers, strict=True)), report.sweep["settings"]
-            )
-            of_label = report.of_protocol(setting_text({"protocol": protocol, "variant": label}))
-            cases.append(of_label.assign(value=numbers[0]))
-        if len(found := pd.concat(cases)):
-            yield Sensitivity(protocol, " with ".join(variation), planners, found)
+        for numbers in sorted(zip(*variation.values(), strict=True)):
+            label = variant_label(dict(zip(variation, numbers, strict=True)), settings)
+            cases = report.of_protocol(setting_text({"protocol": protocol, "variant": label}))
+            what = {"parameter": " with ".join(variation), "value": numbers[0]}
+            found.append(cases.assign(protocol=protocol, **what))
+    return pd.concat(found)
 
 
-def _rows(one: Sensitivity, reference: str, planners: Sequence[str]) -> Iterator[tuple[Cell, ...]]:
-    """A row per value: T95 of the reference, then of each planner relative to it."""
-    for number, value in enumerate(one.values):
-        views = figures(one.at(reference, value), VIEWS_95.name)
-        lacking = {planner: one.missing(planner)[number] for planner in one.planners}
-        said = ", ".join(f"{planner} {missing}" for planner, missing in lacking.items() if missing)
-        means = (one.means[planner][number] for planner in planners)
-        yield one.protocol, one.title, value, mean_interval(views).mean, *means, said or "none"
+def _trend(means: pd.Series) -> str:
+    """How T95 changes with the value: its ends, its rank correlation (Spearman's), whether it is
+    monotone.
+    """
+    known = means.dropna()
+    if len(known) < 2:
+        return "too few values"
+    first, *_, last = (f"{mean:.1f} % at {value:g}" for value, mean in known.items())
+    if known.nunique() == 1:
+        return f"{first}, {last}: the same at every value"
+    rises = known.is_monotonic_increasing
+    kind = "rises" if rises else "falls" if known.is_monotonic_decreasing else "not monotone"
+    return f"{first}, {last}: {kind}, rank correlation {spearmanr(known.index, known)[0]:.2f}"
 
 
-def _findings(one: Sensitivity) -> Iterator[tuple[Cell, ...]]:
+def _order(means: pd.DataFrame) -> str:
+    """Planners by mean T95, least first, and for which values."""
+    places = defaultdict[str, list[str]](list)
+    for value, row in means.iterrows():
+        places[" < ".join(row.dropna().sort_values(kind="stable").index)].append(f"{value:g}")
+    text = "; ".join(f"{order} at {', '.join(values)}" for order, values in places.items())
+    return f"{'unchanged' if len(places) == 1 else 'changes'}: {text}"
+
+
+def _reversals(cases: pd.DataFrame) -> str:
+    """Pairs whose paired differences have opposite signs at two values, both beyond their 95 %
+    intervals.
+    """
+    if cases["seed"].nunique() < FEWEST["seed"]:
+        return f"fewer than {FEWEST['seed']} seeds give no intervals"
+    places = defaultdict[tuple[str, str, bool], list[str]](list)
+    for (value,), group in groups(cases, "value"):
+        for first, second, pair in pairs(group, T95.name):
+            mean = mean_interval(pair)
+            if mean.low > 0.0 or mean.high < 0.0:
+                places[first, second, mean.mean > 0.0].append(f"{value:g}")
+    found = [
+        f"{first} takes fewer than {second} at {', '.join(values)}, more at"
+        f" {', '.join(places[first, second, True])}"
+        for (first, second, more), values in places.items()
+        if not more and (first, second, True) in places
+    ]
+    return "; ".join(found) or "no pair of planners changes places beyond its 95 % intervals"
+
+
+def _findings(cases: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """A row per planner, one for their order and one for the pairs."""
-    for planner in one.planners:
-        yield one.protocol, one.title, planner, one.trend(planner)
-    yield one.protocol, one.title, "order", one.order()
-    yield one.protocol, one.title, "pairs", one.reversals()
+    means = pd.DataFrame(
+        {
+            planner: {value: average(part, T95.name) for (value,), part in groups(group, "value")}
+            for planner, group in by_planner(cases)
+        }
+    )
+    yield from ((planner, _trend(means[planner])) for planner in means)
+    yield "order", _order(means)
+    yield "pairs", _reversals(cases)
+
+
+def _lacking(cases: pd.DataFrame) -> str:
+    """How many episodes of which planners have no ratio."""
+    missing = {planner: int(group[T95.name].isna().sum()) for planner, group in by_planner(cases)}
+    return ", ".join(f"{planner} {number}" for planner, number in missing.items() if number)
 
 
 def sensitivity_tables(report: SweepReport) -> list[Table]:
     """T95 by value and planner, and the findings in text; none without variations."""
-    found = list(sensitivities(report))
-    if not found or report.reference is None:
+    reference = report.reference
+    every = varied_cases(report)
+    if every.empty or reference is None:
         return []
-    planners = distinct(planner for one in found for planner in one.planners)
-    columns = (
-        PROTOCOL,
-        Column("parameter", "what varies"),
-        Column("value", "value", 4),
-        Column("reference", f"T95 of {report.reference} (views)", 2),
-        *(
-            Column(f"t95_{planner}", f"{planner}, {T95.title}", 1, interval=True)
-            for planner in planners
+    others = every[every["planner"] != reference]
+
+    def relative(planner: str) -> TableCell:
+        column = Column(f"t95_{planner}", f"{planner}, {T95.title}", 1, interval=True)
+        return column, lambda group: mean_of(T95)[1](group[group["planner"] == planner])
+
+    views = Column("reference", f"T95 of {reference} (views)", 2)
+    cells: Cells = [
+        (views, lambda group: average(group[group["planner"] == reference], VIEWS_95.name)),
+        *map(relative, others["planner"].unique()),
+        (
+            Column(NOT_REACHED.name, "N/A"),
+            lambda group: _lacking(group[group["planner"] != reference]) or "none",
         ),
-        replace(NOT_REACHED, title="N/A"),
-    )
-    rows = [row for one in found for row in _rows(one, report.reference, planners)]
-    findings = [finding for one in found for finding in _findings(one)]
+    ]
     note = (
         "T95* is that of the omniscient greedy planner in the same scene. Intervals: 95 %,"
         " Student's, over the seeds, for these objects. N/A: episodes without a ratio, which are"
         " left out of the means."
     )
-    head = (columns[0], columns[1], Column("what", "planner"), Column("finding", "finding"))
+    by = PROTOCOL, _PARAMETER, Column("value", "value", 4)
+    values = groups(every, "protocol", "parameter", "value")
+    rows = tuple(
+        (*names, *finding)
+        for names, cases in groups(others, "protocol", "parameter")
+        for finding in _findings(cases)
+    )
+    head = (PROTOCOL, _PARAMETER, Column("what", "planner"), Column("finding", "finding"))
+    made = "Made from the numbers above; the pairs are not corrected for the number of comparisons."
     return [
-        Table("sensitivity", "T95 over what varies", note, columns, tuple(rows)),
-        Table(
-            "sensitivity_findings",
-            "Findings",
-            "Made from the numbers above; the pairs are not corrected for "
-            "the number of comparisons.",
-            head,
-            tuple(findings),
-        ),
+        grouped("sensitivity", "T95 over what varies", note, by, cells, values),
+        Table("sensitivity_findings", "Findings", made, head, rows),
     ]

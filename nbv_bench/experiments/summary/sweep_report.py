@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from nbv_bench.experiments.cases import THEORY_MEASURES
-from nbv_bench.experiments.compared_cases import Episode, by_planner, compare_cases, in_hindsight
 from nbv_bench.experiments.results import SweepResults
 from nbv_bench.experiments.sweep import EPISODE, setting_text, variants
+from nbv_bench.statistics import Episode, by_planner, compare_cases, groups, in_hindsight
 from nbv_planner.episode.records import Metric
 from nbv_planner.planning.endings import SUCCESSES, TerminationReason
 from nbv_planner.planning.objectives import OMNISCIENT
@@ -59,9 +59,7 @@ class SweepReport:
         if early.empty:
             return _target_notes(self.sweep)
         reasons = ", ".join(early["reason"].unique())
-        missing, number = (
-            int((cases["planner"] == reference).sum()) for cases in (early, self.cases)
-        )
+        missing, number = ((cases["planner"] == reference).sum() for cases in (early, self.cases))
         among = (
             f", among them {missing} of {number} of the reference {reference}" if missing else ""
         )
@@ -92,16 +90,10 @@ class SweepReport:
         """The cases of all planners with equal steps as those of one, :func:`in_hindsight`; none of
         fewer than two.
         """
-        labels = [
-            label
-            for label, settings in self.sweep["planners"].items()
-            if settings.get("planner") == UNIFORM
-        ]
+        planners = self.sweep["planners"]
+        labels = [label for label in planners if planners[label].get("planner") == UNIFORM]
         sweeps = self.cases[self.cases["planner"].isin(labels if len(labels) > 1 else ())]
-        found = [
-            in_hindsight(within, Metric.T95.name)
-            for _, within in sweeps.groupby("protocol", sort=False)
-        ]
+        found = [in_hindsight(part, Metric.T95.name) for _, part in groups(sweeps, "protocol")]
         return pd.concat(found or [sweeps]).assign(rank_rec=np.nan, rank_nbv=np.nan)
 
     def by_planner(self, protocol: str) -> dict[str, list[Episode]]:
@@ -136,20 +128,13 @@ class SweepReport:
 def sweep_report(results: SweepResults) -> SweepReport:
     """Compare the episodes of a sweep with each other."""
     sweep = results.manifest["sweep"]
-    labels = variants(sweep.get("vary", ()), sweep["settings"])
-    protocols, variant, objects, planners = (
-        {name: place for place, name in enumerate(names)}
-        for names in (sweep["protocols"], labels, sweep["objects"], sweep["planners"])
-    )
+    variant = variants(sweep.get("vary", ()), sweep["settings"])
+    order = [sweep["protocols"], [*variant], sweep["objects"], sweep["seeds"], [*sweep["planners"]]]
 
-    def place(episode: Episode) -> tuple[int, ...]:
-        case = episode["case"]
-        places = (
-            protocols[case["protocol"]],
-            variant[case.get("variant", "")],
-            objects[case["object"]],
-        )
-        return *places, case["seed"], planners[case["planner"]]
+    def place(episode: Episode) -> list[int]:
+        case = {"variant": "", **episode["case"]}
+        names = (case[name] for name in ("protocol", "variant", "object", "seed", "planner"))
+        return [known.index(name) for known, name in zip(order, names, strict=True)]
 
     episodes, failures = (
         [
@@ -245,8 +230,8 @@ def _target_notes(sweep: Mapping[str, Any]) -> list[str]:
     """Warn if the reference has another target than what is counted; in the thesis protocol all
     have the points.
     """
-    counted = _counted(sweep)[0]
-    target = _TARGETS[_counted(sweep)[0]]
+    counted, _ = _counted(sweep)
+    target = _TARGETS[counted]
     reference = _omniscient(sweep["planners"], target)
     if reference is None or "sensor" not in sweep["protocols"]:
         return []

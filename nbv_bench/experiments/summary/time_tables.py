@@ -4,34 +4,33 @@ views.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 import pandas as pd
 
-from nbv_bench.experiments.compared_cases import (
-    Episode,
-    by_planner,
-    distinct,
-    figures,
-    in_hindsight,
-)
 from nbv_bench.experiments.summary.sweep_report import UNIFORM, SweepReport
 from nbv_bench.experiments.summary.sweep_tables import (
     NUMBER,
     PLANNER,
     VIEWS_95,
     Cells,
+    TableCell,
     grouped,
+    lacking,
     mean_of,
 )
-from nbv_bench.statistics import object_means
+from nbv_bench.statistics import (
+    Episode,
+    figures,
+    groups,
+    in_hindsight,
+    object_means,
+)
 from nbv_planner.episode.records import Metric, ViewColumn, time_to_95, views_to
 from nbv_planner.geometry import angle_difference
 from nbv_planner.planning.motion import TimeSettings, travel_time
-from nbv_planner.report.tables import Column, Table
+from nbv_planner.report.tables import Cell, Column, Table
 from nbv_planner.settings import from_mapping
 
 _SLOWER = 105.0  # per cent
@@ -50,11 +49,10 @@ def seconds_by(episode: Episode, pace: TimeSettings) -> list[float]:
     views = episode["views"]
     circle = episode["config"]["scene"]["view_distance"]
     lengths = np.diff(ViewColumn.travelled.each(views), prepend=0.0)
-    turns = [lengths[0] / circle] if views else []
-    angles = ViewColumn.angle.each(views)
-    turns += [abs(float(angle_difference(after, before))) for before, after in pairwise(angles)]
+    angles = np.array(ViewColumn.angle.each(views))
+    turns = np.append(lengths[:1] / circle, np.abs(angle_difference(angles[1:], angles[:-1])))
     trips = travel_time(lengths, turns, pace) + pace.dwell_time
-    return [float(value) for value in np.cumsum(trips)]
+    return list(np.cumsum(trips))
 
 
 def timed(episodes: Iterable[Episode], pace: TimeSettings) -> pd.DataFrame:
@@ -66,55 +64,36 @@ def timed(episodes: Iterable[Episode], pace: TimeSettings) -> pd.DataFrame:
     rows = []
     for episode in episodes:
         coverage = ViewColumn.coverage.each(episode["views"])
-        taken = {
-            VIEWS_95.name: views_to(coverage),
-            _TIME.name: time_to_95(coverage, seconds_by(episode, pace)),
-        }
-        rows.append(taken | {name: episode["case"][name] for name in ("planner", "object", "seed")})
-    return pd.DataFrame(rows).astype({VIEWS_95.name: float, _TIME.name: float})
+        seconds = time_to_95(coverage, seconds_by(episode, pace))
+        rows.append({**episode["case"], VIEWS_95.name: views_to(coverage), _TIME.name: seconds})
+    numbers = {VIEWS_95.name: float, _TIME.name: float}
+    return pd.DataFrame(rows, columns=["planner", "object", "seed", *numbers]).astype(numbers)
 
 
-class Race(NamedTuple):
-    """All planners of a protocol by one cost model: the rows of :func:`timed`, those of the sweeps
-    also as one.
+def races(report: SweepReport, protocol: str) -> Iterator[tuple[TimeSettings, pd.DataFrame]]:
+    """Compare the planners of a sweep by the cost model of each of its tours; none without a
+    tour.
 
+    Yields the cost model and the rows of :func:`timed` by it, those of the sweeps also as one.
     `time95_rel_percent` is `time95` over the lesser mean time of the best sweep and the rollout on
     the object.
     """
-
-    pace: TimeSettings
-    cases: pd.DataFrame
-
-
-def races(report: SweepReport, protocol: str) -> Iterator[Race]:
-    """Compare the planners of a sweep by the cost model of each of its tours; none without a
-    tour.
-    """
+    planners = report.sweep["planners"]
+    kind = {label: settings.get("planner") for label, settings in planners.items()}
     pace_of = {
-        label: from_mapping(TimeSettings, settings)
-        for label, settings in report.sweep["planners"].items()
+        label: from_mapping(TimeSettings, planners[label]) for label in kind if kind[label] == _TOUR
     }
-    kind = {label: settings.get("planner") for label, settings in report.sweep["planners"].items()}
-    tours = [label for label in kind if kind[label] == _TOUR]
-    for pace in distinct(pace_of[label] for label in tours):
+    for pace in dict.fromkeys(pace_of.values()):
         every = report.of_protocol(protocol)
-        cases = timed(
-            every["episode"][
-                ~every["planner"].isin([label for label in tours if pace_of[label] != pace])
-            ],
-            pace,
-        )
+        own = every["planner"].map(lambda label, pace=pace: pace_of.get(label, pace) == pace)
+        cases = timed(every.loc[own, "episode"], pace)
         kinds = cases["planner"].map(kind)
         best = in_hindsight(cases[kinds == UNIFORM].dropna(), _TIME.name)
         rivals = pd.concat([cases[kinds == _ROLLOUT], best])
         baseline = rivals.groupby(["planner", "object"])[_TIME.name].mean().groupby("object").min()
         cases = pd.concat([cases, best])
-        yield Race(
-            pace,
-            cases.assign(
-                **{_RELATIVE.name: 100.0 * cases[_TIME.name] / cases["object"].map(baseline)}
-            ),
-        )
+        relative = 100.0 * cases[_TIME.name] / cases["object"].map(baseline)
+        yield pace, cases.assign(**{_RELATIVE.name: relative})
 
 
 _NOTE = (
@@ -127,37 +106,28 @@ _NOTE = (
 
 def time_table(report: SweepReport, protocol: str) -> Table | None:
     """One row per cost model and planner; None in a sweep without a tour."""
+
+    def of_objects(name: str, title: str, figure: Callable[[pd.Series], Cell]) -> TableCell:
+        """What is made of the relative means of the objects."""
+        return Column(name, title, 1), lambda group: figure(
+            object_means(figures(group, _RELATIVE.name))
+        )
+
     cells: Cells = [
-        *NUMBER,
-        (
-            Column("time_not_reached", "N/A: below 95 %"),
-            lambda group: int(group[_TIME.name].isna().sum()),
-        ),
+        NUMBER,
+        lacking(Column("time_not_reached", "N/A: below 95 %"), _TIME.name),
         mean_of(VIEWS_95),
         mean_of(_TIME),
         mean_of(_RELATIVE),
-        (Column("worst_percent", "worst object (%)", 1), lambda group: _relative(group).max()),
-        (
-            Column("worst", "which"),
-            lambda group: None if (means := _relative(group)).empty else str(means.idxmax()),
-        ),
-        (
-            Column("slower", f"objects > {_SLOWER:g} %"),
-            lambda group: int((_relative(group) > _SLOWER).sum()),
+        of_objects("worst_percent", "worst object (%)", pd.Series.max),
+        of_objects("worst", "which", lambda means: None if means.empty else means.idxmax()),
+        of_objects(
+            "slower", f"objects > {_SLOWER:g} %", lambda means: int((means > _SLOWER).sum())
         ),
     ]
-    groups = [
-        ((race.pace.time_text, planner), group)
-        for race in races(report, protocol)
-        for planner, group in by_planner(race.cases)
-    ]
-    name = f"time{report.suffix(protocol)}"
-    by = (Column("pace", "cost model"), PLANNER)
-    return (
-        grouped(name, "Time to 95 % of the surface", _NOTE, by, cells, groups) if groups else None
-    )
-
-
-def _relative(cases: pd.DataFrame) -> pd.Series:
-    """Mean by object."""
-    return pd.Series(object_means(figures(cases, _RELATIVE.name)), dtype=float)
+    every = [cases.assign(pace=pace.time_text) for pace, cases in races(report, protocol)]
+    if not every:
+        return None
+    name, title = f"time{report.suffix(protocol)}", "Time to 95 % of the surface"
+    by = Column("pace", "cost model"), PLANNER
+    return grouped(name, title, _NOTE, by, cells, groups(pd.concat(every), "pace", "planner"))

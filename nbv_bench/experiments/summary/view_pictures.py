@@ -11,18 +11,22 @@ import numpy as np
 import pandas as pd
 
 from nbv_bench import statistics
-from nbv_bench.experiments.compared_cases import TRIAL, Episode
 from nbv_bench.experiments.summary.sweep_report import SweepReport
 from nbv_bench.experiments.summary.sweep_tables import REGRET
 from nbv_bench.figures import sweep_figures as draw
-from nbv_bench.figures.view_maps import ViewMap, draw_landscapes, draw_view_maps
+from nbv_bench.figures.view_maps import (
+    ViewMap,
+    draw_landscapes,
+    draw_view_maps,
+    recorded_poses,
+)
+from nbv_bench.statistics import Episode
 from nbv_planner.episode.judge import EpisodeJudge
 from nbv_planner.episode.parameters import PlannerSettings, recorded_config
 from nbv_planner.episode.records import Metric, ViewColumn
 from nbv_planner.episode.simulation import Simulation
 from nbv_planner.episode.wiring import objective_named
 from nbv_planner.errors import NbvPlannerError, ResultsError
-from nbv_planner.geometry import FloatArray
 from nbv_planner.planning.objectives import OMNISCIENT, TRUTH_OBJECTIVES, Situation
 from nbv_planner.report.figures.episode_content import true_lines
 from nbv_planner.report.figures.recorded_figure import draw_calibration
@@ -67,25 +71,24 @@ def calibration_picture(report: SweepReport, protocol: str) -> Picture | None:
     }
     if not found:
         return None
-    planners = list(report.of_protocol(protocol)["planner"].unique())
     levels = next(iter(found.values()))[0]["levels"]
-    inside = {label: _mean([c["inside"] for c in many]) for label, many in found.items()}
-    by_angle = {label: _mean([c["inside_by_angle"] for c in many]) for label, many in found.items()}
+    inside, by_angle = (
+        {
+            label: pd.DataFrame([one[name] for one in many], dtype=float).mean().to_numpy()
+            for label, many in found.items()
+        }
+        for name in ("inside", "inside_by_angle")  # what is None is left out
+    )
     caption = (
         "How often the true radius lies in intervals around the mean, at the end of the episodes,"
         " averaged over objects and seeds. Left: measured over nominal frequency; above the"
         " diagonal the belief is too cautious, below it overconfident. Right: how often the radius"
         " lies between the bounds, by polar angle. Angles are not independent of each other."
     )
-    figure = draw_calibration(levels, inside, by_angle, planner_styles(planners, report.reference))
+    figure = draw_calibration(levels, inside, by_angle, planner_styles([*found], report.reference))
     return picture(
         f"calibration{report.suffix(protocol)}", "Calibration of the band", caption, figure
     )
-
-
-def _mean(rows: Sequence[Sequence[float | None]]) -> FloatArray:
-    """Mean over episodes, None left out; NaN where nothing is left."""
-    return np.asarray(pd.DataFrame(rows, dtype=float).mean())
 
 
 def rerun(episode: Episode) -> Simulation:
@@ -122,21 +125,14 @@ def ranking_objectives(planners: Mapping[str, Mapping[str, Any]]) -> list[str]:
 
 
 def landscape_episode(cases: pd.DataFrame, reference: str | None) -> Episode | None:
-    """Choose an episode that shows much: that with the least regret on the trial with the largest
-    mean regret.
+    """Choose the episode that shows most: that of the largest regret, the first of equals.
 
     The omniscient greedy planner, the `reference`, is not chosen; None if no other one has taken
     two views.
     """
-    shown = cases[(cases["planner"] != reference) & (cases[Metric.T.name] >= 2)].dropna(
-        subset=[REGRET.name]
-    )
-    if shown.empty:
-        return None
-    hardest = shown.groupby(TRIAL, sort=False)[REGRET.name].transform("mean")
-    trial = shown[(shown[TRIAL] == shown.loc[hardest.idxmax(), TRIAL]).all(axis=1)]
-    chosen: Episode = trial.sort_values([REGRET.name, "planner"])["episode"].iloc[0]
-    return chosen
+    shown = cases[(cases["planner"] != reference) & (cases[Metric.T.name] >= 2)]
+    regret = shown[REGRET.name].dropna()
+    return None if regret.empty else shown["episode"][regret.idxmax()]
 
 
 def episode_landscapes(episode: Episode, objectives: Sequence[str]) -> list[list[Landscape]]:
@@ -196,7 +192,7 @@ def view_pictures(report: SweepReport, protocol: str) -> Iterator[Picture]:
         if of_seed := [e for e in episodes if e["case"]["seed"] == seed]:
             shown = f"{min(len(of_seed), _MOST_MAPS)} of {len(of_seed)} objects, seed {seed}"
             caption = (
-                f"Views that {planner} chose, numbered in the order taken, the first one"
+                f"Views that {planner} chose, numbered in the order taken, the last one"
                 f" emphasised; {shown}. Below each name: number of views and coverage at the end."
                 " All maps have the same scale; a number that finds no room is left out."
             )
@@ -224,8 +220,7 @@ def view_map(episode: Episode) -> ViewMap:
     half = _LONGEST_NAME // 2
     name = text if len(text) <= _LONGEST_NAME else f"{text[:half]}…{text[-half:]}"
     title = f"{name}\n{Metric.T.of(metrics)} views, {100.0 * Metric.rec.of(metrics):.1f} %"
-    distances = () if config.views.on_circle else ViewColumn.distance.each(views)
-    return ViewMap(title, lines, ViewColumn.angle.each(views), scene.view_distance, distances)
+    return ViewMap(title, lines, recorded_poses(views), scene.view_distance)
 
 
 def landscape_picture(report: SweepReport, protocol: str) -> Picture | None:

@@ -151,21 +151,23 @@ def apply_palette(image: Image.Image, palette: FloatArray) -> Image.Image:
     return indexed
 
 
-# Distance of the numbers from the centre as a part of the view circle's radius; more along x, where
+# Distance of the numbers from the views as a part of the view circle's radius; more along x, where
 # they are wide.
-_DISTANCE_X, _DISTANCE_Y = 1.09, 1.078
+_DISTANCE_X, _DISTANCE_Y = 0.09, 0.078
 # Length along the circle of a number of two digits, as a part of the circle's radius.
 _ROOM = 0.085
 
 
-def label_views(axes: Axes, views: Sequence[CameraPose]) -> None:
-    """Write the numbers of the views, from 1 in the order taken, behind each of them."""
+def label_views(axes: Axes, views: Sequence[CameraPose], size: float = 1.0) -> None:
+    """Write the numbers of the views, from 1 in the order taken, behind each of them; `size` is how
+    much larger than in a picture of its own they are beside the view circle.
+    """
     x, y = Poses.of(views).position.T
-    for index in views_with_label(Poses.of(views)):
+    for index in views_with_label(Poses.of(views), size):
         color, weight = (LAST, "bold") if index == len(views) - 1 else (CAMERA, "normal")
         axes.text(
-            _DISTANCE_X * x[index],
-            _DISTANCE_Y * y[index],
+            (1.0 + _DISTANCE_X * size) * x[index],
+            (1.0 + _DISTANCE_Y * size) * y[index],
             str(index + 1),
             ha="center",
             va="center",
@@ -176,13 +178,13 @@ def label_views(axes: Axes, views: Sequence[CameraPose]) -> None:
         )
 
 
-def views_with_label(views: Poses) -> list[int]:
+def views_with_label(views: Poses, size: float = 1.0) -> list[int]:
     """Indices of the views that get a number: the last one, then in order of views those that have
     room.
     """
     chosen: list[int] = []
     x, y = views.position.T
-    room = 2.0 * math.sin(0.5 * _ROOM) * views.distance.max(initial=0.0)
+    room = 2.0 * math.sin(0.5 * _ROOM * size) * views.distance.max(initial=0.0)
     for index in sorted(range(len(views)), key=lambda i: (i != len(views) - 1, i)):
         if (np.hypot(x[chosen] - x[index], y[chosen] - y[index]) >= room).all():
             chosen.append(index)

@@ -7,8 +7,8 @@ from typing import Any
 
 import pandas as pd
 
-from nbv_bench.experiments.compared_cases import compare_cases
 from nbv_bench.experiments.results import SweepResults
+from nbv_bench.statistics import compare_cases
 
 REFERENCE = "greedy_oracle"
 

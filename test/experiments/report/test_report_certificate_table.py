@@ -7,9 +7,9 @@ import pytest
 from hand_made import compared, episode, results, sweep_of
 from scipy import stats
 
-from nbv_bench.experiments.summary.claims import certificate_table
 from nbv_bench.experiments.summary.contents import report_page, report_tables
 from nbv_bench.experiments.summary.sweep_report import sweep_report
+from nbv_bench.experiments.summary.sweep_tables import certificate_table
 
 
 def covered(coverages, *, target=0.95, planner="A", shape="square:a", seed=0):

@@ -11,7 +11,7 @@ from scipy import stats
 
 from nbv_bench.experiments.summary.contents import report_page, report_tables
 from nbv_bench.experiments.summary.sweep_report import sweep_report
-from nbv_bench.experiments.summary.sweep_tables import object_table, paired_object_table
+from nbv_bench.experiments.summary.sweep_tables import object_table, paired_table
 from nbv_planner.world.objects import OBJECT_SETS
 
 # Views to 95 % of planner A on three objects of one class and two of another; the reference takes 4
@@ -81,13 +81,15 @@ def test_optimum_has_a_column_where_it_is_known():
 
 
 def test_pairs_differ_object_by_object():
-    table = paired_object_table(compared(episodes()), "paired_objects")
-    (row,) = [row for row in table.rows if row[:2] == ("A", "B")]
+    table = paired_table(compared(episodes()))
+    rows = {row[1]: row[5:] for row in table.rows if row[2:4] == ("A", "B")}
+    found, *counts = rows["t95_rel_percent"]
     values = [0.0, 50.0, 100.0, 25.0]
-    assert row[2].mean == pytest.approx(43.75)
-    assert row[2].high - row[2].mean == pytest.approx(stats.t.ppf(0.975, 3) * stats.sem(values))
-    assert row[3:5] == (4, 1)
-    assert (row[5].mean, row[5].low, row[5].high) == (1.0, 1.0, 1.0)
+    assert found.mean == pytest.approx(43.75)
+    assert found.high - found.mean == pytest.approx(stats.t.ppf(0.975, 3) * stats.sem(values))
+    assert counts == [4, 1]
+    regret = rows["regret"][0]
+    assert (regret.mean, regret.low, regret.high) == (1.0, 1.0, 1.0)
 
 
 def test_page_names_the_sets_and_shows_the_tables():

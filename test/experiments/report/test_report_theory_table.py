@@ -6,7 +6,7 @@ import pytest
 from tables import column
 
 from nbv_bench.experiments.cases import THEORY_MEASURES
-from nbv_bench.experiments.summary.claims import theory_table
+from nbv_bench.experiments.summary.thesis_tables import theory_table
 from nbv_bench.experiments.sweep_file import load_sweep
 
 

@@ -120,7 +120,7 @@ def test_too_few_seeds_or_objects_for_an_interval_are_said_where_there_is_none()
     )
     alone = notes([one for one in EPISODES if one["case"]["object"] == "square:1"])
     assert "One object is too few for an interval" in alone["objects"]
-    assert "One object is too few for an interval" in alone["paired_objects"]
+    assert "One object is too few for an interval" in alone["paired"]
     several = [episode(planner, seed=seed) for planner in (REFERENCE, "X") for seed in range(3)]
     two = notes([one for one in several if one["case"]["seed"] < 2])
     assert "2 seeds are too few for an interval: give more" in two["planners"]
@@ -158,7 +158,7 @@ def test_columns_are_those_of_the_published_tables():
 def test_protocols_have_files_of_their_own():
     both = [*EPISODES, *(episode(p, "square:1", protocol="sensor") for p in (REFERENCE, "X"))]
     names = [table.name for table in report_tables(sweep_report(results(both, sweep_of(both))))]
-    assert names[:4] == [
+    assert [name for name in names if name.startswith("table")] == [
         "table_7_1_thesis",
         "table_7_2_thesis",
         "table_7_1_sensor",

@@ -18,7 +18,7 @@ STAR = """
 """
 
 
-def found(tmp_path, planners: str, rest: str = "") -> dict[str, list[Series]]:
+def found(tmp_path, planners: str, rest: str = "") -> dict[str, Series]:
     return series_around(
         sweeps.load(tmp_path, f"objects: [star]\nplanners:{planners}{rest}").as_dict()
     )
@@ -26,25 +26,23 @@ def found(tmp_path, planners: str, rest: str = "") -> dict[str, list[Series]]:
 
 def test_series_around_one_planner_are_found_in_the_order_of_their_values(tmp_path):
     assert found(tmp_path, STAR) == {
-        "EMC": [
-            ("shapes", {8: "EMC 8", 32: "EMC", 64: "EMC 64"}),
-            ("num_views", {36: "EMC few", 100: "EMC", 200: "EMC many"}),
-        ]
+        "EMC": {
+            "shapes": {8: "EMC 8", 32: "EMC", 64: "EMC 64"},
+            "num_views": {36: "EMC few", 100: "EMC", 200: "EMC many"},
+        }
     }
 
 
 def test_the_settings_of_the_sweep_stand_for_what_a_planner_does_not_say(tmp_path):
     series = found(tmp_path, STAR, "settings: {views: {num_views: 150}}\n")["EMC"]
-    assert list(series[1][1]) == [36, 150, 200]
+    assert list(series["num_views"]) == [36, 150, 200]
 
 
 def test_planners_of_another_kind_are_series_of_their_own(tmp_path):
     others = "".join(
         f"  r {n}: {{planner: rollout, deadline: 60.0, shapes: {n}}}\n" for n in (64, 4, 16)
     )
-    assert found(tmp_path, STAR + others)["r 64"] == [
-        ("shapes", {4: "r 4", 16: "r 16", 64: "r 64"})
-    ]
+    assert found(tmp_path, STAR + others)["r 64"] == {"shapes": {4: "r 4", 16: "r 16", 64: "r 64"}}
 
 
 @pytest.mark.parametrize(

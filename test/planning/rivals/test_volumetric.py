@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nbv_bench.rivals.occupancy import OccupancyGrid, Rays
-from nbv_bench.rivals.volumetric import GAINS, volumetric_gain
+from nbv_bench.rivals.volumetric import GAINS, OccupancyGrid, Rays, volumetric_gain
 from nbv_planner.world.pose import CameraPose, Poses
 from nbv_planner.world.scan import Scan
 from nbv_planner.world.scene import Scene
