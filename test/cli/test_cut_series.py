@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
+import json
+import shutil
 import signal
 import time
 
@@ -11,10 +14,11 @@ import numpy as np
 import pytest
 
 from nbv_planner.cli.main import main
+from nbv_planner.episode.parameters import configure
 from nbv_planner.errors import SettingError
 from nbv_planner.geometry import TWO_PI
 from nbv_planner.known.known_outline import DIRECTIONS, KnownOutline
-from nbv_planner.report.ahead.cut_series import cuts_in, stacked, trended
+from nbv_planner.report.ahead.cut_series import CutRow, CutSeries, cuts_in, stacked, trended
 from nbv_planner.volume.bodies.mesh import Mesh
 from nbv_planner.volume.bodies.mesh_files import read_mesh
 
@@ -84,6 +88,45 @@ def test_a_stack_is_closed_and_encloses_what_is_between_the_cuts():
     mesh = Mesh(*stacked(np.full((4, 360), 2.0), np.array([0.0, 0.5, 1.0, 3.0])))
     assert list(mesh.faults()) == []
     assert mesh.volume == pytest.approx(12.0 * np.pi, rel=1e-3)
+
+
+def after_three_cuts(pile, out) -> CutSeries:
+    """A series whose first three cuts are done, with exact outlines."""
+    CutSeries(configure(), pile, out, again=False)
+    for name in HEIGHTS[:3]:
+        row = CutRow(float(name), 3, 1.0, 0.0, 0.0, "none", 0.0, "COVERED")
+        (out / name).mkdir()
+        (out / name / "episode.json").write_text("{}")
+        content = {"row": dataclasses.asdict(row), "pairs": {}}
+        (out / name / "cut.json").write_text(json.dumps(content))
+        shutil.copy(pile / f"{name}.csv", out / name / "outline.csv")
+    return CutSeries(configure(), pile, out, again=False)
+
+
+def test_the_next_cut_knows_the_last_one_and_has_noise_of_its_own(pile, tmp_path):
+    series = after_three_cuts(pile, tmp_path / "out")
+    config, said = series.next_config()
+    assert said.startswith("known: the cut below, to")
+    assert config.object == f"file:{pile / '0.75.csv'}"
+    assert config.sensor.seed == configure().sensor.seed + 3
+    (tmp_path / "out" / "0.50" / "episode.json").unlink()
+    assert CutSeries(configure(), pile, tmp_path / "out", again=False).left[0].name == "0.50"
+
+
+def test_the_trend_goes_on_in_proportion_to_the_heights(pile, tmp_path):
+    (pile / "0.75.csv").rename(pile / "1.00.csv")
+    series = after_three_cuts(pile, tmp_path / "out")
+    twice = trended(series._outline(1), series._outline(2), 2.0)
+    assert series._known()["trend"].radius == pytest.approx(twice.radius)
+    assert np.median(twice.radius / series._outline(2).radius) == pytest.approx(0.83, abs=0.02)
+
+
+def test_of_a_cut_whose_last_one_cannot_be_a_prior_nothing_is_known(pile, tmp_path):
+    series = after_three_cuts(pile, tmp_path / "out")
+    (tmp_path / "out" / "0.50" / "outline.csv").write_text("x,y\n30,0\n31,0\n30,1\n")
+    config, said = series.next_config()
+    assert said.startswith("nothing is known of it: prior_outline: ")
+    assert not config.outline.prior_outline
 
 
 def test_each_cut_is_the_prior_of_the_next_and_a_series_goes_on_where_it_stopped(
