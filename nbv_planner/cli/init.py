@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from nbv_planner.cli.options import one_of
-from nbv_planner.cli.output import say
+from nbv_planner.cli.output import say, say_wrapped
 from nbv_planner.episode.parameter_files import Parameters, load_parameters, shared_file
 from nbv_planner.episode.parameters import (
     NODES,
@@ -247,7 +247,7 @@ def run(arguments: argparse.Namespace) -> int:
         None, (doubt(kind, one, text) for one, text in texts.items()) if not asks else ()
     ):
         print(f"note: {words}", file=sys.stderr)
-    say(follows)
+    say_wrapped(follows)
     try:
         write_whole(path, document(path, kind, answers))
     except OSError as error:
@@ -427,7 +427,8 @@ def _what_follows(kind: str, answers: dict[Prompt, Any]) -> str:
     for node, values in parameters.items():
         found.update(derived(values, nodes_for(kind)[node]))
     check = _check_space if kind in _IN_SPACE else _check_plane
-    follows = derived_text(found, [cls for one in nodes_for(kind).values() for cls in one])
+    own = {name: value for name, value in found.items() if "." not in name}  # no plug-in's
+    follows = derived_text(own, [cls for one in nodes_for(kind).values() for cls in one])
     return "\n".join(filter(None, (follows, check(parameters, found))))
 
 

@@ -7,7 +7,6 @@ import math
 import os
 import re
 import sys
-import textwrap
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,7 +16,7 @@ from nbv_planner.bags.reader import Bag
 from nbv_planner.bags.recording import parse_mapping, recording_in
 from nbv_planner.bags.solid_analysis import SolidAnalysis, analysed_in_space
 from nbv_planner.bags.writer import STORAGES
-from nbv_planner.cli.output import megabytes_read, say
+from nbv_planner.cli.output import megabytes_read, say, say_wrapped
 from nbv_planner.episode import parameter_files
 from nbv_planner.episode.parameters import (
     NODE_SETTINGS,
@@ -271,8 +270,7 @@ def say_derived(parameters: parameter_files.Parameters, config: EpisodeConfig) -
         for name, value in values.items()
         if "." not in name or name in used
     }
-    words = derived_text(said, classes)
-    say(textwrap.fill(words, 118, subsequent_indent="    ", break_on_hyphens=False))
+    say_wrapped(derived_text(said, classes))
     if placed := origin_text(config.object):
         say(placed)
 
@@ -291,7 +289,8 @@ def results_folder(
 
 def episode_folder(arguments: argparse.Namespace, config: EpisodeConfig) -> ResultsFolder:
     """Open the results folder of an episode, see :func:`results_folder`."""
-    shape = Path(config.object.rpartition(":")[2]).stem
+    kind, _, rest = config.object.partition(":")
+    shape = Path(rest).stem if kind == "file" else config.object.replace(":", "-")
     name = f"{arguments.subcommand}-{shape}-{config.planner.label}-seed{config.sensor.seed}"
     return results_folder(arguments, name.replace("=", "").replace(",", "-"))
 

@@ -9,6 +9,7 @@ import io
 import math
 import signal
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import metadata
@@ -51,6 +52,12 @@ def say(text: str) -> None:
         OSError: the output has no reader any more.
     """
     print(text, flush=True)
+
+
+def say_wrapped(text: str) -> None:
+    """Print each line of a text, indented where it goes on."""
+    for line in text.splitlines():
+        say(textwrap.fill(line, 118, subsequent_indent="    ", break_on_hyphens=False))
 
 
 def print_header(config: EpisodeConfig) -> None:
