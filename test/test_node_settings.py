@@ -11,6 +11,7 @@ from nbv_planner.episode.parameters import (
     NODE_SETTINGS,
     EpisodeConfig,
     config_from_parameters,
+    no_parameter,
     parameters_of,
 )
 from nbv_planner.episode.parameters import NODES as ALL
@@ -29,6 +30,33 @@ DECLARED = [
 ]
 MOST = 60
 """Parameters of a node, but those of plug-ins."""
+GONE = {
+    "depth_camera": (
+        "allow_several_publishers autosave object_x object_y occupied_threshold other_radius "
+        "other_x other_y pixel_size pose_bias_x pose_bias_y pose_bias_yaw restore room_file "
+        "unknown_is_blocked "
+    ),
+    "surface_mapper": (
+        "allow_several_publishers along_beam autosave bias_limit centre_limit confidence "
+        "cut_end cut_start degrees_of_freedom delta fit_iterations free_space_bound "
+        "height_limit isolated_beams kappa max_speed max_turn_rate noise_limit noise_model "
+        "occupied_threshold opaque outlier_fraction outlier_limit outlier_span overlap_limit "
+        "pixel_size restore schedule_a schedule_b star_limit unknown_is_blocked "
+    ),
+    "nbv_planner": (
+        "allow_several_publishers annulus_angles annulus_headings annulus_radii autosave "
+        "blocked_arcs calibrate certificate_delta certificate_margin certificate_shapes "
+        "doubt_views edge_length edge_probability first_candidate first_views free_space "
+        "home_angle hybrid_factor hybrid_share look_every max_speed max_travel max_turn_rate "
+        "min_gain noise_std noise_std_per_metre occupied_threshold phase_one_objective "
+        "pixel_size planner_seed point_density prior_kernel_stds prior_length_scales "
+        "prior_mean_std prior_noise_levels prior_quantity prior_smoothness prior_symmetries "
+        "range_max range_min refine restore revisit_radius seen_std shape_grid shape_prior "
+        "shapes stall_change sweep_views symmetry_probability target_fraction tie_tolerance "
+        "unknown_is_blocked unreachable_duration "
+    ),
+}
+"""Parameters of 1.0.0 that a node no longer has."""
 
 
 def test_there_are_three_nodes_that_share_the_scene():
@@ -119,3 +147,13 @@ def test_the_cost_model_belongs_to_the_planner_alone():
         {"nbv_planner": {"turn_speed": 0.25}, "depth_camera": {"angular_speed": 0.75}}
     )
     assert (config.planner.turn_speed, config.motion.angular_speed) == (0.25, 0.75)
+
+
+@pytest.mark.parametrize("node", GONE)
+def test_each_parameter_of_1_0_that_is_gone_says_what_to_write(node):
+    classes = NODE_SETTINGS[node]
+    names = GONE[node].split()
+    said = {name: no_parameter(name, classes) for name in names}
+    assert [name for name in names if name in parameters_of(classes)] == []
+    assert [name for name, text in said.items() if not text or "\n" in text] == []
+    assert no_parameter("never_was_one", classes) == ""

@@ -103,11 +103,6 @@ def from_plain(kind: Any, value: Any, name: str = "fact") -> Any:
     return _scalar(kind, value, name)
 
 
-def was(name: str) -> dict[str, str]:
-    """Metadata of a field that :func:`from_plain` also reads by its `name` of an older version."""
-    return {"was": name}
-
-
 @cache
 def _types_of(cls: type) -> dict[str, Any]:
     return typing.get_type_hints(cls, localns={"np": np, "Any": Any})  # for aliases of arrays
@@ -116,9 +111,7 @@ def _types_of(cls: type) -> dict[str, Any]:
 def _instance(cls: Any, value: Any, name: str) -> Any:
     hints = _types_of(cls)
     fields = dataclasses.fields(cls)
-    if isinstance(value, dict):  # an older version has other names, and lacks what is new
-        now = {one.metadata["was"]: one.name for one in fields if "was" in one.metadata}
-        value = {now.get(its, its): one for its, one in value.items()}
+    if isinstance(value, dict):  # what an older version did not have is as it was then
         usual = {one.name: one.default for one in fields if one.default is not dataclasses.MISSING}
         value = {**{own: to_plain(default) for own, default in usual.items()}, **value}
     if not isinstance(value, dict) or value.keys() != {field.name for field in fields}:

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from nbv_planner.files.plain_values import was
 from nbv_planner.planning.endings import Termination
 from nbv_planner.planning.motion import MOST_TRIPS, Trip
 from nbv_planner.session.state import EpisodeState, Goal, LeftOut, Miss, SurfaceOrigin, Target
@@ -32,8 +31,8 @@ class Begun:
     """A new episode, which knows of the one before only what is not about it."""
 
     started: bool
-    trips: tuple[Trip, ...] = field(default=(), metadata=was("legs"))
-    estimated_scene: EstimatedScene | None = field(default=None, metadata=was("found"))
+    trips: tuple[Trip, ...] = ()
+    estimated_scene: EstimatedScene | None = None
     origin: SurfaceOrigin | None = None
     listed: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
@@ -112,7 +111,7 @@ class Decided:
 
     goal: Goal
     round: Round | None
-    trip: Trip | None = field(metadata=was("leg"))
+    trip: Trip | None
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Send the camera there."""
@@ -224,7 +223,7 @@ class Barred:
 class Withdrawn:
     """The goal was withdrawn since the camera must not go there any more, as the `reason` says."""
 
-    reason: str = field(metadata=was("words"))
+    reason: str
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """Choose another view."""
@@ -334,7 +333,7 @@ class Ended:
 class SceneEstimated:
     """The object is thought to be elsewhere."""
 
-    estimated_scene: EstimatedScene | None = field(metadata=was("found"))
+    estimated_scene: EstimatedScene | None
 
     def change(self, state: EpisodeState) -> EpisodeState:
         """No pose is another one for that."""

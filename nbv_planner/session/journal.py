@@ -29,18 +29,13 @@ from nbv_planner.system import check_regular, read_regular
 from nbv_planner.versions import versions
 
 FORMAT = "nbv_planner journal"
-VERSION = 2
+VERSION = 3
 _LARGEST = 10**8  # bytes
 _DIGEST = 8  # bytes
 _LINE = b'{"sum": "%s", "fact": %s}\n'
 _BEFORE, _BETWEEN = len(b'{"sum": "'), len(b'", "fact": ')
 _VERSION_1 = b"PK"  # an NPZ archive
-# What a line holds besides the fields of its fact; the last one is of 2.0.0.
-_BESIDE = ("at", "fact", "reach")
-_OLD_VERSION = (
-    f"it has version 1, this package reads version {VERSION}: end the episode with the release that"
-    " began it, or move the file away to begin anew"
-)
+_BESIDE = ("at", "fact")  # what a line holds besides the fields of its fact
 Settings = Mapping[str, Mapping[str, Any]]
 
 
@@ -81,7 +76,7 @@ class Journal:
             self._check(header, any_episode)
         except FileNotFoundError as error:
             if (old := self.path.with_suffix(".npz")).is_file():  # its name in version 1
-                raise StateFileError("version", f"{old}: {_OLD_VERSION}") from error
+                raise StateFileError("version", f"{old}: {_other_version(1)}") from error
             raise StateFileError("missing", f"{self.path} does not exist") from error
         except OSError as error:
             raise StateFileError(
@@ -225,7 +220,7 @@ def _sync_folder(folder: Path) -> None:
 def _parsed(content: bytes) -> tuple[dict[str, Any], list[Any], int, bytes]:
     """Header, facts, number of bytes of whole lines, and the sum behind the last one."""
     if content.startswith(_VERSION_1):
-        raise StateFileError("version", _OLD_VERSION)
+        raise StateFileError("version", _other_version(1))
     *lines, _ = content.split(b"\n")
     total = b""
     facts = []
@@ -250,6 +245,13 @@ def _parsed(content: bytes) -> tuple[dict[str, Any], list[Any], int, bytes]:
     return _header_of(facts[0]), facts[1:], sum(len(line) + 1 for line in lines), total
 
 
+def _other_version(version: Any) -> str:
+    return (
+        f"it has version {shown(version)}, this package reads version {VERSION}: end the episode"
+        " with the release that began it, or move the file away to begin anew"
+    )
+
+
 def _header_of(header: Any) -> dict[str, Any]:
     found = header if isinstance(header, dict) else {}
     if found.get("format") != FORMAT:
@@ -257,10 +259,7 @@ def _header_of(header: Any) -> dict[str, Any]:
             "content", f"its format is {shown(found.get('format'))}, expected {FORMAT!r}"
         )
     if found.get("version") != VERSION:
-        version = shown(found.get("version"))
-        raise StateFileError(
-            "version", f"it has version {version}, this package reads version {VERSION}"
-        )
+        raise StateFileError("version", _other_version(found.get("version")))
     for name, kind in (("kind", str), ("settings", dict), ("episode", str)):
         if not isinstance(found.get(name), kind):
             raise StateFileError(
@@ -279,7 +278,6 @@ FACTS: Mapping[str, type] = {
     if isinstance(kind, type) and is_dataclass(kind) and hasattr(kind, "change")
 }
 """All facts by name."""
-_FACTS_OF_2_0 = {"Found": "SceneEstimated", "Heard": "ScansReceived"}  # what they are called now
 
 
 def to_record(fact: episode_facts.Fact, at: int) -> dict[str, Any]:
@@ -297,9 +295,7 @@ def from_records(records: Iterable[Any]) -> tuple[EpisodeState, int]:
     state = EpisodeState()
     at = 0
     for number, record in enumerate(records, start=1):
-        name = str(record.get("fact")) if isinstance(record, dict) else ""
-        name = _FACTS_OF_2_0.get(name, name)
-        if name not in FACTS:
+        if not isinstance(record, dict) or (name := str(record.get("fact"))) not in FACTS:
             raise StateFileError("content", f"fact {number}: {shown(record)} is not a fact")
         at = from_plain(int, record.get("at"), f"fact {number}: at")
         values = {key: value for key, value in record.items() if key not in _BESIDE}

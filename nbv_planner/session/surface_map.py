@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from nbv_planner.errors import StateFileError
-from nbv_planner.files.plain_values import from_plain, to_plain, was
+from nbv_planner.files.plain_values import from_plain, to_plain
 from nbv_planner.geometry import Arrays
 from nbv_planner.mapping.matching import MatchedScan, MatchingState
 from nbv_planner.mapping.searching_mapping import SearchingMapping, ViewMapping
@@ -78,7 +78,7 @@ class Batch:
     scans: tuple[MatchedScan, ...]
     progress: Progress  #: after them.
     #: scene after them, where it was searched.
-    estimated_scene: EstimatedScene | None = field(metadata=was("found"))
+    estimated_scene: EstimatedScene | None
     #: what the checks remember of each view before, as it was judged then.
     through: tuple[float, ...]
     doubts: int = 0  #: in how many judgements in a row before the radius did not hold.
@@ -90,7 +90,7 @@ class _Whole:
 
     progress: Progress
     arrays: Arrays
-    estimated_scene: EstimatedScene | None = field(metadata=was("found"))
+    estimated_scene: EstimatedScene | None
     scans: tuple[MatchedScan, ...]
 
 

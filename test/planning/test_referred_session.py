@@ -19,7 +19,6 @@ from nbv_planner.episode.wiring import planner_named
 from nbv_planner.errors import StateFileError
 from nbv_planner.mapping.arrival import ArrivalSettings
 from nbv_planner.planning.endings import MOST_APPROACHES, TerminationReason
-from nbv_planner.planning.motion import Trip
 from nbv_planner.planning.termination import TerminationMonitor, TerminationSettings
 from nbv_planner.planning.view_space import Exclusion, SearchViewSpace, ViewSpaceSettings
 from nbv_planner.session import events
@@ -186,29 +185,3 @@ def test_of_a_list_of_views_the_nearest_to_the_safe_ray_is_the_one():
 def test_arcs_of_the_settings_win_where_no_view_is_left():
     blocked = {"blocked_arcs": (-0.1, 1.6)}
     assert excluded(dataclasses.replace(FOUND, arc_start=0.8, arc_end=0.8), **blocked) == [0, 1, 2]
-
-
-def test_facts_of_2_0_are_read_by_the_names_they_had():
-    """As 2.0.0 wrote them: other names of two facts and of four of their fields."""
-    scene = {"x": 1.0, "y": -0.5, "radius_min": 2.0, "radius_max": 8.0, "view_distance": 10.0}
-    scene |= {"arc_start": 0.0, "arc_end": 6.283185307179586, "views": 1, "turn": 0.0}
-    leg = {"length": 10.0, "turn": 0.5, "predicted": 22.0, "travel": 20.0, "dwell": 2.5}
-    ranges = {"dtype": "float64", "shape": [3], "base64": "AAAAAAAAIkAAAAAAAAAhQAAAAAAAAPB/"}
-    scan = {"angle_min": 0.0, "angle_increment": 0.1, "ranges": ranges}
-    scan |= {"range_min": 0.1, "range_max": 30.0}
-    pose = {"x": 10.0, "y": 0.0, "yaw": 3.14, "covariance": None, "height": 0.0}
-    pose |= {"attitude": None, "centre": [0.0, 0.0], "_polar": None}
-    begun = {"started": True, "legs": [leg], "found": scene, "origin": None, "listed": {}}
-    state, at = from_records(
-        [
-            {"at": 5, "fact": "Begun", **begun},
-            {"at": 6, "fact": "Found", "found": {**scene, "views": 2}},
-            {"at": 7, "fact": "Heard", "scans": [[scan, pose]]},
-            {"at": 8, "fact": "Withdrawn", "words": "withdrew the view"},
-        ]
-    )
-    assert at == 8
-    assert state.trips == (Trip(10.0, 0.5, 22.0, 20.0, 2.5),)
-    assert state.estimated_scene == EstimatedScene(1.0, -0.5, 2.0, 8.0, 10.0, views=2)
-    assert state.scan_history[0][0].ranges.tolist() == [9.0, 8.5, np.inf]
-    assert state.withdrawal == "withdrew the view"

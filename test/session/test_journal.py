@@ -86,7 +86,7 @@ def test_each_line_is_a_json_text(tmp_path):
     written(tmp_path)
     lines = [json.loads(line) for line in (tmp_path / "run").read_text().splitlines()]
     assert [line["fact"] for line in lines[1:]] == FACTS
-    assert lines[0]["fact"]["version"] == 2
+    assert lines[0]["fact"]["version"] == 3
     assert lines[0]["fact"]["written_by"]["numpy"] == np.__version__
 
 
@@ -151,7 +151,7 @@ def sealed(*texts: bytes) -> bytes:
 
 GOOD = {
     "format": journal.FORMAT,
-    "version": 2,
+    "version": 3,
     "kind": "session",
     "episode": "monday",
     "settings": SETTINGS,
@@ -172,8 +172,8 @@ GOOD = {
         ([json.dumps(GOOD).encode(), b"nonsense"], "content"),
         ([json.dumps({**GOOD, "settings": {"Scene": [1]}}).encode()], "content"),
         ([json.dumps({**GOOD, "kind": 5}).encode()], "content"),
-        ([json.dumps({**GOOD, "version": 7}).encode()], "version"),
-        ([json.dumps({**GOOD, "version": "2"}).encode()], "version"),
+        ([json.dumps({**GOOD, "version": 2}).encode()], "version"),  # as 2.0.0 wrote it
+        ([json.dumps({**GOOD, "version": "3"}).encode()], "version"),
     ],
 )
 def test_content_that_is_no_journal_is_refused_even_with_the_right_sums(tmp_path, lines, reason):
@@ -193,7 +193,7 @@ def test_a_file_of_version_1_is_refused_with_the_way_out(tmp_path):
     error = refusal(tmp_path)
     assert error.reason == "version"
     assert (
-        "has version 1, this package reads version 2: end the episode with the release that"
+        "has version 1, this package reads version 3: end the episode with the release that"
         " began it" in str(error)
     )
 
