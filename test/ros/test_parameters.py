@@ -22,6 +22,7 @@ from ros_world import PATIENCE
 from nbv_planner.episode.parameter_files import dump_parameters, shared_file
 from nbv_planner.episode.parameters import NODE_SETTINGS, parameters_of
 from nbv_planner.errors import NbvPlannerError, SettingError
+from nbv_planner.ros.core.running import run_node
 from nbv_planner.ros.node_processes import isolated_environment
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
@@ -551,38 +552,51 @@ def test_a_process_with_a_bad_value_ends_with_code_2_and_one_line(world):
     )
 
 
-def test_a_process_with_an_unknown_parameter_in_its_file_ends_with_code_2_and_one_line(
-    world, tmp_path
-):
+# --- run by its executable, as far as that goes in this process
+
+
+@pytest.fixture
+def run(world, monkeypatch, capfd):
+    """Return what runs a node with the arguments of a command line; gives its exit code and what it
+    said.
+    """
+
+    def in_this_process(create, *arguments: str) -> tuple[int, str]:
+        monkeypatch.setenv("ROS_DOMAIN_ID", str(world.domain))
+        monkeypatch.setattr("sys.argv", ["node", "--ros-args", *arguments])
+        code = run_node(create)
+        return code, capfd.readouterr().err
+
+    return in_this_process
+
+
+def test_an_unknown_parameter_in_its_file_ends_a_node_with_code_2_and_one_line(run, tmp_path):
     file = tmp_path / "p.yaml"
     file.write_text("/**:\n  ros__parameters:\n    objektive: IOA\n")
-    done = run_process(world, "nbv_planner", "--params-file", str(file))
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+    code, said = run(NbvPlannerNode, "--params-file", str(file))
+    assert code == 2
+    (line,) = said.splitlines()
     assert line.startswith(
         f"error: nbv_planner: {file}: unknown parameter 'objektive'; known: allowed_arcs, annulus_"
     )
 
 
-def test_transforms_of_a_camera_without_a_name_are_refused_and_not_waited_for(world):
-    done = run_process(world, "nbv_planner", "-p", "pose_source:=tf")
-    assert done.returncode == 2
-    assert done.stderr.endswith(
+def test_transforms_of_a_camera_without_a_name_are_refused_and_not_waited_for(run):
+    code, said = run(NbvPlannerNode, "-p", "pose_source:=tf")
+    assert code == 2
+    assert said.endswith(
         "\nerror: nbv_planner: camera_frame: '' is not a frame; with pose_source: tf it must be"
         " that of the scans\n"
     )
 
 
-def test_a_process_whose_section_is_misspelt_ends_with_code_2_and_says_what_was_meant(
-    world, tmp_path
-):
+def test_a_node_whose_section_is_misspelt_ends_with_code_2_and_says_what_was_meant(run, tmp_path):
     file = tmp_path / "p.yaml"
     file.write_text("/**/surface_maper:\n  ros__parameters:\n    noise_std: 0.1\n")
-    done = run_process(world, "surface_mapper", "--params-file", str(file))
-    assert done.returncode == 2
+    code, said = run(SurfaceMapperNode, "--params-file", str(file))
+    assert code == 2
     assert (
-        done.stderr
-        == f"error: {file}: section '/**/surface_maper' does not apply to /surface_mapper; "
+        said == f"error: {file}: section '/**/surface_maper' does not apply to /surface_mapper; "
         "did you mean '/**/surface_mapper'?\n"
     )
 
@@ -607,23 +621,23 @@ def test_sections_of_nodes_that_do_not_exist_are_warned_about(world, tmp_path, c
     ["depth_camera:\n  ros__parameters:\n    seed: [1, two\n", "depth_camera: 5\n", None],
     ids=["not YAML", "no parameters", "no file"],
 )
-def test_a_process_whose_file_cannot_be_read_ends_with_code_2_and_names_it(world, tmp_path, text):
+def test_a_file_that_cannot_be_read_ends_a_node_with_code_2_and_names_it(run, tmp_path, text):
     file = tmp_path / "p.yaml"
     if text is not None:
         file.write_text(text)
-    done = run_process(world, "depth_camera", "--params-file", str(file))
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    *of_rcl, line = done.stderr.splitlines()
+    code, said = run(DepthCamera, "--params-file", str(file))
+    assert code == 2
+    assert "Traceback" not in said
+    *of_rcl, line = said.splitlines()
     assert all("[rcl]" in other for other in of_rcl)  # what rcl itself logs
     assert line.startswith("error: ")
     assert str(file) in line
 
 
-def test_a_process_with_a_bad_qos_override_ends_with_code_2_and_one_line(world):
-    done = run_process(world, "depth_camera", "-p", "qos_overrides./scan.publisher.depth:=many")
-    assert done.returncode == 2
-    (line,) = done.stderr.splitlines()
+def test_a_bad_qos_override_ends_a_node_with_code_2_and_one_line(run):
+    code, said = run(DepthCamera, "-p", "qos_overrides./scan.publisher.depth:=many")
+    assert code == 2
+    (line,) = said.splitlines()
     assert (
         line == "error: depth_camera: qos_overrides./scan.publisher.depth: 'many' is not allowed; "
         "must be an integer >= 0 and <= 2147483647"

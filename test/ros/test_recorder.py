@@ -261,12 +261,10 @@ def test_a_signal_while_a_message_is_written_leaves_it_whole(
     assert signal.getsignal(end) is before
 
 
-def test_an_existing_bag_is_refused_before_anything_is_recorded(environment, tmp_path):
+def test_an_existing_bag_is_refused_before_anything_is_recorded(tmp_path, capsys):
     (tmp_path / "bag").mkdir()
-    process = start(environment, tmp_path, "--out", "bag")
-    said, _ = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 2
-    assert "exists already" in said
+    assert main(["bag", "record", "--out", str(tmp_path / "bag")]) == 2
+    assert "exists already" in capsys.readouterr().err
 
 
 def test_messages_of_rclpy_and_those_made_without_it_are_the_same():

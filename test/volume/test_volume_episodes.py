@@ -173,23 +173,19 @@ def test_an_object_off_the_origin_is_seen_and_judged_where_it_is():
     assert off.views[-1].completeness == pytest.approx(there.views[-1].completeness, abs=0.15)
 
 
-def test_the_command_simulates_a_letter_and_leaves_record_points_and_picture(tmp_path, capsys):
+@pytest.mark.parametrize("drawn", [False, pytest.param(True, marks=pytest.mark.release)])
+def test_the_command_simulates_a_letter_and_leaves_record_points_and_picture(
+    tmp_path, capsys, drawn
+):
     out = tmp_path / "letter"
     words = ["simulate", "--object", "letter:L", "--out", str(out), "--set", "num_views=24"]
-    assert main(words) == 0
+    assert main([*words, *(() if drawn else ["--no-figures"])]) == 0
     said = capsys.readouterr().out
     assert "ended: COVERED, at least 95.0% of the outline is within 0.3 m" in said
     files = {path.name for path in out.iterdir()}
-    assert files == {
-        "cells.npz",
-        "episode.json",
-        "outline.csv",
-        "outline.dxf",
-        "outline.geojson",
-        "reconstruction.gif",
-        "reconstruction.png",
-        "views.csv",
-    }
+    outlines = {"outline.csv", "outline.dxf", "outline.geojson"}
+    pictures = {"reconstruction.gif", "reconstruction.png"} if drawn else set()
+    assert files == {"cells.npz", "episode.json", "views.csv"} | outlines | pictures
     record = json.loads((out / "episode.json").read_text(encoding="utf-8"))
     assert record["config"]["search"]["surface_model"] == "auto"
     assert record["termination"]["reason"] == "COVERED"
