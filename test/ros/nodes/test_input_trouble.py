@@ -29,8 +29,8 @@ SECOND = 1_000_000_000
 
 
 class Lidar:
-    """Sends a scan and a pose each time that it is asked to, by clocks that may be off by
-    seconds.
+    """Sends a scan and a pose when it is asked to, at most 20 times a second, by clocks that may be
+    off by seconds.
     """
 
     def __init__(self, world) -> None:
@@ -40,11 +40,15 @@ class Lidar:
             world.speaker(PoseStamped, "camera_pose"),
         )
         self.scans = self.poses = 0.0
+        self._sent = 0
         self.frame = "camera"
         self.scan: Scan | None = scan_at(HERE)
 
     def send(self) -> None:
         now = self.now()
+        if now - self._sent < SECOND // 20:
+            return
+        self._sent = now
         self.send_pose(pose_msg(HERE, now + round(self.poses * SECOND)))
         if self.scan is not None:
             self.send_at(now + round(self.scans * SECOND))
