@@ -301,8 +301,6 @@ def pytest_collection_finish():
     garbage: of the time of the tests of nodes they would take a quarter.
     """
     gc.freeze()
-    # Also the objects of the tests themselves are looked through less often: 5 % of all their time.
-    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.hookimpl(tryfirst=True)
