@@ -111,7 +111,8 @@ def ranks(cases: pd.DataFrame, within: Sequence[str]) -> pd.DataFrame:
     % too, but its tables do: the six planners and the greedy one would share out 28 ranks on a
     flower, and in table 7.2 they sum to 26.7.
     """
-    reached = cases.dropna(subset=[Metric.T95.name]).assign(less=-cases[Metric.rec.name])
+    # In this order: pandas 1.4 gives an empty table the rows of what is assigned to it.
+    reached = cases.assign(less=-cases[Metric.rec.name]).dropna(subset=[Metric.T95.name])
     by = [Metric.T95.name, Metric.T.name, "less"]
     orders = {"rank_rec": by, "rank_nbv": [Metric.mean_individual_regret.name, *by]}
     trials = [reached[name] for name in within]
