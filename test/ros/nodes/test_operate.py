@@ -60,8 +60,8 @@ def test_a_planner_is_started_paused_skipped_and_reset(world, run):
 
 
 def test_without_a_planner_the_service_and_the_running_nodes_are_named(run):
-    code, _, said = run("episode", "start", "--wait", "10", "--namespace", "/arm")
+    code, _, said = run("episode", "start", "--wait", "4", "--namespace", "/arm")
     words = (
-        "no node offers the service /arm/nbv_planner/start within 10 s (see --namespace, --domain)"
+        "no node offers the service /arm/nbv_planner/start within 4 s (see --namespace, --domain)"
     )
     assert (code, said) == (2, f"nbv-planner episode start: error: {words}; running nodes: /peer")
