@@ -221,3 +221,15 @@ def test_beams_that_end_on_an_obstacle_within_the_margin_of_the_bounds_are_not_t
         polar(known.hits).radius, polar(without.hits).radius[~on_obstacle]
     )
     assert known.dropped["background"] == on_obstacle.sum() + without.dropped.get("background", 0)
+
+
+@pytest.mark.parametrize(("beyond", "free"), [(1, False), (2, False), (3, True), (5, True)])
+def test_a_lone_beam_or_two_that_end_behind_the_object_are_outliers_and_free_nothing(beyond, free):
+    ranges = np.full(21, 6.0)
+    ranges[8 : 8 + beyond] = 25.0
+    scan = Scan(-0.1, 0.01, ranges, 0.1, 40.0)
+    pose = CameraPose.from_polar(0.0, SCENE.view_distance)
+    found = scan_to_hits(scan, pose, SCENE, MeasurementSettings())
+    assert len(found.hits) == 21 - beyond
+    assert found.dropped == {"outside_bounds": beyond}
+    assert (~found.free.of_hit).sum() == (beyond if free else 0)
