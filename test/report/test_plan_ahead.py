@@ -20,6 +20,7 @@ from nbv_planner.geometry import TWO_PI
 from nbv_planner.planning.motion import trip_time
 from nbv_planner.planning.view_space import poses_from_file
 from nbv_planner.planning.view_space.space_views import space_poses_from
+from nbv_planner.report.ahead import plan_ahead
 from nbv_planner.report.ahead.plan_ahead import plan_csv, planned_views
 from nbv_planner.volume.bodies.mesh_files import solid_object, stl_bytes
 from nbv_planner.world.objects import parse_object
@@ -62,6 +63,18 @@ def test_what_is_expected_is_what_an_episode_with_these_views_sees(part, tmp_pat
     views = list(itertools.islice(episode.run(), len(plan)))
     assert len(views) == len(plan)
     assert views[-1].completeness > plan[-1].least
+
+
+def test_a_plan_is_not_judged_by_the_shapes_that_it_was_made_for(part, monkeypatch):
+    seeds, known = [], plan_ahead._known_surface
+
+    def watched(config):
+        surface, drawn = known(config)
+        return surface, lambda count, seed: seeds.append(seed) or drawn(count, seed)
+
+    monkeypatch.setattr(plan_ahead, "_known_surface", watched)
+    assert planned_views(config_of(part))
+    assert len(set(seeds)) == len(seeds) == 2
 
 
 @pytest.mark.parametrize("text", ["two_boxes", "letter:E"])

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nbv_planner.errors import ContourError
-from nbv_planner.volume.bodies.mesh import level_set
+from nbv_planner.volume.bodies.mesh import Mesh, level_set
 
 
 def lattice(count=48, half=1.3):
@@ -69,3 +69,14 @@ def test_what_reaches_the_border_is_closed_there():
 def test_no_surface_is_said():
     with pytest.raises(ContourError, match="negative nowhere"):
         level_set(np.ones((4, 4, 4)), np.zeros(3), 1.0)
+
+
+def test_points_are_even_over_the_area_of_small_and_large_triangles():
+    """Of areas 0.5 and 9 m², 3 m apart."""
+    corners = [[0, 0, 0], [1, 0, 0], [0, 1, 0], [4, 0, 0], [7, 0, 0], [4, 6, 0]]
+    mesh = Mesh(np.array(corners, dtype=float), np.array([[0, 1, 2], [3, 4, 5]]))
+    points, normals = mesh.sample(1900)
+    assert (points[:, 0] < 2.0).mean() == pytest.approx(0.5 / 9.5, abs=0.002)
+    large = points[points[:, 0] > 2.0]
+    assert large.mean(axis=0) == pytest.approx([5.0, 2.0, 0.0], abs=0.1), "the middle of it"
+    assert (normals == [0.0, 0.0, 1.0]).all()
