@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -93,26 +93,18 @@ class EitherCertificate:
 
     of_radius: CoverageCertificate
     of_cells: VolumeCertificate
-    _newest: list[VolumeCertificate] = field(default_factory=list, init=False)
 
     @property
     def target(self) -> float:
         """Required coverage, in (0, 1]."""
         return self.of_radius.target
 
-    @property
-    def calibrated(self) -> bool:
-        """Whether the probability of the newest estimate is a part of recorded episodes."""
-        return (self._newest[0] if self._newest else self.of_radius).calibrated
-
     def estimate(
         self, believed: Any, taken: Poses, delta: float, margin: float = 0.0
     ) -> CoverageEstimate:
         """That of the member that the surface is of."""
         if isinstance(believed, VolumeSurface):
-            self._newest[:] = [self.of_cells]
             return self.of_cells.estimate(believed, taken, delta, margin)
-        self._newest.clear()
         return self.of_radius.estimate(believed, taken, delta, margin)
 
 

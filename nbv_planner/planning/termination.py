@@ -295,7 +295,7 @@ class TerminationMonitor:
         held = f" in {found.probability:.1%} of the {hypotheses}"
         if found.asked > 1:
             held += f", and in enough of them for {found.asked} views in a row"
-        if self.certificate.calibrated:
+        if found.calibrated:
             held = (
                 f"; such claims held in {found.probability:.1%} of the tuning episodes; "
                 f"estimated {found.target.name} {found.summary}"

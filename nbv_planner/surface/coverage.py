@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.spatial import cKDTree
@@ -190,6 +190,8 @@ class CoverageEstimate:
     tau: float = 0.0
     asked: int = 1  #: after how many views in a row the target must be reached to be claimed.
     reached: int = 0  #: after how many it was, this one the last.
+    #: whether its probability is a part of recorded episodes, in place of a part of hypotheses.
+    calibrated: bool = field(default=False, compare=False)
 
     @classmethod
     def by_hypotheses(

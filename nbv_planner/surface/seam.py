@@ -284,12 +284,6 @@ class Certificate(Protocol):
     def target(self) -> float:
         """Required coverage, in (0, 1]."""
 
-    @property
-    def calibrated(self) -> bool:
-        """Whether its probability is a part of recorded episodes, in place of a part of
-        hypotheses.
-        """
-
     def estimate(
         self, believed: Any, taken: Poses, delta: float, margin: float = 0.0
     ) -> CoverageEstimate:

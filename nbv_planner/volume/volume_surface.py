@@ -363,7 +363,6 @@ class VolumeCertificate:
     target: float = 0.95
     count: int = 64  #: hypotheses.
     seed: int = 1
-    calibrated: bool = False
 
     def ever(self, believed: VolumeSurface, drawn: CellHypotheses) -> BoolArray:
         """Which elements some candidate surely sees, shape (S, M); in space those that have been

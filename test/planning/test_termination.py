@@ -318,7 +318,7 @@ def test_no_gain_is_doubtful_at_once_and_other_ends_keep_their_reason():
 class _Says:
     """A certificate that says the probabilities one after the other."""
 
-    target, calibrated = 0.95, False
+    target = 0.95
 
     def __init__(self, *probabilities: float) -> None:
         self._said = iter(probabilities)

@@ -254,11 +254,6 @@ class CoverageCertificate:
     #: corrects the estimate by what was measured of it; None: as the shapes say.
     calibration: CoverageCalibration | None = None
 
-    @property
-    def calibrated(self) -> bool:
-        """Whether its probability is that of a calibration."""
-        return self.calibration is not None
-
     def judged(self, belief: SurfaceBelief, taken: Poses) -> tuple[FloatArray, dict[str, float]]:
         """Coverage of each drawn shape, shape (S,), in [0, 1], after the views `taken` (T,), and
         how good that is.
@@ -315,7 +310,7 @@ class CoverageCertificate:
             return CoverageEstimate(0.0, 0.0, 1.0, 0.0, 1.0 - delta, tau)
         if self.calibration is not None:
             figures = self.calibration.estimate(found, self.target)
-            return CoverageEstimate(*figures, self.calibration.level, tau)
+            return CoverageEstimate(*figures, self.calibration.level, tau, calibrated=True)
         return CoverageEstimate.by_hypotheses(covered, self.target + margin, delta, tau)
 
 
