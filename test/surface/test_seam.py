@@ -185,7 +185,7 @@ def cast_segments(starts, ends, pose, bearings) -> np.ndarray:
 class Counted:
     """Certificate of the toy: the part of its hypotheses that evidence has met."""
 
-    target, calibrated = 0.9, False
+    target = 0.9
 
     def estimate(self, believed, taken, delta, margin=0.0) -> CoverageEstimate:
         drawn = believed.hypotheses(AIM, 3, 0)
