@@ -319,6 +319,11 @@ class EndQuestion:
     farthest: Callable[[], float]
     episode: object
 
+    @property
+    def slow(self) -> bool:
+        """Whether posterior shapes are drawn to judge it."""
+        return self.monitor.certificate is not None
+
     def decide(self) -> Verdict:
         """Judge it."""
         monitor = self.monitor

@@ -258,6 +258,9 @@ class Decisions:
         if self.under_way:
             return
         question = events.question(core, now)
+        while isinstance(question, EndQuestion) and not question.slow:
+            events.answer(core, question, question.decide(), now)
+            question = events.question(core, now)
         if question is not None and not (
             isinstance(question, Question) and node.incoming.scan_to_come
         ):
