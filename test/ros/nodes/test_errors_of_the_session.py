@@ -51,7 +51,7 @@ def process(monkeypatch):
     ("owner", "name", "reason", "saved"),
     [
         (events, "advance", "FAILED", True),
-        (NbvPlannerNode, "diagnosis", "FAILED", True),
+        (NbvPlannerNode, "figures", "FAILED", True),
         (EpisodeJournal, "note_facts", "FAILED", False),
         (Worker, "submit", "STOPPED", False),
         (module, "summary", "STOPPED", True),
