@@ -386,8 +386,11 @@ def given_arguments(context: LaunchContext, more: Sequence[str] = ()) -> dict[st
     """Values of the arguments by name; empty for what a launch file does not have.
 
     Raises:
+        ValueError: an argument of version 1 is given, which launch itself would ignore.
         FileNotFoundError: the parameter file does not exist.
     """
+    if "room" in context.launch_configurations:
+        raise ValueError("room:= is now world:=, which takes the same file")
     names = (*ARGUMENTS, "params_file", *more)
     given = {name: LaunchConfiguration(name, default="").perform(context) for name in names} | {
         "shipped": ""

@@ -280,6 +280,7 @@ def test_rviz_starts_only_when_asked_for_and_in_the_namespace_of_the_nodes(name)
         ({"respawn": "always"}, ["respawn", "always", "true or false"]),
         ({"seed": "one"}, ["seed", "one", "integer"]),
         ({"radius_max": "big"}, ["radius_max", "big", "a number"]),
+        ({"room": "walls.yaml"}, ["room:= is now world:="]),
     ],
 )
 def test_wrong_argument_is_refused_by_name(given, words):
