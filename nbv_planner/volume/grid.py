@@ -274,9 +274,13 @@ class Cells:
             raise MeasurementError(
                 f"hits are of shape {hits.points.shape}, must be (n, {self.lattice.dimension})"
             )
-        finite = np.isfinite(hits.points).all() and np.isfinite(hits.origin).all()
-        if not (finite and (hits.sigma > 0.0).all()):
-            raise MeasurementError("a hit is not finite, or its deviation is not positive")
+        finite = np.isfinite(hits.points + hits.origin).all(axis=1)
+        if not (good := finite & (hits.sigma > 0.0)).all():
+            first = int(np.argmin(good))
+            raise MeasurementError(
+                f"hit {first}: from {hits.origin[first].tolist()} to {hits.points[first].tolist()},"
+                f" deviation {hits.sigma[first]}: must be finite and > 0 m"
+            )
         state = self.state.copy()
         for rays in _until_hits(hits, list(free), self.lattice.cell):
             state[crossed(self.lattice, rays)] = FREE  # what was hit, now or before, is HIT again

@@ -386,12 +386,12 @@ def test_bad_input_is_refused_in_one_line():
     hit = Hits(
         np.array([[1.0, 0.0]]), np.array([0.1]), np.array([[9.0, 0.0]]), np.zeros(1, dtype=int)
     )
-    for bad in (
-        dataclasses.replace(hit, points=np.full((1, 2), np.nan)),
-        dataclasses.replace(hit, sigma=np.zeros(1)),
-        Hits.none(3),
+    for bad, said in (
+        (dataclasses.replace(hit, points=np.full((1, 2), np.nan)), "hit 0: from .* to .*nan"),
+        (dataclasses.replace(hit, sigma=np.zeros(1)), "hit 0: .*deviation 0.0: must be"),
+        (Hits.none(3), "hits are of shape"),
     ):
-        with pytest.raises(MeasurementError):
+        with pytest.raises(MeasurementError, match=said):
             surface.adding(bad)
     with pytest.raises(MeasurementError, match="rays of 1 hits, must be of 0"):
         surface.adding(Hits.none(), [rays_to(hit, np.empty((0, 2)), 0.0)])

@@ -57,8 +57,11 @@ class Mesh:
                 f"mesh: vertices of shape {self.vertices.shape}, faces of shape {self.faces.shape},"
                 " must be (V, 3) and (F, 3) with F > 0"
             )
-        if not np.isfinite(self.vertices).all():
-            raise ContourError("mesh: a vertex is not finite")
+        if not (finite := np.isfinite(self.vertices).all(axis=1)).all():
+            first = int(np.argmin(finite))
+            raise ContourError(
+                f"mesh: vertex {first + 1} is {self.vertices[first].tolist()}, must be finite"
+            )
         if self.faces.min() < 0 or self.faces.max() >= len(self.vertices):
             raise ContourError(
                 f"mesh: a face names vertex {self.faces.max()} of {len(self.vertices)}"

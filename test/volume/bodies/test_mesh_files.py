@@ -109,7 +109,7 @@ def test_polygons_become_triangles_and_big_endian_is_read(tmp_path):
         ("part.obj", b"v 0 0 x", "line 1"),
         ("part.obj", b"v 0 0 0\rv 0 0 x", "line 2"),
         ("part.obj", b"v 0 0 0", "F > 0"),
-        ("part.obj", b"v 0 0 nan\nf 1 1 1", "not finite"),
+        ("part.obj", b"v 0 0 nan\nf 1 1 1", r"vertex 1 is .*nan\], must be finite"),
         ("part.ply", b"ply\nformat ascii 1.0\nelement vertex 3\n", "is not a PLY file"),
         ("part.ply", text_ply(CUBE)[:-20], "cut off"),
         ("part.ply", binary_ply(CUBE)[:-20], "part.ply"),
