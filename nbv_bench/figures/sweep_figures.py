@@ -249,6 +249,8 @@ def _draw_marks(
             markersize=5.0,
             label=f"value {label}",
         )
+        if not mark.text:
+            continue
         axes.annotate(
             plain(mark.text),
             (x.mean, y.mean),
