@@ -237,6 +237,20 @@ def test_the_belief_is_the_outline_where_it_holds_and_the_other_one_where_nothin
     assert known[1] == pytest.approx(std, rel=1e-2)
 
 
+def test_the_deviation_of_the_belief_is_that_of_the_mixture_where_both_are_apart():
+    """Seen from one side only, so that the other one may be like the outline or not."""
+    fit = outline_fit(EGG, evidence_of(egg, AROUND[:90]))
+    mean, std = np.full(len(ANGLE), 6.5), np.full(len(ANGLE), 0.3)
+    near, deviation = fit.mean_and_std()
+    like = 1.0 - fit.unlike
+    found = with_outline(mean, std, ANGLE, fit)
+    first = like * near + (1.0 - like) * mean
+    second = like * (near**2 + deviation**2) + (1.0 - like) * (mean**2 + std**2)
+    assert found[0] == pytest.approx(first)
+    assert found[1] ** 2 == pytest.approx(second - first**2)
+    assert ((like > 0.2) & (like < 0.98)).any()
+
+
 def test_the_order_of_measurements_does_not_matter():
     where = GRID[100:430]
     one = evidence_of(egg, where)

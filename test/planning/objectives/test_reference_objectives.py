@@ -12,10 +12,13 @@ from hypothesis import strategies as st
 
 from benchmarks.reference import REFERENCE_OBJECTIVES
 from nbv_planner.gp.kernels import PeriodicMatern
+from nbv_planner.planning.objectives import Situation
 from nbv_planner.star2d.belief import SurfaceBelief
 from nbv_planner.star2d.mapper import MapperSettings, SurfaceMapper
 from nbv_planner.star2d.measurements import Measurements
 from nbv_planner.thesis import OBJECTIVES, intervals, world_pixels
+from nbv_planner.thesis.observed import ObservedSurface, ObservedSurfaceMarginal, TrueSurface
+from nbv_planner.world.pose import Poses
 from nbv_planner.world.scene import Scene
 from nbv_planner.world.visibility import observe
 
@@ -141,3 +144,16 @@ def test_a_point_on_the_line_of_sight_does_not_end_the_walk():
     for k in range(0, 360, 7):
         seen = np.flatnonzero(observe(angle, np.full(360, 5.0), [angle[k]], Scene())[0])
         assert {(k - 1) % 360, k, (k + 1) % 360} <= set(seen.tolist())
+
+
+def test_the_greedy_reference_that_knows_the_object_counts_no_point_twice():
+    angle = np.linspace(0.0, 2.0 * np.pi, 500, endpoint=False)
+    truth = TrueSurface(angle, 4.0 + np.cos(3.0 * angle))
+    views = Poses.on_circle([0.0, 1.0, 3.0], Scene().view_distance)
+    sees = observe(angle, truth.radius, views, Scene())
+    situation = Situation(None, Scene(), views)
+    truth.seen = sees[0]
+    assert ObservedSurface(truth).evaluate(situation).tolist() == sees.sum(axis=1).tolist()
+    new = ObservedSurfaceMarginal(truth).evaluate(situation).tolist()
+    assert new == (sees & ~sees[0]).sum(axis=1).tolist()
+    assert 0 == new[0] < new[1] < sees[1].sum()
