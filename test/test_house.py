@@ -129,7 +129,7 @@ def test_the_package_is_no_larger_than_a_reader_can_take():
         tokens[room if room in ("volume", "known", "space") else name.partition(".")[0]] += (
             tokens_of(path)
         )
-    assert tokens["nbv_planner"] <= 288_000
+    assert tokens["nbv_planner"] <= 287_600
     assert tokens["nbv_bench"] <= 50_000
     assert tokens["volume"] <= 21_400
     assert tokens["known"] <= 20_700
