@@ -208,3 +208,8 @@ def test_the_map_of_a_dense_image_is_the_sum_of_its_hits_by_cell_and_side():
     assert len(cells.hits.key) == len(np.unique(key))
     assert set(np.flatnonzero(cells.state == HIT)) == set(key // 8)
     assert len(Merged.none(3).adding(hits, lattice).key) == len(cells.hits.key)
+
+
+def test_nothing_that_lies_beyond_the_ball_counts_as_passed():
+    lattice = Lattice.around(2, 24, 1.0)
+    assert not Cells.blank(lattice).passed(np.array([[0.0, 0.0], [1.02, 0.0], [3.0, 3.0]])).any()
