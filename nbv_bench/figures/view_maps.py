@@ -84,7 +84,7 @@ def _draw_map(axes: Axes, content: ViewMap, largest: float) -> None:
         linestyle="none",
         label="views",
     )
-    style.label_views(axes, [*content.views], _NUMBERS)
+    style.label_views(axes, [*content.views], _NUMBERS, 2)
 
 
 _TOP = 1.42

@@ -328,6 +328,10 @@ def test_the_last_of_crowded_views_keeps_its_number():
     axes = Figure().add_subplot()
     label_views(axes, [])
     assert not axes.texts
+    label_views(axes, [CameraPose.from_polar(angle, 10.0) for angle in (1.0, 1.01, 2.0)], rows=2)
+    distance = {text.get_text(): np.hypot(*text.get_position()) for text in axes.texts}
+    assert distance["1"] < 0.95 * distance["2"]  # without room beside it the second stands behind
+    assert distance["3"] < 0.95 * distance["2"]
 
 
 def test_picture_is_a_png_at_150_dpi(tmp_path):

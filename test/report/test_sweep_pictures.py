@@ -260,7 +260,7 @@ def test_maps_number_the_views_in_the_order_taken(figures):
     assert axes.get_aspect() == 1.0
     x, y = artist(axes, "views").get_data()
     np.testing.assert_allclose((x[2], y[2]), (10 * np.cos(3.0), 10 * np.sin(3.0)))
-    assert [t.get_text() for t in axes.texts if t.get_text().isdigit()] == ["1", "3"]
+    assert [t.get_text() for t in axes.texts if t.get_text().isdigit()] == ["1", "3", "2"]
     (contour,) = [a for a in axes.patches if a.get_label() == "true contour"]
     np.testing.assert_allclose(np.hypot(*contour.get_xy().T), 4.0)
 

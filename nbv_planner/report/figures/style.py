@@ -158,24 +158,28 @@ _DISTANCE_X, _DISTANCE_Y = 0.09, 0.078
 _ROOM = 0.085
 
 
-def label_views(axes: Axes, views: Sequence[CameraPose], size: float = 1.0) -> None:
-    """Write the numbers of the views, from 1 in the order taken, behind each of them; `size` is how
-    much larger than in a picture of its own they are beside the view circle.
+def label_views(axes: Axes, views: Sequence[CameraPose], size: float = 1.0, rows: int = 1) -> None:
+    """Write the numbers of the views, from 1 in the order taken, behind each of them, in further
+    `rows` those that have no room in the first; `size` is how much larger than in a picture of its
+    own they are beside the view circle.
     """
-    x, y = Poses.of(views).position.T
-    for index in views_with_label(Poses.of(views), size):
-        color, weight = (LAST, "bold") if index == len(views) - 1 else (CAMERA, "normal")
-        axes.text(
-            (1.0 + _DISTANCE_X * size) * x[index],
-            (1.0 + _DISTANCE_Y * size) * y[index],
-            str(index + 1),
-            ha="center",
-            va="center",
-            fontsize=TICK_SIZE,
-            color=color,
-            fontweight=weight,
-            zorder=8,
-        )
+    poses, left = Poses.of(views), np.arange(len(views))
+    for row in range(1, rows + 1):
+        shown = views_with_label(poses.chosen(left), size)
+        for index, (x, y) in zip(left[shown], poses.position[left[shown]], strict=True):
+            color, weight = (LAST, "bold") if index == len(views) - 1 else (CAMERA, "normal")
+            axes.text(
+                (1.0 + row * _DISTANCE_X * size) * x,
+                (1.0 + row * _DISTANCE_Y * size) * y,
+                str(index + 1),
+                ha="center",
+                va="center",
+                fontsize=TICK_SIZE,
+                color=color,
+                fontweight=weight,
+                zorder=8,
+            )
+        left = np.delete(left, shown)
 
 
 def views_with_label(views: Poses, size: float = 1.0) -> list[int]:
