@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-from types import SimpleNamespace
 
 import pytest
-import yaml
 
 from nbv_planner.episode.parameters import EpisodeConfig, config_from_parameters
-from nbv_planner.episode.run_info import RunParameters, parameters_from_msg
+from nbv_planner.episode.run_info import RunParameters
 from nbv_planner.errors import SettingError
 from nbv_planner.star2d.mapper import MapperSettings
 from nbv_planner.world.scene import Scene
@@ -143,20 +141,3 @@ def test_geometry_may_differ_by_rounding():
         "nbv_planner": {},
     }
     assert config_from_parameters(given).scene == Scene()
-
-
-def test_a_recording_of_a_version_without_targets_was_about_surface_points():
-    """At that, its resolution follows from the noise of its mapper."""
-    nodes = {
-        "surface_mapper": {"noise_std": 0.05},
-        "nbv_planner": {"planner": "rollout", "pixel_size": 0.1},
-    }
-    planner = (
-        parameters_from_msg(SimpleNamespace(data=yaml.safe_dump({"nodes": nodes}))).config().planner
-    )
-    assert (planner.target, planner.completeness_tau) == ("points", 0.15)
-    nodes["nbv_planner"] |= {"target": "completeness", "noise_std": 0.2}
-    planner = (
-        parameters_from_msg(SimpleNamespace(data=yaml.safe_dump({"nodes": nodes}))).config().planner
-    )
-    assert (planner.target, planner.completeness_tau) == ("completeness", 0.3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
@@ -171,10 +172,8 @@ def _line(cells: Sequence[str], escape: Callable[[str], str]) -> str:
 
 
 def _markdown(text: str) -> str:
-    text = " ".join(text.split())
-    for character in "\\`*_<|":
-        text = text.replace(character, "\\" + character)
-    return text
+    """Escape what Markdown would take as a mark; `_` inside of a name is none."""
+    return re.sub(r"[\\`*<|]|\b_|_\b", r"\\\g<0>", " ".join(text.split()))
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,6 +72,7 @@ def test_markdown_has_a_rule_that_puts_numbers_to_the_right_and_escapes_names():
     assert lines[3] == "| :--- | ---: | ---: |"
     assert lines[4] == r"| a\|b\_\* \<i> | 1.00 | N/A |"
     assert lines[-1] == r"less \| more"
+    assert "| greedy_oracle |" in table(("greedy_oracle", 1.0, None)).to_markdown()  # to be copied
 
 
 def test_words_stand_in_for_names():

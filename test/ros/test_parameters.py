@@ -5,6 +5,7 @@ message.
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 
@@ -27,6 +28,7 @@ from nbv_planner.ros.node_processes import isolated_environment
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
+from nbv_planner.system import ending_signals
 
 NODES = {
     "depth_camera": DepthCamera,
@@ -567,7 +569,11 @@ def run(world, monkeypatch, capfd):
         code = run_node(create)
         return code, capfd.readouterr().err
 
-    return in_this_process
+    # behind a node its process ignores these signals
+    before = {kind: signal.getsignal(kind) for kind in ending_signals()}
+    yield in_this_process
+    for kind, handler in before.items():
+        signal.signal(kind, handler)
 
 
 def test_an_unknown_parameter_in_its_file_ends_a_node_with_code_2_and_one_line(run, tmp_path):

@@ -130,8 +130,8 @@ def test_beams_that_are_not_of_the_object_are_counted_by_reason():
         (lambda record: record["batch"]["scene"].update(depth=3), "scene"),
         (lambda record: record["batch"]["progress"]["matching"].update(goal=[1, 2.0]), "goal"),
         (
-            lambda record: record["batch"]["progress"]["matching"].update(goal=[1] + 8 * [0.0]),
-            "quaternion",
+            lambda record: record["batch"]["progress"]["matching"]["goal"].update(attitude=[1.0]),
+            "attitude",
         ),
     ],
 )
