@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
 import pytest
+
+from nbv_planner.system import ending_signals
 
 sys.path.insert(0, str(Path(__file__).parent))  # `import ros_world` in every import mode
 
@@ -17,6 +20,17 @@ def ros_environment(tmp_path_factory):
         patch.setenv("ROS_AUTOMATIC_DISCOVERY_RANGE", "LOCALHOST")
         patch.setenv("ROS_LOG_DIR", str(tmp_path_factory.mktemp("ros_log")))
         yield
+
+
+@pytest.fixture
+def handlers():
+    """A node that is run leaves its process deaf to the signals that end one: give the handlers
+    back afterwards.
+    """
+    before = {kind: signal.getsignal(kind) for kind in ending_signals()}
+    yield
+    for kind, handler in before.items():
+        signal.signal(kind, handler)
 
 
 @pytest.fixture

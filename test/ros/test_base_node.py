@@ -30,15 +30,10 @@ from nbv_planner.system import ending_signals
 
 
 @pytest.fixture(autouse=True)
-def process(monkeypatch):
-    """run_node acts on the whole process: give it a domain, and give the signal handlers back
-    afterwards.
-    """
+def process(monkeypatch, handlers):
+    """run_node acts on the whole process: give it a domain."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(free_domain_id()))
-    before = {kind: signal.getsignal(kind) for kind in ending_signals()}
     yield
-    for kind, handler in before.items():
-        signal.signal(kind, handler)
     assert not rclpy.ok()
 
 

@@ -5,7 +5,6 @@ message.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 
@@ -28,7 +27,6 @@ from nbv_planner.ros.node_processes import isolated_environment
 from nbv_planner.ros.nodes.depth_camera import DepthCamera
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.ros.nodes.surface_mapper import SurfaceMapperNode
-from nbv_planner.system import ending_signals
 
 NODES = {
     "depth_camera": DepthCamera,
@@ -558,7 +556,7 @@ def test_a_process_with_a_bad_value_ends_with_code_2_and_one_line(world):
 
 
 @pytest.fixture
-def run(world, monkeypatch, capfd):
+def run(world, monkeypatch, capfd, handlers):
     """Return what runs a node with the arguments of a command line; gives its exit code and what it
     said.
     """
@@ -569,11 +567,7 @@ def run(world, monkeypatch, capfd):
         code = run_node(create)
         return code, capfd.readouterr().err
 
-    # behind a node its process ignores these signals
-    before = {kind: signal.getsignal(kind) for kind in ending_signals()}
-    yield in_this_process
-    for kind, handler in before.items():
-        signal.signal(kind, handler)
+    return in_this_process
 
 
 def test_an_unknown_parameter_in_its_file_ends_a_node_with_code_2_and_one_line(run, tmp_path):

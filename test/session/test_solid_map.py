@@ -123,16 +123,18 @@ def test_beams_that_are_not_of_the_object_are_counted_by_reason():
     assert hits[:, 2].min() > -0.02 - 0.25 / 24.0
 
 
+def saved_matching(record) -> dict:
+    return record["batch"]["progress"]["matching"]
+
+
 @pytest.mark.parametrize(
     ("damage", "words"),
     [
         (lambda record: record["batch"]["scans"][0]["scan"].pop("ranges"), "scan"),
         (lambda record: record["batch"]["scene"].update(depth=3), "scene"),
-        (lambda record: record["batch"]["progress"]["matching"].update(goal=[1, 2.0]), "goal"),
-        (
-            lambda record: record["batch"]["progress"]["matching"]["goal"].update(attitude=[1.0]),
-            "attitude",
-        ),
+        (lambda record: saved_matching(record).update(goal=[1, 2.0]), "goal"),
+        (lambda record: saved_matching(record)["goal"].update(attitude=4 * [0.0]), "no pose"),
+        (lambda record: saved_matching(record)["goal"].update(attitude=[1.0]), "attitude"),
     ],
 )
 def test_records_that_are_none_are_refused_in_one_line(damage, words):

@@ -27,7 +27,6 @@ from nbv_planner.ros.nodes import nbv_planner as module
 from nbv_planner.ros.nodes.nbv_planner import NbvPlannerNode
 from nbv_planner.session import events
 from nbv_planner.session.journal import Journal, from_records
-from nbv_planner.system import ending_signals
 
 
 def broken(*_, **__):
@@ -35,16 +34,13 @@ def broken(*_, **__):
 
 
 @pytest.fixture
-def process(monkeypatch):
+def process(monkeypatch, handlers):
     """run_node acts on the whole process."""
     monkeypatch.setenv("ROS_DOMAIN_ID", str(free_domain_id()))
-    before = {kind: signal.getsignal(kind) for kind in ending_signals()}
     hangs = threading.Timer(PATIENCE, os.kill, (os.getpid(), signal.SIGINT))
     hangs.start()
     yield
     hangs.cancel()
-    for kind, handler in before.items():
-        signal.signal(kind, handler)
 
 
 @pytest.mark.parametrize(
